@@ -1,0 +1,107 @@
+/* causeway bench: measurements, each beside the limit of the same run. */
+#include "apps/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/apps.h"
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+double bench_median(double *numbers, size_t count)
+{
+    if (count == 0) {
+        return 0;
+    }
+    qsort(numbers, count, sizeof(*numbers), compare_numbers);
+    return count % 2 == 1 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
+}
+
+static const char put_usage[] =
+    "causeway bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
+    "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
+    "the\n"
+    "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
+    "are\n"
+    "interleaved; medians are printed. Ratios: goodput is user bytes over raw frame bytes, latency is ours over raw.";
+
+static int bench_put(int argc, char **argv)
+{
+    struct bench_put_options options = {
+        .fabric = "memif",
+        .mtu_bytes = 1500,
+        .rounds = 3,
+        .duration_ns = 300000000,
+        .core = {0, 1},
+        .rate_bps = 10000000000ull,
+        .delay_ns = 20000,
+        .seed = 1,
+    };
+    const char *sizes = "8,32,1024,65536,1M";
+    const struct app_option table[] = {
+        {"fabric", "NAME", "the network between the two (memif)", APP_OPTION_TEXT, &options.fabric, 0, 0, NULL},
+        {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &options.mtu_bytes, 576, 9600, NULL},
+        {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
+        {"rounds", "N", "interleaved rounds (3)", APP_OPTION_COUNT, &options.rounds, 1, BENCH_ROUNDS_MAX, NULL},
+        {"duration", "TIME", "of each measurement (300ms)", APP_OPTION_DURATION, &options.duration_ns, 1000000,
+         60000000000ull, NULL},
+        {"core", "N", "of the initiating side (0)", APP_OPTION_COUNT, &options.core[0], 0, 1023, NULL},
+        {"peer-core", "N", "of the other side (1)", APP_OPTION_COUNT, &options.core[1], 0, 1023, NULL},
+        {"no-raw", NULL, "without the raw limit", APP_OPTION_FLAG, &options.no_raw, 0, 0, NULL},
+        {"no-testpmd", NULL, "without dpdk-testpmd beside the raw limit", APP_OPTION_FLAG, &options.no_testpmd, 0, 0,
+         NULL},
+        {"rate", "RATE", "sim: of the links (10Gbps)", APP_OPTION_RATE, &options.rate_bps, 1000000, 0, NULL},
+        {"delay", "TIME", "sim: one way, end to end (20us)", APP_OPTION_DURATION, &options.delay_ns, 0, 10000000000ull,
+         NULL},
+        {"loss", "PERCENT", "sim: of frames, at random (0)", APP_OPTION_PERCENT, &options.loss, 0, 0, NULL},
+        {"seed", "N", "sim: of everything random (1)", APP_OPTION_COUNT, &options.seed, 0, 0, NULL},
+        {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        {0},
+    };
+    int code;
+    if (app_options_parse(put_usage, table, 0, argc, argv, &code) < 0) {
+        return code;
+    }
+    options.size_count = app_parse_bytes_list(sizes, options.sizes, BENCH_SIZES_MAX);
+    if (options.size_count == 0) {
+        app_error("--sizes wants up to 32 sizes, such as 8,1K,1M", sizes, NULL);
+        return APP_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < options.size_count; i++) {
+        if (options.sizes[i] > 64 << 20) {
+            app_error("a size is above 64M", sizes, "take a smaller one: larger puts are no faster");
+            return APP_EXIT_USAGE;
+        }
+    }
+    if (strcmp(options.fabric, "sim") == 0) {
+        return bench_put_sim(&options);
+    }
+#ifdef CW_HAVE_DPDK
+    return bench_put_real(&options);
+#else
+    app_error("this build has no DPDK, so the only fabric is sim", options.fabric,
+              "install libdpdk-dev and configure with -Ddpdk=enabled");
+    return APP_EXIT_MACHINE;
+#endif
+}
+
+int bench_main(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "put") == 0) {
+        return bench_put(argc - 1, argv + 1);
+    }
+    if (argc >= 2 && strcmp(argv[1], "--help") != 0) {
+        app_error("no such benchmark", argv[1], "there is: causeway bench put --help");
+        return APP_EXIT_USAGE;
+    }
+    if (argc < 2) {
+        app_error("which benchmark?", NULL, "there is: causeway bench put --help");
+        return APP_EXIT_USAGE;
+    }
+    return bench_put(argc, argv);
+}

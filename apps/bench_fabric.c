@@ -1,0 +1,216 @@
+#include "apps/bench_fabric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "apps/apps.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/status.h"
+
+extern char **environ;
+
+#define LINK_WAIT_NS 10000000000ull
+
+/* Runs a program without output; 0 if it succeeded. */
+static int run(char *const arguments[])
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t process;
+    int failed = posix_spawnp(&process, arguments[0], &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) {
+        return -1;
+    }
+    int status;
+    while (waitpid(process, &status, 0) < 0) {
+        if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+static int create_folder(struct bench_fabric *fabric)
+{
+    snprintf(fabric->folder, sizeof(fabric->folder), "/tmp/causeway-bench-XXXXXX");
+    if (mkdtemp(fabric->folder) == NULL) {
+        fabric->folder[0] = 0;
+        app_error("no temporary folder", "/tmp", strerror(errno));
+        return APP_EXIT_MACHINE;
+    }
+    snprintf(fabric->socket, sizeof(fabric->socket), "%s/memif.sock", fabric->folder);
+    return APP_EXIT_SUCCESS;
+}
+
+static int create_veth(struct bench_fabric *fabric)
+{
+    if (geteuid() != 0) {
+        app_error("veth interfaces need root", "ip link add", "run as root, or use --fabric memif");
+        return APP_EXIT_MACHINE;
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        snprintf(fabric->interface[side], sizeof(fabric->interface[side]), "cwb%u%c", (unsigned)getpid() % 1000000,
+                 side == 0 ? 'a' : 'b');
+    }
+    char mtu[16];
+    snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
+    char *ends[2] = {fabric->interface[0], fabric->interface[1]};
+    if (run((char *[]){"ip", "link", "add", ends[0], "mtu", mtu, "type", "veth", "peer", "name", ends[1], "mtu", mtu,
+                       NULL}) != 0) {
+        app_error("cannot make a veth pair", "ip link add", "needs root with CAP_NET_ADMIN, and the package iproute2");
+        return APP_EXIT_MACHINE;
+    }
+    fabric->has_interfaces = true;
+    for (uint32_t side = 0; side < 2; side++) {
+        /* without IPv6 the kernel sends nothing of its own */
+        char key[64];
+        snprintf(key, sizeof(key), "net.ipv6.conf.%s.disable_ipv6=1", ends[side]);
+        (void)run((char *[]){"sysctl", "-q", "-w", key, NULL});
+        if (run((char *[]){"ip", "link", "set", ends[side], "up", NULL}) != 0) {
+            app_error("cannot bring the interface up", ends[side], "needs CAP_NET_ADMIN");
+            return APP_EXIT_MACHINE;
+        }
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int start_switch(struct bench_fabric *fabric)
+{
+    char mtu[16];
+    snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
+    char *arguments[] = {"/proc/self/exe", "switch", "--memif", fabric->socket, "--ports", "2", "--mtu", mtu, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    int failed = posix_spawn(&fabric->switch_process, arguments[0], &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) {
+        fabric->switch_process = 0;
+        app_error("cannot start causeway switch", strerror(failed), NULL);
+        return APP_EXIT_INTERNAL;
+    }
+    uint64_t until_ns = cw_clock_ns() + LINK_WAIT_NS;
+    while (access(fabric->socket, F_OK) != 0) {
+        if (cw_clock_ns() > until_ns) {
+            app_error("causeway switch does not open its sockets", fabric->socket,
+                      "try it alone: causeway switch --memif PATH --ports 2");
+            return APP_EXIT_MACHINE;
+        }
+        usleep(10000);
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes)
+{
+    *fabric = (struct bench_fabric){.kind = kind, .mtu_bytes = mtu_bytes};
+    switch (kind) {
+    case BENCH_FABRIC_MEMIF:
+        return create_folder(fabric);
+    case BENCH_FABRIC_SWITCH: {
+        int code = create_folder(fabric);
+        return code == APP_EXIT_SUCCESS ? start_switch(fabric) : code;
+    }
+    default:
+        return create_veth(fabric);
+    }
+}
+
+static void name_device(const struct bench_fabric *fabric, uint32_t side, const char **device, char *arguments,
+                        size_t arguments_bytes)
+{
+    switch (fabric->kind) {
+    case BENCH_FABRIC_MEMIF:
+        *device = "net_memif0";
+        snprintf(arguments, arguments_bytes, "role=%s,id=0,socket=%s,socket-abstract=no",
+                 side == 0 ? "server" : "client", fabric->socket);
+        break;
+    case BENCH_FABRIC_SWITCH:
+        *device = "net_memif0";
+        snprintf(arguments, arguments_bytes, "role=client,id=%u,socket=%s,socket-abstract=no", side, fabric->socket);
+        break;
+    case BENCH_FABRIC_VETH_AF_PACKET:
+        *device = "net_af_packet0";
+        snprintf(arguments, arguments_bytes, "iface=%s", fabric->interface[side]);
+        break;
+    case BENCH_FABRIC_VETH_AF_XDP:
+        *device = "net_af_xdp0";
+        snprintf(arguments, arguments_bytes, "iface=%s", fabric->interface[side]);
+        break;
+    }
+}
+
+void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes)
+{
+    char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
+    char full[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    name_device(fabric, side, &config.device, arguments, sizeof(arguments));
+    config.device_arguments = arguments;
+    config.mtu_bytes = fabric->mtu_bytes;
+    bool fits = cw_port_ethdev_arguments(&config, full, sizeof(full)) == CW_OK;
+    snprintf(device, device_bytes, "%s,%s", config.device, fits ? full : arguments);
+}
+
+int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port)
+{
+    char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
+    char bell[128];
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    name_device(fabric, side, &config.device, arguments, sizeof(arguments));
+    config.device_arguments = arguments;
+    config.mtu_bytes = fabric->mtu_bytes;
+    if (doorbell && fabric->socket[0] != 0) {
+        snprintf(bell, sizeof(bell), "%s.bell", fabric->socket);
+        config.doorbell_path = bell;
+        config.doorbell_own = fabric->kind == BENCH_FABRIC_SWITCH ? 1 + side : side;
+        config.doorbell_peer = fabric->kind == BENCH_FABRIC_SWITCH ? 0 : 1 - side;
+    }
+    char error[CW_PORT_TEXT_BYTES];
+    int status = cw_port_ethdev_open(&config, port, error, sizeof(error));
+    if (status != CW_OK) {
+        return app_error_status(status, error, NULL);
+    }
+    uint64_t until_ns = cw_clock_ns() + LINK_WAIT_NS;
+    while (!cw_port_link_up(*port)) {
+        if (cw_clock_ns() > until_ns) {
+            app_error("the other side of the link does not come up", config.device, "is the peer process alive?");
+            cw_port_close(*port);
+            return APP_EXIT_MACHINE;
+        }
+        usleep(1000);
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+void bench_fabric_destroy(struct bench_fabric *fabric)
+{
+    if (fabric->switch_process > 0) {
+        kill(fabric->switch_process, SIGTERM);
+        while (waitpid(fabric->switch_process, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    if (fabric->has_interfaces) {
+        (void)run((char *[]){"ip", "link", "del", fabric->interface[0], NULL});
+    }
+    if (fabric->folder[0] != 0) {
+        char bell[128];
+        snprintf(bell, sizeof(bell), "%s.bell", fabric->socket);
+        unlink(bell);
+        unlink(fabric->socket);
+        rmdir(fabric->folder);
+    }
+    *fabric = (struct bench_fabric){0};
+}

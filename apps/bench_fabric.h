@@ -1,0 +1,45 @@
+/* Bench fabric: a network between two processes of this machine, made for one benchmark and taken away afterwards.
+ *
+ * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the first.
+ */
+#ifndef BENCH_FABRIC_H
+#define BENCH_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dataplane/port/ethdev.h"
+
+enum bench_fabric_kind {
+    BENCH_FABRIC_MEMIF,
+    BENCH_FABRIC_VETH_AF_PACKET,
+    BENCH_FABRIC_VETH_AF_XDP,
+    BENCH_FABRIC_SWITCH,
+};
+
+struct bench_fabric {
+    enum bench_fabric_kind kind;
+    uint32_t mtu_bytes;
+    char folder[64];       /* of sockets; "" if none */
+    char socket[96];       /* memif */
+    char interface[2][16]; /* veth: the names of both ends */
+    bool has_interfaces;
+    pid_t switch_process; /* 0: none */
+};
+
+/* Makes what both sides need. One of enum app_exit; an error has been reported. */
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes);
+
+enum { BENCH_FABRIC_VDEV_BYTES = 512 };
+
+/* The device of side 0 or 1 as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
+void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes);
+
+/* Opens the port of a side and waits until its link is up (at most 10 s). One of enum app_exit; an error has been reported. */
+int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
+
+/* Takes everything away. */
+void bench_fabric_destroy(struct bench_fabric *fabric);
+
+#endif

@@ -1,0 +1,322 @@
+#include "dataplane/core/endpoint.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cw_endpoint_config_init(struct cw_endpoint_config *config)
+{
+    *config = (struct cw_endpoint_config){
+        .waiting = CW_WAITING_SPIN,
+        .peer_count_max = CW_DEFAULT_PEERS,
+        .region_count_max = CW_DEFAULT_REGIONS,
+        .operation_count_max = CW_DEFAULT_OPERATIONS,
+        .arrival_count_max = CW_DEFAULT_ARRIVALS,
+        .event_count_max = CW_DEFAULT_EVENTS,
+        .get_count_max = CW_DEFAULT_GETS,
+        .pool_slot_count = CW_DEFAULT_SLOTS,
+        .pool_slot_bytes = CW_DEFAULT_SLOT_BYTES,
+        .sent_chunk_count = CW_DEFAULT_SENT_CHUNKS,
+        .window_block_count = CW_DEFAULT_WINDOW_BLOCKS,
+        .congestion_window_max_bytes = CW_DEFAULT_CONGESTION_WINDOW_BYTES,
+        .failure_timeout_ns = CW_DEFAULT_FAILURE_TIMEOUT_NS,
+    };
+}
+
+/* A limit of the configuration and the range it may have. */
+struct range {
+    const char *name;
+    uint64_t value;
+    uint64_t least;
+    uint64_t most;
+};
+
+static int check_config(const struct cw_endpoint_config *config, const struct cw_port *port, char *error,
+                        size_t error_bytes)
+{
+    const struct range ranges[] = {
+        {"peer_count_max", config->peer_count_max, 1, CW_PEERS_MAX},
+        {"region_count_max", config->region_count_max, 1, CW_REGIONS_MAX - 1},
+        {"operation_count_max", config->operation_count_max, 2 * CW_OPERATIONS_RESERVED, 1u << 24},
+        {"arrival_count_max", config->arrival_count_max, 2ull * config->peer_count_max, 1u << 24},
+        {"event_count_max", config->event_count_max, 16, 1u << 24},
+        {"get_count_max", config->get_count_max, 1, 65534},
+        {"pool_slot_count", config->pool_slot_count, 0, CW_SLOTS_MAX},
+        {"pool_slot_bytes", config->pool_slot_bytes, config->pool_slot_count > 0 ? 64 : 0, 65536},
+        {"sent_chunk_count", config->sent_chunk_count, 2, 1u << 24},
+        {"window_block_count", config->window_block_count, 4, 1u << 24},
+        {"congestion_window_max_bytes", config->congestion_window_max_bytes, 2 * CW_PORT_MTU_MAX, UINT32_MAX},
+        {"failure_timeout_ns", config->failure_timeout_ns, 1000000, UINT64_MAX / 4},
+        {"waiting", config->waiting, CW_WAITING_SPIN, CW_WAITING_NAP},
+        {"address.udp_port", config->address.udp_port, 1, 65535},
+        {"address.ipv4", config->address.ipv4, 1, UINT32_MAX},
+        {"the port's mtu_bytes", port->info.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX},
+    };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most) {
+            snprintf(error, error_bytes, "endpoint: %s is %llu, must be %llu to %llu", ranges[i].name,
+                     (unsigned long long)ranges[i].value, (unsigned long long)ranges[i].least,
+                     (unsigned long long)ranges[i].most);
+            return CW_ERROR_ARGUMENT;
+        }
+    }
+    if ((config->event_count_max & (config->event_count_max - 1)) != 0 || config->pool_slot_bytes % 64 != 0) {
+        snprintf(error, error_bytes,
+                 "endpoint: event_count_max must be a power of two and pool_slot_bytes a multiple of 64");
+        return CW_ERROR_ARGUMENT;
+    }
+    return CW_OK;
+}
+
+static int init_tables(struct cw_endpoint *endpoint)
+{
+    const struct cw_endpoint_config *config = &endpoint->config;
+    uint32_t buckets = 16;
+    while (buckets < config->peer_count_max) {
+        buckets *= 2;
+    }
+    endpoint->flow_bucket_mask = buckets - 1;
+    endpoint->flow_buckets = calloc(buckets, sizeof(struct cw_flow *));
+    int status = endpoint->flow_buckets == NULL ? CW_ERROR_MEMORY : CW_OK;
+    if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->flows, config->peer_count_max, sizeof(struct cw_flow));
+    }
+    if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->candidates, config->peer_count_max, sizeof(struct cw_candidate));
+    }
+    if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->sent_chunks, config->sent_chunk_count, sizeof(struct cw_sent_chunk));
+    }
+    if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->blocks, config->window_block_count, CW_WINDOW_BLOCK_BYTES);
+    }
+    if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->operations, config->operation_count_max, sizeof(struct cw_operation));
+    }
+    if (status == CW_OK) {
+        status = cw_regions_init(&endpoint->regions, config->region_count_max + 1); /* one for the message pool */
+    }
+    if (status == CW_OK) {
+        status = cw_lanes_init(&endpoint->lanes, config->operation_count_max);
+    }
+    if (status == CW_OK) {
+        status = cw_arrivals_init(&endpoint->arrivals, config->arrival_count_max);
+    }
+    if (status == CW_OK) {
+        status = cw_gets_init(&endpoint->gets, config->get_count_max);
+    }
+    if (status == CW_OK) {
+        status = cw_events_init(&endpoint->events, config->event_count_max);
+    }
+    return status == CW_OK ? cw_messages_init(endpoint) : status;
+}
+
+static void dispose(struct cw_endpoint *endpoint)
+{
+    cw_port_cancel(endpoint->port, endpoint->spare, endpoint->spare_count);
+    cw_port_cancel(endpoint->port, endpoint->staged, endpoint->staged_count);
+    for (uint32_t i = 1; i < endpoint->regions.count && endpoint->regions.table != NULL; i++) {
+        struct cw_region *region = &endpoint->regions.table[i];
+        /* packets the driver still holds keep their memory mapped until the port is closed: nothing more can be done here */
+        if (region->memory != NULL) {
+            (void)cw_port_memory_unregister(endpoint->port, region->memory);
+        }
+    }
+    cw_messages_dispose(endpoint);
+    cw_events_dispose(&endpoint->events);
+    cw_gets_dispose(&endpoint->gets);
+    cw_arrivals_dispose(&endpoint->arrivals);
+    cw_lanes_dispose(&endpoint->lanes);
+    cw_regions_dispose(&endpoint->regions);
+    cw_pool_dispose(&endpoint->operations);
+    cw_pool_dispose(&endpoint->blocks);
+    cw_pool_dispose(&endpoint->sent_chunks);
+    cw_pool_dispose(&endpoint->candidates);
+    cw_pool_dispose(&endpoint->flows);
+    free(endpoint->flow_buckets);
+    sodium_memzero(endpoint->config.job_key, sizeof(endpoint->config.job_key));
+    free(endpoint);
+}
+
+int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *port, uint64_t now_ns,
+                       struct cw_endpoint **endpoint, char *error, size_t error_bytes)
+{
+    int status = check_config(config, port, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (sodium_init() < 0) {
+        snprintf(error, error_bytes, "endpoint: libsodium cannot be initialised");
+        return CW_ERROR_SYSTEM;
+    }
+    struct cw_endpoint *created = aligned_alloc(64, (sizeof(*created) + 63) & ~(size_t)63);
+    if (created == NULL) {
+        snprintf(error, error_bytes, "endpoint: no memory");
+        return CW_ERROR_MEMORY;
+    }
+    memset(created, 0, sizeof(*created));
+    created->config = *config;
+    created->port = port;
+    created->now_ns = now_ns;
+    static const uint8_t none[6] = {0};
+    if (memcmp(config->address.mac, none, 6) == 0) {
+        memcpy(created->config.address.mac, port->info.mac, 6);
+    }
+    cw_random_seed(&created->random, config->seed);
+    created->incarnation = cw_random_next(&created->random);
+    created->payload_bytes_max = port->info.mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);
+    created->packet_flags = (uint16_t)config->waiting;
+    cw_wheel_init(&created->wheel, now_ns);
+    status = init_tables(created);
+    if (status != CW_OK) {
+        snprintf(error, error_bytes,
+                 "endpoint: no memory for tables of this size; lower the *_max values of the configuration");
+        dispose(created);
+        return status;
+    }
+    *endpoint = created;
+    return CW_OK;
+}
+
+void cw_endpoint_destroy(struct cw_endpoint *endpoint)
+{
+    if (endpoint == NULL) {
+        return;
+    }
+    cw_session_goodbye(endpoint);
+    dispose(endpoint);
+}
+
+struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint)
+{
+    return endpoint->config.address;
+}
+
+uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *events, uint32_t count_max)
+{
+    return cw_events_take(&endpoint->events, events, count_max);
+}
+
+/* ---- peers ---- */
+
+int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer)
+{
+    const struct cw_address *own = &endpoint->config.address;
+    if (address->ipv4 == 0 || address->udp_port == 0 ||
+        (address->ipv4 == own->ipv4 && address->udp_port == own->udp_port)) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct cw_flow *flow = cw_flow_find(endpoint, address->ipv4, address->udp_port);
+    if (flow == NULL) {
+        flow = cw_flow_add(endpoint, address);
+        if (flow == NULL) {
+            return CW_ERROR_LIMIT;
+        }
+    }
+    *peer = flow->index;
+    return CW_OK;
+}
+
+int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state == CW_PEER_FAILED) {
+        return CW_ERROR_PEER_FAILED;
+    }
+    cw_session_start(endpoint, flow);
+    cw_endpoint_push(endpoint, 0);
+    return CW_OK;
+}
+
+int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state != CW_PEER_FAILED) {
+        return CW_ERROR_BUSY;
+    }
+    flow->state = CW_PEER_CLOSED;
+    return CW_OK;
+}
+
+int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    uint64_t blocks = cw_window_block_count(&flow->receiver.packets) + cw_window_block_count(&flow->receiver.puts);
+    *info = (struct cw_peer_info){
+        .address = flow->address,
+        .state = flow->state,
+        .waiting = flow->session.peer_waiting,
+        .incarnation = flow->session.incarnation,
+        .round_trip_ns = flow->round_trip.smoothed_ns,
+        .round_trip_min_ns = flow->round_trip.min_ns,
+        .congestion_window_bytes = flow->congestion.window_bytes,
+        .in_flight_bytes = flow->sender.in_flight_bytes,
+        .packets_sent = flow->sender.packets_sent,
+        .packets_retransmitted = flow->sender.packets_retransmitted,
+        .packets_unacknowledged = flow->sender.sent.next - flow->sender.sent.base,
+        .heard_ns = flow->timers.heard_ns,
+        .operations_open = flow->sender.open_count,
+        .credit = flow->credit.count,
+        .bytes_active = cw_sent_bytes(&flow->sender.sent, &endpoint->sent_chunks, &endpoint->blocks) +
+                        blocks * CW_WINDOW_BLOCK_BYTES +
+                        (uint64_t)flow->sender.open_count * endpoint->operations.object_bytes,
+    };
+    return CW_OK;
+}
+
+/* ---- counters and memory ---- */
+
+uint64_t cw_endpoint_counter(const struct cw_endpoint *endpoint, enum cw_counter counter)
+{
+    assert(counter < CW_COUNTER_COUNT);
+    return endpoint->counters[counter];
+}
+
+struct counter_text {
+    const char *name;
+    const char *meaning;
+};
+
+static const struct counter_text counter_texts[CW_COUNTER_COUNT] = {
+#define CW_COUNTER_TEXT(name, meaning) [CW_COUNTER_##name] = {#name, meaning},
+    CW_COUNTERS(CW_COUNTER_TEXT)
+#undef CW_COUNTER_TEXT
+};
+
+const char *cw_counter_name(enum cw_counter counter)
+{
+    return counter < CW_COUNTER_COUNT ? counter_texts[counter].name : NULL;
+}
+
+const char *cw_counter_meaning(enum cw_counter counter)
+{
+    return counter < CW_COUNTER_COUNT ? counter_texts[counter].meaning : NULL;
+}
+
+struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
+{
+    const struct cw_endpoint_config *config = &endpoint->config;
+    return (struct cw_memory_info){
+        .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->candidates) +
+                          cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +
+                          cw_pool_bytes(&endpoint->operations) + cw_pool_bytes(&endpoint->arrivals.pool) +
+                          (uint64_t)config->event_count_max * sizeof(struct cw_event) +
+                          (uint64_t)config->pool_slot_count * (config->pool_slot_bytes + sizeof(struct cw_slot)) +
+                          (uint64_t)endpoint->regions.count * sizeof(struct cw_region),
+        .peer_bytes = endpoint->flows.object_bytes,
+        .active_flow_bytes =
+            endpoint->sent_chunks.object_bytes + endpoint->blocks.object_bytes + endpoint->operations.object_bytes,
+        .packets_per_chunk = CW_SENT_CHUNK,
+    };
+}

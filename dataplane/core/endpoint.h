@@ -1,0 +1,204 @@
+/* Endpoint: the object that one owner turns; private to dataplane/.
+ *
+ * Layering within dataplane/: core/endpoint.c creates and takes apart, core/turn.c turns; flow/ and put/ do the work on the parts below;
+ * wire/ and port/ know nothing of endpoints.
+ */
+#ifndef CW_ENDPOINT_H
+#define CW_ENDPOINT_H
+
+#include "dataplane/core/events.h"
+#include "dataplane/core/pool.h"
+#include "dataplane/dataplane.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/flow/flow.h"
+#include "dataplane/flow/wheel.h"
+#include "dataplane/put/arrival.h"
+#include "dataplane/put/get.h"
+#include "dataplane/put/message.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/put/region.h"
+
+struct cw_endpoint {
+    struct cw_endpoint_config config;
+    struct cw_port *port;
+    uint64_t now_ns;
+    uint64_t incarnation;
+    struct cw_random random;
+    uint32_t payload_bytes_max; /* behind our header, at this port's MTU */
+    uint16_t packet_flags;      /* how we wait, in every packet */
+    bool port_full;             /* the port did not take all of `staged` */
+
+    /* packets on their way to the port */
+    struct cw_transmit staged[CW_BURST];
+    uint32_t staged_count;
+    struct cw_transmit spare[CW_BURST]; /* reserved and unused */
+    uint32_t spare_count;
+
+    /* flows */
+    struct cw_pool flows;
+    struct cw_flow **flow_buckets; /* by address */
+    uint32_t flow_bucket_mask;
+    struct cw_pool candidates;
+    struct cw_wheel wheel;
+    struct cw_flow *active_first; /* may send, in turn */
+    struct cw_flow *active_last;
+    struct cw_flow *report_first; /* owe an acknowledgement now or soon */
+    struct cw_flow *event_first;  /* have something to say that found no room */
+    uint32_t stop_count;          /* flows that were told to stop */
+
+    /* memory lent to flows */
+    struct cw_pool sent_chunks;
+    struct cw_pool blocks;
+
+    /* operations and arrivals */
+    struct cw_regions regions;
+    struct cw_pool operations;
+    struct cw_lanes lanes;
+    struct cw_operation_queue undelivered; /* complete, and no room for the event */
+    struct cw_arrivals arrivals;
+    struct cw_gets gets;
+    struct cw_message_pool messages;
+
+    struct cw_events events;
+    uint64_t counters[CW_COUNTER_COUNT];
+};
+
+static inline void cw_count(struct cw_endpoint *endpoint, enum cw_counter counter, uint64_t more)
+{
+    endpoint->counters[counter] += more;
+}
+
+/* The flow of a peer number, or NULL. */
+static inline struct cw_flow *cw_endpoint_flow(const struct cw_endpoint *endpoint, uint32_t peer)
+{
+    return peer < endpoint->flows.fresh ? cw_pool_at(&endpoint->flows, peer) : NULL;
+}
+
+/* ---- core/turn.c ---- */
+
+/* Something was posted from outside a turn: sends it at once, unless `flags` (CW_MORE) say that more follows. */
+void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
+
+/* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the next flush. */
+struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
+
+/* Takes the last staged packet back. */
+void cw_unstage(struct cw_endpoint *endpoint);
+
+/* Hands what is staged to the port. False: the port is full. */
+bool cw_flush(struct cw_endpoint *endpoint);
+
+/* ---- flow/session.c ---- */
+
+/* A flow for an address that has none. NULL: the table is full. */
+struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address);
+struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port);
+
+/* Starts set-up if the flow is closed; does nothing if it is under way or done. */
+void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A set-up packet has come in (still unverified). */
+void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header);
+
+/* Sends a set-up packet that is due. */
+void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A packet verified under the candidate's key: it takes the session's place. */
+void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Ends a session: all operations end with `status`, the state becomes `state`, and the application is told. */
+void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status);
+
+/* Tells connected peers that this endpoint goes. */
+void cw_session_goodbye(struct cw_endpoint *endpoint);
+
+/* Gives peer events that found no room before; returns how many. */
+uint32_t cw_session_deliver(struct cw_endpoint *endpoint);
+
+/* ---- flow/transmit.c ---- */
+
+/* Puts the flow among those that may send, if it has something to send. */
+void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Sends for the flows in turn; returns the number of packets. */
+uint32_t cw_transmit_turn(struct cw_endpoint *endpoint);
+
+/* A packet outside the data sequence, with `payload_bytes` of room behind the header (payload returned; NULL: the port has no buffer);
+ * completed by cw_transmit_control_finish. */
+uint8_t *cw_transmit_control(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
+                             uint32_t payload_bytes);
+void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes);
+
+/* ---- flow/acknowledge.c ---- */
+
+/* Everything below `number` has arrived. */
+void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number);
+
+/* The payload of a verified ACK packet. False: malformed. */
+bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
+
+/* A REJECT packet. False: malformed. */
+bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
+
+/* A round trip can be taken from the echo of this packet. */
+void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
+
+/* ---- flow/receive.c ---- */
+
+/* One received Ethernet frame. */
+void cw_receive_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length);
+
+/* ---- flow/report.c ---- */
+
+/* The flow owes an acknowledgement: now, or when its delay is over. */
+void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now);
+
+/* Any packet to the flow carries the cumulative acknowledgement: what need not be said again is crossed out. */
+void cw_report_carried(struct cw_flow *flow);
+
+/* Sends the acknowledgements that are due; returns how many. */
+uint32_t cw_report_turn(struct cw_endpoint *endpoint);
+
+/* Sends one now. False: the port has no buffer. */
+bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* True if this endpoint's queues are so full that senders should pause. */
+bool cw_report_congested(const struct cw_endpoint *endpoint);
+
+/* ---- flow/timers.c ---- */
+
+/* Makes sure that the timer comes out by `time_ns`. */
+void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns);
+
+/* A packet left that the peer must answer. */
+void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A valid packet of the peer came. */
+void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Something was acknowledged: the time-out starts again, or ends if nothing is in flight. */
+void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Runs everything whose time has come; returns how much. */
+uint32_t cw_timers_turn(struct cw_endpoint *endpoint);
+
+/* True if pacing lets a packet go now; else the flow comes back by itself when it does. */
+bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A packet of this many bytes has left a paced flow. */
+void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes);
+
+/* ---- flow/congestion.c ---- */
+
+void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* True if another full packet may be in flight. */
+bool cw_congestion_open(struct cw_flow *flow);
+
+/* A round trip was measured. */
+void cw_congestion_sample(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t round_trip_ns);
+
+/* Packets below `number` were acknowledged. */
+void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+#endif

@@ -1,0 +1,83 @@
+/* Loop: who turns an endpoint, and when; the calls of dataplane.h for any thread, on the real clock.
+ *
+ * Invariants
+ *   - The right to turn an endpoint is a token, taken and given back with one atomic operation each. Whoever has it is the owner.
+ *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in order before
+ *     anything newer. A command never waits for a thread that has left: whoever gives the token back looks once more.
+ *   - Waiting is graded: spin, then yield, then sleep on the port until a packet, a command or a deadline comes.
+ *
+ * Modes, all with the same turn:
+ *   inline      the application's threads turn it inside cw_loop_poll, cw_loop_wait and the posting calls (the default)
+ *   dedicated   a thread of its own, pinned to a core if one is given, turns it all the time
+ *   fallback    beside inline: a thread that sleeps, and turns it when nobody has for CW_LOOP_FALLBACK_NS, so that acknowledgements and
+ *               retransmissions do not depend on the application being inside a call
+ *
+ * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy.
+ */
+#ifndef CW_LOOP_H
+#define CW_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/dataplane.h"
+
+struct cw_loop;
+
+enum cw_loop_mode {
+    CW_LOOP_INLINE = 0,
+    CW_LOOP_DEDICATED = 1,
+};
+
+struct cw_loop_config {
+    enum cw_loop_mode mode;
+    int core;               /* for the dedicated thread; -1: wherever the system puts it */
+    bool spin;              /* never sleep: the core is ours */
+    bool fallback;          /* INLINE: keep a fallback thread */
+    uint32_t command_count; /* a power of two */
+    uint64_t spin_ns;       /* before yielding */
+    uint64_t yield_ns;      /* before sleeping */
+};
+
+#define CW_LOOP_FALLBACK_NS 2000000ull
+
+/* Inline with fallback, 1,024 commands; spins 20 us and yields 50 us before it sleeps, or spins for ever if `spin`. */
+void cw_loop_config_init(struct cw_loop_config *config);
+
+/* How an endpoint with this configuration on this port should say it waits (struct cw_endpoint_config, waiting). */
+enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struct cw_port_info *info);
+
+/* The endpoint belongs to the loop until cw_loop_destroy. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM (the reason in `error`). */
+int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
+                   struct cw_loop **loop, char *error, size_t error_bytes);
+
+/* Ends the threads. No other call may be under way. */
+void cw_loop_destroy(struct cw_loop *loop);
+
+/* As cw_put, cw_get, cw_message_send, cw_message_release, from any thread. CW_ERROR_AGAIN also if the queue of commands is full. If
+ * another thread turns the loop, what is wrong with the operation shows later, as its CW_EVENT_COMPLETE or CW_EVENT_GET. */
+int cw_loop_put(struct cw_loop *loop, const struct cw_put *put);
+int cw_loop_get(struct cw_loop *loop, const struct cw_get *get);
+int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message);
+int cw_loop_message_release(struct cw_loop *loop, uint32_t slot);
+
+/* Runs `function` as owner of the endpoint and returns what it returns: for everything else in dataplane.h. Any thread but one that is
+ * owner already. */
+int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context);
+
+/* Turns once, if the token is free, and takes up to `count_max` events; returns how many. One consumer at a time. */
+uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t count_max);
+
+/* The same, but waits up to `timeout_ns` for the first event. 0 events: timed out. */
+uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns);
+
+struct cw_loop_counters {
+    uint64_t turns;
+    uint64_t turns_idle;
+    uint64_t sleeps;
+    uint64_t commands;
+    uint64_t fallback_turns;
+};
+struct cw_loop_counters cw_loop_counters(const struct cw_loop *loop);
+
+#endif

@@ -1,0 +1,143 @@
+/* One turn of the loop: packets in, what is due, packets out. */
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+enum {
+    RESERVE_AT_ONCE = 16,
+    PORT_RETRY_NS = 1000, /* a full port is offered packets again after this */
+};
+
+/* ---- packets out ---- */
+
+bool cw_flush(struct cw_endpoint *endpoint)
+{
+    if (endpoint->staged_count == 0) {
+        endpoint->port_full = false;
+        return true;
+    }
+    uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
+    cw_count(endpoint, CW_COUNTER_PACKETS_OUT, taken);
+    endpoint->staged_count -= taken;
+    endpoint->port_full = endpoint->staged_count > 0;
+    if (endpoint->port_full) {
+        cw_count(endpoint, CW_COUNTER_PORT_FULL, 1);
+        memmove(&endpoint->staged[0], &endpoint->staged[taken], endpoint->staged_count * sizeof(endpoint->staged[0]));
+    }
+    return !endpoint->port_full;
+}
+
+struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
+{
+    if (endpoint->staged_count == CW_BURST) {
+        cw_flush(endpoint);
+        if (endpoint->staged_count == CW_BURST) {
+            return NULL;
+        }
+    }
+    if (endpoint->spare_count == 0) {
+        endpoint->spare_count = cw_port_reserve(endpoint->port, endpoint->spare, RESERVE_AT_ONCE);
+        if (endpoint->spare_count == 0) {
+            return NULL;
+        }
+    }
+    struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count++];
+    const struct cw_transmit *spare = &endpoint->spare[--endpoint->spare_count];
+    packet->data = spare->data;
+    packet->handle = spare->handle;
+    packet->length = 0;
+    packet->piece_count = 0;
+    return packet;
+}
+
+void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
+{
+    if ((flags & CW_MORE) != 0 || endpoint->port_full) {
+        return;
+    }
+    cw_transmit_turn(endpoint);
+    cw_flush(endpoint);
+}
+
+/* ---- packets in ---- */
+
+static uint32_t receive_burst(struct cw_endpoint *endpoint)
+{
+    struct cw_received packets[CW_BURST];
+    uint32_t count = cw_port_receive(endpoint->port, packets, CW_BURST);
+    if (count == 0) {
+        return 0;
+    }
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + 1 < count) {
+            __builtin_prefetch(packets[i + 1].data);
+        }
+        bytes += packets[i].length;
+        cw_receive_frame(endpoint, packets[i].data, packets[i].length);
+    }
+    cw_count(endpoint, CW_COUNTER_PACKETS_IN, count);
+    cw_count(endpoint, CW_COUNTER_BYTES_IN, bytes);
+    cw_port_release(endpoint->port, packets, count);
+    return count;
+}
+
+/* ---- the turn ---- */
+
+static uint32_t deliver(struct cw_endpoint *endpoint)
+{
+    uint32_t count = 0;
+    if (endpoint->arrivals.ready_first != NULL) {
+        count += cw_arrivals_deliver(endpoint);
+    }
+    if (endpoint->undelivered.first != NULL) {
+        count += cw_operations_deliver(endpoint);
+    }
+    if (endpoint->event_first != NULL) {
+        count += cw_session_deliver(endpoint);
+    }
+    return count;
+}
+
+uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
+{
+    assert(now_ns >= endpoint->now_ns);
+    endpoint->now_ns = now_ns;
+    uint32_t work = deliver(endpoint);
+    work += receive_burst(endpoint);
+    work += cw_timers_turn(endpoint);
+    if (endpoint->messages.waiting_first != NULL) {
+        work += cw_messages_turn(endpoint);
+    }
+    if (endpoint->staged_count > 0) {
+        cw_flush(endpoint);
+    }
+    work += cw_report_turn(endpoint);
+    work += cw_transmit_turn(endpoint);
+    cw_flush(endpoint);
+    return work;
+}
+
+void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns)
+{
+    if (now_ns > endpoint->now_ns) {
+        endpoint->now_ns = now_ns;
+    }
+}
+
+uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
+{
+    if (endpoint->port_full) {
+        return endpoint->now_ns + PORT_RETRY_NS;
+    }
+    bool stuck = endpoint->arrivals.ready_first != NULL || endpoint->undelivered.first != NULL ||
+                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL || endpoint->stop_count > 0;
+    if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
+        return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
+    }
+    uint64_t next_ns = cw_wheel_next(&endpoint->wheel);
+    /* what waits for the application or for a slot is looked at now and then; taking events also ends it */
+    uint64_t stuck_ns = endpoint->now_ns + CW_ACK_DELAY_NS;
+    return stuck && stuck_ns < next_ns ? stuck_ns : next_ns;
+}

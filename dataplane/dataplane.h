@@ -1,0 +1,348 @@
+/* dataplane: the notified put between processes, over any port.
+ *
+ * Purpose
+ *   An endpoint owns one port and moves bytes between registered regions of processes that share a job key. A put is done when all
+ *   its bytes lie in the target's region and the target has got one notification.
+ *
+ * Invariants
+ *   - One owner: all state of an endpoint belongs to whoever turns it. The cw_endpoint_*, cw_peer_*, cw_region_*, cw_put, cw_get
+ *     and cw_message_* functions are for that owner. Other threads use a cw_loop (dataplane/core/loop.h), which guards the same
+ *     calls by a token and a bounded queue of commands.
+ *   - No clock, no randomness and no I/O inside: time is passed in, the generator is seeded by the configuration, packets pass
+ *     through the port. The same objects run on a NIC and in the simulator.
+ *   - A notification comes exactly once, never before its data; in posting order within a lane, in any order between lanes.
+ *   - Two puts in flight to the same bytes of a region are forbidden; which bytes stay is then undefined. A debug build
+ *     (-Ddebug_overlap=true) catches them (CW_ERROR_OVERLAP at the sender, a counter at the target).
+ *   - Everything is bounded by struct cw_endpoint_config; what is full answers CW_ERROR_AGAIN and nothing is lost.
+ *
+ * Order of calls
+ *   cw_endpoint_config_init, cw_endpoint_create
+ *   { cw_peer_add | cw_region_register | cw_put | cw_get | cw_message_send | cw_endpoint_turn | cw_endpoint_events }*
+ *   cw_endpoint_destroy, cw_port_close
+ */
+#ifndef CW_DATAPLANE_H
+#define CW_DATAPLANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/limits.h"
+#include "dataplane/port/port.h"
+#include "dataplane/status.h"
+
+struct cw_endpoint;
+
+/* Where an endpoint is reached. IPv4 address and UDP port in host byte order. */
+struct cw_address {
+    uint32_t ipv4;
+    uint16_t udp_port;
+    uint8_t mac[6]; /* of the next hop on this LAN */
+};
+
+/* How the process at an endpoint waits for packets. Peers are told, and set their time-outs by it. */
+enum cw_waiting {
+    CW_WAITING_SPIN = 0,  /* a core of its own polls all the time */
+    CW_WAITING_SLEEP = 1, /* sleeps and is woken by its port */
+    CW_WAITING_NAP = 2,   /* looks at its port in timed naps */
+};
+
+struct cw_endpoint_config {
+    struct cw_address address; /* mac all zero: the port's own */
+    uint8_t job_key[16];       /* 128 bits that all processes of the job share and nobody else has */
+    uint64_t seed;             /* for sessions, region keys and first numbers: unpredictable in real use */
+    enum cw_waiting waiting;
+    bool accept_unknown;          /* a set-up request from an address that was never added makes a new peer */
+    uint32_t peer_count_max;      /* 1 .. CW_PEERS_MAX */
+    uint32_t region_count_max;    /* 1 .. CW_REGIONS_MAX */
+    uint32_t operation_count_max; /* puts, gets and messages under way, all peers together */
+    uint32_t arrival_count_max;   /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
+    uint32_t event_count_max;     /* a power of two */
+    uint32_t get_count_max;       /* gets under way, 1 .. 65534 */
+    uint32_t pool_slot_count;     /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
+    uint32_t pool_slot_bytes;     /* longest message, a multiple of 64, up to 64 KiB */
+    uint32_t sent_chunk_count;    /* records of packets in flight: 64 a chunk, all peers together */
+    uint32_t window_block_count;  /* 1 KiB blocks that keep track of packets that arrived out of order */
+    uint32_t congestion_window_max_bytes; /* per peer */
+    uint64_t failure_timeout_ns;          /* a peer that owes an answer and is silent this long has failed */
+};
+
+/* Fills in the defaults of `dataplane/limits.h`; address, key and seed stay zero and must be set. */
+void cw_endpoint_config_init(struct cw_endpoint_config *config);
+
+/* Creates an endpoint on `port`, which stays the caller's and must outlive it. CW_OK, CW_ERROR_ARGUMENT (the one-line reason in
+ * `error`), CW_ERROR_MEMORY. */
+int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *port, uint64_t now_ns,
+                       struct cw_endpoint **endpoint, char *error, size_t error_bytes);
+
+/* Says goodbye to connected peers (one packet each, best effort), closes and frees. NULL is allowed. */
+void cw_endpoint_destroy(struct cw_endpoint *endpoint);
+
+/* One turn: takes a burst of packets, runs what is due, sends what may go. Bounded work. Returns how much it did (0: idle).
+ * `now_ns` never goes back. */
+uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns);
+
+/* Tells the time to what is posted before the next turn; without it, that of the last turn counts. */
+void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns);
+
+/* When cw_endpoint_turn must be called again even if no packet arrives; UINT64_MAX: not at all. 0: at once. */
+uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint);
+
+/* The address peers reach this endpoint at (the port's MAC filled in). */
+struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint);
+
+/* ---- Peers ---- */
+
+/* Makes a peer known; no packet is sent before the first operation. *peer is its number in this endpoint. Adding an address (IPv4 and
+ * port) again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT. */
+int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer);
+
+/* Sets up the connection before the first operation needs it. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_PEER_FAILED (see cw_peer_reset). */
+int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
+
+/* Lets a failed peer be tried again, with a new session. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY if it has not failed. */
+int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer);
+
+/* Paces what goes to a peer at `rate_bps` (Ethernet frames, bits per second), which then takes the place of congestion control;
+ * 0 ends it. CW_OK, CW_ERROR_ARGUMENT. */
+int cw_peer_pace(struct cw_endpoint *endpoint, uint32_t peer, uint64_t rate_bps);
+
+enum cw_peer_state {
+    CW_PEER_CLOSED = 0,     /* never used, or said goodbye */
+    CW_PEER_CONNECTING = 1, /* set-up under way */
+    CW_PEER_ESTABLISHED = 2,
+    CW_PEER_FAILED = 3, /* silent for the failure bound; operations answer CW_ERROR_PEER_FAILED until cw_peer_reset */
+};
+
+struct cw_peer_info {
+    struct cw_address address;
+    enum cw_peer_state state;
+    enum cw_waiting waiting; /* as the peer said */
+    uint64_t incarnation;    /* of the peer; 0 before the first set-up */
+    uint64_t round_trip_ns;  /* smoothed; 0: not measured */
+    uint64_t round_trip_min_ns;
+    uint64_t congestion_window_bytes;
+    uint64_t in_flight_bytes;
+    uint64_t packets_sent; /* data packets, retransmissions included */
+    uint64_t packets_retransmitted;
+    uint64_t packets_unacknowledged;
+    uint64_t heard_ns;        /* when the last valid packet came */
+    uint32_t operations_open; /* posted, not yet retired */
+    uint32_t credit;          /* message slots of the peer at hand */
+    uint64_t bytes_active;    /* memory lent to this peer at the moment beyond its fixed part */
+};
+
+/* CW_OK, CW_ERROR_ARGUMENT. */
+int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info);
+
+/* ---- Regions ---- */
+
+enum cw_region_rights {
+    CW_REGION_LOCAL = 0, /* source of puts, destination of gets */
+    CW_REGION_WRITE = 1, /* peers may put into it */
+    CW_REGION_READ = 2,  /* peers may get from it */
+};
+
+/* Registers memory. *token names it, and is what a peer must know to reach it: 16 bits of index, 48 random bits of key. The memory
+ * stays the caller's and must stay valid until deregistration. `bytes` may be 0 (a region that only takes notifications).
+ * CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
+int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
+
+/* Ends a registration. When it returns CW_OK nothing stores into or reads from the memory any more; puts that still arrive are refused
+ * to their senders (CW_ERROR_REMOTE_ACCESS). CW_ERROR_BUSY: an own put reads from it, a get writes into it, or the driver still holds
+ * packets with pieces of it; turn and try again. CW_ERROR_NOT_FOUND: no such token. */
+int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token);
+
+/* ---- Operations ---- */
+
+/* 32 bits travel with a put and arrive with its notification: 12 bits of lane, 20 bits of tag. */
+static inline uint32_t cw_lane_tag(uint32_t lane, uint32_t tag)
+{
+    return lane << CW_TAG_BITS | (tag & ((1u << CW_TAG_BITS) - 1));
+}
+
+static inline uint32_t cw_lane(uint32_t lane_tag)
+{
+    return lane_tag >> CW_TAG_BITS;
+}
+
+static inline uint32_t cw_tag(uint32_t lane_tag)
+{
+    return lane_tag & ((1u << CW_TAG_BITS) - 1);
+}
+
+/* One piece of a source. */
+struct cw_slice {
+    const void *data;
+    uint64_t bytes;
+};
+
+enum cw_source_kind {
+    CW_SOURCE_CONTIGUOUS = 0,
+    CW_SOURCE_STRIDED = 1,
+    CW_SOURCE_SLICES = 2,
+};
+
+/* What a put sends: its bytes land contiguously at the target. The memory (and the list of slices) must not change before local
+ * completion; up to CW_INLINE_MAX contiguous bytes are copied by the call and may change as soon as it returns. */
+struct cw_source {
+    enum cw_source_kind kind;
+    uint64_t region; /* token of the own region that all of it lies in, so that it need not be copied; 0: none */
+    union {
+        struct {
+            const void *data;
+            uint64_t bytes;
+        } contiguous;
+        struct {
+            const void *data;
+            uint64_t block_bytes;
+            int64_t stride_bytes; /* from the start of one block to the next */
+            uint64_t block_count;
+        } strided;
+        struct {
+            const struct cw_slice *list;
+            uint64_t count; /* up to CW_SLICES_MAX */
+        } slices;
+    };
+};
+
+enum cw_operation_flags {
+    CW_SIGNAL = 1, /* give a CW_EVENT_COMPLETE when all bytes are at the target and the source may be reused */
+    CW_MORE = 2,   /* more follows at once: sending may wait for it, and both may share a packet */
+    CW_ALONE = 4,  /* puts only: shares a packet with no other operation */
+};
+
+struct cw_put {
+    uint32_t peer;
+    uint32_t lane_tag;
+    uint64_t region; /* token of the target's region */
+    uint64_t offset; /* in that region */
+    struct cw_source source;
+    uint64_t context; /* comes back with CW_EVENT_COMPLETE */
+    uint32_t flags;
+};
+
+/* Posts a put. Failures that show later come as a CW_EVENT_COMPLETE with a negative status, asked for or not.
+ * CW_OK; CW_ERROR_AGAIN (operations or the peer's window are used up: turn, take events, try again); CW_ERROR_ARGUMENT;
+ * CW_ERROR_NOT_FOUND (source.region is no own region that holds the source); CW_ERROR_PEER_FAILED; CW_ERROR_OVERLAP (debug build). */
+int cw_put(struct cw_endpoint *endpoint, const struct cw_put *put);
+
+/* Asks the peer's dataplane to put bytes of its region (right CW_REGION_READ) into an own region. When they are there, a CW_EVENT_GET
+ * comes with `lane_tag` and `context`. */
+struct cw_get {
+    uint32_t peer;
+    uint32_t lane_tag;
+    uint64_t region; /* token of the peer's region to read */
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t local_region; /* token of the own region to write, with any rights */
+    uint64_t local_offset;
+    uint64_t context;
+    uint32_t flags; /* CW_MORE */
+};
+
+/* Errors as cw_put. A get that fails later gives a CW_EVENT_GET with a negative status. */
+int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get);
+
+/* A small message: lands in a slot of the receiver's pool, for which the sender holds credit or asks first. */
+struct cw_message {
+    uint32_t peer;
+    uint32_t lane_tag;
+    struct cw_source source;
+    uint64_t context;
+    uint32_t flags;
+};
+
+/* Errors as cw_put; CW_ERROR_ARGUMENT also if it is longer than the receiver's slots (known after set-up; before, such a message
+ * completes with CW_ERROR_ARGUMENT). While it waits for credit it counts as under way. */
+int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *message);
+
+/* Gives the slot of a CW_EVENT_MESSAGE back; its data must not be read afterwards. CW_OK, CW_ERROR_ARGUMENT (not a slot in use). */
+int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot);
+
+/* ---- Events ---- */
+
+enum cw_event_kind {
+    CW_EVENT_PUT = 1,      /* a put has arrived: peer, lane_tag, region, offset, bytes */
+    CW_EVENT_MESSAGE = 2,  /* a message has arrived: peer, lane_tag, data, bytes, slot (cw_message_release) */
+    CW_EVENT_GET = 3,      /* a get of ours is done: peer, lane_tag, region, offset, bytes, context, status */
+    CW_EVENT_COMPLETE = 4, /* a source may be reused: peer, lane_tag, context, status */
+    CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session */
+    CW_EVENT_PEER_DOWN =
+        6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED or CW_ERROR_CLOSED; all its operations have ended */
+};
+
+struct cw_event {
+    enum cw_event_kind kind;
+    int status;
+    uint32_t peer;
+    uint32_t lane_tag;
+    uint64_t region;
+    uint64_t offset;
+    uint64_t bytes;
+    union {
+        uint64_t context;
+        const void *data;
+    };
+    uint32_t slot;
+};
+
+/* Takes up to `count_max` events in the order they happened; returns how many. One consumer thread at a time, any thread. */
+uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *events, uint32_t count_max);
+
+/* ---- Counters ---- */
+
+/* X(name, meaning): everything that happens is counted; what is dropped, by reason. */
+#define CW_COUNTERS(X)                                                                                           \
+    X(PACKETS_IN, "packets received")                                                                            \
+    X(PACKETS_OUT, "packets sent")                                                                               \
+    X(BYTES_IN, "bytes received, Ethernet frames")                                                               \
+    X(BYTES_OUT, "bytes sent, Ethernet frames")                                                                  \
+    X(DATA_OUT, "data packets sent for the first time")                                                          \
+    X(RETRANSMITTED, "data packets sent again")                                                                  \
+    X(ACKNOWLEDGEMENTS_IN, "acknowledgement packets received")                                                   \
+    X(ACKNOWLEDGEMENTS_OUT, "acknowledgement packets sent")                                                      \
+    X(PROBES_OUT, "probes sent after a time-out")                                                                \
+    X(REJECTS_OUT, "packets refused to their sender: unknown region, wrong key, missing right or out of bounds") \
+    X(REJECTS_IN, "own packets that a target refused")                                                           \
+    X(PUTS_POSTED, "puts posted")                                                                                \
+    X(PUTS_ARRIVED, "puts notified")                                                                             \
+    X(PORT_FULL, "turns in which the port took fewer packets than offered")                                      \
+    X(DROP_SHORT, "dropped: shorter than its headers")                                                           \
+    X(DROP_FOREIGN, "dropped: not for this endpoint")                                                            \
+    X(DROP_VERSION, "dropped: another version of the wire format")                                               \
+    X(DROP_MALFORMED, "dropped: lengths, types or flags that no sender of this version writes")                  \
+    X(DROP_FLOW, "dropped: no such flow, or not set up")                                                         \
+    X(DROP_TAG, "dropped: the keyed tag does not fit")                                                           \
+    X(DROP_CHECKSUM, "dropped: the payload checksum does not fit")                                               \
+    X(DROP_DUPLICATE, "dropped: had arrived before")                                                             \
+    X(DROP_WINDOW, "dropped: outside the window")                                                                \
+    X(DROP_FULL, "dropped unacknowledged, to come again: a table or queue is full")                              \
+    X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \
+    X(DROP_HELLO, "dropped: set-up packet that does not fit")                                                    \
+    X(OVERLAPS, "debug build: puts that overlapped another one in flight")
+
+enum cw_counter {
+#define CW_COUNTER_ENUM(name, meaning) CW_COUNTER_##name,
+    CW_COUNTERS(CW_COUNTER_ENUM)
+#undef CW_COUNTER_ENUM
+        CW_COUNTER_COUNT,
+};
+
+/* The value of a counter since creation. */
+uint64_t cw_endpoint_counter(const struct cw_endpoint *endpoint, enum cw_counter counter);
+
+/* "retransmitted" and the like; the meaning in one line. NULL for a number out of range. */
+const char *cw_counter_name(enum cw_counter counter);
+const char *cw_counter_meaning(enum cw_counter counter);
+
+/* Fixed memory of an endpoint: bytes of the endpoint itself and bytes per peer, connected or not, and per connection in use at the least. */
+struct cw_memory_info {
+    uint64_t endpoint_bytes;    /* reserved at start-up, all tables together; touched only as used */
+    uint64_t peer_bytes;        /* an idle peer */
+    uint64_t active_flow_bytes; /* what a peer with packets in flight takes at least, beyond peer_bytes */
+    uint64_t packets_per_chunk;
+};
+struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint);
+
+#endif

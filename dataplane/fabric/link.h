@@ -1,0 +1,116 @@
+/* Link: one direction of a cable with the queue in front of it: rate, delay, queue limit, loss and other faults.
+ *
+ * A pure model: it sees lengths and times and decides what becomes of a frame; whoever asks keeps the frame and
+ * delivers it. The simulator asks in virtual time, `causeway switch` on the real clock.
+ *
+ * Invariants
+ *  - Frames leave in the order they were offered, one after the other; the rate is exact to a nanosecond over any
+ *    number of frames.
+ *  - A frame arrives `delay_ns` after its last bit has left (store and forward), later if it is reordered.
+ *  - What is lost on the line has used it: loss comes after the queue.
+ *  - The queue holds what has not left yet, the frame on its way out included, counted as bytes on the line (frame plus
+ *    overhead, the part of the leading frame that is out already subtracted). It never exceeds its limit, except that
+ *    an idle link takes any frame.
+ *  - The same configuration, seed and offers give the same verdicts.
+ *
+ * Order of calls: cw_link_init, { cw_link_offer | cw_link_corrupt | cw_link_configure }*. Times must not go back. One
+ * owner.
+ */
+#ifndef CW_LINK_H
+#define CW_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/fabric/random.h"
+
+enum {
+    /* What Ethernet spends on a frame beside its bytes: preamble 8, check sequence 4, gap 12. */
+    CW_LINK_ETHERNET_OVERHEAD_BYTES = 24,
+    CW_LINK_CORRUPT_BITS_MAX = 3, /* bits turned over in a corrupted frame: 1 or this */
+    CW_LINK_FRAME_MAX_BYTES = 1 << 24,
+};
+
+struct cw_link_config {
+    uint64_t rate_bps; /* 0: frames take no time and nothing queues; at most CW_LINK_RATE_MAX_BPS */
+    uint64_t delay_ns;
+    uint64_t queue_limit_bytes; /* 0: no limit */
+    uint32_t
+        overhead_bytes; /* added to each frame's length on the line; CW_LINK_ETHERNET_OVERHEAD_BYTES for Ethernet */
+    double loss;        /* probabilities of a frame, each drawn on its own */
+    double duplicate;   /* arrives a second time */
+    double corrupt;     /* arrives with a few bits turned over that no check sequence has noticed */
+    double reorder;     /* arrives later, by up to reorder_delay_max_ns */
+    uint64_t reorder_delay_max_ns;
+};
+
+#define CW_LINK_RATE_MAX_BPS 10000000000000ull
+#define CW_LINK_DELAY_MAX_NS 3600000000000ull
+
+enum cw_link_fate {
+    CW_LINK_DELIVERED = 0,
+    CW_LINK_DROP_DOWN = 1,  /* the link is down: a partition */
+    CW_LINK_DROP_QUEUE = 2, /* the queue is full */
+    CW_LINK_DROP_LOSS = 3,
+};
+
+struct cw_link_delivery {
+    uint64_t arrival_ns;
+    bool corrupt; /* pass a copy through cw_link_corrupt */
+};
+
+struct cw_link_verdict {
+    enum cw_link_fate fate;
+    uint64_t departure_ns;   /* the last bit has left the queue; set for CW_LINK_DELIVERED and CW_LINK_DROP_LOSS */
+    uint32_t delivery_count; /* 0 .. 2 */
+    struct cw_link_delivery deliveries[2];
+};
+
+struct cw_link_counters {
+    uint64_t offered;
+    uint64_t offered_bytes; /* frames without overhead */
+    uint64_t delivered;     /* duplicates not counted */
+    uint64_t delivered_bytes;
+    uint64_t dropped_down;
+    uint64_t dropped_queue;
+    uint64_t lost;
+    uint64_t duplicated;
+    uint64_t corrupted;
+    uint64_t reordered;
+};
+
+struct cw_link {
+    struct cw_link_config config;
+    bool down;                       /* set and cleared by the owner at any time; what is on its way still arrives */
+    bool clean;                      /* none of the faults is configured: no numbers are drawn */
+    uint64_t free_ns;                /* the line is free from here on ... */
+    uint64_t free_remainder;         /* ... plus this / rate_bps nanoseconds */
+    uint64_t queue_limit_ns;         /* the queue limit as time on the line */
+    uint64_t queue_ns_max;           /* longest queue seen, as time on the line at the rate of then */
+    uint64_t queue_bytes_max_before; /* longest queue under earlier configurations */
+    struct cw_random random;
+    struct cw_link_counters counters;
+};
+
+/* True if every field is in its range; otherwise *reason says which is not, in a few words. `reason` may be NULL. */
+bool cw_link_config_valid(const struct cw_link_config *config, const char **reason);
+
+/* The configuration must be valid. */
+void cw_link_init(struct cw_link *link, const struct cw_link_config *config, uint64_t seed);
+
+/* Changes the configuration; frames already on their way keep their times, and counters go on. */
+void cw_link_configure(struct cw_link *link, const struct cw_link_config *config);
+
+/* What becomes of a frame of `frame_bytes` (<= CW_LINK_FRAME_MAX_BYTES) offered at `now_ns`. */
+void cw_link_offer(struct cw_link *link, uint64_t now_ns, uint32_t frame_bytes, struct cw_link_verdict *verdict);
+
+/* Turns 1 or CW_LINK_CORRUPT_BITS_MAX bits of the frame over, anywhere in it. `length` > 0. */
+void cw_link_corrupt(struct cw_link *link, uint8_t *frame, uint32_t length);
+
+/* Bytes on the line's side of the queue that have not left at `now_ns`. 0 if rate_bps is 0. */
+uint64_t cw_link_queue_bytes(const struct cw_link *link, uint64_t now_ns);
+
+/* The most that cw_link_queue_bytes ever was, right after an offer. */
+uint64_t cw_link_queue_bytes_max(const struct cw_link *link);
+
+#endif

@@ -1,0 +1,256 @@
+/* Acknowledgements that come in: what has arrived, what is lost, how long the round trip takes.
+ *
+ * Loss is judged by time (RFC 8985): acknowledgements echo the timestamp of the latest transmission that arrived, so a packet whose last
+ * transmission is older than that by the reordering window, and which the report describes as missing, is lost. A silent path proves
+ * nothing: then a probe is sent, whose answer does.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+/* The local time of an echoed timestamp, at most now. */
+static uint64_t echo_time(const struct cw_endpoint *endpoint, uint32_t echo)
+{
+    uint64_t now_ticks = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT;
+    uint32_t ago = (uint32_t)now_ticks - echo;
+    return (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
+}
+
+void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+{
+    if (header->echo_delay == CW_WIRE_DELAY_UNKNOWN) {
+        return;
+    }
+    uint64_t held_ns = (uint64_t)header->echo_delay << CW_WIRE_DELAY_SHIFT;
+    uint64_t elapsed_ns = endpoint->now_ns - echo_time(endpoint, header->echo);
+    if (elapsed_ns >= 1ull << 35) {
+        return; /* a timestamp from the future: not one of ours */
+    }
+    uint64_t sample_ns = elapsed_ns > held_ns ? elapsed_ns - held_ns : 1;
+    struct cw_round_trip *trip = &flow->round_trip;
+    if (trip->smoothed_ns == 0) {
+        trip->smoothed_ns = sample_ns;
+        trip->variance_ns = sample_ns / 2;
+        trip->min_ns = trip->min_next_ns = sample_ns;
+        trip->min_since_ns = endpoint->now_ns;
+    } else { /* RFC 6298 */
+        uint64_t deviation =
+            sample_ns > trip->smoothed_ns ? sample_ns - trip->smoothed_ns : trip->smoothed_ns - sample_ns;
+        trip->variance_ns += (deviation >> 2) - (trip->variance_ns >> 2);
+        trip->smoothed_ns = trip->smoothed_ns - (trip->smoothed_ns >> 3) + (sample_ns >> 3);
+    }
+    if (endpoint->now_ns - trip->min_since_ns > CW_ROUND_TRIP_MIN_WINDOW_NS) {
+        trip->min_ns = trip->min_next_ns;
+        trip->min_next_ns = sample_ns;
+        trip->min_since_ns = endpoint->now_ns;
+    }
+    trip->min_ns = sample_ns < trip->min_ns ? sample_ns : trip->min_ns;
+    trip->min_next_ns = sample_ns < trip->min_next_ns ? sample_ns : trip->min_next_ns;
+    if (trip->reordering_ns == 0) {
+        trip->reordering_ns = trip->min_ns / 4;
+    }
+    cw_congestion_sample(endpoint, flow, sample_ns);
+}
+
+/* ---- what has arrived ---- */
+
+static void record_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_sent *record,
+                                bool was_lost)
+{
+    if (was_lost) {
+        flow->sender.lost_count--; /* it was only late */
+    } else {
+        flow->sender.in_flight_bytes -= record->frame_bytes;
+    }
+    struct cw_operation *operation = record->operation;
+    for (uint32_t i = 0; i < record->count; i++) {
+        struct cw_operation *next = operation->chain; /* the operation may be gone after this */
+        cw_operation_acknowledged(endpoint, operation);
+        operation = next;
+    }
+}
+
+/* Marks from .. to - 1, all within one chunk, as acknowledged; returns how many are new. */
+static uint32_t chunk_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t from, uint64_t to)
+{
+    struct cw_sent_chunk *chunk = cw_sent_chunk_of(&flow->sender.sent, from);
+    uint64_t mask = (to - from == 64 ? UINT64_MAX : (1ull << (to - from)) - 1) << (from % CW_SENT_CHUNK);
+    uint64_t fresh = mask & ~chunk->acknowledged;
+    uint64_t lost = fresh & chunk->lost;
+    chunk->acknowledged |= fresh;
+    chunk->lost &= ~fresh;
+    uint32_t count = (uint32_t)__builtin_popcountll(fresh);
+    while (fresh != 0) {
+        uint32_t bit = (uint32_t)__builtin_ctzll(fresh);
+        fresh &= fresh - 1;
+        record_acknowledged(endpoint, flow, &chunk->records[bit], (lost >> bit & 1) != 0);
+    }
+    return count;
+}
+
+static uint32_t range_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t from, uint64_t to)
+{
+    uint32_t count = 0;
+    while (from < to) {
+        uint64_t end = (from | (CW_SENT_CHUNK - 1)) + 1;
+        end = end < to ? end : to;
+        count += chunk_acknowledged(endpoint, flow, from, end);
+        from = end;
+    }
+    return count;
+}
+
+/* Something new was acknowledged: windows have moved. */
+static void progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    cw_timers_progress(endpoint, flow);
+    cw_congestion_progress(endpoint, flow);
+    cw_transmit_wake(endpoint, flow);
+}
+
+void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number)
+{
+    struct cw_sent_records *sent = &flow->sender.sent;
+    if (number <= sent->base || number > sent->next) {
+        return; /* old, or about packets that were never sent */
+    }
+    range_acknowledged(endpoint, flow, sent->base, number);
+    cw_sent_advance(sent, number, &endpoint->sent_chunks, &endpoint->blocks);
+    progress(endpoint, flow);
+}
+
+/* ---- what is lost ---- */
+
+static inline bool judged(const struct cw_sent_chunk *chunk, uint64_t bit)
+{
+    return ((chunk->acknowledged | chunk->lost) & bit) != 0;
+}
+
+/* Marks those of from .. to - 1 as lost that were last sent at or before `lost_before_ns`. */
+static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint64_t lost_before_ns)
+{
+    struct cw_sender *sender = &flow->sender;
+    for (uint64_t number = from; number < to; number++) {
+        struct cw_sent_chunk *chunk = cw_sent_chunk_of(&sender->sent, number);
+        uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
+        struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
+        if (judged(chunk, bit) || record->time_ns > lost_before_ns) {
+            continue;
+        }
+        chunk->lost |= bit;
+        sender->in_flight_bytes -= record->frame_bytes;
+        sender->lost_count++;
+        sender->lost_lowest = number < sender->lost_lowest ? number : sender->lost_lowest;
+        flow->congestion.round_lost++;
+    }
+}
+
+/* How far from `from` on packets are older than `lost_before_ns`. They leave in the order of their numbers, so the first one that is
+ * younger ends the search: a report costs what it changes, not what is in flight. */
+static uint64_t tail_older(const struct cw_sent_records *sent, uint64_t from, uint64_t lost_before_ns)
+{
+    uint64_t number = from;
+    while (number < sent->next) {
+        const struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
+        uint32_t index = (uint32_t)(number % CW_SENT_CHUNK);
+        if (!judged(chunk, 1ull << index) && chunk->records[index].time_ns > lost_before_ns) {
+            break;
+        }
+        number++;
+    }
+    return number;
+}
+
+/* The peer got packets twice that we took for lost too early: be more patient. */
+static void adapt_reordering(struct cw_flow *flow, uint32_t duplicates)
+{
+    struct cw_round_trip *trip = &flow->round_trip;
+    if (duplicates != flow->sender.duplicates_known) {
+        flow->sender.duplicates_known = duplicates;
+        uint64_t limit = trip->smoothed_ns + 4 * trip->variance_ns;
+        trip->reordering_ns = trip->reordering_ns * 2 < limit ? trip->reordering_ns * 2 : limit;
+    }
+}
+
+bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+{
+    const struct cw_wire_ack *report = (const struct cw_wire_ack *)(header + 1);
+    if (header->payload_bytes < sizeof(*report) ||
+        header->payload_bytes != sizeof(*report) + report->run_count * sizeof(struct cw_wire_run)) {
+        return false;
+    }
+    struct cw_sent_records *sent = &flow->sender.sent;
+    uint64_t at = cw_wire_number_expand(sent->base, report->from);
+    uint64_t echoed_ns = header->echo_delay == CW_WIRE_DELAY_UNKNOWN ? 0 : echo_time(endpoint, header->echo);
+    adapt_reordering(flow, report->duplicates);
+    uint64_t patience_ns = flow->round_trip.reordering_ns;
+    uint64_t lost_before_ns = echoed_ns > patience_ns ? echoed_ns - patience_ns : 0;
+    uint32_t fresh = 0;
+    uint32_t lost_before = flow->sender.lost_count;
+    const uint8_t *runs = (const uint8_t *)(report + 1);
+    for (uint32_t i = 0; i < report->run_count; i++) {
+        struct cw_wire_run run;
+        memcpy(&run, runs + i * sizeof(run), sizeof(run));
+        uint64_t received = at + run.missing;
+        uint64_t end = received + run.received;
+        if (end > sent->next) {
+            return false; /* packets that were never sent */
+        }
+        uint64_t from = at > sent->base ? at : sent->base;
+        if (from < received) {
+            range_missing(flow, from, received, lost_before_ns);
+        }
+        from = received > sent->base ? received : sent->base;
+        if (from < end) {
+            fresh += range_acknowledged(endpoint, flow, from, end);
+        }
+        at = end;
+    }
+    if ((report->flags & CW_WIRE_ACK_END) != 0 && at >= sent->base && at < sent->next) {
+        range_missing(flow, at, tail_older(sent, at, lost_before_ns), lost_before_ns);
+    }
+    bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
+    bool may_go_on = flow->sender.stopped && !stop;
+    flow->sender.stopped = stop;
+    if (fresh > 0) {
+        progress(endpoint, flow);
+    } else if (flow->sender.lost_count > lost_before || may_go_on) {
+        cw_timers_progress(endpoint, flow);
+        cw_transmit_wake(endpoint, flow);
+    }
+    return true;
+}
+
+bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+{
+    if (header->payload_bytes != sizeof(struct cw_wire_reject)) {
+        return false;
+    }
+    const struct cw_wire_reject *reject = (const struct cw_wire_reject *)(header + 1);
+    struct cw_sent_records *sent = &flow->sender.sent;
+    uint64_t number = cw_wire_number_expand(sent->base, reject->number);
+    if (number < sent->base || number >= sent->next) {
+        return true; /* settled meanwhile */
+    }
+    struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
+    uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
+    if ((chunk->acknowledged & bit) != 0) {
+        return true;
+    }
+    struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
+    struct cw_operation *operation = record->operation;
+    for (uint32_t i = 0; i < record->count && operation != NULL; i++, operation = operation->chain) {
+        if ((uint32_t)operation->number != reject->put_number) {
+            continue;
+        }
+        if (operation->status == 0) {
+            cw_count(endpoint, CW_COUNTER_REJECTS_IN, 1);
+            cw_operation_refuse(endpoint, operation, CW_ERROR_REMOTE_ACCESS);
+            range_missing(flow, number, number + 1, UINT64_MAX); /* to be sent again, void */
+            cw_transmit_wake(endpoint, flow);
+        }
+        return true;
+    }
+    return true;
+}

@@ -1,0 +1,107 @@
+/* How much may be in flight: delay-based, after Swift (SIGCOMM 2020), but judged once a round by the smallest delay seen in it.
+ *
+ * The signal is the queueing delay: a round trip less the smallest of the last seconds. Taking the smallest of a round tells a standing
+ * queue from a peer that was descheduled for a moment. Loss is no signal unless it is heavy; random loss is only repaired. A flow with
+ * a rate of its own (cw_peer_pace) is not controlled here.
+ */
+#include "dataplane/core/endpoint.h"
+
+enum {
+    TARGET_SPIN_NS = 30000,    /* standing queue aimed at between peers that poll */
+    TARGET_SLEEP_NS = 2000000, /* where one side has to be woken, or scheduled */
+    TARGET_SHARE = 16,         /* plus this part of the smallest round trip */
+    LOSS_ROUND_MIN = 64,       /* packets in a round before its loss says something */
+    LOSS_SHARE = 8,            /* more than one in so many: the path is overrun */
+};
+
+static uint32_t full_frame_bytes(const struct cw_flow *flow)
+{
+    return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
+}
+
+static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    bool both_spin = flow->session.peer_waiting == CW_WAITING_SPIN && endpoint->config.waiting == CW_WAITING_SPIN;
+    return (both_spin ? TARGET_SPIN_NS : TARGET_SLEEP_NS) + flow->round_trip.min_ns / TARGET_SHARE;
+}
+
+void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    uint64_t first = (uint64_t)CW_CONGESTION_WINDOW_FIRST * full_frame_bytes(flow);
+    uint64_t most = endpoint->config.congestion_window_max_bytes;
+    flow->congestion = (struct cw_congestion){
+        .window_bytes = first < most ? first : most,
+        .round_end = flow->sender.sent.next,
+        .round_queue_ns = UINT64_MAX,
+        .slow_start = true,
+    };
+}
+
+bool cw_congestion_open(struct cw_flow *flow)
+{
+    uint64_t in_flight = flow->sender.in_flight_bytes;
+    return in_flight == 0 || flow->timers.rate_bps != 0 ||
+           in_flight + full_frame_bytes(flow) <= flow->congestion.window_bytes;
+}
+
+void cw_congestion_sample(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t round_trip_ns)
+{
+    (void)endpoint;
+    uint64_t min_ns = flow->round_trip.min_ns;
+    uint64_t queue_ns = round_trip_ns > min_ns ? round_trip_ns - min_ns : 0;
+    if (queue_ns < flow->congestion.round_queue_ns) {
+        flow->congestion.round_queue_ns = queue_ns;
+    }
+}
+
+/* The window for the next round. */
+static uint64_t next_window(struct cw_congestion *congestion, uint64_t frame_bytes, uint64_t target, uint64_t min_ns)
+{
+    uint64_t window = congestion->window_bytes;
+    uint64_t queue_ns = congestion->round_queue_ns;
+    if (congestion->round_sent >= LOSS_ROUND_MIN && congestion->round_lost > congestion->round_sent / LOSS_SHARE) {
+        congestion->slow_start = false;
+        return window - window / 4;
+    }
+    if (queue_ns == UINT64_MAX) {
+        return window; /* no sample in this round */
+    }
+    if (congestion->slow_start && queue_ns <= target / 2) {
+        return congestion->limited ? 2 * window : window;
+    }
+    if (congestion->slow_start) {
+        congestion->slow_start = false;
+        return queue_ns > target ? window * (min_ns + target) / (min_ns + queue_ns) : window;
+    }
+    if (queue_ns > target) {
+        /* proportional to the excess, at most half */
+        uint64_t excess = (queue_ns - target) * 4 / 5;
+        uint64_t decrease = window / 2;
+        if (excess < queue_ns / 2) {
+            decrease = window * (excess * 1024 / queue_ns) / 1024;
+        }
+        return window - decrease;
+    }
+    if (!congestion->limited) {
+        return window;
+    }
+    return window + frame_bytes / 2 + (queue_ns < target / 2 ? window / 16 : 0);
+}
+
+void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_congestion *congestion = &flow->congestion;
+    if (flow->sender.sent.base < congestion->round_end) {
+        return;
+    }
+    uint64_t frame_bytes = full_frame_bytes(flow);
+    uint64_t window = next_window(congestion, frame_bytes, target_ns(endpoint, flow), flow->round_trip.min_ns);
+    uint64_t most = endpoint->config.congestion_window_max_bytes;
+    window = window > most ? most : window;
+    congestion->window_bytes = window > 2 * frame_bytes ? window : 2 * frame_bytes;
+    congestion->round_end = flow->sender.sent.next;
+    congestion->round_queue_ns = UINT64_MAX;
+    congestion->round_sent = 0;
+    congestion->round_lost = 0;
+    congestion->limited = false;
+}

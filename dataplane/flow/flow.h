@@ -1,0 +1,172 @@
+/* Flow: everything about the connection with one peer, by concern. Each part is written by one file.
+ *
+ *   session.c      set-up, incarnations, keys             struct cw_session
+ *   transmit.c     what to send next, packets             struct cw_sender
+ *   sent.c         records of packets in flight           struct cw_sent_records
+ *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
+ *   receive.c      packets in, checks, placement          struct cw_receiver
+ *   report.c       acknowledgements out                   (receiver)
+ *   congestion.c   how much may be in flight              struct cw_congestion
+ *   timers.c       time-outs, probes, failure, pacing     struct cw_timers
+ *
+ * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.
+ */
+#ifndef CW_FLOW_H
+#define CW_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/dataplane.h"
+#include "dataplane/flow/sent.h"
+#include "dataplane/flow/wheel.h"
+#include "dataplane/flow/window.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/wire/wire.h"
+
+/* What a peer says of itself in a set-up packet, and the key its packets would carry. */
+struct cw_candidate {
+    uint64_t session;
+    uint64_t incarnation;
+    uint64_t pool_token;
+    uint32_t pool_slot_bytes;
+    uint32_t flow;
+    uint32_t data_number;
+    uint32_t control_number;
+    uint32_t packet_window;
+    uint32_t put_window;
+    uint16_t payload_bytes_max;
+    uint8_t waiting;
+    struct cw_wire_key key_in;
+};
+
+struct cw_session {
+    uint64_t local;       /* our nonce of this attempt or session; 0: none */
+    uint64_t peer;        /* the peer's */
+    uint64_t incarnation; /* the peer's endpoint */
+    uint64_t pool_token;
+    struct cw_wire_key key_in;
+    struct cw_wire_key key_out;
+    uint32_t pool_slot_bytes;
+    uint32_t peer_flow;     /* goes into `flow` of our packets */
+    uint32_t packet_window; /* the least of ours and the peer's */
+    uint32_t put_window;
+    uint16_t payload_bytes_max; /* behind our header, the least of both sides */
+    uint8_t peer_waiting;
+    bool active; /* we asked: send set-up packets until answered */
+    uint32_t hello_count;
+    uint64_t hello_ns; /* when to ask again */
+    uint64_t started_ns;
+    struct cw_candidate *candidate; /* asks to take this session's place and has yet to prove that it is not a replay */
+};
+
+struct cw_sender {
+    struct cw_sent_records sent;           /* packets base .. next */
+    uint64_t in_flight_bytes;              /* sent, neither acknowledged nor taken for lost */
+    uint64_t control_next;                 /* number of the next packet outside the data sequence */
+    uint32_t lost_count;                   /* taken for lost and not yet sent again */
+    uint32_t short_run;                    /* short operations since the last bulk packet */
+    uint64_t lost_lowest;                  /* no lost packet below this number */
+    uint64_t report_asked;                 /* no packet below this number asks for a report at once */
+    struct cw_operation_queue queue_short; /* one packet each, or less */
+    struct cw_operation_queue queue_bulk;
+    struct cw_operation_queue queue_credit; /* messages that wait for a slot */
+    struct cw_operation *open_first;        /* not retired, by number */
+    struct cw_operation *open_last;
+    uint64_t put_next;
+    uint32_t open_count;
+    uint32_t duplicates_known; /* as the peer last counted them */
+    bool stopped;              /* the peer's queues are full */
+    bool is_active;            /* in the endpoint's list of flows that may send */
+    struct cw_flow *active_next;
+    uint64_t packets_sent;
+    uint64_t packets_retransmitted;
+};
+
+struct cw_receiver {
+    struct cw_window packets;
+    struct cw_window puts;
+    uint64_t control_highest; /* highest number outside the data sequence */
+    uint64_t echo_arrival_ns;
+    uint32_t echo; /* latest timestamp received */
+    uint32_t duplicates;
+    uint64_t focus;      /* lowest packet number that came below the highest since the last report; UINT64_MAX: none */
+    uint32_t unreported; /* data packets since the last report */
+    uint32_t reports;
+    bool report_now;
+    bool report_from_base; /* a probe asks for the whole picture */
+    bool has_echo;
+    bool told_to_stop;
+    bool in_report_list;
+    struct cw_flow *report_next;
+};
+
+struct cw_round_trip {
+    uint64_t smoothed_ns;
+    uint64_t variance_ns;
+    uint64_t min_ns;        /* of the last two spans of CW_ROUND_TRIP_MIN_WINDOW_NS */
+    uint64_t min_next_ns;   /* of the present span */
+    uint64_t min_since_ns;  /* when the present span began */
+    uint64_t reordering_ns; /* a packet this much older than one that arrived is lost */
+};
+
+struct cw_congestion {
+    uint64_t window_bytes;
+    uint64_t round_end;      /* a round is over when this packet number is acknowledged */
+    uint64_t round_queue_ns; /* smallest queueing delay seen in this round */
+    uint32_t round_sent;
+    uint32_t round_lost;
+    bool slow_start;
+    bool limited; /* the window, not the application, held packets back in this round */
+};
+
+struct cw_timers {
+    struct cw_wheel_entry timer; /* time-out, set-up, acknowledgement: looked at when it comes out */
+    struct cw_wheel_entry pace;  /* the time at which the next paced packet may leave */
+    uint64_t probe_ns;           /* when to probe; UINT64_MAX: nothing to wait for */
+    uint64_t report_ns;          /* when to acknowledge at the latest */
+    uint64_t heard_ns;           /* last valid packet of the peer */
+    uint64_t waiting_since_ns;   /* since when the peer owes us something; UINT64_MAX: it does not */
+    uint32_t probes;             /* without an answer */
+    uint64_t rate_bps;           /* paced; 0: not */
+    uint64_t pace_next_ns;
+    bool paced; /* the next packet had to wait for its time */
+};
+
+struct cw_credit {
+    uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
+    uint8_t count;
+    uint8_t wanted; /* asked for and not yet granted */
+    uint8_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
+    uint8_t owed;   /* asked by the peer, not yet granted */
+    bool recalled;  /* the peer was asked to give slots back */
+    bool give_back; /* the peer wants unused slots back */
+    bool waiting;   /* in the endpoint's list of flows with `owed` */
+    struct cw_flow *waiting_next;
+};
+
+struct cw_peer_event {
+    uint8_t kind; /* CW_EVENT_PEER_UP, CW_EVENT_PEER_DOWN */
+    int8_t status;
+};
+
+struct cw_flow {
+    uint32_t index;      /* the peer's number */
+    uint8_t state;       /* enum cw_peer_state */
+    uint8_t event_count; /* what is still to be told of this peer, oldest first */
+    bool in_event_list;
+    struct cw_peer_event events[4];
+    struct cw_flow *event_next;
+    struct cw_address address;
+    struct cw_flow *bucket_next; /* by address */
+    struct cw_wire_network network;
+    struct cw_session session;
+    struct cw_sender sender;
+    struct cw_receiver receiver;
+    struct cw_round_trip round_trip;
+    struct cw_congestion congestion;
+    struct cw_timers timers;
+    struct cw_credit credit;
+};
+
+#endif

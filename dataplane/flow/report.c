@@ -1,0 +1,155 @@
+/* Acknowledgements that go out: when, and what they describe. */
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+bool cw_report_congested(const struct cw_endpoint *endpoint)
+{
+    uint32_t events = cw_events_count(&endpoint->events);
+    uint32_t limit = endpoint->config.event_count_max;
+    uint32_t arrivals = cw_pool_available(&endpoint->arrivals.pool);
+    uint32_t arrivals_low = endpoint->flows.fresh + endpoint->config.arrival_count_max / 8;
+    if (endpoint->stop_count > 0) {
+        /* once stopped, wait until there is real room again */
+        limit /= 2;
+        arrivals_low *= 2;
+    } else {
+        limit -= limit / 4;
+    }
+    return events >= limit || arrivals < arrivals_low;
+}
+
+void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now)
+{
+    struct cw_receiver *receiver = &flow->receiver;
+    receiver->report_now = receiver->report_now || now || receiver->unreported >= CW_ACK_EVERY;
+    if (receiver->report_now) {
+        if (!receiver->in_report_list) {
+            receiver->in_report_list = true;
+            receiver->report_next = endpoint->report_first;
+            endpoint->report_first = flow;
+        }
+    } else if (flow->timers.report_ns == UINT64_MAX) {
+        flow->timers.report_ns = endpoint->now_ns + CW_ACK_DELAY_NS;
+        cw_timers_need(endpoint, flow, flow->timers.report_ns);
+    }
+}
+
+void cw_report_carried(struct cw_flow *flow)
+{
+    struct cw_receiver *receiver = &flow->receiver;
+    if (receiver->packets.base == receiver->packets.end && !receiver->report_from_base && !receiver->told_to_stop) {
+        receiver->unreported = 0;
+        receiver->report_now = false;
+        receiver->focus = UINT64_MAX;
+        flow->timers.report_ns = UINT64_MAX;
+    }
+}
+
+/* Where the description begins: at the base now and then and when asked to; else so that it reaches to the newest packet or covers the
+ * hole that was filled last, in turn. */
+static uint64_t choose_start(const struct cw_receiver *receiver, uint32_t runs_max)
+{
+    const struct cw_window *packets = &receiver->packets;
+    if (receiver->report_from_base || receiver->reports % 8 == 0) {
+        return packets->base;
+    }
+    uint64_t start = packets->end;
+    for (uint32_t i = 0; i < runs_max && start > packets->base; i++) {
+        start = cw_window_previous_run(packets, start);
+    }
+    if (receiver->focus < start && receiver->focus >= packets->base && receiver->reports % 2 == 0) {
+        return cw_window_previous_run(packets, receiver->focus + 1);
+    }
+    return start;
+}
+
+/* Writes runs from `start` on; returns how many, and in *end where the last one ends. */
+static uint32_t write_runs(const struct cw_window *packets, uint64_t start, uint32_t runs_max, uint8_t *at,
+                           uint64_t *end_number)
+{
+    uint32_t count = 0;
+    uint64_t number = start;
+    while (count < runs_max && number < packets->end) {
+        uint64_t received = cw_window_next(packets, number, true);
+        uint64_t end = cw_window_next(packets, received, false);
+        /* a run never reaches 65,536: the window spans less */
+        struct cw_wire_run run = {.missing = (uint16_t)(received - number), .received = (uint16_t)(end - received)};
+        memcpy(at + count * sizeof(run), &run, sizeof(run));
+        count++;
+        number = end;
+    }
+    *end_number = number;
+    return count;
+}
+
+bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_receiver *receiver = &flow->receiver;
+    uint32_t runs_max =
+        (flow->session.payload_bytes_max - (uint32_t)sizeof(struct cw_wire_ack)) / (uint32_t)sizeof(struct cw_wire_run);
+    runs_max = runs_max < CW_ACK_RUNS_MAX ? runs_max : CW_ACK_RUNS_MAX;
+    uint8_t *payload = cw_transmit_control(endpoint, flow, CW_WIRE_ACK, flow->session.payload_bytes_max);
+    if (payload == NULL) {
+        return false;
+    }
+    bool stop = cw_report_congested(endpoint);
+    if (stop != receiver->told_to_stop) {
+        receiver->told_to_stop = stop;
+        endpoint->stop_count += stop ? 1u : UINT32_MAX;
+    }
+    struct cw_wire_ack report = {.from = (uint32_t)receiver->packets.base,
+                                 .flags = stop ? CW_WIRE_ACK_STOP : 0,
+                                 .duplicates = receiver->duplicates};
+    uint64_t end = receiver->packets.end;
+    if (receiver->packets.base != end) {
+        uint64_t start = choose_start(receiver, runs_max);
+        report.from = (uint32_t)start;
+        report.run_count = (uint16_t)write_runs(&receiver->packets, start, runs_max, payload + sizeof(report), &end);
+    }
+    if (end == receiver->packets.end) {
+        report.flags |= CW_WIRE_ACK_END;
+    }
+    memcpy(payload, &report, sizeof(report));
+    cw_transmit_control_finish(endpoint, flow,
+                               (uint32_t)(sizeof(report) + report.run_count * sizeof(struct cw_wire_run)));
+    cw_count(endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT, 1);
+    receiver->reports++;
+    receiver->unreported = 0;
+    receiver->report_now = false;
+    receiver->report_from_base = false;
+    receiver->focus = UINT64_MAX;
+    flow->timers.report_ns = UINT64_MAX;
+    return true;
+}
+
+/* Tells those that were stopped to go on, once there is room. */
+static void release_stopped(struct cw_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->flows.fresh && endpoint->stop_count > 0; i++) {
+        struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
+        if (flow->receiver.told_to_stop && !cw_report_send(endpoint, flow)) {
+            return; /* no buffer: next turn */
+        }
+    }
+}
+
+uint32_t cw_report_turn(struct cw_endpoint *endpoint)
+{
+    uint32_t count = 0;
+    if (endpoint->stop_count > 0 && !cw_report_congested(endpoint)) {
+        release_stopped(endpoint);
+    }
+    while (endpoint->report_first != NULL) {
+        struct cw_flow *flow = endpoint->report_first;
+        if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now) {
+            if (!cw_report_send(endpoint, flow)) {
+                break;
+            }
+            count++;
+        }
+        flow->receiver.in_report_list = false;
+        endpoint->report_first = flow->receiver.report_next;
+    }
+    return count;
+}

@@ -1,0 +1,183 @@
+/* Time-outs, probes, failure, pacing. Deadlines are plain fields; the wheel holds one entry per flow that comes out no later than the
+ * earliest of them and is put back for the next. So setting a deadline for a packet costs a store. */
+#include <assert.h>
+
+#include "dataplane/core/endpoint.h"
+
+enum { PACE_CATCH_UP_NS = 1000000 /* a loop that came late may make up for this much */ };
+
+/* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting allows it. */
+static uint64_t timeout_ns(const struct cw_flow *flow)
+{
+    static const uint64_t least_ns[] = {
+        [CW_WAITING_SPIN] = CW_PROBE_SPIN_NS,
+        [CW_WAITING_SLEEP] = CW_PROBE_SLEEP_NS,
+        [CW_WAITING_NAP] = CW_PROBE_NAP_NS,
+        [3] = CW_PROBE_NAP_NS,
+    };
+    const struct cw_round_trip *trip = &flow->round_trip;
+    uint64_t spread_ns = 4 * trip->variance_ns;
+    uint64_t least = least_ns[flow->session.peer_waiting & CW_WIRE_WAITING_MASK];
+    return trip->smoothed_ns + CW_ACK_DELAY_NS + (spread_ns > least ? spread_ns : least);
+}
+
+void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns)
+{
+    struct cw_wheel_entry *timer = &flow->timers.timer;
+    if (cw_wheel_waiting(timer)) {
+        if (timer->time_ns <= time_ns) {
+            return;
+        }
+        cw_wheel_remove(&endpoint->wheel, timer);
+    }
+    cw_wheel_insert(&endpoint->wheel, timer, time_ns);
+}
+
+void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    if (timers->probe_ns == UINT64_MAX) {
+        timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
+        timers->waiting_since_ns = endpoint->now_ns;
+        cw_timers_need(endpoint, flow, timers->probe_ns);
+    }
+}
+
+void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    flow->timers.heard_ns = endpoint->now_ns;
+}
+
+void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    const struct cw_sender *sender = &flow->sender;
+    timers->probes = 0;
+    if (sender->sent.base == sender->sent.next && !sender->stopped) {
+        timers->probe_ns = UINT64_MAX;
+        timers->waiting_since_ns = UINT64_MAX;
+        return;
+    }
+    timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
+    timers->waiting_since_ns = endpoint->now_ns;
+    cw_timers_need(endpoint, flow, timers->probe_ns);
+}
+
+/* Nothing was heard of what we wait for: ask, with one small packet, and longer apart each time; give up after the bound. */
+static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    uint64_t since_ns = timers->heard_ns > timers->waiting_since_ns ? timers->heard_ns : timers->waiting_since_ns;
+    if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns) {
+        cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
+        return;
+    }
+    if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
+        cw_transmit_control_finish(endpoint, flow, 0);
+        cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
+    }
+    timers->probes++;
+    uint64_t interval_ns = timeout_ns(flow) << (timers->probes < 20 ? timers->probes : 20);
+    timers->probe_ns = endpoint->now_ns + (interval_ns < CW_PROBE_MAX_NS ? interval_ns : CW_PROBE_MAX_NS);
+}
+
+static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_session *session = &flow->session;
+    if (endpoint->now_ns - session->started_ns >= endpoint->config.failure_timeout_ns) {
+        if (session->active) {
+            cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
+        } else {
+            cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_CLOSED);
+        }
+        return;
+    }
+    if (session->active && endpoint->now_ns >= session->hello_ns) {
+        cw_session_retry(endpoint, flow);
+    }
+    cw_timers_need(endpoint, flow,
+                   session->active ? session->hello_ns : session->started_ns + endpoint->config.failure_timeout_ns);
+}
+
+static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    if (endpoint->now_ns >= timers->report_ns && !cw_report_send(endpoint, flow)) {
+        timers->report_ns = endpoint->now_ns + CW_ACK_DELAY_NS; /* no buffer: a little later */
+    }
+    if (endpoint->now_ns >= timers->probe_ns) {
+        probe(endpoint, flow);
+        if (flow->state != CW_PEER_ESTABLISHED) {
+            return;
+        }
+    }
+    struct cw_sent_records *sent = &flow->sender.sent;
+    if (sent->base == sent->next) {
+        cw_sent_trim(sent, &endpoint->sent_chunks, &endpoint->blocks);
+    }
+    cw_transmit_wake(endpoint, flow);
+    uint64_t next_ns = timers->probe_ns < timers->report_ns ? timers->probe_ns : timers->report_ns;
+    if (next_ns != UINT64_MAX) {
+        cw_timers_need(endpoint, flow, next_ns);
+    }
+}
+
+uint32_t cw_timers_turn(struct cw_endpoint *endpoint)
+{
+    uint32_t count = 0;
+    struct cw_wheel_entry *entry;
+    while (count < 4 * CW_BURST && (entry = cw_wheel_expire(&endpoint->wheel, endpoint->now_ns)) != NULL) {
+        count++;
+        /* the flows are one array, so the entry's place in its flow tells which of the two it is */
+        struct cw_flow *flow = cw_pool_at(&endpoint->flows, cw_pool_index(&endpoint->flows, entry));
+        if (entry == &flow->timers.pace) {
+            cw_transmit_wake(endpoint, flow);
+        } else if (flow->state == CW_PEER_CONNECTING) {
+            run_connecting(endpoint, flow);
+        } else if (flow->state == CW_PEER_ESTABLISHED) {
+            run_established(endpoint, flow);
+        }
+    }
+    return count;
+}
+
+/* ---- pacing ---- */
+
+bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    if (endpoint->now_ns >= timers->pace_next_ns) {
+        return true;
+    }
+    timers->paced = true;
+    if (!cw_wheel_waiting(&timers->pace)) {
+        cw_wheel_insert(&endpoint->wheel, &timers->pace, timers->pace_next_ns);
+    }
+    return false;
+}
+
+void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes)
+{
+    struct cw_timers *timers = &flow->timers;
+    uint64_t bits = (uint64_t)frame_bytes * 8 * 1000000000ull;
+    uint64_t interval_ns = (bits + timers->rate_bps - 1) / timers->rate_bps;
+    /* A flow that had waited for its time and was released late may make up for the loop's lateness; one that had nothing to send or no
+     * window saves up nothing. */
+    uint64_t earliest_ns =
+        timers->paced && endpoint->now_ns > PACE_CATCH_UP_NS ? endpoint->now_ns - PACE_CATCH_UP_NS : endpoint->now_ns;
+    timers->paced = false;
+    timers->pace_next_ns = (timers->pace_next_ns > earliest_ns ? timers->pace_next_ns : earliest_ns) + interval_ns;
+}
+
+int cw_peer_pace(struct cw_endpoint *endpoint, uint32_t peer, uint64_t rate_bps)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    flow->timers.rate_bps = rate_bps;
+    flow->timers.pace_next_ns = endpoint->now_ns;
+    cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
+    cw_transmit_wake(endpoint, flow);
+    return CW_OK;
+}

@@ -1,0 +1,440 @@
+/* What a flow sends next, and the packets that carry it. A packet is described by its record first, then written from the record: the
+ * first transmission and every later one are the same code. */
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+enum { SHORT_RUN_MAX = 8 /* short operations that may overtake a bulk packet */ };
+
+/* ---- frames ---- */
+
+static uint32_t frame_bytes(const struct cw_operation *operation)
+{
+    switch (operation->kind) {
+    case CW_OPERATION_GET:
+        return sizeof(struct cw_wire_get);
+    case CW_OPERATION_ASK:
+    case CW_OPERATION_RECALL:
+        return sizeof(struct cw_wire_frame);
+    case CW_OPERATION_GRANT:
+    case CW_OPERATION_RETURN:
+        return (uint32_t)(sizeof(struct cw_wire_frame) + operation->bytes * sizeof(uint16_t));
+    default:
+        return (uint32_t)(sizeof(struct cw_wire_put) + operation->bytes);
+    }
+}
+
+static void fill_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
+                     struct cw_wire_put *put)
+{
+    *put = (struct cw_wire_put){
+        .frame = {.kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number},
+        .predecessor = operation->predecessor,
+        .reply = operation->reply,
+        .lane_tag = operation->lane_tag,
+        .token = operation->token,
+        .offset = operation->offset,
+    };
+}
+
+static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint64_t length,
+                           uint8_t *at)
+{
+    struct cw_wire_frame frame = {
+        .kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number};
+    memcpy(at, &frame, sizeof(frame));
+    return sizeof(frame);
+}
+
+/* Writes a whole operation as one frame, its data included; returns its bytes. */
+static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
+{
+    if (operation->status < 0) {
+        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+    }
+    switch (operation->kind) {
+    case CW_OPERATION_GET: {
+        struct cw_wire_get get = {
+            .bytes = operation->bytes, .local_token = operation->local.token, .local_offset = operation->local.offset};
+        fill_put(operation, CW_FRAME_GET, 0, &get.put);
+        memcpy(at, &get, sizeof(get));
+        return sizeof(get);
+    }
+    case CW_OPERATION_ASK:
+        return write_bare(operation, CW_FRAME_ASK, operation->bytes, at);
+    case CW_OPERATION_RECALL:
+        return write_bare(operation, CW_FRAME_RECALL, 0, at);
+    case CW_OPERATION_GRANT:
+    case CW_OPERATION_RETURN: {
+        uint32_t kind = operation->kind == CW_OPERATION_GRANT ? CW_FRAME_GRANT : CW_FRAME_RETURN;
+        uint32_t bytes = write_bare(operation, kind, operation->bytes, at);
+        memcpy(at + bytes, operation->slots, operation->bytes * sizeof(uint16_t));
+        return bytes + (uint32_t)(operation->bytes * sizeof(uint16_t));
+    }
+    default: {
+        struct cw_wire_put put;
+        fill_put(operation, CW_FRAME_PUT, (uint32_t)operation->bytes, &put);
+        memcpy(at, &put, sizeof(put));
+        if (operation->bytes > 0) {
+            cw_source_copy(&operation->source, &operation->cursor, 0, (uint32_t)operation->bytes, at + sizeof(put));
+        }
+        return (uint32_t)(sizeof(put) + operation->bytes);
+    }
+    }
+}
+
+/* Points the packet's pieces at `bytes` of the source where they are worth it; false: they have to be copied. */
+static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *operation, const struct cw_sent *record,
+                   struct cw_transmit *packet)
+{
+    if (!endpoint->port->info.gather || operation->region == NULL || operation->region->memory == NULL ||
+        record->bytes < CW_GATHER_MIN) {
+        return false;
+    }
+    uint64_t position = record->position;
+    uint32_t left = record->bytes;
+    uint32_t count = 0;
+    while (left > 0) {
+        if (count == CW_PORT_PIECES_MAX) {
+            return false;
+        }
+        struct cw_piece *piece = &packet->pieces[count++];
+        piece->length = cw_source_run(&operation->source, &operation->cursor, position, left, &piece->data);
+        piece->memory = operation->region->memory;
+        position += piece->length;
+        left -= piece->length;
+    }
+    packet->piece_count = count;
+    return true;
+}
+
+static inline bool is_part(const struct cw_sent *record)
+{
+    return record->count == 1 && record->bytes > 0;
+}
+
+/* Writes the frames of a record behind `at`; returns the bytes in the buffer, and in *gathered those in pieces. */
+static uint32_t write_frames(const struct cw_endpoint *endpoint, const struct cw_sent *record,
+                             struct cw_transmit *packet, uint8_t *at, uint32_t *gathered)
+{
+    struct cw_operation *operation = record->operation;
+    *gathered = 0;
+    if (!is_part(record)) {
+        uint32_t used = 0;
+        for (uint32_t i = 0; i < record->count; i++, operation = operation->chain) {
+            uint32_t padded = cw_wire_pad(used);
+            memset(at + used, 0, padded - used);
+            used = padded + write_whole(operation, at + padded);
+        }
+        return used;
+    }
+    if (operation->status < 0) {
+        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+    }
+    uint32_t header_bytes;
+    if (record->bytes == operation->bytes) {
+        struct cw_wire_put put;
+        fill_put(operation, CW_FRAME_PUT, record->bytes, &put);
+        memcpy(at, &put, header_bytes = sizeof(put));
+    } else {
+        struct cw_wire_part part = {.position = record->position, .total = operation->bytes};
+        fill_put(operation, CW_FRAME_PART, record->bytes, &part.put);
+        memcpy(at, &part, header_bytes = sizeof(part));
+    }
+    if (gather(endpoint, operation, record, packet)) {
+        *gathered = record->bytes;
+        return header_bytes;
+    }
+    cw_source_copy(&operation->source, &operation->cursor, record->position, record->bytes, at + header_bytes);
+    return header_bytes + record->bytes;
+}
+
+/* ---- packets ---- */
+
+/* Completes the headers of a packet whose payload is written. */
+static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_transmit *packet,
+                   enum cw_wire_type type, uint16_t flags, uint64_t number, uint32_t in_buffer, uint32_t gathered)
+{
+    uint8_t *at = packet->data;
+    uint32_t payload_bytes = in_buffer + gathered;
+    memcpy(at, &flow->network, sizeof(flow->network));
+    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
+    uint32_t checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, in_buffer);
+    for (uint32_t i = 0; i < packet->piece_count; i++) {
+        checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
+    }
+    uint64_t held = (endpoint->now_ns - flow->receiver.echo_arrival_ns) >> CW_WIRE_DELAY_SHIFT;
+    struct cw_wire_header *header = (struct cw_wire_header *)(at + CW_WIRE_NETWORK_BYTES);
+    *header = (struct cw_wire_header){
+        .version = CW_WIRE_VERSION,
+        .type = (uint8_t)type,
+        .flags = endpoint->packet_flags | flags,
+        .flow = flow->session.peer_flow,
+        .number = (uint32_t)number,
+        .timestamp = cw_wire_timestamp(endpoint->now_ns),
+        .acknowledged = (uint32_t)flow->receiver.packets.base,
+        .echo = flow->receiver.echo,
+        .echo_delay = flow->receiver.has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN,
+        .payload_bytes = (uint16_t)payload_bytes,
+        .checksum = checksum,
+    };
+    header->tag = cw_wire_tag(header, (uint32_t)(number >> 32), &flow->session.key_out);
+    packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
+}
+
+uint8_t *cw_transmit_control(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
+                             uint32_t payload_bytes)
+{
+    assert(flow->state == CW_PEER_ESTABLISHED && payload_bytes <= endpoint->payload_bytes_max);
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return NULL;
+    }
+    packet->data[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)] = (uint8_t)type;
+    return packet->data + CW_WIRE_OVERHEAD_BYTES;
+}
+
+void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes)
+{
+    struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
+    enum cw_wire_type type = packet->data[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)];
+    finish(endpoint, flow, packet, type, 0, flow->sender.control_next++, payload_bytes, 0);
+}
+
+/* True if the sender pauses after this packet because a window is used up: then an acknowledgement should come at once, but not more
+ * often than four times a window. */
+static bool wants_report(struct cw_flow *flow, uint64_t number)
+{
+    struct cw_sender *sender = &flow->sender;
+    uint64_t in_flight = number + 1 - sender->sent.base;
+    if (number < sender->report_asked || (cw_congestion_open(flow) && in_flight < flow->session.packet_window)) {
+        return false;
+    }
+    sender->report_asked = number + 1 + in_flight / 4;
+    return true;
+}
+
+/* Writes and accounts for one transmission of a recorded packet. */
+static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_transmit *packet, uint64_t number,
+                        struct cw_sent *record)
+{
+    uint32_t gathered;
+    uint32_t in_buffer = write_frames(endpoint, record, packet, packet->data + CW_WIRE_OVERHEAD_BYTES, &gathered);
+    record->time_ns = endpoint->now_ns;
+    record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered);
+    if (record->transmissions < UINT8_MAX) {
+        record->transmissions++;
+    }
+    flow->sender.in_flight_bytes += record->frame_bytes;
+    flow->sender.packets_sent++;
+    flow->congestion.round_sent++;
+    finish(endpoint, flow, packet, CW_WIRE_DATA, wants_report(flow, number) ? CW_WIRE_ACK_NOW : 0, number, in_buffer,
+           gathered);
+    cw_report_carried(flow);
+    cw_timers_sent(endpoint, flow);
+    if (flow->timers.rate_bps != 0) {
+        cw_timers_paced(endpoint, flow, record->frame_bytes);
+    }
+}
+
+/* ---- choice ---- */
+
+/* Fills a packet with short operations. A frame must not share a packet if it waits for a put that travels between the packet's first
+ * frame and itself, but elsewhere: the target could neither take the packet nor do without it (see cw_arrivals_room). */
+static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, struct cw_sent *record)
+{
+    struct cw_operation_queue *queue = &flow->sender.queue_short;
+    struct cw_operation *first = cw_operation_pop(queue);
+    struct cw_operation *last = first;
+    uint32_t used = frame_bytes(first);
+    uint32_t count = 1;
+    bool consecutive = true;
+    while (queue->first != NULL && count < UINT8_MAX && !first->alone && !queue->first->alone) {
+        struct cw_operation *operation = queue->first;
+        uint32_t needed = cw_wire_pad(used) + frame_bytes(operation);
+        consecutive = consecutive && operation->number == last->number + 1;
+        bool waits_outside =
+            !consecutive && operation->predecessor != 0 && operation->number - operation->predecessor >= first->number;
+        if (needed > payload_bytes_max || operation->number <= last->number || waits_outside) {
+            break;
+        }
+        cw_operation_pop(queue);
+        last->chain = operation;
+        last = operation;
+        used = needed;
+        count++;
+    }
+    last->chain = NULL;
+    for (struct cw_operation *operation = first; operation != NULL; operation = operation->chain) {
+        operation->sent = true;
+        operation->position = operation->bytes;
+        operation->packets_open++;
+    }
+    bool bears_data =
+        first->kind == CW_OPERATION_PUT || first->kind == CW_OPERATION_MESSAGE || first->kind == CW_OPERATION_REPLY;
+    uint16_t bytes = count == 1 && bears_data ? (uint16_t)first->bytes : 0;
+    *record = (struct cw_sent){.operation = first, .count = (uint8_t)count, .bytes = bytes};
+}
+
+/* Takes the next part of the first bulk operation. */
+static void take_part(struct cw_flow *flow, uint32_t payload_bytes_max, struct cw_sent *record)
+{
+    struct cw_operation *operation = flow->sender.queue_bulk.first;
+    uint32_t room = (payload_bytes_max - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
+    uint64_t left = operation->bytes - operation->position;
+    uint32_t bytes = left < room ? (uint32_t)left : room;
+    *record =
+        (struct cw_sent){.operation = operation, .count = 1, .position = operation->position, .bytes = (uint16_t)bytes};
+    operation->position += bytes;
+    operation->packets_open++;
+    operation->chain = NULL;
+    if (operation->position == operation->bytes) {
+        operation->sent = true;
+        cw_operation_pop(&flow->sender.queue_bulk);
+    }
+}
+
+static inline bool has_new(const struct cw_flow *flow)
+{
+    const struct cw_sender *sender = &flow->sender;
+    return !sender->stopped && (sender->queue_short.first != NULL || sender->queue_bulk.first != NULL);
+}
+
+enum outcome { SENT, BLOCKED, NO_BUFFER };
+
+static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_sender *sender = &flow->sender;
+    if (sender->sent.next - sender->sent.base >= flow->session.packet_window) {
+        return BLOCKED; /* an acknowledgement wakes the flow */
+    }
+    if (!cw_sent_prepare(&sender->sent, &endpoint->sent_chunks, &endpoint->blocks)) {
+        cw_timers_need(endpoint, flow,
+                       endpoint->now_ns + CW_ACK_DELAY_NS); /* others hold the records: look again soon */
+        return BLOCKED;
+    }
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return NO_BUFFER;
+    }
+    uint32_t payload_bytes_max = flow->session.payload_bytes_max;
+    struct cw_operation *first = sender->queue_short.first;
+    if (first != NULL && frame_bytes(first) > payload_bytes_max) {
+        /* posted before set-up told that the peer's packets are smaller than ours */
+        cw_operation_push(&sender->queue_bulk, cw_operation_pop(&sender->queue_short));
+        first = sender->queue_short.first;
+    }
+    uint64_t number = sender->sent.next;
+    struct cw_sent_chunk *chunk = cw_sent_chunk_of(&sender->sent, number);
+    struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
+    uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
+    chunk->acknowledged &= ~bit;
+    chunk->lost &= ~bit;
+    bool bulk = sender->queue_bulk.first != NULL && (first == NULL || sender->short_run >= SHORT_RUN_MAX);
+    sender->short_run = bulk ? 0 : sender->short_run + 1;
+    if (bulk) {
+        take_part(flow, payload_bytes_max, record);
+    } else {
+        take_short(flow, payload_bytes_max, record);
+    }
+    sender->sent.next++;
+    send_record(endpoint, flow, packet, number, record);
+    cw_count(endpoint, CW_COUNTER_DATA_OUT, 1);
+    return SENT;
+}
+
+/* The lowest packet taken for lost. */
+static uint64_t lowest_lost(struct cw_flow *flow)
+{
+    struct cw_sender *sender = &flow->sender;
+    uint64_t number = sender->lost_lowest > sender->sent.base ? sender->lost_lowest : sender->sent.base;
+    for (;;) {
+        assert(number < sender->sent.next);
+        uint64_t bits = cw_sent_chunk_of(&sender->sent, number)->lost >> (number % CW_SENT_CHUNK);
+        if (bits != 0) {
+            number += (uint64_t)__builtin_ctzll(bits);
+            sender->lost_lowest = number;
+            return number;
+        }
+        number = (number | (CW_SENT_CHUNK - 1)) + 1;
+    }
+}
+
+static enum outcome send_lost(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return NO_BUFFER;
+    }
+    uint64_t number = lowest_lost(flow);
+    struct cw_sent_chunk *chunk = cw_sent_chunk_of(&flow->sender.sent, number);
+    chunk->lost &= ~(1ull << (number % CW_SENT_CHUNK));
+    flow->sender.lost_count--;
+    flow->sender.lost_lowest = number + 1;
+    flow->sender.packets_retransmitted++;
+    cw_count(endpoint, CW_COUNTER_RETRANSMITTED, 1);
+    send_record(endpoint, flow, packet, number, &chunk->records[number % CW_SENT_CHUNK]);
+    return SENT;
+}
+
+void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_sender *sender = &flow->sender;
+    if (sender->is_active || flow->state != CW_PEER_ESTABLISHED || (sender->lost_count == 0 && !has_new(flow))) {
+        return;
+    }
+    sender->is_active = true;
+    sender->active_next = NULL;
+    if (endpoint->active_first == NULL) {
+        endpoint->active_first = flow;
+    } else {
+        endpoint->active_last->sender.active_next = flow;
+    }
+    endpoint->active_last = flow;
+}
+
+/* True if the flow has more to send and nothing but its turn to wait for. */
+static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t budget, uint32_t *sent)
+{
+    for (*sent = 0; *sent < budget;) {
+        bool lost = flow->sender.lost_count > 0;
+        if (flow->state != CW_PEER_ESTABLISHED || (!lost && !has_new(flow))) {
+            return false;
+        }
+        if (!cw_congestion_open(flow)) {
+            flow->congestion.limited = true;
+            return false;
+        }
+        if (flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) {
+            return false;
+        }
+        enum outcome outcome = lost ? send_lost(endpoint, flow) : send_new(endpoint, flow);
+        if (outcome != SENT) {
+            return outcome == NO_BUFFER;
+        }
+        ++*sent;
+    }
+    return true;
+}
+
+uint32_t cw_transmit_turn(struct cw_endpoint *endpoint)
+{
+    uint32_t total = 0;
+    while (endpoint->active_first != NULL && !endpoint->port_full && total < 2 * CW_BURST) {
+        struct cw_flow *flow = endpoint->active_first;
+        endpoint->active_first = flow->sender.active_next;
+        flow->sender.is_active = false;
+        uint32_t sent;
+        bool more = send_burst(endpoint, flow, CW_FLOW_BURST, &sent);
+        if (more) {
+            cw_transmit_wake(endpoint, flow);
+        }
+        if (more && sent == 0) {
+            break; /* no buffers: next turn */
+        }
+        total += sent;
+    }
+    return total;
+}

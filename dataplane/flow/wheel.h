@@ -1,0 +1,54 @@
+/* Wheel: the timing wheel that releases everything with a time: paced flows and time-outs (Carousel, SIGCOMM 2017).
+ *
+ * Invariants
+ *   - an entry comes out once its time has come, never before, and in the turn that asks for that time or a later one.
+ *   - insert, remove and expiry take constant time, however many entries there are; only cw_wheel_next looks through one slot.
+ *   - the wheel has two levels; an entry beyond its reach waits in the last slot and is looked at again there.
+ * Owner: whoever turns the loop. Times are nanoseconds and never go back.
+ */
+#ifndef CW_WHEEL_H
+#define CW_WHEEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    CW_WHEEL_SLOT_SHIFT = 8,   /* a slot of the fine level: 256 ns */
+    CW_WHEEL_LEVEL_SHIFT = 10, /* 1,024 slots a level: 262 us and 268 ms */
+    CW_WHEEL_SLOTS = 1 << CW_WHEEL_LEVEL_SHIFT,
+    CW_WHEEL_LEVELS = 2,
+};
+
+struct cw_wheel_entry {
+    struct cw_wheel_entry *next;
+    struct cw_wheel_entry **link; /* what points to this entry; NULL: not in the wheel */
+    uint64_t time_ns;
+};
+
+struct cw_wheel {
+    uint64_t now_ns; /* everything up to here has come out */
+    uint32_t count;
+    uint64_t occupied[CW_WHEEL_LEVELS][CW_WHEEL_SLOTS / 64];
+    struct cw_wheel_entry *slots[CW_WHEEL_LEVELS][CW_WHEEL_SLOTS];
+};
+
+void cw_wheel_init(struct cw_wheel *wheel, uint64_t now_ns);
+
+static inline bool cw_wheel_waiting(const struct cw_wheel_entry *entry)
+{
+    return entry->link != 0;
+}
+
+/* Puts an entry that is not in the wheel into it; a time in the past comes out at the next expiry. */
+void cw_wheel_insert(struct cw_wheel *wheel, struct cw_wheel_entry *entry, uint64_t time_ns);
+
+/* Takes an entry out; nothing happens if it is not in. */
+void cw_wheel_remove(struct cw_wheel *wheel, struct cw_wheel_entry *entry);
+
+/* The next entry whose time is at or before `now_ns`, taken out; NULL: none is left. Call until NULL. */
+struct cw_wheel_entry *cw_wheel_expire(struct cw_wheel *wheel, uint64_t now_ns);
+
+/* A time at which to ask again: never later than the earliest entry's, and exactly that once it is near; UINT64_MAX: the wheel is empty. */
+uint64_t cw_wheel_next(const struct cw_wheel *wheel);
+
+#endif

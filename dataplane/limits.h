@@ -1,0 +1,57 @@
+/* All limits of dataplane/ in one place. Ranges of the configuration, defaults, and what the wire format can express. */
+#ifndef CW_LIMITS_H
+#define CW_LIMITS_H
+
+enum {
+    /* what the format can say */
+    CW_LANE_BITS = 12,
+    CW_TAG_BITS = 20,
+    CW_PACKET_WINDOW = 65536, /* packet numbers in flight per direction; 200 ms at 1 Gb/s need some 17,000 */
+    CW_PUT_WINDOW = 8192,     /* operations in flight per direction: one window block */
+    CW_PEERS_MAX = 1 << 20,
+    CW_REGIONS_MAX = 65535,
+    CW_SLOTS_MAX = 65536,
+    CW_SLICES_MAX = 1 << 20,
+
+    /* fixed sizes */
+    CW_INLINE_MAX = 64,             /* bytes of a put that are copied when it is posted */
+    CW_GATHER_MIN = 512,            /* shorter payloads are cheaper to copy than to chain */
+    CW_BURST = 32,                  /* packets taken in or put out at once */
+    CW_FLOW_BURST = 16,             /* packets of one flow before the next one has its turn */
+    CW_CREDIT_MAX = 16,             /* message slots lent to one sender */
+    CW_CREDIT_BATCH = 8,            /* slots asked for or granted at once */
+    CW_ACK_EVERY = 16,              /* packets that one acknowledgement waits for at most */
+    CW_ACK_RUNS_MAX = 340,          /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
+    CW_OPERATIONS_RESERVED = 64,    /* of operation_count_max: for grants, answers to gets and the like */
+    CW_PUT_WINDOW_RESERVED = 64,    /* of CW_PUT_WINDOW, for the same */
+    CW_CONGESTION_WINDOW_FIRST = 8, /* packets */
+
+    /* defaults of struct cw_endpoint_config */
+    CW_DEFAULT_PEERS = 1024,
+    CW_DEFAULT_REGIONS = 1024,
+    CW_DEFAULT_OPERATIONS = 8192,
+    CW_DEFAULT_ARRIVALS = 8192,
+    CW_DEFAULT_EVENTS = 4096,
+    CW_DEFAULT_GETS = 1024,
+    CW_DEFAULT_SLOTS = 1024,
+    CW_DEFAULT_SLOT_BYTES = 4096,
+    CW_DEFAULT_SENT_CHUNKS = 4096,
+    CW_DEFAULT_WINDOW_BLOCKS = 1024,
+    CW_DEFAULT_CONGESTION_WINDOW_BYTES = 64 << 20,
+};
+
+/* Times, in nanoseconds. */
+#define CW_ACK_DELAY_NS               10000ull /* an acknowledgement waits this long for company or for data to ride on */
+#define CW_PROBE_SPIN_NS              200000ull    /* least time-out towards a peer that spins */
+#define CW_PROBE_SLEEP_NS             4000000ull   /* ... that is woken: it may be descheduled for milliseconds */
+#define CW_PROBE_NAP_NS               8000000ull   /* ... that naps */
+#define CW_PROBE_MAX_NS               250000000ull /* longest interval between probes */
+#define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
+#define CW_HELLO_MAX_NS               250000000ull
+#define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
+#define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
+
+/* Operations of a session are numbered from here, so that the low half that travels wraps early, in every long test. */
+#define CW_PUT_NUMBER_FIRST 0xfffffc00ull
+
+#endif

@@ -1,0 +1,169 @@
+#include "dataplane/port/ethdev.h"
+
+#include "dataplane/port/ethdev_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void device_close_quietly(struct ethdev_port *port)
+{
+    struct cw_eal_quiet quiet;
+    char printed[8];
+    if (port->driver.prints) {
+        cw_eal_quiet_begin(&quiet);
+    }
+    ethdev_device_close(port);
+    if (port->driver.prints) {
+        cw_eal_quiet_end(&quiet, printed, sizeof(printed));
+    }
+}
+
+static void ethdev_free(struct ethdev_port *port)
+{
+    ethdev_stash_free(port);
+    ethdev_wait_close(port);
+    ethdev_gate_hold(port);
+    device_close_quietly(port);
+    ethdev_gate_remove(port);
+    ethdev_gate_let_go(port);
+    /* After the device: it no longer holds pieces then. */
+    ethdev_memory_forget(port);
+    cw_doorbell_close(port->bell);
+    free(port);
+}
+
+static void ethdev_close(struct cw_port *base)
+{
+    ethdev_free(ethdev_of(base));
+}
+
+static const struct cw_port_ops ethdev_ops = {
+    .receive = ethdev_receive,
+    .release = ethdev_release,
+    .reserve = ethdev_reserve,
+    .transmit = ethdev_transmit,
+    .cancel = ethdev_cancel,
+    .join = ethdev_join,
+    .leave = ethdev_leave,
+    .memory_register = ethdev_memory_register,
+    .memory_unregister = ethdev_memory_unregister,
+    .link_up = ethdev_link_up,
+    .sleep = ethdev_sleep,
+    .wake = ethdev_wake,
+    .close = ethdev_close,
+};
+
+void cw_port_ethdev_config_init(struct cw_port_ethdev_config *config)
+{
+    *config = (struct cw_port_ethdev_config){.mtu_bytes = RTE_ETHER_MTU, .eal.core = CW_EAL_CORE_CALLER};
+}
+
+static int config_check(const struct cw_port_ethdev_config *config, char *error, size_t error_bytes)
+{
+    if (config->device == NULL || config->device[0] == '\0' || strlen(config->device) >= RTE_ETH_NAME_MAX_LEN) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "port: no device given, or its name is longer than %d; give net_memif0 or a PCI address",
+                             RTE_ETH_NAME_MAX_LEN - 1);
+    }
+    if (config->mtu_bytes < CW_PORT_MTU_MIN || config->mtu_bytes > CW_PORT_MTU_MAX) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port %s: MTU %u; allowed are %d to %d",
+                             config->device, config->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX);
+    }
+    return CW_OK;
+}
+
+/* Some drivers' libraries tell stderr what they are doing (libbpf, libxdp); it is nothing a user could act on. */
+static int device_open_quietly(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                               size_t error_bytes)
+{
+    struct cw_eal_quiet quiet;
+    char printed[8];
+    if (port->driver.prints) {
+        cw_eal_quiet_begin(&quiet);
+    }
+    int status = ethdev_device_open(port, config, error, error_bytes);
+    if (port->driver.prints) {
+        cw_eal_quiet_end(&quiet, printed, sizeof(printed));
+    }
+    return status;
+}
+
+static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                       size_t error_bytes)
+{
+    int status = CW_OK;
+    if (config->doorbell_path != NULL) {
+        port->bell_peer = config->doorbell_peer;
+        status = cw_doorbell_open(config->doorbell_path, config->doorbell_own, &port->bell, error, error_bytes);
+        if (status == CW_OK && config->doorbell_peer >= CW_DOORBELL_WORDS) {
+            status =
+                cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "doorbell %s: peer index %u, allowed are 0 to %d",
+                              config->doorbell_path, config->doorbell_peer, CW_DOORBELL_WORDS - 1);
+        }
+    }
+    if (status == CW_OK) {
+        status = device_open_quietly(port, config, error, error_bytes);
+    }
+    if (status == CW_OK && port->driver.gated) {
+        status = ethdev_gate_add(port, error, error_bytes);
+    }
+    return status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+}
+
+int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
+                        size_t error_bytes)
+{
+    int status = config_check(config, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct ethdev_driver driver;
+    ethdev_driver_find(config->device, &driver);
+    /* Before EAL starts: what the kernel lacks is said in its own words. */
+    status = ethdev_driver_check(&driver, config, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct cw_eal_config eal = config->eal;
+    if (eal.pci_only == NULL && ethdev_is_pci(config->device)) {
+        eal.pci_only = config->device;
+    }
+    status = cw_eal_start(&eal, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct ethdev_port *created = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*created));
+    if (created == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "port %s: out of memory", config->device);
+    }
+    *created = (struct ethdev_port){.port.ops = &ethdev_ops,
+                                    .port.info.mtu_bytes = config->mtu_bytes,
+                                    .port.info.rate_bps = config->rate_bps,
+                                    .wake_descriptor = -1,
+                                    .epoll_descriptor = -1,
+                                    .driver = driver};
+    strcpy(created->device, config->device);
+    ethdev_gate_init(created);
+    status = ethdev_open(created, config, error, error_bytes);
+    if (status != CW_OK) {
+        ethdev_free(created);
+        return status;
+    }
+    *port = &created->port;
+    return CW_OK;
+}
+
+uint16_t cw_port_ethdev_id(const struct cw_port *port)
+{
+    return ((const struct ethdev_port *)port)->id;
+}
+
+struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port)
+{
+    return ((const struct ethdev_port *)port)->pool;
+}
+
+uint64_t cw_port_ethdev_dropped(const struct cw_port *port)
+{
+    return ((const struct ethdev_port *)port)->dropped;
+}

@@ -1,0 +1,70 @@
+/* Ethdev port: any DPDK ethdev as a port: physical NICs and the virtual devices memif, af_packet, af_xdp, tap, pcap, ring.
+ *
+ * Invariants
+ *  - One queue pair. Every received packet is one contiguous buffer, whatever the driver delivered.
+ *  - External pieces (gather) are handed to the driver where they lie; the port keeps count of those it still holds.
+ *  - What a driver cannot do (multicast filters, interrupts, gather, its own MTU) is made up for here or said in struct cw_port_info.
+ *  - A driver's arguments are the user's; those that follow from the MTU are added where the user gave none
+ *    (cw_port_ethdev_arguments shows the result).
+ *
+ * Order of calls
+ *    cw_port_ethdev_open, then as in port.h. The first open of a process starts EAL (eal.h).
+ */
+#ifndef CW_ETHDEV_H
+#define CW_ETHDEV_H
+
+#include "dataplane/port/eal.h"
+#include "dataplane/port/port.h"
+
+enum {
+    CW_PORT_ETHDEV_ARGUMENTS_BYTES = 512,
+    CW_PORT_ETHDEV_GROUPS_MAX = 128, /* multicast addresses joined at a time */
+};
+
+enum cw_port_gather {
+    CW_PORT_GATHER_AUTO = 0, /* if the driver can */
+    CW_PORT_GATHER_OFF = 1,
+    CW_PORT_GATHER_ON = 2, /* open fails if the driver cannot */
+};
+
+struct cw_port_ethdev_config {
+    /* A virtual device named after its driver ("net_memif0"), a PCI address, or a device that the EAL arguments have created. */
+    const char *device;
+    const char *device_arguments; /* the driver's own: "role=server,socket=/run/x"; NULL: none */
+    uint32_t mtu_bytes;           /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
+    uint64_t rate_bps;            /* nominal link rate; 0: not known */
+    uint32_t descriptor_count;    /* of each of the two rings; 0: the driver's default */
+    uint32_t pool_packets;        /* buffers; 0: what the rings, the caches and the bursts need */
+    enum cw_port_gather gather;
+    const char *doorbell_path; /* NULL: none; see doorbell.h */
+    uint32_t doorbell_own;     /* the word this port sleeps on */
+    uint32_t doorbell_peer;    /* the word that is rung after each transmit */
+    struct cw_eal_config eal;
+};
+
+/* Fills in the defaults: MTU 1500, everything else as 0 above, EAL's core the caller's. The device is the caller's to set. */
+void cw_port_ethdev_config_init(struct cw_port_ethdev_config *config);
+
+/* Opens the device and starts it. Nothing of `config` is kept. CW_OK, or with one line in `error`:
+ * CW_ERROR_ARGUMENT (MTU, device, driver's or EAL's arguments), CW_ERROR_NOT_FOUND (no such device, driver, interface or memif
+ * server, no huge pages), CW_ERROR_PERMISSION, CW_ERROR_UNSUPPORTED (the driver cannot do the MTU, or gather), CW_ERROR_BUSY (the
+ * device is in use, EAL runs with other settings), CW_ERROR_MEMORY, CW_ERROR_SYSTEM. Not from two threads at a time. */
+int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
+                        size_t error_bytes);
+
+/* The arguments that the driver of config->device will get, as dpdk-testpmd's --vdev takes them; starts nothing.
+ * CW_OK; CW_ERROR_ARGUMENT (too long). */
+int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes);
+
+/* How frames to multicast addresses get in, for people: "by address", "all multicast", "everything", … Owner. */
+const char *cw_port_ethdev_multicast(const struct cw_port *port);
+
+/* Received packets that had to be dropped: longer than the MTU, or no buffer was left to make them contiguous. Owner. */
+uint64_t cw_port_ethdev_dropped(const struct cw_port *port);
+
+/* For benchmarks that measure the driver without the port: its number and its pool of frame buffers. */
+struct rte_mempool;
+uint16_t cw_port_ethdev_id(const struct cw_port *port);
+struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port);
+
+#endif

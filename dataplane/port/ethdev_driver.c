@@ -1,0 +1,282 @@
+/* What single drivers need and do not say themselves: arguments that follow from the MTU, privileges, kernel interfaces, and what
+ * to do when they refuse. A driver that is not in the table gets its arguments verbatim. */
+#include "dataplane/port/ethdev_private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+
+enum {
+    AF_PACKET_HEADER_BYTES = 96, /* the ring's header and some alignment, in front of each frame */
+};
+
+static const struct ethdev_driver drivers[] = {
+    {
+        .name = "net_memif",
+        .gated = true,
+        .slot_argument = "bsize",
+        .frame_limit_unset = true,
+        .probe_remedy =
+            "memif takes role=server|client, socket=PATH (the socket's folder must exist), id=N; a server's socket "
+            "must not be in use",
+        .start_remedy = "no memif server listens on that socket: start the server (role=server, or the switch) first",
+    },
+    {
+        .name = "net_af_packet",
+        .frame_limit_unset = true,
+        .kernel_interface = true,
+        .slot_argument = "framesz",
+        .slot_overhead_bytes = AF_PACKET_HEADER_BYTES,
+        .room_is_slot = true,
+        .probe_remedy = "af_packet takes iface=NAME; its rings count against the locked-memory limit (ulimit -l)",
+    },
+    {
+        .name = "net_af_xdp",
+        .kernel_interface = true,
+        .prints = true,
+        /* In front of each received frame the kernel keeps XDP_PACKET_HEADROOM bytes. */
+        .room_extra_bytes = 256,
+        /* The driver's fill ring is filled with twice what it reports as its default ring. */
+        .pool_extra = 4096,
+        .probe_remedy = "af_xdp takes iface=NAME, start_queue=N, and needs a kernel with AF_XDP",
+        .start_remedy =
+            "af_xdp needs root (or CAP_NET_ADMIN and CAP_BPF), enough locked memory (ulimit -l), a queue that no "
+            "other AF_XDP socket uses, and an MTU of some 3,500 at most on both ends of a veth",
+    },
+    {.name = "net_tap", .probe_remedy = "tap takes iface=NAME and needs CAP_NET_ADMIN and /dev/net/tun"},
+    {.name = "net_pcap", .probe_remedy = "pcap takes iface=NAME, or rx_pcap=FILE and tx_pcap=FILE"},
+};
+
+void ethdev_driver_find(const char *device, struct ethdev_driver *driver)
+{
+    size_t length = strlen(device);
+    while (length > 0 && isdigit((unsigned char)device[length - 1])) {
+        length--;
+    }
+    *driver = (struct ethdev_driver){.name = ""};
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+        if (strlen(drivers[i].name) == length && strncmp(drivers[i].name, device, length) == 0) {
+            *driver = drivers[i];
+        }
+    }
+}
+
+/* ---- arguments ---- */
+
+/* Finds the value of `key` in "key=value,key=value". NULL: not given. */
+static const char *argument_find(const char *arguments, const char *key, size_t *length)
+{
+    size_t key_length = strlen(key);
+    while (arguments != NULL && *arguments != '\0') {
+        size_t item_length = strcspn(arguments, ",");
+        if (item_length > key_length && arguments[key_length] == '=' && strncmp(arguments, key, key_length) == 0) {
+            *length = item_length - key_length - 1;
+            return arguments + key_length + 1;
+        }
+        arguments += item_length + (arguments[item_length] == ',');
+    }
+    return NULL;
+}
+
+/* Appends key=value unless the user gave that key; false if it does not fit. */
+static bool argument_add(char *arguments, size_t arguments_bytes, const char *key, uint32_t value)
+{
+    size_t length;
+    if (argument_find(arguments, key, &length) != NULL) {
+        return true;
+    }
+    size_t used = strlen(arguments);
+    int added = snprintf(arguments + used, arguments_bytes - used, "%s%s=%u", used == 0 ? "" : ",", key, value);
+    return added >= 0 && used + (size_t)added < arguments_bytes;
+}
+
+/* The value of the driver's argument for the size of a slot; 0: there is none. */
+static uint32_t slot_bytes_given(const struct ethdev_driver *driver, const char *arguments)
+{
+    size_t length;
+    const char *value = driver->slot_argument == NULL ? NULL : argument_find(arguments, driver->slot_argument, &length);
+    unsigned long bytes = value == NULL ? 0 : strtoul(value, NULL, 10);
+    return bytes > UINT16_MAX ? UINT16_MAX : (uint32_t)bytes;
+}
+
+uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments)
+{
+    return driver->room_is_slot ? slot_bytes_given(driver, arguments) : 0;
+}
+
+/* A slot that the user made too small: af_packet drops what does not fit, memif chains slots, which corrupts its ring. */
+static int slot_check(const struct ethdev_driver *driver, const struct cw_port_ethdev_config *config, char *error,
+                      size_t error_bytes)
+{
+    size_t length;
+    uint32_t needed = config->mtu_bytes + RTE_ETHER_HDR_LEN + driver->slot_overhead_bytes;
+    if (driver->slot_argument == NULL ||
+        argument_find(config->device_arguments, driver->slot_argument, &length) == NULL ||
+        slot_bytes_given(driver, config->device_arguments) >= needed) {
+        return CW_OK;
+    }
+    return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                         "port %s: %s is too small for frames of MTU %u: at least %u, or leave it out", config->device,
+                         driver->slot_argument, config->mtu_bytes, needed);
+}
+
+/* A frame must fit one slot: the driver's (22.11) transmit overruns the ring when it chains slots while the ring is nearly full, and
+ * leaves the chain's mark behind in the first slot. */
+static bool memif_complete(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)
+{
+    uint32_t slot_bytes = (uint32_t)RTE_ALIGN_CEIL(config->mtu_bytes + ETHDEV_FRAME_OVERHEAD, 64u);
+    bool fits = argument_add(arguments, arguments_bytes, "bsize", RTE_MAX(slot_bytes, 2048u));
+    if (config->descriptor_count != 0) {
+        fits = fits && argument_add(arguments, arguments_bytes, "rsize", rte_log2_u32(config->descriptor_count));
+    }
+    return fits;
+}
+
+/* The kernel puts frames into blocks of whole pages, the driver counts frames without gaps: two to a page, one to a page, or one to
+ * several pages. */
+static bool af_packet_complete(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)
+{
+    uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+    uint32_t frame = config->mtu_bytes + ETHDEV_FRAME_OVERHEAD + AF_PACKET_HEADER_BYTES;
+    uint32_t slot_bytes = frame <= page / 2 ? page / 2 : RTE_ALIGN_CEIL(frame, page);
+    uint32_t count = config->descriptor_count != 0 ? config->descriptor_count : ETHDEV_DESCRIPTORS_DEFAULT;
+    return argument_add(arguments, arguments_bytes, "blocksz", RTE_MAX(slot_bytes, page)) &&
+           argument_add(arguments, arguments_bytes, "framesz", slot_bytes) &&
+           argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u));
+}
+
+int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)
+{
+    struct ethdev_driver driver;
+    ethdev_driver_find(config->device, &driver);
+    const char *given = config->device_arguments != NULL ? config->device_arguments : "";
+    bool fits = strlen(given) < arguments_bytes;
+    if (fits) {
+        strcpy(arguments, given);
+    }
+    if (strcmp(driver.name, "net_memif") == 0) {
+        fits = fits && memif_complete(config, arguments, arguments_bytes);
+    } else if (strcmp(driver.name, "net_af_packet") == 0) {
+        fits = fits && af_packet_complete(config, arguments, arguments_bytes);
+    }
+    return fits ? CW_OK : CW_ERROR_ARGUMENT;
+}
+
+/* ---- kernel interfaces ---- */
+
+static int privilege_check(const struct ethdev_driver *driver, const char *device, char *error, size_t error_bytes)
+{
+    bool xdp = strcmp(driver->name, "net_af_xdp") == 0;
+    int probe = socket(xdp ? AF_XDP : AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (probe >= 0) {
+        close(probe);
+        return CW_OK;
+    }
+    if (errno == EPERM || errno == EACCES) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_PERMISSION,
+            "port %s: raw sockets need CAP_NET_RAW%s: run as root, or use memif, which needs no privilege", device,
+            xdp ? ", XDP also CAP_NET_ADMIN and CAP_BPF" : "");
+    }
+    return cw_error_text(error, error_bytes, errno == EAFNOSUPPORT ? CW_ERROR_UNSUPPORTED : CW_ERROR_SYSTEM,
+                         "port %s: socket: %s; this kernel may lack %s", device, strerror(errno),
+                         xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");
+}
+
+/* The interface must carry the MTU; it is raised if that is allowed. */
+static int interface_mtu_raise(const char *device, const char *interface, uint32_t mtu_bytes, char *error,
+                               size_t error_bytes)
+{
+    struct ifreq request = {.ifr_mtu = 0};
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    int query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (query < 0 || ioctl(query, SIOCGIFMTU, &request) != 0) {
+        int code = errno;
+        if (query >= 0) {
+            close(query);
+        }
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "port %s: MTU of %s: %s", device, interface,
+                             strerror(code));
+    }
+    int present = request.ifr_mtu;
+    int status = CW_OK;
+    if ((uint32_t)present < mtu_bytes) {
+        request.ifr_mtu = (int)mtu_bytes;
+        if (ioctl(query, SIOCSIFMTU, &request) != 0) {
+            status = cw_error_text(
+                error, error_bytes, errno == EPERM ? CW_ERROR_PERMISSION : CW_ERROR_UNSUPPORTED,
+                "port %s: %s has an MTU of %d and cannot be raised to %u (%s); as root: ip link set dev %s "
+                "mtu %u, or use a smaller MTU",
+                device, interface, present, mtu_bytes, strerror(errno), interface, mtu_bytes);
+        }
+    }
+    close(query);
+    return status;
+}
+
+/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. Nobody listens on it if it
+ * refuses a connection. */
+static void memif_socket_clean(const char *arguments)
+{
+    size_t length;
+    size_t role_length;
+    size_t abstract_length;
+    const char *path = argument_find(arguments, "socket", &length);
+    const char *role = argument_find(arguments, "role", &role_length);
+    const char *abstract = argument_find(arguments, "socket-abstract", &abstract_length);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (path == NULL || length >= sizeof(address.sun_path) || role == NULL || strncmp(role, "server", 6) != 0 ||
+        abstract == NULL || strncmp(abstract, "no", 2) != 0) {
+        return;
+    }
+    memcpy(address.sun_path, path, length);
+    int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe >= 0) {
+        if (connect(probe, (const struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED) {
+            unlink(address.sun_path);
+        }
+        close(probe);
+    }
+}
+
+int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port_ethdev_config *config, char *error,
+                        size_t error_bytes)
+{
+    int status = slot_check(driver, config, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (strcmp(driver->name, "net_memif") == 0) {
+        memif_socket_clean(config->device_arguments);
+    }
+    if (!driver->kernel_interface) {
+        return CW_OK;
+    }
+    size_t length;
+    const char *value = argument_find(config->device_arguments, "iface", &length);
+    char interface[IF_NAMESIZE] = "";
+    if (value == NULL || length == 0 || length >= sizeof(interface)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "port %s: its arguments must name a network interface: iface=NAME; ip link lists them",
+                             config->device);
+    }
+    memcpy(interface, value, length);
+    if (if_nametoindex(interface) == 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "port %s: there is no network interface '%s' here; ip link lists them", config->device,
+                             interface);
+    }
+    status = privilege_check(driver, config->device, error, error_bytes);
+    return status != CW_OK ? status
+                           : interface_mtu_raise(config->device, interface, config->mtu_bytes, error, error_bytes);
+}

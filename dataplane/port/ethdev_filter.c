@@ -1,0 +1,127 @@
+/* Multicast: filtered by address where the driver can, else by letting more in. */
+#include "dataplane/port/ethdev_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int filter_by_address(struct ethdev_port *port)
+{
+    struct rte_ether_addr addresses[CW_PORT_ETHDEV_GROUPS_MAX];
+    for (uint32_t i = 0; i < port->group_count; i++) {
+        addresses[i] = port->groups[i].address;
+    }
+    return rte_eth_dev_set_mc_addr_list(port->id, addresses, port->group_count);
+}
+
+/* Applies the table of groups: in the way decided earlier, or at the first join in the narrowest one that the driver has.
+ * 0 or a negative errno. */
+static int filter_apply(struct ethdev_port *port)
+{
+    bool any = port->group_count > 0;
+    if (port->multicast <= ETHDEV_MULTICAST_BY_ADDRESS) {
+        int result = filter_by_address(port);
+        if (result != -ENOTSUP || port->multicast == ETHDEV_MULTICAST_BY_ADDRESS) {
+            port->multicast = ETHDEV_MULTICAST_BY_ADDRESS;
+            return result;
+        }
+    }
+    if (port->multicast == ETHDEV_MULTICAST_UNDECIDED || port->multicast == ETHDEV_MULTICAST_ALL) {
+        int result = any ? rte_eth_allmulticast_enable(port->id) : rte_eth_allmulticast_disable(port->id);
+        if (result != -ENOTSUP || port->multicast == ETHDEV_MULTICAST_ALL) {
+            port->multicast = ETHDEV_MULTICAST_ALL;
+            return result;
+        }
+    }
+    if (port->multicast == ETHDEV_MULTICAST_UNDECIDED && rte_eth_promiscuous_get(port->id) == 1) {
+        port->multicast = ETHDEV_MULTICAST_UNFILTERED; /* memif: born promiscuous */
+    }
+    if (port->multicast == ETHDEV_MULTICAST_UNDECIDED || port->multicast == ETHDEV_MULTICAST_PROMISCUOUS) {
+        int result = any ? rte_eth_promiscuous_enable(port->id) : rte_eth_promiscuous_disable(port->id);
+        if (result != -ENOTSUP || port->multicast == ETHDEV_MULTICAST_PROMISCUOUS) {
+            port->multicast = ETHDEV_MULTICAST_PROMISCUOUS;
+            return result;
+        }
+    }
+    port->multicast = ETHDEV_MULTICAST_UNFILTERED;
+    return 0;
+}
+
+static int filter_status(int result)
+{
+    switch (result) {
+    case 0:
+        return CW_OK;
+    case -ENOSPC:
+    case -ENOBUFS:
+        return CW_ERROR_LIMIT;
+    case -ENOTSUP:
+        return CW_ERROR_UNSUPPORTED;
+    default:
+        return CW_ERROR_SYSTEM;
+    }
+}
+
+static struct ethdev_group *group_find(struct ethdev_port *port, const uint8_t mac[6])
+{
+    for (uint32_t i = 0; i < port->group_count; i++) {
+        if (memcmp(port->groups[i].address.addr_bytes, mac, RTE_ETHER_ADDR_LEN) == 0) {
+            return &port->groups[i];
+        }
+    }
+    return NULL;
+}
+
+int ethdev_join(struct cw_port *base, const uint8_t mac[6])
+{
+    struct ethdev_port *port = ethdev_of(base);
+    struct ethdev_group *group = group_find(port, mac);
+    if (group != NULL) {
+        group->members++;
+        return CW_OK;
+    }
+    if ((mac[0] & 1) == 0) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (port->group_count == CW_PORT_ETHDEV_GROUPS_MAX) {
+        return CW_ERROR_LIMIT;
+    }
+    group = &port->groups[port->group_count++];
+    memcpy(group->address.addr_bytes, mac, RTE_ETHER_ADDR_LEN);
+    group->members = 1;
+    int status = filter_status(filter_apply(port));
+    if (status != CW_OK) {
+        port->group_count--;
+    }
+    return status;
+}
+
+int ethdev_leave(struct cw_port *base, const uint8_t mac[6])
+{
+    struct ethdev_port *port = ethdev_of(base);
+    struct ethdev_group *group = group_find(port, mac);
+    if (group == NULL) {
+        return CW_ERROR_NOT_FOUND;
+    }
+    if (--group->members > 0) {
+        return CW_OK;
+    }
+    *group = port->groups[--port->group_count];
+    return filter_status(filter_apply(port));
+}
+
+const char *cw_port_ethdev_multicast(const struct cw_port *base)
+{
+    switch (((const struct ethdev_port *)base)->multicast) {
+    case ETHDEV_MULTICAST_UNDECIDED:
+        return "nothing joined yet";
+    case ETHDEV_MULTICAST_BY_ADDRESS:
+        return "filtered by address";
+    case ETHDEV_MULTICAST_ALL:
+        return "all multicast, as the driver cannot filter by address";
+    case ETHDEV_MULTICAST_PROMISCUOUS:
+        return "promiscuous, as the driver cannot filter multicast";
+    case ETHDEV_MULTICAST_UNFILTERED:
+        return "everything, as the driver has no filter";
+    }
+    return "unknown";
+}

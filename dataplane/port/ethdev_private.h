@@ -1,0 +1,192 @@
+/* Inside of the ethdev port: the object, and what its files offer each other.
+ *
+ *    ethdev.c         open and close
+ *    ethdev_device.c  the device: found or plugged, configured, started, stopped
+ *    ethdev_driver.c  what single drivers need and do not say themselves
+ *    ethdev_burst.c   the hot path
+ *    ethdev_memory.c  registered memory, external pieces
+ *    ethdev_filter.c  multicast
+ *    ethdev_wait.c    sleep and wake
+ *    ethdev_gate.c    keeps memif's control thread and the owner apart
+ */
+#ifndef CW_ETHDEV_PRIVATE_H
+#define CW_ETHDEV_PRIVATE_H
+
+#include "dataplane/port/doorbell.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/port/ethdev.h"
+#include "dataplane/status.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include <rte_ethdev.h>
+#include <rte_interrupts.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+enum {
+    ETHDEV_FRAME_OVERHEAD = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN, /* in front of the IP packet */
+    ETHDEV_DESCRIPTORS_DEFAULT = 512,                          /* where the driver has no opinion */
+    ETHDEV_POOL_CACHE = 256,                                   /* free buffers that a thread keeps to itself */
+    ETHDEV_POOL_RESERVE =
+        1024, /* buffers that the caller, its bursts and the caches of two threads hold beside the rings */
+};
+
+enum ethdev_multicast {
+    ETHDEV_MULTICAST_UNDECIDED = 0, /* nothing joined yet */
+    ETHDEV_MULTICAST_BY_ADDRESS,
+    ETHDEV_MULTICAST_ALL,
+    ETHDEV_MULTICAST_PROMISCUOUS,
+    ETHDEV_MULTICAST_UNFILTERED, /* the driver has no filter: everything is delivered anyway */
+};
+
+struct ethdev_group {
+    struct rte_ether_addr address;
+    uint32_t members; /* joins minus leaves */
+};
+
+/* What a driver needs and does not say itself. */
+struct ethdev_driver {
+    const char *name;          /* the device's name without its final number */
+    bool gated;                /* its callbacks must not run while the owner is in it: ethdev_gate.c */
+    bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
+    bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
+    uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
+    bool prints;               /* so do libraries that it uses, past DPDK's log */
+    const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
+    uint32_t slot_overhead_bytes;
+    bool room_is_slot;        /* our buffers must be as long as its slots */
+    uint32_t pool_extra;      /* buffers held beside its rings */
+    const char *probe_remedy; /* what to look at when it refuses the device */
+    const char *start_remedy; /* … or does not start */
+};
+
+struct ethdev_port {
+    struct cw_port port;
+    uint16_t id;
+    struct rte_mempool *pool;       /* whole frames */
+    struct rte_mempool *piece_pool; /* heads of external pieces; NULL without gather */
+    struct cw_doorbell *bell;       /* NULL: none */
+    uint32_t bell_peer;
+    uint32_t stash_count; /* packets that sleep found and the next receive returns */
+    uint32_t stash_first;
+    struct rte_mbuf *stash[CW_PORT_BURST_MAX];
+    uint64_t nap_ns; /* the next nap, of WAIT_TIMED */
+    uint64_t dropped;
+
+    int wake_descriptor;  /* eventfd; -1 with a doorbell */
+    int epoll_descriptor; /* the driver's interrupt and the wake-up; -1: the driver has none */
+    struct rte_epoll_event wake_event;
+    bool interrupt_switched; /* the interrupt is off until it is waited for */
+
+    struct ethdev_driver driver;
+    char device[RTE_ETH_NAME_MAX_LEN];
+    bool plugged; /* by us: to be unplugged at close */
+    bool started;
+    bool needs_dma; /* pieces must be mapped for the device */
+    uint64_t owner; /* ethdev's owner number, 0: none */
+    struct cw_port_memory *memories;
+
+    enum ethdev_multicast multicast;
+    uint32_t group_count;
+    struct ethdev_group groups[CW_PORT_ETHDEV_GROUPS_MAX];
+
+    const _Atomic uint32_t *barred; /* not 0: keep out of the driver; see ethdev_gate.c */
+    bool fences;
+    struct ethdev_port *gate_next;
+
+    /* Read or written by other threads: on a line of their own. */
+    _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t inside; /* the owner is in the driver, or about to enter */
+    _Atomic uint32_t sleeping;
+    _Atomic uint32_t woken;
+};
+
+struct cw_port_memory {
+    struct rte_mbuf_ext_shared_info shared; /* its count is 1 + the pieces that the driver holds */
+    uint8_t *base;
+    size_t bytes;
+    void *page_base; /* what was mapped for the device, if needs_dma */
+    size_t page_bytes;
+    struct cw_port_memory *next;
+};
+
+static inline bool ethdev_link_is_up(const struct ethdev_port *port)
+{
+    struct rte_eth_link link;
+    return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+static inline struct ethdev_port *ethdev_of(struct cw_port *port)
+{
+    return (struct ethdev_port *)port;
+}
+
+/* ethdev_driver.c */
+void ethdev_driver_find(const char *device, struct ethdev_driver *driver);
+int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port_ethdev_config *config, char *error,
+                        size_t error_bytes);
+
+uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments); /* bytes; 0: does not say */
+
+/* ethdev_device.c: sets id, plugged, owner, needs_dma; pools; info. ethdev_device_close undoes as much as was done. */
+int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                       size_t error_bytes);
+void ethdev_device_close(struct ethdev_port *port);
+bool ethdev_is_pci(const char *device); /* "0000:03:00.0" or "03:00.0" */
+
+/* ethdev_burst.c */
+uint32_t ethdev_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max);
+void ethdev_release(struct cw_port *port, struct cw_received *packets, uint32_t count);
+uint32_t ethdev_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+uint32_t ethdev_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+void ethdev_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+enum ethdev_peek { ETHDEV_PEEK_NOTHING, ETHDEV_PEEK_PACKETS, ETHDEV_PEEK_BARRED };
+enum ethdev_peek
+ethdev_peek(struct ethdev_port *port); /* into the stash; barred: it could not be looked, though the link is up */
+void ethdev_stash_free(struct ethdev_port *port);
+
+/* ethdev_memory.c */
+int ethdev_memory_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory);
+int ethdev_memory_unregister(struct cw_port *port, struct cw_port_memory *memory);
+void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
+
+/* ethdev_filter.c */
+int ethdev_join(struct cw_port *port, const uint8_t mac[6]);
+int ethdev_leave(struct cw_port *port, const uint8_t mac[6]);
+
+/* ethdev_gate.c. Each call into the driver's bursts is `if (ethdev_gate_enter(port)) { ...; ethdev_gate_leave(port); }`, else ethdev_gate_barred.
+ * hold: returns with the interrupt thread out of the driver, until let_go; for stop, close and remove, which is called in between. */
+void ethdev_gate_init(struct ethdev_port *port); /* no gate */
+int ethdev_gate_add(struct ethdev_port *port, char *error, size_t error_bytes);
+void ethdev_gate_remove(struct ethdev_port *port);
+void ethdev_gate_hold(const struct ethdev_port *port);
+void ethdev_gate_let_go(const struct ethdev_port *port);
+bool ethdev_gate_barred(struct ethdev_port *port); /* true if the link is up: try again soon */
+bool ethdev_link_up(struct cw_port *port);
+
+static inline bool ethdev_gate_enter(struct ethdev_port *port)
+{
+    atomic_store_explicit(&port->inside, 1, memory_order_relaxed);
+    if (unlikely(port->fences)) {
+        atomic_thread_fence(memory_order_seq_cst);
+    } else {
+        atomic_signal_fence(memory_order_seq_cst); /* pairs with membarrier in gate_open */
+    }
+    /* Acquire pairs with the release in gate_callback. */
+    return likely(atomic_load_explicit(port->barred, memory_order_acquire) == 0);
+}
+
+static inline void ethdev_gate_leave(struct ethdev_port *port)
+{
+    atomic_store_explicit(&port->inside, 0, memory_order_release);
+}
+
+/* ethdev_wait.c: chooses info.wait and opens what it needs; ethdev_wait_close undoes it. */
+enum { ETHDEV_NAP_MIN_NS = 50000, ETHDEV_NAP_MAX_NS = 2000000 };
+int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes);
+void ethdev_wait_close(struct ethdev_port *port);
+void ethdev_sleep(struct cw_port *port, uint64_t timeout_ns);
+void ethdev_wake(struct cw_port *port);
+
+#endif

@@ -1,0 +1,178 @@
+/* Port: where packets enter and leave an endpoint.
+ *
+ * Invariants
+ *  - A port has one owner at a time: whoever turns the loop of its endpoint. Only cw_port_wake may be called from another thread.
+ *  - A buffer belongs to exactly one side: received buffers to the caller until cw_port_release; reserved buffers to the caller
+ *    until cw_port_transmit accepts them or cw_port_cancel gives them back.
+ *  - Nothing above the port knows which driver is below it; what differs is said in struct cw_port_info.
+ *
+ * Order of calls
+ *    open (cw_port_ethdev_open, cw_port_sim_open)
+ *    { cw_port_receive .. cw_port_release | cw_port_reserve .. cw_port_transmit .. cw_port_cancel | cw_port_sleep }*
+ *    cw_port_close
+ */
+#ifndef CW_PORT_H
+#define CW_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_PORT_BURST_MAX = 64,   /* packets in one burst */
+    CW_PORT_PIECES_MAX = 4,   /* external pieces behind one header */
+    CW_PORT_TEXT_BYTES = 256, /* room for a one-line description or error, with its final 0 */
+    CW_PORT_MTU_MAX = 9600,   /* largest IP packet a port carries */
+    CW_PORT_MTU_MIN = 576,
+};
+
+/* How a thread that has nothing to do can wait for this port's packets; peers are told, since it bounds how soon they are answered. */
+enum cw_port_wait {
+    CW_PORT_WAIT_NONE = 0,       /* cannot be waited on: virtual time */
+    CW_PORT_WAIT_DESCRIPTOR = 1, /* the driver's receive interrupt */
+    CW_PORT_WAIT_DOORBELL = 2,   /* a futex word in memory shared with the sender, beside the port */
+    CW_PORT_WAIT_TIMED = 3,      /* a timed poll: short naps that lengthen while nothing arrives */
+};
+
+struct cw_port_info {
+    uint8_t mac[6];
+    uint32_t mtu_bytes; /* largest IP packet */
+    uint64_t rate_bps;  /* nominal link rate, bits per second; 0: not known */
+    bool gather;        /* external pieces are transmitted without a copy by the core */
+    enum cw_port_wait wait;
+    char driver[32]; /* the driver's own name, for people; never compared */
+};
+
+/* A received packet: one contiguous buffer that starts at the Ethernet header. */
+struct cw_received {
+    const uint8_t *data;
+    uint32_t length;
+    void *handle; /* the port's own buffer */
+};
+
+/* Memory the port was told about (cw_port_memory_register); opaque to the core. */
+struct cw_port_memory;
+
+struct cw_piece {
+    const void *data;
+    uint32_t length;
+    struct cw_port_memory *memory; /* that `data` lies in */
+};
+
+/* A packet to transmit: `length` bytes at `data`, from the Ethernet header on, followed by the external pieces, if any. */
+struct cw_transmit {
+    uint8_t *data;   /* set by reserve; room for a whole frame (14 + mtu_bytes) */
+    uint32_t length; /* set by the caller: bytes written at `data` */
+    uint32_t piece_count;
+    struct cw_piece
+        pieces[CW_PORT_PIECES_MAX]; /* only if info.gather; their memory stays valid until it is unregistered */
+    void *handle;
+};
+
+struct cw_port;
+
+struct cw_port_ops {
+    uint32_t (*receive)(struct cw_port *port, struct cw_received *packets, uint32_t count_max);
+    void (*release)(struct cw_port *port, struct cw_received *packets, uint32_t count);
+    uint32_t (*reserve)(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+    uint32_t (*transmit)(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+    void (*cancel)(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+    int (*join)(struct cw_port *port, const uint8_t mac[6]);
+    int (*leave)(struct cw_port *port, const uint8_t mac[6]);
+    int (*memory_register)(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory);
+    int (*memory_unregister)(struct cw_port *port, struct cw_port_memory *memory);
+    bool (*link_up)(struct cw_port *port);
+    void (*sleep)(struct cw_port *port, uint64_t timeout_ns);
+    void (*wake)(struct cw_port *port);
+    void (*close)(struct cw_port *port);
+};
+
+/* Implementations put this first in their own structure. */
+struct cw_port {
+    const struct cw_port_ops *ops;
+    struct cw_port_info info;
+};
+
+/* Takes up to `count_max` (<= CW_PORT_BURST_MAX) packets that have arrived; returns how many. Never blocks. */
+static inline uint32_t cw_port_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
+{
+    return port->ops->receive(port, packets, count_max);
+}
+
+/* Gives received buffers back; they must not be read afterwards. */
+static inline void cw_port_release(struct cw_port *port, struct cw_received *packets, uint32_t count)
+{
+    port->ops->release(port, packets, count);
+}
+
+/* Gets up to `count` (<= CW_PORT_BURST_MAX) empty buffers to write frames into; returns how many, fewer when the pool is low.
+ * Sets data and handle, and zeroes length and piece_count. */
+static inline uint32_t cw_port_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    return port->ops->reserve(port, packets, count);
+}
+
+/* Hands written packets to the driver, in order; returns how many it took (the first ones). The rest stay the caller's. */
+static inline uint32_t cw_port_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    return port->ops->transmit(port, packets, count);
+}
+
+/* Gives reserved buffers back unsent. */
+static inline void cw_port_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    port->ops->cancel(port, packets, count);
+}
+
+/* Lets frames to a multicast address in, or no longer. CW_OK, CW_ERROR_LIMIT (the driver's filters are used up),
+ * CW_ERROR_UNSUPPORTED, CW_ERROR_NOT_FOUND (leave without join), CW_ERROR_SYSTEM. */
+static inline int cw_port_join(struct cw_port *port, const uint8_t mac[6])
+{
+    return port->ops->join(port, mac);
+}
+
+static inline int cw_port_leave(struct cw_port *port, const uint8_t mac[6])
+{
+    return port->ops->leave(port, mac);
+}
+
+/* Tells the driver about memory that pieces will point into (mapped for DMA where the device needs it).
+ * CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT, CW_ERROR_SYSTEM. */
+static inline int cw_port_memory_register(struct cw_port *port, void *base, size_t bytes,
+                                          struct cw_port_memory **memory)
+{
+    return port->ops->memory_register(port, base, bytes, memory);
+}
+
+/* CW_OK, or CW_ERROR_BUSY while the driver still holds packets with pieces in it (try again later). */
+static inline int cw_port_memory_unregister(struct cw_port *port, struct cw_port_memory *memory)
+{
+    return port->ops->memory_unregister(port, memory);
+}
+
+/* True if the other side of the link is there (memif: connected). */
+static inline bool cw_port_link_up(struct cw_port *port)
+{
+    return port->ops->link_up(port);
+}
+
+/* Blocks the owner until a packet may have arrived, cw_port_wake is called (before or during), or `timeout_ns` has passed. May
+ * return early. Loses no wake-up: what arrives or is signalled between the last receive and the sleep ends the sleep at once. */
+static inline void cw_port_sleep(struct cw_port *port, uint64_t timeout_ns)
+{
+    port->ops->sleep(port, timeout_ns);
+}
+
+/* Ends a cw_port_sleep under way, or the next one. Any thread, any number of them. */
+static inline void cw_port_wake(struct cw_port *port)
+{
+    port->ops->wake(port);
+}
+
+/* Closes the port and frees it. The caller holds none of its buffers. */
+static inline void cw_port_close(struct cw_port *port)
+{
+    port->ops->close(port);
+}
+
+#endif

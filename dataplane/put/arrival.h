@@ -1,0 +1,89 @@
+/* Arrivals: puts at their target, from the first byte to the notification.
+ *
+ * Invariants
+ *   - A put whose only packet has come, whose predecessor in its lane is done and for which the event queue has room needs no record: it is
+ *     notified at once. All others have a record, until they are notified.
+ *   - "Done" (seen in the flow's window of put numbers) means notified, or given up. Those that have their turn but find no room in
+ *     the event queue wait in one queue, which nobody overtakes.
+ *   - The oldest put of a flow that is not done can always get a record, so that arrival never locks up.
+ */
+#ifndef CW_ARRIVAL_H
+#define CW_ARRIVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/core/pool.h"
+
+struct cw_endpoint;
+struct cw_flow;
+
+enum cw_arrival_state {
+    CW_ARRIVAL_PARTIAL, /* bytes are missing */
+    CW_ARRIVAL_HELD,    /* complete, its predecessor is not done */
+    CW_ARRIVAL_READY,   /* has its turn, waits for room in the event queue */
+};
+
+struct cw_arrival {
+    struct cw_arrival *next_by_number; /* in a bucket */
+    struct cw_arrival *next_by_predecessor;
+    struct cw_arrival *next_ready;
+    struct cw_flow *flow;
+    uint64_t number;
+    uint64_t predecessor; /* number of the put before it in its lane; its own number: none */
+    uint64_t received;    /* bytes */
+    uint64_t total;
+    uint64_t token;
+    uint64_t offset;
+    uint32_t lane_tag;
+    uint16_t reply;
+    uint8_t state;
+    bool void_put; /* given up by the sender: not notified */
+    bool detached; /* its session has ended meanwhile */
+};
+
+struct cw_arrivals {
+    struct cw_pool pool;
+    struct cw_arrival **by_number;
+    struct cw_arrival **by_predecessor;
+    uint32_t mask;
+    struct cw_arrival *ready_first; /* in the order of their notifications */
+    struct cw_arrival *ready_last;
+};
+
+int cw_arrivals_init(struct cw_arrivals *arrivals, uint32_t count);
+void cw_arrivals_dispose(struct cw_arrivals *arrivals);
+
+/* What one frame says of a put. */
+struct cw_arrival_frame {
+    uint64_t number;
+    uint64_t predecessor; /* as in struct cw_arrival */
+    uint64_t bytes;       /* in this frame */
+    uint64_t total;
+    uint64_t token;
+    uint64_t offset; /* of the whole put */
+    uint32_t lane_tag;
+    uint16_t reply;
+    bool void_put;
+    bool detached;
+};
+
+/* True if a packet of `count` frames, the first one of put `first`, may be accepted: cw_arrival_accept will find the records it needs.
+ * Where they are short only the oldest put of the flow goes on; senders put nothing into one packet that waits for a put between its
+ * first frame and itself, so that this always gets on. */
+bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count);
+
+/* True if the frame fits what is known of its put: same total, lane and target, and not more bytes than the total. */
+bool cw_arrival_consistent(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                           const struct cw_arrival_frame *frame);
+
+/* Takes note of a frame whose bytes are in place, and notifies what is complete. cw_arrivals_room has said yes. */
+void cw_arrival_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_arrival_frame *frame);
+
+/* The session is over: forgets what has half arrived from a flow. What is complete and only waits for room is still notified. */
+void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Notifies those for which there was no room; returns how many. */
+uint32_t cw_arrivals_deliver(struct cw_endpoint *endpoint);
+
+#endif

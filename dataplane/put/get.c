@@ -1,0 +1,128 @@
+#include "dataplane/put/get.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "dataplane/core/endpoint.h"
+
+int cw_gets_init(struct cw_gets *gets, uint32_t count)
+{
+    gets->count = count + 1; /* 0 is no get */
+    gets->table = calloc(gets->count, sizeof(struct cw_operation *));
+    gets->next_free = calloc(gets->count, sizeof(*gets->next_free));
+    if (gets->table == NULL || gets->next_free == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        gets->next_free[i] = (uint16_t)(i + 1);
+    }
+    gets->free = 1;
+    return CW_OK;
+}
+
+void cw_gets_dispose(struct cw_gets *gets)
+{
+    free(gets->table);
+    free(gets->next_free);
+    gets->table = NULL;
+    gets->next_free = NULL;
+}
+
+int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, get->peer);
+    if (flow == NULL || get->region == 0 || get->bytes > INT64_MAX || (get->flags & ~(uint32_t)CW_MORE) != 0) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state == CW_PEER_FAILED) {
+        return CW_ERROR_PEER_FAILED;
+    }
+    struct cw_region *region = cw_region_find(&endpoint->regions, get->local_region, get->local_offset, get->bytes, 0);
+    if (region == NULL) {
+        return CW_ERROR_NOT_FOUND;
+    }
+    struct cw_gets *gets = &endpoint->gets;
+    if (gets->free == 0) {
+        return CW_ERROR_AGAIN;
+    }
+    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, false, false);
+    if (operation == NULL) {
+        return CW_ERROR_AGAIN;
+    }
+    operation->reply = gets->free;
+    gets->free = gets->next_free[operation->reply];
+    gets->table[operation->reply] = operation;
+    operation->bytes = get->bytes;
+    operation->token = get->region;
+    operation->offset = get->offset;
+    operation->context = get->context;
+    operation->signal = true;
+    operation->local.token = get->local_region;
+    operation->local.offset = get->local_offset;
+    operation->region = region;
+    region->users++;
+    cw_operation_queue_up(endpoint, operation);
+    cw_session_start(endpoint, flow);
+    cw_endpoint_push(endpoint, get->flags);
+    return CW_OK;
+}
+
+bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                    const struct cw_arrival_frame *frame)
+{
+    if (frame->reply >= endpoint->gets.count) {
+        return false;
+    }
+    const struct cw_operation *operation = endpoint->gets.table[frame->reply];
+    return operation != NULL && operation->flow == flow && operation->status == 0 &&
+           operation->local.token == frame->token && operation->local.offset == frame->offset &&
+           operation->bytes == frame->total;
+}
+
+void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply)
+{
+    struct cw_operation *operation = endpoint->gets.table[reply];
+    if (operation != NULL) {
+        cw_operation_answered(endpoint, operation);
+    }
+}
+
+void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_gets *gets = &endpoint->gets;
+    if (gets->table[operation->reply] == operation) {
+        gets->table[operation->reply] = NULL;
+        gets->next_free[operation->reply] = gets->free;
+        gets->free = operation->reply;
+    }
+}
+
+enum cw_get_answer cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame,
+                                 bool execute)
+{
+    struct cw_region *region =
+        cw_region_find(&endpoint->regions, frame->put.token, frame->put.offset, frame->bytes, CW_REGION_READ);
+    if (region == NULL || frame->put.reply == 0) {
+        return CW_GET_REFUSED;
+    }
+    if (!execute) {
+        bool free =
+            cw_pool_available(&endpoint->operations) > CW_OPERATIONS_RESERVED / 2 && cw_operation_number_free(flow);
+        return free ? CW_GET_ANSWERED : CW_GET_BUSY;
+    }
+    struct cw_operation *operation =
+        cw_operation_open(endpoint, flow, CW_OPERATION_REPLY, frame->put.lane_tag, true, true);
+    if (operation == NULL) {
+        return CW_GET_BUSY;
+    }
+    operation->bytes = frame->bytes;
+    operation->token = frame->local_token;
+    operation->offset = frame->local_offset;
+    operation->reply = frame->put.reply;
+    operation->source = (struct cw_source){
+        .kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = region->base + frame->put.offset, .bytes = frame->bytes}};
+    operation->region = region;
+    region->users++;
+    cw_operation_queue_up(endpoint, operation);
+    return CW_GET_ANSWERED;
+}

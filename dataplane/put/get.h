@@ -1,0 +1,49 @@
+/* Gets: asking a peer's dataplane for bytes, and answering such requests with a put.
+ *
+ * Invariant: a get keeps its operation open until the answer has arrived completely or the session ends, so it ends exactly once.
+ */
+#ifndef CW_GET_H
+#define CW_GET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/wire/wire.h"
+
+struct cw_endpoint;
+struct cw_flow;
+struct cw_operation;
+struct cw_arrival_frame;
+
+/* The gets under way by the 16-bit number that their answers carry; 0 is none. */
+struct cw_gets {
+    struct cw_operation **table;
+    uint16_t *next_free;
+    uint16_t free;
+    uint32_t count;
+};
+
+int cw_gets_init(struct cw_gets *gets, uint32_t count);
+void cw_gets_dispose(struct cw_gets *gets);
+
+/* True if an answer frame fits the get it names: open, of this flow, exactly its destination. */
+bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                    const struct cw_arrival_frame *frame);
+
+/* The answer is complete: ends the get (its event included). */
+void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply);
+
+/* Forgets the number of a get whose operation ends. */
+void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation);
+
+enum cw_get_answer {
+    CW_GET_ANSWERED,
+    CW_GET_REFUSED, /* no such region, no right, out of bounds */
+    CW_GET_BUSY,    /* no operation is free: the packet must come again */
+};
+
+/* Checks a request, or (`execute`) posts the put that answers it. */
+enum cw_get_answer cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame,
+                                 bool execute);
+
+#endif

@@ -1,0 +1,64 @@
+/* Messages: small puts into the receiver's pool, one slot each, by credit.
+ *
+ * The pool has the same size whatever the number of peers. A slot is free, lent (a sender may put into it) or filled (the application
+ * reads it). A sender without a slot asks (ASK); the owner lends some (GRANT), asks idle borrowers to give back (RECALL) when others wait,
+ * and gets the unused ones back (RETURN). A slot that the application releases is lent to the same sender again unless others wait.
+ *
+ * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the application's hands.
+ */
+#ifndef CW_MESSAGE_H
+#define CW_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/wire/wire.h"
+
+struct cw_endpoint;
+struct cw_flow;
+struct cw_region;
+struct cw_arrival_frame;
+
+enum cw_slot_state { CW_SLOT_FREE = 0, CW_SLOT_LENT = 1, CW_SLOT_FILLED = 2 };
+
+struct cw_slot {
+    uint32_t peer; /* LENT: to whom */
+    uint32_t next; /* FREE: chain */
+    uint8_t state;
+};
+
+struct cw_message_pool {
+    uint8_t *memory;
+    struct cw_slot *slots;
+    struct cw_region *region; /* NULL: this endpoint takes no messages */
+    uint32_t free_first;
+    uint32_t free_count;
+    struct cw_flow *waiting_first; /* senders that asked in vain, in their order */
+    struct cw_flow *waiting_last;
+    uint32_t recall_next; /* peer to ask next for slots back */
+};
+
+int cw_messages_init(struct cw_endpoint *endpoint);
+void cw_messages_dispose(struct cw_endpoint *endpoint);
+
+/* Sender: gives waiting messages their slots, and asks for more where they do not suffice. */
+void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Sender and owner: a credit frame has come. `check` only looks whether it makes sense. False: malformed. */
+bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
+                       bool check);
+
+/* Owner: true if a put into the pool goes to a slot that is lent to this flow, and stays within it. */
+bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                         const struct cw_arrival_frame *frame);
+
+/* Owner: the message at this offset of the pool is complete; returns its slot, which is the application's from now on. */
+uint32_t cw_messages_fill(struct cw_endpoint *endpoint, uint64_t offset);
+
+/* Both: the session has ended. Slots lent to the flow are free again, those borrowed are forgotten. */
+void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Owner: lends to those who wait, as far as slots, operations and numbers allow. Once a turn. */
+uint32_t cw_messages_turn(struct cw_endpoint *endpoint);
+
+#endif

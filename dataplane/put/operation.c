@@ -1,0 +1,318 @@
+#include "dataplane/put/operation.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+/* ---- lanes ---- */
+
+int cw_lanes_init(struct cw_lanes *lanes, uint32_t operation_count)
+{
+    uint32_t places = 16;
+    while (places < 2 * operation_count) {
+        places *= 2;
+    }
+    lanes->table = calloc(places, sizeof(struct cw_operation *));
+    lanes->mask = places - 1;
+    return lanes->table == NULL ? CW_ERROR_MEMORY : CW_OK;
+}
+
+void cw_lanes_dispose(struct cw_lanes *lanes)
+{
+    free(lanes->table);
+    lanes->table = NULL;
+}
+
+static inline uint32_t lane_place(const struct cw_lanes *lanes, const struct cw_flow *flow, uint32_t lane)
+{
+    uint64_t mixed = ((uint64_t)flow->index << CW_LANE_BITS | lane) * 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(mixed >> 36) & lanes->mask;
+}
+
+static inline bool same_lane(const struct cw_operation *operation, const struct cw_flow *flow, uint32_t lane)
+{
+    return operation->flow == flow && cw_lane(operation->lane_tag) == lane;
+}
+
+/* The place of a lane's last operation, or the empty place where it would go. */
+static struct cw_operation **lane_find(const struct cw_lanes *lanes, const struct cw_flow *flow, uint32_t lane)
+{
+    uint32_t place = lane_place(lanes, flow, lane);
+    while (lanes->table[place] != NULL && !same_lane(lanes->table[place], flow, lane)) {
+        place = (place + 1) & lanes->mask;
+    }
+    return &lanes->table[place];
+}
+
+/* Empties a place and moves up what had been pushed past it. */
+static void lane_erase(struct cw_lanes *lanes, struct cw_operation **found)
+{
+    uint32_t hole = (uint32_t)(found - lanes->table);
+    lanes->table[hole] = NULL;
+    for (uint32_t place = (hole + 1) & lanes->mask; lanes->table[place] != NULL; place = (place + 1) & lanes->mask) {
+        struct cw_operation *moved = lanes->table[place];
+        uint32_t home = lane_place(lanes, moved->flow, cw_lane(moved->lane_tag));
+        if (((place - home) & lanes->mask) >= ((place - hole) & lanes->mask)) {
+            lanes->table[hole] = moved;
+            lanes->table[place] = NULL;
+            hole = place;
+        }
+    }
+}
+
+/* ---- opening and retiring ---- */
+
+static void enter_lane(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_operation **last = lane_find(&endpoint->lanes, operation->flow, cw_lane(operation->lane_tag));
+    operation->in_lanes = true;
+    if (*last != NULL) {
+        operation->predecessor = (uint16_t)(operation->number - (*last)->number);
+        operation->waits_for_lane = true;
+        (*last)->successor = operation;
+    }
+    *last = operation;
+}
+
+static inline bool number_free(const struct cw_flow *flow, uint32_t reserved)
+{
+    const struct cw_sender *sender = &flow->sender;
+    uint32_t window = flow->state == CW_PEER_ESTABLISHED ? flow->session.put_window : CW_PUT_WINDOW;
+    return sender->open_first == NULL || sender->put_next - sender->open_first->number + reserved < window;
+}
+
+bool cw_operation_number_free(const struct cw_flow *flow)
+{
+    return number_free(flow, 0);
+}
+
+struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
+                                       uint32_t lane_tag, bool ordered, bool internal)
+{
+    struct cw_sender *sender = &flow->sender;
+    if (!number_free(flow, internal ? 0 : CW_PUT_WINDOW_RESERVED) ||
+        (!internal && cw_pool_available(&endpoint->operations) <= CW_OPERATIONS_RESERVED)) {
+        return NULL;
+    }
+    struct cw_operation *operation = cw_pool_take(&endpoint->operations);
+    if (operation == NULL) {
+        return NULL;
+    }
+    memset(operation, 0, offsetof(struct cw_operation, bytes_inline));
+    operation->flow = flow;
+    operation->kind = (uint8_t)kind;
+    operation->lane_tag = lane_tag;
+    operation->number = sender->put_next++;
+    operation->open_previous = sender->open_last;
+    if (sender->open_last != NULL) {
+        sender->open_last->open_next = operation;
+    } else {
+        sender->open_first = operation;
+    }
+    sender->open_last = operation;
+    sender->open_count++;
+    if (ordered) {
+        enter_lane(endpoint, operation);
+    }
+    return operation;
+}
+
+static void unlink_open(struct cw_operation *operation)
+{
+    struct cw_sender *sender = &operation->flow->sender;
+    if (operation->open_previous != NULL) {
+        operation->open_previous->open_next = operation->open_next;
+    } else {
+        sender->open_first = operation->open_next;
+    }
+    if (operation->open_next != NULL) {
+        operation->open_next->open_previous = operation->open_previous;
+    } else {
+        sender->open_last = operation->open_previous;
+    }
+    sender->open_count--;
+}
+
+/* Gives the event of a finished operation. False: no room. */
+static bool deliver(struct cw_endpoint *endpoint, const struct cw_operation *operation)
+{
+    struct cw_event *event = cw_events_reserve(&endpoint->events);
+    if (event == NULL) {
+        return false;
+    }
+    *event = (struct cw_event){
+        .kind = operation->kind == CW_OPERATION_GET ? CW_EVENT_GET : CW_EVENT_COMPLETE,
+        .status = operation->status,
+        .peer = operation->flow->index,
+        .lane_tag = operation->lane_tag,
+        .region = operation->kind == CW_OPERATION_GET ? operation->local.token : operation->token,
+        .offset = operation->kind == CW_OPERATION_GET ? operation->local.offset : operation->offset,
+        .bytes = operation->bytes,
+        .context = operation->context,
+    };
+    cw_events_publish(&endpoint->events);
+    return true;
+}
+
+static inline bool wants_event(const struct cw_operation *operation)
+{
+    bool user = operation->kind == CW_OPERATION_PUT || operation->kind == CW_OPERATION_MESSAGE ||
+                operation->kind == CW_OPERATION_GET;
+    return user && (operation->signal || operation->status < 0);
+}
+
+/* The operation is off its flow: what remains is to tell, if there is something to tell. */
+static void finish(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    if (wants_event(operation) && (endpoint->undelivered.first != NULL || !deliver(endpoint, operation))) {
+        cw_operation_push(&endpoint->undelivered, operation);
+        return;
+    }
+    cw_pool_give(&endpoint->operations, operation);
+}
+
+uint32_t cw_operations_deliver(struct cw_endpoint *endpoint)
+{
+    uint32_t count = 0;
+    while (endpoint->undelivered.first != NULL && deliver(endpoint, endpoint->undelivered.first)) {
+        cw_pool_give(&endpoint->operations, cw_operation_pop(&endpoint->undelivered));
+        count++;
+    }
+    return count;
+}
+
+static void release_source(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    if (operation->region != NULL) {
+        operation->region->users--;
+        operation->region = NULL;
+    }
+    if (operation->kind == CW_OPERATION_GET) {
+        cw_get_forget(endpoint, operation);
+    }
+}
+
+/* Complete and first in its lane: its number is free, and so is the next in the lane if that is complete too. */
+static void retire(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    while (operation != NULL && operation->complete && !operation->waits_for_lane) {
+        struct cw_operation *successor = operation->successor;
+        if (successor != NULL) {
+            successor->waits_for_lane = false;
+        } else if (operation->in_lanes) {
+            lane_erase(&endpoint->lanes, lane_find(&endpoint->lanes, operation->flow, cw_lane(operation->lane_tag)));
+        }
+        unlink_open(operation);
+        finish(endpoint, operation);
+        operation = successor;
+    }
+}
+
+static void complete(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    operation->complete = true;
+    release_source(endpoint, operation);
+    retire(endpoint, operation);
+}
+
+void cw_operation_acknowledged(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    assert(operation->packets_open > 0);
+    operation->packets_open--;
+    if (operation->packets_open > 0 || !operation->sent || operation->complete) {
+        return;
+    }
+    if (operation->kind == CW_OPERATION_GET && operation->status == 0 && !operation->answered) {
+        return; /* until the answer is here */
+    }
+    complete(endpoint, operation);
+}
+
+void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    operation->answered = true;
+    if (operation->packets_open == 0) {
+        complete(endpoint, operation);
+    } else {
+        cw_get_forget(endpoint, operation); /* the request itself is acknowledged any moment now */
+    }
+}
+
+/* ---- queues ---- */
+
+void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_flow *flow = operation->flow;
+    uint32_t payload_bytes_max =
+        flow->state == CW_PEER_ESTABLISHED ? flow->session.payload_bytes_max : endpoint->payload_bytes_max;
+    bool bears_data = operation->kind <= CW_OPERATION_REPLY && operation->kind != CW_OPERATION_GET;
+    if (bears_data && operation->bytes > payload_bytes_max - sizeof(struct cw_wire_put)) {
+        cw_operation_push(&flow->sender.queue_bulk, operation);
+    } else {
+        cw_operation_push(&flow->sender.queue_short, operation);
+    }
+    cw_transmit_wake(endpoint, flow);
+}
+
+/* Takes an operation out of a queue; false: it is not in it. */
+static bool queue_remove(struct cw_operation_queue *queue, struct cw_operation *operation)
+{
+    struct cw_operation *before = NULL;
+    for (struct cw_operation *at = queue->first; at != NULL; before = at, at = at->next) {
+        if (at != operation) {
+            continue;
+        }
+        if (before == NULL) {
+            queue->first = at->next;
+        } else {
+            before->next = at->next;
+        }
+        if (queue->last == at) {
+            queue->last = before;
+        }
+        return true;
+    }
+    return false;
+}
+
+void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *operation, int status)
+{
+    if (operation->status < 0 || operation->complete) {
+        return;
+    }
+    operation->status = (int16_t)status;
+    if (!operation->sent) {
+        queue_remove(&operation->flow->sender.queue_bulk, operation);
+        operation->sent = true;
+    }
+    /* the packet that was refused is still open: it goes out again as a void frame, and its acknowledgement completes the operation */
+    assert(operation->packets_open > 0 || operation->kind == CW_OPERATION_GET);
+    if (operation->packets_open == 0) {
+        complete(endpoint, operation);
+    }
+}
+
+void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int status)
+{
+    struct cw_sender *sender = &flow->sender;
+    while (sender->open_first != NULL) {
+        struct cw_operation *operation = sender->open_first;
+        if (operation->in_lanes) {
+            struct cw_operation **last = lane_find(&endpoint->lanes, flow, cw_lane(operation->lane_tag));
+            if (*last == operation) {
+                lane_erase(&endpoint->lanes, last);
+            }
+        }
+        release_source(endpoint, operation);
+        unlink_open(operation);
+        if (operation->status == 0 && !operation->complete) {
+            operation->status = (int16_t)status;
+        }
+        finish(endpoint, operation);
+    }
+    sender->queue_short.first = NULL;
+    sender->queue_bulk.first = NULL;
+    sender->queue_credit.first = NULL;
+}

@@ -1,0 +1,27 @@
+/* The result codes of dataplane/: one enum for the folder, 0 or a negative code, outputs untouched on failure. */
+#ifndef CW_STATUS_H
+#define CW_STATUS_H
+
+enum cw_status {
+    CW_OK = 0,
+    CW_ERROR_ARGUMENT = -1,        /* an argument is outside the range its description gives */
+    CW_ERROR_AGAIN = -2,           /* a bounded queue or window is full: turn the loop, take events, call again */
+    CW_ERROR_MEMORY = -3,          /* memory for start-up could not be had */
+    CW_ERROR_LIMIT = -4,           /* a table of the fixed size given at start-up is full */
+    CW_ERROR_NOT_FOUND = -5,       /* no such device, peer, region or file */
+    CW_ERROR_PERMISSION = -6,      /* the operating system refuses: a privilege is missing */
+    CW_ERROR_UNSUPPORTED = -7,     /* this build, driver or kernel cannot do it */
+    CW_ERROR_SYSTEM = -8,          /* a system or driver call failed; the message names it */
+    CW_ERROR_REMOTE_ACCESS = -9,   /* the target refused: unknown region, wrong key, missing right or out of bounds */
+    CW_ERROR_PEER_FAILED = -10,    /* nothing was heard from the peer for the failure bound */
+    CW_ERROR_PEER_RESTARTED = -11, /* the peer is a new incarnation: what was under way to the old one is lost */
+    CW_ERROR_CLOSED = -12,         /* the peer or this endpoint has closed */
+    CW_ERROR_BUSY = -13,           /* something still uses the object */
+    CW_ERROR_OVERLAP = -14,        /* debug build: the put overlaps one in flight to the same bytes */
+    CW_ERROR_TIMEOUT = -15,        /* the time given to the call is over */
+};
+
+/* One line in English for a code of enum cw_status; "unknown status" for any other number. Any thread. */
+const char *cw_status_text(int status);
+
+#endif

@@ -1,0 +1,230 @@
+/* The packet format, byte by byte as in WIRE.md, and nothing else: no state, no decision.
+ *
+ * Invariants
+ *   - All numbers of our own header are little-endian, Ethernet, IPv4 and UDP big-endian as everywhere.
+ *   - cw_wire_parse reads no byte beyond the length it is given and believes no length field before it has been checked.
+ *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only cw_wire_verify says.
+ */
+#ifndef CW_WIRE_H
+#define CW_WIRE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the wire format is written by plain stores on little-endian machines");
+
+enum {
+    CW_WIRE_VERSION = 1,
+    CW_WIRE_NETWORK_BYTES = 42, /* Ethernet 14, IPv4 20, UDP 8 */
+    CW_WIRE_HEADER_BYTES = 40,
+    CW_WIRE_OVERHEAD_BYTES = CW_WIRE_NETWORK_BYTES + CW_WIRE_HEADER_BYTES,
+    CW_WIRE_TIMESTAMP_SHIFT = 4,   /* timestamps count 16 ns: 2^32 of them are 68 s */
+    CW_WIRE_DELAY_SHIFT = 8,       /* echo delays count 256 ns: up to 16.7 ms */
+    CW_WIRE_DELAY_UNKNOWN = 65535, /* longer, or nothing to echo: no round trip may be taken from it */
+};
+
+enum cw_wire_type {
+    CW_WIRE_HELLO = 1,
+    CW_WIRE_HELLO_REPLY = 2,
+    CW_WIRE_DATA = 3,
+    CW_WIRE_ACK = 4,
+    CW_WIRE_PROBE = 5,
+    CW_WIRE_REJECT = 6,
+    CW_WIRE_BYE = 7,
+};
+
+enum cw_wire_flags {
+    CW_WIRE_WAITING_MASK = 3, /* enum cw_waiting of the sender */
+    CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */
+    CW_WIRE_ENCRYPTED = 8,    /* room for AES-GCM; refused by this version */
+    CW_WIRE_FLAGS_KNOWN = 7,
+};
+
+struct cw_wire_network {
+    uint8_t destination_mac[6];
+    uint8_t source_mac[6];
+    uint8_t ether_type[2];
+    uint8_t version_length; /* 0x45 */
+    uint8_t service;
+    uint8_t total_length[2];
+    uint8_t identification[2];
+    uint8_t fragment[2];
+    uint8_t time_to_live;
+    uint8_t protocol;
+    uint8_t header_checksum[2];
+    uint8_t source_ipv4[4];
+    uint8_t destination_ipv4[4];
+    uint8_t source_port[2];
+    uint8_t destination_port[2];
+    uint8_t udp_length[2];
+    uint8_t udp_checksum[2]; /* 0: none; the payload checksum and the tag do more */
+};
+static_assert(sizeof(struct cw_wire_network) == CW_WIRE_NETWORK_BYTES, "Ethernet, IPv4 and UDP headers");
+
+struct __attribute__((packed)) cw_wire_header {
+    uint8_t version;
+    uint8_t type;
+    uint16_t flags;
+    uint32_t flow;         /* the receiver's number for this connection; 0 in set-up packets */
+    uint32_t number;       /* low half of the packet number, see WIRE.md */
+    uint32_t timestamp;    /* sender's clock when this transmission left */
+    uint32_t acknowledged; /* all data packets below this number have arrived */
+    uint32_t echo;         /* timestamp of the latest packet the sender of this one received */
+    uint16_t echo_delay;   /* how long ago that was */
+    uint16_t payload_bytes;
+    uint32_t checksum; /* CRC-32C of the payload */
+    uint64_t tag;
+};
+static_assert(sizeof(struct cw_wire_header) == CW_WIRE_HEADER_BYTES, "fixed header");
+static_assert(offsetof(struct cw_wire_header, tag) == 32, "the tag covers the 32 bytes before it");
+
+/* Set-up, both directions. */
+struct __attribute__((packed)) cw_wire_hello {
+    uint64_t session;      /* of the sender: random for each attempt to connect */
+    uint64_t peer_session; /* of the receiver, 0 if not known */
+    uint64_t incarnation;  /* of the sending endpoint: random at its creation */
+    uint64_t pool_token;   /* region of the sender's message pool, 0: takes no messages */
+    uint32_t pool_slot_bytes;
+    uint32_t flow;        /* what the receiver must write into `flow` from now on */
+    uint32_t data_number; /* first data packet number of the sender */
+    uint32_t control_number;
+    uint32_t sender_ipv4;
+    uint32_t receiver_ipv4;
+    uint16_t sender_port;
+    uint16_t receiver_port;
+    uint8_t sender_mac[6];
+    uint16_t payload_bytes_max; /* largest payload_bytes the sender of this can receive */
+    uint32_t packet_window;
+    uint32_t put_window;
+};
+static_assert(sizeof(struct cw_wire_hello) == 76, "set-up");
+
+enum cw_wire_frame_kind {
+    CW_FRAME_PUT = 1,  /* a whole put */
+    CW_FRAME_PART = 2, /* some bytes of a put */
+    CW_FRAME_VOID = 3, /* the put of this number is given up; `length` is its predecessor distance */
+    CW_FRAME_GET = 4,
+    CW_FRAME_ASK = 5,    /* `length` message slots wanted */
+    CW_FRAME_GRANT = 6,  /* `length` slot numbers follow, 16 bits each */
+    CW_FRAME_RECALL = 7, /* give unused slots back */
+    CW_FRAME_RETURN = 8, /* `length` slot numbers follow, 16 bits each */
+};
+
+/* What every frame of a DATA packet opens with; each frame, its data included, is padded to 8 bytes. */
+struct __attribute__((packed)) cw_wire_frame {
+    uint8_t kind;
+    uint8_t flags;       /* 0 in this version */
+    uint16_t length;     /* PUT, PART: data bytes that follow; ASK, GRANT, RETURN: count; VOID: see above; else 0 */
+    uint32_t put_number; /* low half */
+};
+static_assert(sizeof(struct cw_wire_frame) == 8, "frame prefix");
+
+struct __attribute__((packed)) cw_wire_put {
+    struct cw_wire_frame frame;
+    uint16_t predecessor; /* the put before it in its lane is this many numbers back; 0: none under way */
+    uint16_t reply;       /* answers the get with this number, 0: none */
+    uint32_t lane_tag;
+    uint64_t token;
+    uint64_t offset; /* of the whole put's first byte in the region */
+};
+static_assert(sizeof(struct cw_wire_put) == 32, "a whole put");
+
+struct __attribute__((packed)) cw_wire_part {
+    struct cw_wire_put put;
+    uint64_t position; /* of this frame's first byte in the put */
+    uint64_t total;    /* bytes of the whole put */
+};
+static_assert(sizeof(struct cw_wire_part) == 48, "part of a put");
+
+struct __attribute__((packed)) cw_wire_get {
+    struct cw_wire_put put; /* token and offset to read from; reply: number for the answer */
+    uint64_t bytes;
+    uint64_t local_token; /* where the answer goes */
+    uint64_t local_offset;
+};
+static_assert(sizeof(struct cw_wire_get) == 56, "get");
+
+struct __attribute__((packed)) cw_wire_run {
+    uint16_t missing;
+    uint16_t received;
+};
+
+enum cw_wire_ack_flags {
+    CW_WIRE_ACK_STOP = 1, /* the receiver's queues are full: send nothing new until told otherwise */
+    CW_WIRE_ACK_END = 2,  /* nothing at or above the end of the last run has arrived */
+};
+
+/* Exactly what has and has not arrived of the packet numbers from `from` on, as far as the runs reach. */
+struct __attribute__((packed)) cw_wire_ack {
+    uint32_t from;
+    uint16_t run_count;
+    uint16_t flags;
+    uint32_t duplicates; /* data packets that came again, in all */
+    uint32_t reserved;
+};
+static_assert(sizeof(struct cw_wire_ack) == 16 && sizeof(struct cw_wire_run) == 4, "acknowledgement");
+
+struct __attribute__((packed)) cw_wire_reject {
+    uint32_t number; /* of the refused data packet */
+    uint32_t put_number;
+    uint64_t reserved;
+};
+static_assert(sizeof(struct cw_wire_reject) == 16, "refusal");
+
+/* The key of one direction of one connection (or the job key, for set-up packets). */
+struct cw_wire_key {
+    uint8_t bytes[16];
+};
+
+/* Why a packet was not let in; 0: it was. The values index nothing: callers map them to counters. */
+enum cw_wire_verdict {
+    CW_WIRE_GOOD = 0,
+    CW_WIRE_SHORT,
+    CW_WIRE_FOREIGN,
+    CW_WIRE_OTHER_VERSION,
+    CW_WIRE_MALFORMED,
+};
+
+/* Finds our header in a received Ethernet frame of `length` bytes. `own_mac`, `own_ipv4` and `own_port` say what is addressed to us;
+ * anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. */
+enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
+                                   const struct cw_wire_header **header);
+
+/* Ethernet, IPv4 and UDP headers for one peer, lengths still open. Addresses in host byte order. */
+void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],
+                          const uint8_t destination_mac[6], uint32_t source_ipv4, uint32_t destination_ipv4,
+                          uint16_t source_port, uint16_t destination_port);
+
+/* Completes a copy of such headers in front of a packet: lengths and the IPv4 checksum for `payload_bytes` behind our header. */
+void cw_wire_network_finish(struct cw_wire_network *network, uint32_t payload_bytes);
+
+/* CRC-32C (RFC 3720, appendix B.4) of `bytes` more bytes; start with 0. */
+uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
+
+/* The tag of a header: SipHash-2-4 of its first 32 bytes, with the high half of the packet number in place of `flow`. */
+uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, const struct cw_wire_key *key);
+
+/* The key for packets from the holder of `sender_session` to the holder of `receiver_session`: BLAKE2b under the job key. */
+void cw_wire_key_derive(struct cw_wire_key *key, const uint8_t job_key[16], uint64_t sender_session,
+                        uint64_t receiver_session);
+
+/* The 64-bit number with these low 32 bits that lies nearest to `expected`. */
+static inline uint64_t cw_wire_number_expand(uint64_t expected, uint32_t low)
+{
+    return expected + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)expected);
+}
+
+static inline uint32_t cw_wire_timestamp(uint64_t now_ns)
+{
+    return (uint32_t)(now_ns >> CW_WIRE_TIMESTAMP_SHIFT);
+}
+
+static inline uint32_t cw_wire_pad(uint32_t bytes)
+{
+    return (bytes + 7u) & ~7u;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* Units and options of the command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "apps/apps.h"
+
+struct row {
+    const char *text;
+    bool accepted;
+    uint64_t value;
+};
+
+static void check_rows(const struct row *rows, size_t count, bool (*parse)(const char *, uint64_t *))
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = 77;
+        bool accepted = parse(rows[i].text, &value);
+
+        if (accepted != rows[i].accepted) {
+            fail_msg("'%s' was %s", rows[i].text, accepted ? "accepted" : "refused");
+        }
+        assert_int_equal(value, rows[i].accepted ? rows[i].value : 77);
+    }
+}
+
+#define CHECK_ROWS(parse, ...)                                   \
+    do {                                                         \
+        static const struct row rows[] = {__VA_ARGS__};          \
+        check_rows(rows, sizeof(rows) / sizeof(rows[0]), parse); \
+    } while (0)
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    CHECK_ROWS(app_parse_bytes, {"0", true, 0}, {"1500", true, 1500}, {"64K", true, 65536}, {"256KB", true, 256000},
+               {"1.5KiB", true, 1536}, {"2G", true, 2ull << 30}, {"", false, 0}, {"K", false, 0}, {"-1", false, 0},
+               {"1.3", false, 0}, {"10 K", false, 0}, {"1e6", false, 0}, {"99999999999G", false, 0}, {"1..2", false, 0},
+               {"0x10", false, 0}, {"inf", false, 0}, {"10Kb", false, 0});
+}
+
+static void test_rate(void **state)
+{
+    (void)state;
+    CHECK_ROWS(app_parse_rate, {"10Gbps", true, 10000000000}, {"2.5G", true, 2500000000}, {"64kbps", true, 64000},
+               {"100Mbit", true, 100000000}, {"9600", true, 9600}, {"10GB", false, 0}, {"fast", false, 0});
+}
+
+static void test_duration(void **state)
+{
+    (void)state;
+    CHECK_ROWS(app_parse_duration, {"20us", true, 20000}, {"1.5ms", true, 1500000}, {"3s", true, 3000000000},
+               {"0", true, 0}, {"100ns", true, 100}, {"2min", true, 120000000000}, {"20", false, 0}, {"us", false, 0},
+               {"0.5ns", false, 0});
+}
+
+static void test_count(void **state)
+{
+    (void)state;
+    CHECK_ROWS(app_parse_count, {"0", true, 0}, {"42", true, 42}, {"0x2a", true, 42},
+               {"18446744073709551615", true, UINT64_MAX}, {"18446744073709551616", false, 0}, {"-1", false, 0},
+               {" 1", false, 0}, {"1k", false, 0}, {"", false, 0});
+}
+
+static void test_percent(void **state)
+{
+    double fraction = 7;
+
+    (void)state;
+    assert_true(app_parse_percent("1%", &fraction));
+    assert_true(fraction > 0.00999 && fraction < 0.01001);
+    assert_true(app_parse_percent("100%", &fraction));
+    assert_true(app_parse_percent("0", &fraction));
+    assert_true(fraction == 0);
+    assert_false(app_parse_percent("101%", &fraction));
+    assert_false(app_parse_percent("1", &fraction));
+    assert_false(app_parse_percent("-1%", &fraction));
+    assert_true(fraction == 0);
+}
+
+static void test_lists_and_addresses(void **state)
+{
+    uint64_t sizes[3];
+    uint8_t mac[6];
+
+    (void)state;
+    assert_int_equal(app_parse_bytes_list("8,1K,1M", sizes, 3), 3);
+    assert_int_equal(sizes[2], 1 << 20);
+    assert_int_equal(app_parse_bytes_list("8,1K,1M,2M", sizes, 3), 0);
+    assert_int_equal(app_parse_bytes_list("8,,9", sizes, 3), 0);
+    assert_int_equal(app_parse_bytes_list("", sizes, 3), 0);
+    assert_true(app_parse_mac("01:00:5e:7f:00:0A", mac));
+    assert_int_equal(mac[5], 10);
+    assert_false(app_parse_mac("01:00:5e:7f:00", mac));
+    assert_false(app_parse_mac("01:00:5e:7f:00:0a:", mac));
+    assert_false(app_parse_mac("01:00:5e:7f:00:+a", mac));
+}
+
+/* ---- options ---- */
+
+struct parsed {
+    bool flag;
+    const char *text;
+    uint64_t count;
+    uint64_t rate_bps;
+    double loss;
+    unsigned int each;
+};
+
+static int each_take(void *context, const char *text)
+{
+    (*(unsigned int *)context)++;
+    return text[0] == '!' ? APP_EXIT_USAGE : APP_EXIT_SUCCESS;
+}
+
+static int parse(struct parsed *parsed, int operands_max, char **argv, int *exit_code)
+{
+    const struct app_option options[] = {
+        {"flag", NULL, "a flag", APP_OPTION_FLAG, &parsed->flag, 0, 0, NULL},
+        {"text", "TEXT", "a text", APP_OPTION_TEXT, &parsed->text, 0, 0, NULL},
+        {"count", "N", "a count", APP_OPTION_COUNT, &parsed->count, 1, 64, NULL},
+        {"rate", "RATE", "a rate", APP_OPTION_RATE, &parsed->rate_bps, 0, 0, NULL},
+        {"loss", "SHARE", "a share", APP_OPTION_PERCENT, &parsed->loss, 0, 0, NULL},
+        {"each", "TEXT", "many", APP_OPTION_EACH, &parsed->each, 0, 0, each_take},
+        {0},
+    };
+    int argc = 0;
+
+    while (argv[argc]) {
+        argc++;
+    }
+    return app_options_parse("test [OPTION...]", options, operands_max, argc, argv, exit_code);
+}
+
+static void test_options_accepted(void **state)
+{
+    char *argv[] = {"test",      "--flag", "--text=a", "--count", "64", "--rate",  "1Gbps",
+                    "--loss=1%", "--each", "x",        "--each",  "y",  "operand", NULL};
+    struct parsed parsed = {0};
+    int exit_code = 0;
+
+    (void)state;
+    assert_int_equal(parse(&parsed, 1, argv, &exit_code), 12);
+    assert_true(parsed.flag);
+    assert_string_equal(parsed.text, "a");
+    assert_int_equal(parsed.count, 64);
+    assert_int_equal(parsed.rate_bps, 1000000000);
+    assert_int_equal(parsed.each, 2);
+}
+
+static void test_options_refused(void **state)
+{
+    char *rows[][4] = {
+        {"test", "--unknown", NULL},    {"test", "--count", NULL},        {"test", "--count", "65", NULL},
+        {"test", "--count", "0", NULL}, {"test", "--rate", "slow", NULL}, {"test", "operand", NULL},
+        {"test", "--each", "!", NULL},  {"test", "--flag=1", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct parsed parsed = {.count = 5};
+        int exit_code = 0;
+
+        assert_int_equal(parse(&parsed, 0, rows[i], &exit_code), -1);
+        assert_int_equal(exit_code, APP_EXIT_USAGE);
+        assert_int_equal(parsed.count, 5);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_percent),
+        cmocka_unit_test(test_lists_and_addresses),
+        cmocka_unit_test(test_options_accepted),
+        cmocka_unit_test(test_options_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

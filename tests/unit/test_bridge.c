@@ -1,0 +1,191 @@
+/* The bridge: learning, ageing, flooding, mesh ports, full tables, malformed frames. */
+#include "tests/unit/bridge_frames.h"
+
+#include "dataplane/fabric/random.h"
+
+static void test_learning(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(16, 4, true);
+
+    (void)state;
+    assert_int_equal(FORWARD(bridge, 0, 0, unicast(1, 2)), ALL_BUT(0));
+    assert_int_equal(FORWARD(bridge, 0, 3, unicast(2, 1)), PORT(0));
+    assert_int_equal(FORWARD(bridge, 0, 0, unicast(1, 2)), PORT(3));
+    assert_int_equal(FORWARD(bridge, 0, 3, unicast(7, 2)), 0);       /* both behind port 3 */
+    assert_int_equal(FORWARD(bridge, 0, 5, unicast(2, 1)), PORT(0)); /* host 2 has moved */
+    assert_int_equal(FORWARD(bridge, 0, 0, unicast(1, 2)), PORT(5));
+    assert_int_equal(cw_bridge_counters(bridge)->addresses_moved, 1);
+    assert_int_equal(cw_bridge_counters(bridge)->dropped_home, 1);
+    assert_int_equal(cw_bridge_counters(bridge)->flooded_unknown, 1);
+    assert_int_equal(cw_bridge_address_count(bridge), 3);
+    cw_bridge_destroy(bridge);
+}
+
+static void test_broadcast(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(16, 4, false);
+    struct frame frame = unicast(1, 2);
+
+    (void)state;
+    memset(frame.bytes, 0xff, 6);
+    assert_int_equal(forward(bridge, 0, 2, &frame), ALL_BUT(2));
+    cw_bridge_destroy(bridge);
+}
+
+static void test_ageing(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(16, 4, true);
+
+    (void)state;
+    FORWARD(bridge, 0, 4, unicast(1, 9));
+    assert_int_equal(FORWARD(bridge, 300 * SECOND, 0, unicast(2, 1)), PORT(4));
+    assert_int_equal(FORWARD(bridge, 300 * SECOND + 1, 0, unicast(2, 1)), ALL_BUT(0));
+    FORWARD(bridge, 301 * SECOND, 4, unicast(1, 9));
+    assert_int_equal(FORWARD(bridge, 600 * SECOND, 0, unicast(2, 1)), PORT(4));
+    cw_bridge_destroy(bridge);
+}
+
+static void test_address_table_full(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(8, 4, true);
+
+    (void)state;
+    for (uint32_t host = 1; host <= 8; host++) {
+        FORWARD(bridge, host, 1, unicast(host, 100));
+    }
+    FORWARD(bridge, 10, 2, unicast(9, 100));
+    assert_int_equal(cw_bridge_counters(bridge)->addresses_full, 1);
+    assert_int_equal(cw_bridge_address_count(bridge), 8);
+    assert_int_equal(FORWARD(bridge, 10, 0, unicast(1, 9)), ALL_BUT(0)); /* not learnt: flooded, not lost */
+    assert_int_equal(FORWARD(bridge, 10, 0, unicast(200, 8)), PORT(1));
+    /* Once they are too old the longest unseen gives up its row. */
+    FORWARD(bridge, 400 * SECOND, 2, unicast(9, 100));
+    assert_int_equal(FORWARD(bridge, 400 * SECOND, 0, unicast(201, 9)), PORT(2));
+    assert_int_equal(cw_bridge_address_count(bridge), 8);
+    cw_bridge_destroy(bridge);
+}
+
+static void test_table_against_model(void **state)
+{
+    enum { HOSTS = 40, ROWS = 64 };
+    struct cw_bridge *bridge = bridge_new(ROWS, 4, true);
+    struct cw_random random;
+    int model[HOSTS];
+
+    (void)state;
+    cw_random_seed(&random, 3);
+    memset(model, -1, sizeof(model));
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint32_t from = (uint32_t)cw_random_below(&random, HOSTS);
+        uint32_t to = (uint32_t)cw_random_below(&random, HOSTS);
+        uint32_t port = (uint32_t)cw_random_below(&random, PORTS);
+        uint64_t expected;
+
+        if (cw_random_chance(&random, 0.01)) {
+            cw_bridge_port_forget(bridge, port);
+            for (int host = 0; host < HOSTS; host++) {
+                model[host] = model[host] == (int)port ? -1 : model[host];
+            }
+            continue;
+        }
+        model[from] = (int)port;
+        expected = model[to] < 0 ? ALL_BUT(port) : (PORT(model[to]) & ALL_BUT(port));
+        assert_int_equal(FORWARD(bridge, i, port, unicast(from + 1, to + 1)), expected);
+    }
+    cw_bridge_destroy(bridge);
+}
+
+static void test_addresses_by_hand(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(2, 4, true);
+    uint8_t mac[6];
+
+    (void)state;
+    mac_of(mac, 1);
+    assert_int_equal(cw_bridge_address_set(bridge, mac, 4), CW_OK);
+    assert_int_equal(FORWARD(bridge, 0, 2, unicast(1, 5)), ALL_BUT(2)); /* somebody pretends to be host 1 */
+    assert_int_equal(FORWARD(bridge, 1000 * SECOND, 0, unicast(3, 1)), PORT(4));
+    assert_int_equal(cw_bridge_address_set(bridge, mac, PORTS), CW_ERROR_ARGUMENT);
+    mac_of(mac, 7);
+    assert_int_equal(cw_bridge_address_set(bridge, mac, 1), CW_ERROR_LIMIT);
+    mac[0] = 1;
+    assert_int_equal(cw_bridge_address_set(bridge, mac, 1), CW_ERROR_ARGUMENT);
+    cw_bridge_destroy(bridge);
+}
+
+static void test_mesh_ports(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(16, 4, true);
+    struct frame frame = unicast(1, 2);
+
+    (void)state;
+    cw_bridge_mesh_port_set(bridge, 4, true);
+    cw_bridge_mesh_port_set(bridge, 5, true);
+    memset(frame.bytes, 0xff, 6);
+    assert_int_equal(forward(bridge, 0, 0, &frame), ALL_BUT(0));
+    assert_int_equal(forward(bridge, 0, 4, &frame), ALL_BUT(4) & ~PORT(5));
+    FORWARD(bridge, 0, 5, unicast(9, 1));
+    assert_int_equal(FORWARD(bridge, 0, 4, unicast(8, 9)), 0);
+    assert_int_equal(FORWARD(bridge, 0, 0, unicast(8, 9)), PORT(5));
+    cw_bridge_destroy(bridge);
+}
+
+static void test_malformed(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(16, 4, true);
+    struct frame frame = unicast(1, 2);
+
+    (void)state;
+    for (frame.length = 0; frame.length < 14; frame.length++) {
+        assert_int_equal(forward(bridge, 0, 0, &frame), 0);
+    }
+    assert_int_equal(cw_bridge_counters(bridge)->dropped_short, 14);
+    frame.bytes[6] = 3; /* multicast source */
+    assert_int_equal(forward(bridge, 0, 0, &frame), 0);
+    memset(frame.bytes + 6, 0, 6);
+    assert_int_equal(forward(bridge, 0, 0, &frame), 0);
+    assert_int_equal(cw_bridge_counters(bridge)->dropped_source, 2);
+    frame = unicast(1, 2);
+    memcpy(frame.bytes, "\x01\x80\xc2\x00\x00\x0e", 6);
+    assert_int_equal(forward(bridge, 0, 0, &frame), 0);
+    assert_int_equal(cw_bridge_counters(bridge)->dropped_reserved, 1);
+    assert_int_equal(cw_bridge_forward(bridge, 0, PORTS, frame.bytes, 60, NULL), 0);
+    cw_bridge_destroy(bridge);
+}
+
+static void test_bad_configurations(void **state)
+{
+    static const uint32_t rows[][3] = {
+        {0, 1, 1}, {CW_BRIDGE_PORTS_MAX + 1, 1, 1},     {4, 0, 1},
+        {4, 1, 0}, {4, CW_BRIDGE_ADDRESSES_MAX + 1, 1}, {4, 1, CW_BRIDGE_GROUPS_MAX + 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_bridge_config config;
+        struct cw_bridge *bridge = NULL;
+
+        cw_bridge_config_init(&config);
+        config.port_count = rows[i][0];
+        config.address_count_max = rows[i][1];
+        config.group_count_max = rows[i][2];
+        assert_int_equal(cw_bridge_create(&config, &bridge), CW_ERROR_ARGUMENT);
+        assert_null(bridge);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learning),
+        cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_ageing),
+        cmocka_unit_test(test_address_table_full),
+        cmocka_unit_test(test_table_against_model),
+        cmocka_unit_test(test_addresses_by_hand),
+        cmocka_unit_test(test_mesh_ports),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_bad_configurations),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,531 @@
+/* Ethdev port within one process, over DPDK's ring, null and pcap devices: frames, gather, multicast, waiting, errors. */
+#include "tests/unit/ethdev_testing.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+static struct cw_port_ethdev_config config_of(const char *device, uint32_t mtu_bytes)
+{
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    config.device = device;
+    config.mtu_bytes = mtu_bytes;
+    return config;
+}
+
+static uint32_t receive_one(struct cw_port *port, struct cw_received *packet)
+{
+    uint32_t count = 0;
+    while (count == 0) {
+        count = cw_port_receive(port, packet, 1);
+    }
+    return count;
+}
+
+/* ---- frames ---- */
+
+static void case_frames(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    static const uint32_t lengths[] = {60, 64, 65, 1514, 2048, 4097, 9014};
+    struct cw_port_ethdev_config config = config_of("net_ring0", 9000);
+    struct cw_port *port = port_open(&config);
+    CHECK(port->info.mtu_bytes == 9000);
+    CHECK((port->info.mac[0] & 3) == 2 || port->info.mac[0] != 0);
+    CHECK(strlen(port->info.driver) > 0);
+    CHECK(cw_port_link_up(port));
+    for (uint32_t number = 0; number < 20000; number++) {
+        uint32_t length = lengths[number % (sizeof(lengths) / sizeof(lengths[0]))];
+        frame_send(port, length, number);
+        struct cw_received packet;
+        uint32_t got = 0;
+        receive_one(port, &packet);
+        CHECK(packet.length == length && frame_check(&packet, &got) && got == number);
+        cw_port_release(port, &packet, 1);
+    }
+    cw_port_close(port);
+}
+
+static void case_bursts(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port *port = port_open(&config);
+    for (uint32_t round = 0; round < 2000; round++) {
+        struct cw_transmit packets[CW_PORT_BURST_MAX];
+        struct cw_received received[CW_PORT_BURST_MAX];
+        uint32_t count = cw_port_reserve(port, packets, 1 + round % CW_PORT_BURST_MAX);
+        CHECK(count == 1 + round % CW_PORT_BURST_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK(packets[i].length == 0 && packets[i].piece_count == 0);
+            frame_fill(packets[i].data, 100 + i, i);
+            packets[i].length = 100 + i;
+        }
+        uint32_t sent = cw_port_transmit(port, packets, count - round % 2);
+        CHECK(sent == count - round % 2);
+        cw_port_cancel(port, packets + sent, count - sent);
+        CHECK(cw_port_receive(port, received, CW_PORT_BURST_MAX) == sent);
+        for (uint32_t i = 0; i < sent; i++) {
+            uint32_t number = 0;
+            CHECK(frame_check(&received[i], &number) && number == i && received[i].length == 100 + i);
+        }
+        cw_port_release(port, received, sent);
+    }
+    CHECK(cw_port_receive(port, (struct cw_received[1]){{0}}, 1) == 0);
+    cw_port_close(port);
+}
+
+/* The pool is bounded: reserve gives fewer, then none, and all again once they are given back. */
+static void case_pool(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    enum { PACKETS = 300 };
+    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    config.pool_packets = PACKETS;
+    struct cw_port *port = port_open(&config);
+    for (int round = 0; round < 3; round++) {
+        static struct cw_transmit packets[PACKETS + CW_PORT_BURST_MAX];
+        uint32_t total = 0;
+        for (uint32_t got = 1; got != 0; total += got) {
+            got = cw_port_reserve(port, packets + total, CW_PORT_BURST_MAX);
+        }
+        CHECK(total == PACKETS);
+        cw_port_cancel(port, packets, total);
+    }
+    cw_port_close(port);
+}
+
+/* ---- gather ---- */
+
+static void gather_send(struct cw_port *port, struct cw_port_memory *memory, const uint8_t *source, uint32_t pieces)
+{
+    struct cw_transmit packet;
+    CHECK(cw_port_reserve(port, &packet, 1) == 1);
+    uint32_t offset = 40;
+    memcpy(packet.data, source, offset);
+    packet.length = offset;
+    packet.piece_count = pieces;
+    for (uint32_t i = 0; i < pieces; i++) {
+        uint32_t length = 100 * (i + 1);
+        packet.pieces[i] = (struct cw_piece){.data = source + offset, .length = length, .memory = memory};
+        offset += length;
+    }
+    CHECK(cw_port_transmit(port, &packet, 1) == 1);
+}
+
+static void case_gather(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    static const uint32_t totals[] = {40, 140, 340, 640, 1040};
+    static uint8_t source[CW_PORT_PIECES_MAX + 1][2048];
+    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    config.gather = CW_PORT_GATHER_ON;
+    struct cw_port *port = port_open(&config);
+    CHECK(port->info.gather);
+    struct cw_port_memory *memory = NULL;
+    CHECK(cw_port_memory_register(port, NULL, 10, &memory) == CW_ERROR_ARGUMENT && memory == NULL);
+    CHECK(cw_port_memory_register(port, source, sizeof(source), &memory) == CW_OK);
+    for (uint32_t round = 0; round < 3000; round++) {
+        uint32_t pieces = round % (CW_PORT_PIECES_MAX + 1);
+        frame_fill(source[pieces], totals[pieces], round);
+        gather_send(port, memory, source[pieces], pieces);
+        struct cw_received packet;
+        uint32_t number = 0;
+        receive_one(port, &packet);
+        CHECK(packet.length == totals[pieces] && frame_check(&packet, &number) && number == round);
+        cw_port_release(port, &packet, 1);
+    }
+    /* The ring holds what was sent until it is received. */
+    gather_send(port, memory, source[2], 2);
+    gather_send(port, memory, source[3], 3);
+    CHECK(cw_port_memory_unregister(port, memory) == CW_ERROR_BUSY);
+    struct cw_received packets[2];
+    CHECK(cw_port_receive(port, packets, 2) == 2);
+    cw_port_release(port, packets, 2);
+    CHECK(cw_port_memory_unregister(port, memory) == CW_OK);
+    CHECK(cw_port_ethdev_dropped(port) == 0);
+    cw_port_close(port);
+}
+
+/* What the driver did not take stays the caller's, without its pieces: to be changed, sent again, or cancelled. */
+static void case_gather_refused(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    static uint8_t source[1000];
+    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port *port = port_open(&config);
+    struct cw_port_memory *memory = NULL;
+    CHECK(cw_port_memory_register(port, source, sizeof(source), &memory) == CW_OK);
+    struct cw_transmit packets[CW_PORT_BURST_MAX];
+    uint32_t sent = CW_PORT_BURST_MAX;
+    uint32_t total = 0;
+    for (; sent == CW_PORT_BURST_MAX; total += sent) {
+        CHECK(cw_port_reserve(port, packets, CW_PORT_BURST_MAX) == CW_PORT_BURST_MAX);
+        for (uint32_t i = 0; i < CW_PORT_BURST_MAX; i++) {
+            memset(packets[i].data, 1, 60);
+            packets[i].length = 60;
+            packets[i].piece_count = 1;
+            packets[i].pieces[0] = (struct cw_piece){.data = source, .length = 500, .memory = memory};
+        }
+        sent = cw_port_transmit(port, packets, CW_PORT_BURST_MAX);
+    }
+    cw_port_cancel(port, packets + sent, CW_PORT_BURST_MAX - sent);
+    CHECK(total > 100);
+    for (uint32_t count = 0; total > 0; total -= count) {
+        struct cw_received received[CW_PORT_BURST_MAX];
+        count = cw_port_receive(port, received, CW_PORT_BURST_MAX);
+        CHECK(count > 0 && received[0].length == 560);
+        cw_port_release(port, received, count);
+    }
+    CHECK(cw_port_memory_unregister(port, memory) == CW_OK);
+    cw_port_close(port);
+}
+
+static void case_gather_off(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    config.gather = CW_PORT_GATHER_OFF;
+    struct cw_port *port = port_open(&config);
+    struct cw_port_memory *memory = NULL;
+    uint8_t byte[8];
+    CHECK(!port->info.gather);
+    CHECK(cw_port_memory_register(port, byte, sizeof(byte), &memory) == CW_ERROR_UNSUPPORTED);
+    cw_port_close(port);
+}
+
+/* ---- multicast ---- */
+
+static void case_multicast(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port *port = port_open(&config);
+    uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
+    const uint8_t unicast[6] = {0x02, 0, 0, 0, 0, 1};
+    CHECK(cw_port_leave(port, group) == CW_ERROR_NOT_FOUND);
+    CHECK(cw_port_join(port, unicast) == CW_ERROR_ARGUMENT);
+    CHECK(cw_port_join(port, group) == CW_OK);
+    CHECK(cw_port_join(port, group) == CW_OK);
+    CHECK(cw_port_leave(port, group) == CW_OK);
+    CHECK(cw_port_leave(port, group) == CW_OK);
+    CHECK(cw_port_leave(port, group) == CW_ERROR_NOT_FOUND);
+    CHECK(strlen(cw_port_ethdev_multicast(port)) > 0);
+    for (uint32_t i = 0; i < CW_PORT_ETHDEV_GROUPS_MAX; i++) {
+        group[5] = (uint8_t)i;
+        CHECK(cw_port_join(port, group) == CW_OK);
+    }
+    group[4] = 99;
+    CHECK(cw_port_join(port, group) == CW_ERROR_LIMIT);
+    cw_port_close(port);
+}
+
+/* ---- waiting ---- */
+
+struct wake_test {
+    struct cw_port *port;
+    _Atomic uint32_t turn;
+};
+
+enum { WAKE_ROUNDS = 3000 };
+
+static void *wake_thread(void *context)
+{
+    struct wake_test *test = context;
+    for (uint32_t round = 0; round < WAKE_ROUNDS; round++) {
+        while (atomic_load(&test->turn) != 2 * round) {
+            sched_yield();
+        }
+        atomic_store(&test->turn, 2 * round + 1);
+        cw_port_wake(test->port);
+    }
+    return NULL;
+}
+
+/* A wake-up that is lost hangs the case. */
+static void case_wake(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    config.doorbell_path = argument;
+    struct wake_test test = {.port = port_open(&config)};
+    CHECK(test.port->info.wait == (argument != NULL ? CW_PORT_WAIT_DOORBELL : CW_PORT_WAIT_TIMED));
+    pthread_t waker;
+    CHECK(pthread_create(&waker, NULL, wake_thread, &test) == 0);
+    for (uint32_t round = 0; round < WAKE_ROUNDS; round++) {
+        while (atomic_load(&test.turn) != 2 * round + 1) {
+            cw_port_sleep(test.port, NS_PER_HOUR);
+        }
+        atomic_store(&test.turn, 2 * round + 2);
+    }
+    CHECK(pthread_join(waker, NULL) == 0);
+    cw_port_wake(test.port);
+    cw_port_sleep(test.port, NS_PER_HOUR); /* woken before */
+    /* Packets that wait end a sleep, and are not lost by it. */
+    for (uint32_t i = 0; i < 3; i++) {
+        frame_send(test.port, 100, i);
+    }
+    cw_port_sleep(test.port, NS_PER_HOUR);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct cw_received packet;
+        uint32_t number = 0;
+        CHECK(cw_port_receive(test.port, &packet, 1) == 1 && frame_check(&packet, &number) && number == i);
+        cw_port_release(test.port, &packet, 1);
+        cw_port_sleep(test.port, 1000);
+    }
+    frame_send(test.port, 100, 7);
+    cw_port_sleep(test.port, NS_PER_HOUR);
+    cw_port_close(test.port); /* with a packet in the stash */
+    if (argument != NULL) {
+        unlink(argument);
+    }
+}
+
+/* ---- files ---- */
+
+static void case_pcap(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    char arguments[256];
+    struct cw_port_ethdev_config config = config_of("net_pcap0", 9000);
+    snprintf(arguments, sizeof(arguments), "tx_pcap=%s", (const char *)argument);
+    config.device_arguments = arguments;
+    struct cw_port *port = port_open(&config);
+    for (uint32_t number = 0; number < 100; number++) {
+        frame_send(port, 60 + 80 * number, number);
+    }
+    cw_port_close(port);
+
+    config.device = "net_pcap1";
+    snprintf(arguments, sizeof(arguments), "rx_pcap=%s", (const char *)argument);
+    port = port_open(&config);
+    for (uint32_t expected = 0; expected < 100; expected++) {
+        struct cw_received packet;
+        uint32_t number = 0;
+        receive_one(port, &packet);
+        CHECK(frame_check(&packet, &number) && number == expected && packet.length == 60 + 80 * number);
+        cw_port_release(port, &packet, 1);
+    }
+    cw_port_close(port);
+}
+
+/* ---- EAL ---- */
+
+static void case_affinity(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    cpu_set_t before;
+    cpu_set_t after;
+    CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
+    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    struct cw_port *port = port_open(&config);
+    CHECK(sched_getaffinity(0, sizeof(after), &after) == 0);
+    CHECK(CPU_EQUAL(&before, &after));
+    cw_port_close(port);
+}
+
+static void open_fails(const struct cw_port_ethdev_config *config, int status, const char *words)
+{
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *port = NULL;
+    int result = cw_port_ethdev_open(config, &port, error, sizeof(error));
+    if (result != status || port != NULL || strstr(error, words) == NULL || strchr(error, '\n') != NULL) {
+        fprintf(stderr, "%s: %d (expected %d), \"%s\" lacks \"%s\"\n", config->device, result, status, error, words);
+        _exit(1);
+    }
+}
+
+/* A wrong EAL argument is named, nothing is printed, and the next try with right ones works. */
+static void case_eal_arguments(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    static const char *const wrong[] = {"--frobnicate"};
+    static const char *const right[] = {"--vdev=net_ring7"};
+    FILE *printed = tmpfile();
+    int saved[2] = {dup(1), dup(2)};
+    CHECK(printed != NULL && dup2(fileno(printed), 1) == 1 && dup2(fileno(printed), 2) == 2);
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *port = NULL;
+    struct cw_port_ethdev_config config = config_of("net_ring7", 1500);
+    config.eal.arguments = wrong;
+    config.eal.argument_count = 1;
+    int status = cw_port_ethdev_open(&config, &port, error, sizeof(error));
+    fflush(stdout);
+    dup2(saved[0], 1);
+    dup2(saved[1], 2);
+    CHECK(status == CW_ERROR_ARGUMENT && strstr(error, "--frobnicate") != NULL);
+    CHECK(lseek(fileno(printed), 0, SEEK_END) == 0);
+
+    config.eal.core = 4000;
+    open_fails(&config, CW_ERROR_ARGUMENT, "4000");
+    config.eal.core = CW_EAL_CORE_CALLER;
+    config.eal.arguments = right;
+    port = port_open(&config); /* a device that EAL's own arguments have made */
+    struct cw_port_ethdev_config other = config_of("net_null1", 1500);
+    struct cw_port *second = port_open(&other);
+    other.device = "net_null2";
+    other.eal.arguments = wrong;
+    other.eal.argument_count = 1;
+    open_fails(&other, CW_ERROR_BUSY, "already runs");
+    other.eal.argument_count = 0;
+    other.eal.memory_mb = 1 << 20;
+    open_fails(&other, CW_ERROR_BUSY, "memory");
+    other.eal.memory_mb = 0;
+    other.eal.pci_only = "0000:00:1f.0";
+    open_fails(&other, CW_ERROR_BUSY, "PCI");
+    cw_port_close(second);
+    cw_port_close(port);
+}
+
+static void case_huge_pages(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    FILE *file = fopen("/proc/sys/vm/nr_hugepages", "re");
+    int count = 0;
+    if (file == NULL || fscanf(file, "%d", &count) != 1 || count > 0) {
+        case_skip("it has huge pages, so that their absence cannot be tested");
+    }
+    fclose(file);
+    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    config.eal.huge_pages = true;
+    open_fails(&config, CW_ERROR_NOT_FOUND, "nr_hugepages");
+}
+
+static void case_errors(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    static const struct {
+        const char *device;
+        const char *arguments;
+        uint32_t mtu_bytes;
+        uint32_t pool_packets;
+        int status;
+        const char *words;
+    } rows[] = {
+        {NULL, NULL, 1500, 0, CW_ERROR_ARGUMENT, "no device"},
+        {"", NULL, 1500, 0, CW_ERROR_ARGUMENT, "no device"},
+        {"net_null0", NULL, 100, 0, CW_ERROR_ARGUMENT, "MTU 100"},
+        {"net_null0", NULL, 9601, 0, CW_ERROR_ARGUMENT, "MTU 9601"},
+        {"eth0", NULL, 1500, 0, CW_ERROR_NOT_FOUND, "no such device"},
+        {"net_frobnicate0", NULL, 1500, 0, CW_ERROR_NOT_FOUND, "net_frobnicate0"},
+        {"net_null0", "frobnicate=1", 1500, 0, CW_ERROR_NOT_FOUND, "arguments"},
+        {"net_memif0", "role=frobnicate", 1500, 0, CW_ERROR_NOT_FOUND, "frobnicate"},
+        {"net_memif0", "role=client,socket=/nowhere/causeway,socket-abstract=no", 1500, 0, CW_ERROR_NOT_FOUND,
+         "socket"},
+        {"net_memif0", "role=client,socket=causeway-nobody", 1500, 0, CW_ERROR_NOT_FOUND, "start the server"},
+        {"net_memif0", "role=server,bsize=2048", 9000, 0, CW_ERROR_ARGUMENT, "bsize"},
+        {"net_af_packet0", NULL, 1500, 0, CW_ERROR_ARGUMENT, "iface=NAME"},
+        {"net_af_packet0", "iface=nowhere9", 1500, 0, CW_ERROR_NOT_FOUND, "'nowhere9'"},
+        {"net_af_xdp0", "iface=nowhere9", 1500, 0, CW_ERROR_NOT_FOUND, "'nowhere9'"},
+        {"net_null0", NULL, 1500, 4000000, CW_ERROR_MEMORY, "4000000 buffers"},
+        {"net_tap0", "iface=a_name_that_is_too_long_for_linux", 1500, 0, CW_ERROR_NOT_FOUND, "net_tap0"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_port_ethdev_config config = config_of(rows[i].device, rows[i].mtu_bytes);
+        config.device_arguments = rows[i].arguments;
+        config.pool_packets = rows[i].pool_packets;
+        open_fails(&config, rows[i].status, rows[i].words);
+    }
+    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    struct cw_port *port = port_open(&config); /* what failed left nothing behind */
+    open_fails(&config, CW_ERROR_BUSY, "in use");
+    cw_port_close(port);
+    cw_port_close(port_open(&config));
+    config.doorbell_path = "/nowhere/bell";
+    open_fails(&config, CW_ERROR_SYSTEM, "/nowhere/bell");
+    config.doorbell_path = "/tmp/causeway-test-bell";
+    config.doorbell_peer = 64;
+    open_fails(&config, CW_ERROR_ARGUMENT, "peer index 64");
+    unlink(config.doorbell_path);
+}
+
+/* Arguments that follow from the MTU are added where the user gave none. */
+static void test_arguments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device;
+        const char *given;
+        uint32_t mtu_bytes;
+        uint32_t descriptor_count;
+        const char *expected;
+    } rows[] = {
+        {"net_memif0", "role=server", 1500, 0, "role=server,bsize=2048"},
+        {"net_memif12", NULL, 9000, 256, "bsize=9024,rsize=8"},
+        {"net_memif0", "bsize=4096,rsize=9,id=3", 9000, 256, "bsize=4096,rsize=9,id=3"},
+        {"net_af_packet0", "iface=e", 1500, 0, "iface=e,blocksz=4096,framesz=2048,framecnt=512"},
+        {"net_af_packet0", "iface=e", 2500, 0, "iface=e,blocksz=4096,framesz=4096,framecnt=512"},
+        {"net_af_packet0", "iface=e", 9000, 0, "iface=e,blocksz=12288,framesz=12288,framecnt=512"},
+        {"net_pcap0", "rx_pcap=f", 9000, 100, "rx_pcap=f"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_port_ethdev_config config = config_of(rows[i].device, rows[i].mtu_bytes);
+        char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
+        config.device_arguments = rows[i].given;
+        config.descriptor_count = rows[i].descriptor_count;
+        assert_int_equal(cw_port_ethdev_arguments(&config, arguments, sizeof(arguments)), CW_OK);
+        assert_string_equal(arguments, rows[i].expected);
+        assert_int_equal(cw_port_ethdev_arguments(&config, arguments, strlen(arguments)), CW_ERROR_ARGUMENT);
+    }
+}
+
+#define CASE_TEST(name)                   \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        case_run(case_##name, NULL);      \
+    }
+
+CASE_TEST(frames)
+CASE_TEST(bursts)
+CASE_TEST(pool)
+CASE_TEST(gather)
+CASE_TEST(gather_refused)
+CASE_TEST(gather_off)
+CASE_TEST(multicast)
+CASE_TEST(affinity)
+CASE_TEST(eal_arguments)
+CASE_TEST(huge_pages)
+CASE_TEST(errors)
+CASE_TEST(wake)
+
+static void test_wake_doorbell(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof(path), "/tmp/causeway-ethdev-bell-%d", getpid());
+    case_run(case_wake, path);
+}
+
+static void test_pcap(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof(path), "/tmp/causeway-ethdev-%d.pcap", getpid());
+    case_run(case_pcap, path);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arguments),     cmocka_unit_test(test_frames),     cmocka_unit_test(test_bursts),
+        cmocka_unit_test(test_pool),          cmocka_unit_test(test_gather),     cmocka_unit_test(test_gather_refused),
+        cmocka_unit_test(test_gather_off),    cmocka_unit_test(test_multicast),  cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_wake_doorbell), cmocka_unit_test(test_pcap),       cmocka_unit_test(test_affinity),
+        cmocka_unit_test(test_eal_arguments), cmocka_unit_test(test_huge_pages), cmocka_unit_test(test_errors),
+    };
+    return cmocka_run_group_tests_name("ethdev", tests, NULL, NULL);
+}

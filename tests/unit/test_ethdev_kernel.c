@@ -1,0 +1,239 @@
+/* Ethdev port over the kernel's interfaces: af_packet and af_xdp on a veth pair, tap, each in a network namespace of its own. */
+#include "tests/unit/ethdev_testing.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <sched.h>
+
+static void command_run(const char *command)
+{
+    if (system(command) != 0) {
+        fprintf(stderr, "failed: %s\n", command);
+        _exit(1);
+    }
+}
+
+/* Enters a new network namespace, where nobody else's interfaces are. */
+static void namespace_enter(void)
+{
+    if (geteuid() != 0) {
+        case_skip("network namespaces need root");
+    }
+    if (unshare(CLONE_NEWNET) != 0) {
+        case_skip("the kernel refuses a new network namespace");
+    }
+    command_run("ip link set lo up");
+}
+
+static void veth_make(uint32_t mtu_bytes)
+{
+    char command[256];
+    namespace_enter();
+    snprintf(command, sizeof(command), "ip link add cwa mtu %u type veth peer name cwb mtu %u 2>/dev/null", mtu_bytes,
+             mtu_bytes);
+    if (system(command) != 0) {
+        case_skip("the kernel has no veth");
+    }
+    command_run("ip link set cwa up && ip link set cwb up");
+}
+
+static struct cw_port_ethdev_config config_of(const char *device, const char *arguments, uint32_t mtu_bytes)
+{
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    config.device = device;
+    config.device_arguments = arguments;
+    config.mtu_bytes = mtu_bytes;
+    return config;
+}
+
+/* Waits for our frame `expected`; others' (the kernel says hello on its interfaces) are passed over. */
+static void frame_expect(struct cw_port *port, uint32_t length, uint32_t expected)
+{
+    for (;;) {
+        struct cw_received packet;
+        uint32_t number = 0;
+        if (cw_port_receive(port, &packet, 1) == 0) {
+            cw_port_sleep(port, NS_PER_HOUR);
+            continue;
+        }
+        bool ours = frame_check(&packet, &number) && number == expected && packet.length == length;
+        cw_port_release(port, &packet, 1);
+        if (ours) {
+            return;
+        }
+    }
+}
+
+static void ports_exchange(struct cw_port *a, struct cw_port *b, uint32_t mtu_bytes)
+{
+    for (uint32_t number = 0; number < 2000; number++) {
+        uint32_t length = number % 2 == 0 ? mtu_bytes + 14 : 60 + number % 1000;
+        frame_send(a, length, number);
+        frame_expect(b, length, number);
+        frame_send(b, length, number);
+        frame_expect(a, length, number);
+    }
+}
+
+/* Header in the buffer, the rest out of registered memory. */
+static void ports_gather(struct cw_port *a, struct cw_port *b)
+{
+    static uint8_t source[1400];
+    struct cw_port_memory *memory = NULL;
+    CHECK(cw_port_memory_register(a, source, sizeof(source), &memory) == CW_OK);
+    for (uint32_t number = 0; number < 500; number++) {
+        struct cw_transmit packet;
+        CHECK(cw_port_reserve(a, &packet, 1) == 1);
+        frame_fill(source, sizeof(source), number);
+        memcpy(packet.data, source, 60);
+        packet.length = 60;
+        packet.piece_count = 2;
+        packet.pieces[0] = (struct cw_piece){.data = source + 60, .length = 700, .memory = memory};
+        packet.pieces[1] = (struct cw_piece){.data = source + 760, .length = 640, .memory = memory};
+        CHECK(cw_port_transmit(a, &packet, 1) == 1);
+        frame_expect(b, sizeof(source), number);
+    }
+    CHECK(cw_port_memory_unregister(a, memory) == CW_OK);
+}
+
+static void case_af_packet(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    uint32_t mtu_bytes = *(const uint32_t *)argument;
+    veth_make(1500); /* raised by the ports where they need more */
+    struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa", mtu_bytes);
+    struct cw_port_ethdev_config b = config_of("net_af_packet1", "iface=cwb", mtu_bytes);
+    struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
+    const uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
+    CHECK(ports[0]->info.gather && ports[0]->info.wait == CW_PORT_WAIT_TIMED);
+    CHECK(memcmp(ports[0]->info.mac, ports[1]->info.mac, 6) != 0);
+    CHECK(cw_port_join(ports[1], group) == CW_OK && cw_port_leave(ports[1], group) == CW_OK);
+    ports_exchange(ports[0], ports[1], mtu_bytes);
+    ports_gather(ports[0], ports[1]);
+    cw_port_close(ports[0]);
+    cw_port_close(ports[1]);
+}
+
+static void case_af_xdp(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    int probe = socket(44 /* AF_XDP */, SOCK_RAW, 0);
+    if (probe < 0) {
+        case_skip("the kernel has no AF_XDP");
+    }
+    close(probe);
+    veth_make(1500);
+    struct cw_port_ethdev_config a = config_of("net_af_xdp0", "iface=cwa", 1500);
+    struct cw_port_ethdev_config b = config_of("net_af_xdp1", "iface=cwb", 1500);
+    struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
+    struct cw_port_memory *memory = NULL;
+    uint8_t byte[64];
+    CHECK(!ports[0]->info.gather);
+    CHECK(cw_port_memory_register(ports[0], byte, sizeof(byte), &memory) == CW_ERROR_UNSUPPORTED);
+    ports_exchange(ports[0], ports[1], 1500);
+    cw_port_close(ports[0]);
+    cw_port_close(ports[1]);
+
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *port = NULL;
+    a = config_of("net_af_xdp2", "iface=cwa", 9000);
+    CHECK(cw_port_ethdev_open(&a, &port, error, sizeof(error)) == CW_ERROR_UNSUPPORTED);
+    CHECK(strstr(error, "9000") != NULL);
+}
+
+/* The kernel's end of a tap: one frame at a time, from another thread, so that the port sleeps. */
+static void *tap_sender(void *context)
+{
+    int raw = *(int *)context;
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("cwtap"), .sll_halen = 6};
+    for (uint32_t number = 0; number < 200; number++) {
+        uint8_t frame[200];
+        frame_fill(frame, sizeof(frame), number);
+        CHECK(sendto(raw, frame, sizeof(frame), 0, (struct sockaddr *)&address, sizeof(address)) == sizeof(frame));
+        usleep(500);
+    }
+    return NULL;
+}
+
+static void case_tap(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    if (access("/dev/net/tun", R_OK | W_OK) != 0) {
+        case_skip("there is no /dev/net/tun");
+    }
+    namespace_enter();
+    struct cw_port_ethdev_config config = config_of("net_tap0", "iface=cwtap", 1500);
+    struct cw_port *port = port_open(&config);
+    CHECK(port->info.wait == CW_PORT_WAIT_DESCRIPTOR);
+    int raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+    CHECK(raw >= 0);
+    pthread_t sender;
+    CHECK(pthread_create(&sender, NULL, tap_sender, &raw) == 0);
+    for (uint32_t number = 0; number < 200; number++) {
+        frame_expect(port, 200, number);
+    }
+    CHECK(pthread_join(sender, NULL) == 0);
+    cw_port_wake(port);
+    cw_port_sleep(port, NS_PER_HOUR);
+    frame_send(port, 100, 1);
+    close(raw);
+    cw_port_close(port);
+}
+
+/* Slots that the user made too small: the driver would drop in silence. */
+static void case_slots(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    veth_make(1500);
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *port = NULL;
+    struct cw_port_ethdev_config config = config_of("net_af_packet0", "iface=cwa,framesz=2048,blocksz=4096", 4000);
+    CHECK(cw_port_ethdev_open(&config, &port, error, sizeof(error)) == CW_ERROR_ARGUMENT);
+    CHECK(strstr(error, "framesz") != NULL);
+    config.mtu_bytes = 1500;
+    cw_port_close(port_open(&config));
+}
+
+static void test_af_packet(void **state)
+{
+    (void)state;
+    static const uint32_t mtus[] = {1500, 9000};
+    case_run(case_af_packet, &mtus[0]);
+    case_run(case_af_packet, &mtus[1]);
+}
+
+static void test_af_xdp(void **state)
+{
+    (void)state;
+    case_run(case_af_xdp, NULL);
+}
+
+static void test_tap(void **state)
+{
+    (void)state;
+    case_run(case_tap, NULL);
+}
+
+static void test_slots(void **state)
+{
+    (void)state;
+    case_run(case_slots, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_af_packet),
+        cmocka_unit_test(test_af_xdp),
+        cmocka_unit_test(test_tap),
+        cmocka_unit_test(test_slots),
+    };
+    return cmocka_run_group_tests_name("ethdev_kernel", tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+/* Ethdev port over memif between two processes: frames, gather, waking, and that the death of one does not harm the other. */
+#include "tests/unit/ethdev_testing.h"
+
+#include <grp.h>
+
+struct pair {
+    char socket[64];
+    char bell[64];
+    uint32_t mtu_bytes;
+    bool use_bell;
+};
+
+static struct cw_port *memif_open(const struct pair *pair, bool server)
+{
+    char arguments[160];
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "role=%s,socket=%s,socket-abstract=no", server ? "server" : "client",
+             pair->socket);
+    config.device = "net_memif0";
+    config.device_arguments = arguments;
+    config.mtu_bytes = pair->mtu_bytes;
+    config.doorbell_path = pair->use_bell ? pair->bell : NULL;
+    config.doorbell_own = server;
+    config.doorbell_peer = !server;
+    return port_open(&config);
+}
+
+static struct pair pair_of(uint32_t mtu_bytes)
+{
+    struct pair pair = {.mtu_bytes = mtu_bytes};
+    snprintf(pair.socket, sizeof(pair.socket), "/tmp/causeway-memif-%d.sock", getpid());
+    snprintf(pair.bell, sizeof(pair.bell), "/tmp/causeway-memif-%d.bell", getpid());
+    return pair;
+}
+
+static void pair_clean(const struct pair *pair)
+{
+    unlink(pair->socket);
+    unlink(pair->bell);
+}
+
+/* The server first, then the client: each with its link up. */
+static struct cw_port *memif_connect(const struct pair *pair, bool server, int descriptor)
+{
+    if (!server) {
+        pair_wait(descriptor);
+    }
+    struct cw_port *port = memif_open(pair, server);
+    if (server) {
+        pair_signal(descriptor);
+    }
+    link_wait(port, true);
+    return port;
+}
+
+/* Both keep theirs open until both are done. */
+static void memif_part(struct cw_port *port, int descriptor)
+{
+    pair_signal(descriptor);
+    pair_wait(descriptor);
+    cw_port_close(port);
+}
+
+/* ---- frames ---- */
+
+enum { FRAMES = 30000 };
+
+static uint32_t length_of(uint32_t number, uint32_t mtu_bytes)
+{
+    uint32_t whole = mtu_bytes + 14;
+    return number % 3 == 0 ? whole : 60 + number * 37 % (whole - 60 + 1);
+}
+
+static void frames_receive(struct cw_port *port, uint32_t mtu_bytes)
+{
+    for (uint32_t expected = 0; expected < FRAMES;) {
+        struct cw_received packets[32];
+        uint32_t count = cw_port_receive(port, packets, 32);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t number = 0;
+            CHECK(frame_check(&packets[i], &number) && number == expected);
+            CHECK(packets[i].length == length_of(number, mtu_bytes));
+            expected++;
+        }
+        cw_port_release(port, packets, count);
+    }
+}
+
+/* A header of 18 to 77 bytes in the buffer, the rest in one to four pieces of registered memory. */
+static void frames_gather(struct cw_port *port, uint32_t mtu_bytes)
+{
+    enum { KEPT = 64 }; /* memif copies: a source may be reused once it is transmitted */
+    static uint8_t sources[KEPT][CW_PORT_MTU_MAX + 14];
+    struct cw_port_memory *memory = NULL;
+    CHECK(port->info.gather);
+    CHECK(cw_port_memory_register(port, sources, sizeof(sources), &memory) == CW_OK);
+    for (uint32_t number = 0; number < FRAMES; number++) {
+        struct cw_transmit packet;
+        uint8_t *source = sources[number % KEPT];
+        uint32_t left = length_of(number, mtu_bytes);
+        frame_fill(source, left, number);
+        while (cw_port_reserve(port, &packet, 1) == 0) {
+        }
+        packet.length = left < 100 ? left : 18 + number % 60;
+        memcpy(packet.data, source, packet.length);
+        left -= packet.length;
+        source += packet.length;
+        for (uint32_t pieces = 1 + number % CW_PORT_PIECES_MAX; left > 0; packet.piece_count++) {
+            uint32_t length = packet.piece_count + 1 < pieces ? 1 + left / 3 : left;
+            packet.pieces[packet.piece_count] = (struct cw_piece){.data = source, .length = length, .memory = memory};
+            source += length;
+            left -= length;
+        }
+        while (cw_port_transmit(port, &packet, 1) == 0) {
+        }
+    }
+    CHECK(cw_port_memory_unregister(port, memory) == CW_OK);
+}
+
+static void frames_plain(struct cw_port *port, uint32_t mtu_bytes)
+{
+    for (uint32_t number = 0; number < FRAMES; number++) {
+        frame_send(port, length_of(number, mtu_bytes), number);
+    }
+}
+
+static void case_frames_server(int descriptor, const void *argument)
+{
+    const struct pair *pair = argument;
+    struct cw_port *port = memif_connect(pair, true, descriptor);
+    frames_receive(port, pair->mtu_bytes);
+    frames_plain(port, pair->mtu_bytes);
+    frames_receive(port, pair->mtu_bytes);
+    memif_part(port, descriptor);
+}
+
+static void case_frames_client(int descriptor, const void *argument)
+{
+    const struct pair *pair = argument;
+    struct cw_port *port = memif_connect(pair, false, descriptor);
+    frames_plain(port, pair->mtu_bytes);
+    frames_receive(port, pair->mtu_bytes);
+    frames_gather(port, pair->mtu_bytes);
+    memif_part(port, descriptor);
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    static const uint32_t mtus[] = {1500, 9000, CW_PORT_MTU_MAX};
+    for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
+        struct pair pair = pair_of(mtus[i]);
+        case_run_pair(case_frames_server, case_frames_client, &pair);
+        pair_clean(&pair);
+    }
+}
+
+/* ---- waking ---- */
+
+enum { PING_ROUNDS = 3000 };
+
+/* Each sleeps until the other's frame comes; the time-out is an hour, so a lost wake-up hangs the case. */
+static void ping(int descriptor, const struct pair *pair, bool server)
+{
+    struct cw_port *port = memif_connect(pair, server, descriptor);
+    CHECK(port->info.wait == (pair->use_bell ? CW_PORT_WAIT_DOORBELL : CW_PORT_WAIT_TIMED));
+    uint32_t rounds = pair->use_bell ? PING_ROUNDS : PING_ROUNDS / 10;
+    for (uint32_t round = 0; round < rounds; round++) {
+        if (!server) {
+            frame_send(port, 100, round);
+        }
+        struct cw_received packet;
+        uint32_t number = 0;
+        while (cw_port_receive(port, &packet, 1) == 0) {
+            cw_port_sleep(port, NS_PER_HOUR);
+        }
+        CHECK(frame_check(&packet, &number) && number == round);
+        cw_port_release(port, &packet, 1);
+        if (server) {
+            frame_send(port, 100, round);
+        }
+    }
+    memif_part(port, descriptor);
+}
+
+static void case_ping_server(int descriptor, const void *argument)
+{
+    ping(descriptor, argument, true);
+}
+
+static void case_ping_client(int descriptor, const void *argument)
+{
+    ping(descriptor, argument, false);
+}
+
+static void test_sleep(void **state)
+{
+    (void)state;
+    for (int bell = 0; bell < 2; bell++) {
+        struct pair pair = pair_of(1500);
+        pair.use_bell = bell == 1;
+        case_run_pair(case_ping_server, case_ping_client, &pair);
+        pair_clean(&pair);
+    }
+}
+
+/* ---- death ---- */
+
+/* Sends and receives at full speed until it is killed. */
+static void case_victim(int descriptor, const void *argument)
+{
+    struct cw_port *port = memif_open(argument, descriptor == 1);
+    link_wait(port, true);
+    for (uint32_t number = 0;; number++) {
+        struct cw_transmit packets[32];
+        struct cw_received received[32];
+        uint32_t count = cw_port_reserve(port, packets, 32);
+        for (uint32_t i = 0; i < count; i++) {
+            frame_fill(packets[i].data, 64, number);
+            packets[i].length = 64;
+        }
+        uint32_t sent = cw_port_transmit(port, packets, count);
+        cw_port_cancel(port, packets + sent, count - sent);
+        cw_port_release(port, received, cw_port_receive(port, received, 8));
+    }
+}
+
+/* Moves packets until `frames` have come, then kills the other, and goes on until the link is down. */
+static void survive(struct cw_port *port, pid_t victim, uint32_t frames)
+{
+    bool killed = false;
+    for (uint32_t received = 0; !killed || cw_port_link_up(port);) {
+        struct cw_received packets[CW_PORT_BURST_MAX];
+        struct cw_transmit packet;
+        uint32_t count = cw_port_receive(port, packets, CW_PORT_BURST_MAX);
+        cw_port_release(port, packets, count);
+        received += count;
+        if (cw_port_reserve(port, &packet, 1) == 1) {
+            frame_fill(packet.data, 64, 1);
+            packet.length = 64;
+            if (cw_port_transmit(port, &packet, 1) == 0) {
+                cw_port_cancel(port, &packet, 1);
+            }
+        }
+        if (!killed && received >= frames) {
+            CHECK(kill(victim, SIGKILL) == 0);
+            killed = true;
+        }
+    }
+    int status = 0;
+    CHECK(waitpid(victim, &status, 0) == victim && WIFSIGNALED(status));
+}
+
+static pid_t victim_start(const struct pair *pair, bool server)
+{
+    pid_t child = case_fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        case_victim(server, pair);
+        _exit(0);
+    }
+    return child;
+}
+
+/* A server sees clients come and be killed, one after the other, and serves the next. */
+static void case_server_survives(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    enum { DEATHS = 8 };
+    /* A process that runs EAL cannot start children that do: they are made beforehand and wait for their turn. */
+    int turns[DEATHS][2];
+    pid_t victims[DEATHS];
+    for (int i = 0; i < DEATHS; i++) {
+        CHECK(pipe(turns[i]) == 0);
+        victims[i] = case_fork();
+        CHECK(victims[i] >= 0);
+        if (victims[i] == 0) {
+            pair_wait(turns[i][0]);
+            case_victim(0, argument);
+        }
+    }
+    struct cw_port *port = memif_open(argument, true);
+    for (uint32_t i = 0; i < DEATHS; i++) {
+        pair_signal(turns[i][1]);
+        survive(port, victims[i], 20000 + 7777 * i);
+    }
+    cw_port_close(port);
+}
+
+/* A client sees its server killed. */
+static void case_client_survives(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    const struct pair *pair = argument;
+    pid_t victim = victim_start(pair, true);
+    while (access(pair->socket, F_OK) != 0) {
+        usleep(1000);
+    }
+    usleep(100000); /* from its file to its being started */
+    struct cw_port *port = memif_open(pair, false);
+    survive(port, victim, 30000);
+    cw_port_close(port);
+}
+
+static void test_death(void **state)
+{
+    (void)state;
+    struct pair pair = pair_of(1500);
+    case_run(case_server_survives, &pair);
+    for (int i = 0; i < 3; i++) {
+        /* The socket's file of the killed server lies in the way of the next. */
+        case_run(case_client_survives, &pair);
+        unlink(pair.socket);
+    }
+    pair_clean(&pair);
+}
+
+/* A server takes the place of one that was killed, though its socket's file is still there. */
+static void case_stale_socket(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    const struct pair *pair = argument;
+    pid_t victim = case_fork();
+    CHECK(victim >= 0);
+    if (victim == 0) {
+        memif_open(pair, true);
+        kill(getpid(), SIGKILL);
+    }
+    CHECK(waitpid(victim, NULL, 0) == victim);
+    CHECK(access(pair->socket, F_OK) == 0);
+    cw_port_close(memif_open(pair, true));
+}
+
+static void test_stale_socket(void **state)
+{
+    (void)state;
+    struct pair pair = pair_of(1500);
+    case_run(case_stale_socket, &pair);
+    pair_clean(&pair);
+}
+
+/* ---- privileges ---- */
+
+static void case_unprivileged(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *port = NULL;
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    config.device = "net_af_packet0";
+    config.device_arguments = "iface=lo";
+    CHECK(cw_port_ethdev_open(&config, &port, error, sizeof(error)) == CW_ERROR_PERMISSION);
+    CHECK(strstr(error, "CAP_NET_RAW") != NULL);
+    cw_port_close(memif_open(argument, true));
+}
+
+static void test_unprivileged(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: machine: everything here runs without privilege already\n");
+        skip();
+    }
+    struct pair pair = pair_of(1500);
+    case_run(case_unprivileged, &pair);
+    pair_clean(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),       cmocka_unit_test(test_sleep),        cmocka_unit_test(test_death),
+        cmocka_unit_test(test_stale_socket), cmocka_unit_test(test_unprivileged),
+    };
+    return cmocka_run_group_tests_name("ethdev_memif", tests, NULL, NULL);
+}

@@ -1,0 +1,464 @@
+/* The simulator: replay, order, deadlines, faults, several bridges, taps. */
+#include "tests/unit/simulated_hosts.h"
+
+#include "dataplane/fabric/bridge.h"
+
+/* ---- time, order, replay ---- */
+
+static void test_time_of_one_packet(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+
+    (void)state;
+    config.up.overhead_bytes = config.down.overhead_bytes = 0;
+    config.up.rate_bps = config.down.rate_bps = 8000000000; /* 1 byte/ns */
+    world_open(&world, 1, 2, &config);
+    cw_simulator_run_until(world.simulator, 1000);
+    send(&world, 0, 1, 1);
+    cw_simulator_run_until(world.simulator, MS);
+    assert_int_equal(world.hosts[1].received, 1);
+    assert_int_equal(world.hosts[1].first_ns, 1000 + 2 * (LENGTH + 5000) + 500);
+    assert_int_equal(cw_simulator_now(world.simulator), MS);
+    assert_false(cw_simulator_step(world.simulator));
+    assert_int_equal(cw_simulator_node_counters(world.simulator, 0)->sent_bytes, LENGTH);
+    assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->received_bytes, LENGTH);
+    world_close(&world);
+}
+
+static uint64_t run_hash(uint64_t seed, bool one_more_stop)
+{
+    struct cw_simulator_node_config config = faulty_config();
+    struct world world;
+    uint64_t hash;
+
+    world_open(&world, seed, 16, &config);
+    for (uint32_t i = 0; i < 16; i++) {
+        send(&world, i, HOSTS_MAX, 500);
+    }
+    cw_simulator_run_until(world.simulator, 20000);
+    if (one_more_stop) {
+        cw_simulator_stop(world.simulator, 3);
+        cw_simulator_run_until(world.simulator, 30000);
+        cw_simulator_resume(world.simulator, 3);
+    }
+    cw_simulator_run_until(world.simulator, 100 * MS);
+    hash = cw_simulator_hash(world.simulator);
+    world_close(&world);
+    return hash;
+}
+
+static void test_replay(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        uint64_t hash = run_hash(seed, false);
+
+        assert_int_equal(hash, run_hash(seed, false));
+        assert_int_not_equal(hash, run_hash(seed + 1, false));
+        assert_int_not_equal(hash, run_hash(seed, true));
+        assert_int_equal(run_hash(seed, true), run_hash(seed, true));
+    }
+}
+
+static void test_order_without_faults(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+    uint64_t received = 0;
+
+    (void)state;
+    world_open(&world, 1, 8, &config);
+    for (uint32_t i = 0; i < 8; i++) {
+        send(&world, i, HOSTS_MAX, 1000);
+    }
+    cw_simulator_run_until(world.simulator, 100 * MS);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(world.hosts[i].out_of_order, 0);
+        assert_int_equal(world.hosts[i].damaged, 0);
+        received += world.hosts[i].received;
+    }
+    assert_int_equal(received, 8000);
+    world_close(&world);
+}
+
+static void mark(void *context)
+{
+    uint32_t *marks = context;
+
+    *marks = *marks * 10 + 1;
+}
+
+static void mark_two(void *context)
+{
+    uint32_t *marks = context;
+
+    *marks = *marks * 10 + 2;
+}
+
+static void test_scripted_events(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+    uint32_t marks = 0;
+
+    (void)state;
+    world_open(&world, 1, 2, &config);
+    assert_int_equal(cw_simulator_at(world.simulator, 500, mark_two, &marks), CW_OK);
+    assert_int_equal(cw_simulator_at(world.simulator, 300, mark, &marks), CW_OK);
+    assert_int_equal(cw_simulator_at(world.simulator, 500, mark, &marks), CW_OK); /* after the first one at 500 */
+    cw_simulator_run_until(world.simulator, 499);
+    assert_int_equal(marks, 1);
+    cw_simulator_run_until(world.simulator, 500);
+    assert_int_equal(marks, 121);
+    cw_simulator_at(world.simulator, 0, mark, &marks); /* past: at once */
+    cw_simulator_run_until(world.simulator, 500);
+    assert_int_equal(marks, 1211);
+    for (int i = 0; i < 4096; i++) {
+        assert_int_equal(cw_simulator_at(world.simulator, 600, mark, &marks), CW_OK);
+    }
+    assert_int_equal(cw_simulator_at(world.simulator, 600, mark, &marks), CW_ERROR_LIMIT);
+    world_close(&world);
+}
+
+static void test_deadlines(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+    uint64_t turns;
+
+    (void)state;
+    world_open(&world, 1, 2, &config);
+    cw_simulator_run_until(world.simulator, 1000);
+    turns = world.hosts[0].turns;
+    world.hosts[0].deadline_ns = 0; /* long past: still, time passes between two turns */
+    cw_port_wake(world.hosts[0].port);
+    cw_simulator_run_until(world.simulator, 1099);
+    assert_int_equal(world.hosts[0].turns, turns + 1);
+    cw_simulator_run_until(world.simulator, 1100);
+    assert_int_equal(world.hosts[0].turns, turns + 2);
+    world.hosts[0].deadline_ns = 5000;
+    cw_port_wake(world.hosts[0].port);
+    cw_simulator_run_until(world.simulator, 4999);
+    assert_int_equal(world.hosts[0].turns, turns + 3);
+    cw_simulator_run_until(world.simulator, 9999);
+    assert_int_equal(world.hosts[0].turns, turns + 4);
+    world_close(&world);
+}
+
+/* ---- faults ---- */
+
+/* Bounds of about five standard deviations of 20,000 frames. */
+static void test_fault_rates(void **state)
+{
+    struct cw_simulator_node_config config = faulty_config();
+    const struct cw_link_counters *counters;
+    struct world world;
+
+    (void)state;
+    world_open(&world, 77, 2, &config);
+    send(&world, 0, 1, 20000);
+    cw_simulator_run_until(world.simulator, 100 * MS);
+    counters = &cw_simulator_link_down(world.simulator, 1)->counters;
+    assert_int_equal(counters->offered, 20000);
+    assert_int_equal(counters->dropped_queue, 0);
+    assert_in_range(counters->lost, 1000 - 155, 1000 + 155);
+    assert_in_range(counters->duplicated, 950 - 155, 950 + 155);
+    assert_in_range(counters->corrupted, 1000 - 155, 1000 + 155);
+    /* Bits turned over in the address let a frame go elsewhere, those in the number look like another number. */
+    assert_in_range(world.hosts[1].damaged, counters->corrupted * 6 / 10, counters->corrupted);
+    assert_in_range(world.hosts[1].out_of_order, 1000, 4000);
+    assert_int_equal(world.hosts[1].received + cw_simulator_node_counters(world.simulator, 1)->dropped_filter,
+                     20000 - counters->lost + counters->duplicated);
+    world_close(&world);
+}
+
+static void test_partition(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+
+    (void)state;
+    world_open(&world, 1, 3, &config);
+    cw_simulator_partition(world.simulator, 1, true);
+    assert_false(cw_port_link_up(world.hosts[1].port));
+    send(&world, 0, 1, 10);
+    send(&world, 1, 0, 10);
+    send(&world, 2, 0, 10);
+    cw_simulator_run_until(world.simulator, MS);
+    assert_int_equal(world.hosts[1].received, 0);
+    assert_int_equal(world.hosts[0].received, 10);
+    assert_int_equal(cw_simulator_link_up(world.simulator, 1)->counters.dropped_down, 10);
+    assert_int_equal(cw_simulator_link_down(world.simulator, 1)->counters.dropped_down, 10);
+    cw_simulator_partition(world.simulator, 1, false);
+    assert_true(cw_port_link_up(world.hosts[1].port));
+    send(&world, 0, 1, 10);
+    cw_simulator_run_until(world.simulator, 2 * MS);
+    assert_int_equal(world.hosts[1].received, 10);
+    world_close(&world);
+}
+
+static void test_stop_and_resume(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+    uint64_t turns;
+
+    (void)state;
+    config.receive_ring_packets = 64;
+    world_open(&world, 1, 2, &config);
+    cw_simulator_run_until(world.simulator, 1000);
+    turns = world.hosts[1].turns;
+    cw_simulator_stop(world.simulator, 1);
+    send(&world, 0, 1, 100);
+    cw_port_wake(world.hosts[1].port);
+    cw_simulator_run_until(world.simulator, MS);
+    assert_int_equal(world.hosts[1].turns, turns);
+    assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->dropped_overflow, 36);
+    cw_simulator_resume(world.simulator, 1);
+    cw_simulator_run_until(world.simulator, 2 * MS);
+    assert_int_equal(world.hosts[1].received, 64);
+    assert_int_equal(world.hosts[1].first_ns, MS);
+    world_close(&world);
+}
+
+static void test_crash_and_restart(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct cw_transmit packet;
+    struct cw_port *port;
+    struct world world;
+
+    (void)state;
+    world_open(&world, 1, 2, &config);
+    world.hosts[1].take_max = 1;
+    send(&world, 0, 1, 50);
+    cw_simulator_run_until(world.simulator, 12000); /* some have arrived, some are on their way */
+    assert_true(world.hosts[1].received > 0 && world.hosts[1].received < 50);
+    cw_simulator_crash(world.simulator, 1);
+    cw_simulator_crash(world.simulator, 1);
+    /* What it says now nobody hears. */
+    assert_int_equal(cw_port_reserve(world.hosts[1].port, &packet, 1), 1);
+    world.hosts[1].target = 0;
+    frame_write(&world.hosts[1], &packet);
+    assert_int_equal(cw_port_transmit(world.hosts[1].port, &packet, 1), 1);
+    cw_port_close(world.hosts[1].port);
+    assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_CLOSED);
+    cw_simulator_run_until(world.simulator, MS);
+    assert_int_equal(world.hosts[0].received, 0);
+    assert_true(cw_simulator_node_counters(world.simulator, 1)->dropped_closed > 0);
+    assert_int_equal(cw_simulator_counters(world.simulator)->packet_count, 0);
+
+    cw_simulator_restart(world.simulator, 1);
+    host_start(&world, 1);
+    assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_BUSY);
+    send(&world, 0, 1, 5);
+    cw_simulator_run_until(world.simulator, 2 * MS);
+    assert_int_equal(world.hosts[1].received, 5);
+    world_close(&world);
+}
+
+static void test_inject(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    uint8_t frame[2000] = {0};
+    struct world world;
+
+    (void)state;
+    world_open(&world, 1, 2, &config);
+    memcpy(frame, cw_simulator_mac(world.simulator, 1), 6);
+    assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 64), CW_OK);
+    assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 3), CW_OK); /* the NIC's filter stops it */
+    assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 1515), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 0), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_inject(world.simulator, 2, frame, 64), CW_ERROR_ARGUMENT);
+    cw_simulator_run_until(world.simulator, MS);
+    assert_int_equal(world.hosts[1].received, 1);
+    assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->dropped_filter, 1);
+    world_close(&world);
+}
+
+/* ---- several bridges ---- */
+
+static void test_clusters(void **state)
+{
+    struct cw_link_config wide_area = {.rate_bps = 1000000000, .delay_ns = 5 * 1000000};
+    struct cw_simulator_node_config config = node_config();
+    struct cw_simulator_config simulator_config;
+    struct world world;
+
+    (void)state;
+    cw_simulator_config_init(&simulator_config);
+    assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
+    assert_int_equal(cw_simulator_clusters(world.simulator, 4, 3, &config, &wide_area), 0);
+    world.count = cw_simulator_node_count(world.simulator);
+    assert_int_equal(world.count, 12);
+    for (uint32_t i = 0; i < world.count; i++) {
+        host_start(&world, i);
+    }
+    for (uint32_t i = 2; i < 8; i++) { /* one in cluster 0, all of 1, two of 2, none of 3 */
+        cw_port_join(world.hosts[i].port, GROUP);
+    }
+    send(&world, 0, 11, 10); /* cluster 0 to 3: trunk 2 */
+    send(&world, 1, HOSTS_MAX + 1, 10);
+    cw_simulator_run_until(world.simulator, 5 * MS);
+    assert_int_equal(world.hosts[11].received, 0);
+    cw_simulator_run_until(world.simulator, 100 * MS);
+    for (uint32_t i = 0; i < 12; i++) {
+        assert_int_equal(world.hosts[i].received, i == 11 || (i >= 2 && i < 8) ? 10 : 0);
+    }
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 0)->counters.offered, 10); /* the group, once */
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 10);
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 2, 0)->counters.offered, 10); /* the unicast */
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 3, 0)->counters.offered, 0);
+
+    cw_port_leave(world.hosts[6].port, GROUP); /* another member is left in cluster 2 ... */
+    send(&world, 1, HOSTS_MAX + 1, 10);
+    cw_simulator_run_until(world.simulator, 200 * MS);
+    assert_int_equal(world.hosts[7].received, 20);
+    cw_port_leave(world.hosts[7].port, GROUP); /* ... and now none */
+    send(&world, 1, HOSTS_MAX + 1, 10);
+    cw_simulator_run_until(world.simulator, 300 * MS);
+    assert_int_equal(world.hosts[5].received, 30);
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 20);
+    world_close(&world);
+}
+
+static void test_tree_of_bridges_learns(void **state)
+{
+    struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
+    struct cw_simulator_node_config config = node_config();
+    struct cw_simulator_config simulator_config;
+    struct world world;
+
+    (void)state;
+    cw_simulator_config_init(&simulator_config);
+    simulator_config.learning = true;
+    assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(cw_simulator_bridge_add(world.simulator, 4), i);
+    }
+    assert_int_equal(cw_simulator_bridges_join(world.simulator, 0, 1, &trunk, false), 0);
+    assert_int_equal(cw_simulator_bridges_join(world.simulator, 1, 2, &trunk, false), 1);
+    assert_int_equal(cw_simulator_bridges_join(world.simulator, 2, 0, &trunk, false), CW_ERROR_ARGUMENT); /* a loop */
+    assert_int_equal(cw_simulator_bridges_join(world.simulator, 2, 0, &trunk, true), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_bridges_join(world.simulator, 2, 7, &trunk, false), CW_ERROR_ARGUMENT);
+    world.count = 5;
+    for (uint32_t i = 0; i < world.count; i++) {
+        assert_int_equal(cw_simulator_node_add(world.simulator, i < 2 ? 0 : 2, &config), i);
+        host_start(&world, i);
+    }
+    assert_int_equal(cw_simulator_node_add(world.simulator, 2, &config), CW_ERROR_LIMIT);
+    assert_int_equal(cw_simulator_node_add(world.simulator, 3, &config), CW_ERROR_ARGUMENT);
+    send(&world, 0, 4, 1); /* flooded */
+    cw_simulator_run_until(world.simulator, MS);
+    send(&world, 4, 0, 1); /* known */
+    cw_simulator_run_until(world.simulator, 2 * MS);
+    assert_int_equal(world.hosts[4].received, 1);
+    assert_int_equal(world.hosts[0].received, 1);
+    assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->dropped_filter, 1);
+    assert_int_equal(cw_simulator_node_counters(world.simulator, 2)->dropped_filter, 1);
+    assert_int_equal(cw_bridge_counters(cw_simulator_bridge(world.simulator, 1))->flooded_unknown, 1);
+    world_close(&world);
+}
+
+/* ---- taps, limits ---- */
+
+struct tap_log {
+    uint64_t departures, arrivals, bytes;
+    uint64_t last_departure_ns;
+};
+
+static void tap_note(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                     const uint8_t *frame, uint32_t length)
+{
+    struct tap_log *log = context;
+
+    assert_int_equal(node, kind == CW_SIMULATOR_DEPARTURE ? 0 : 1);
+    assert_int_equal(frame[12], 0x88);
+    if (kind == CW_SIMULATOR_DEPARTURE) {
+        assert_true(time_ns >= log->last_departure_ns + 99); /* (100 + 24) bytes at 10 Gb/s */
+        log->last_departure_ns = time_ns;
+        log->departures++;
+    } else {
+        log->arrivals++;
+        log->bytes += length;
+    }
+}
+
+static void test_tap(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+    struct tap_log log = {0};
+    struct world world;
+
+    (void)state;
+    config.down.loss = 0.5;
+    world_open(&world, 1, 2, &config);
+    cw_simulator_tap_set(world.simulator, tap_note, &log);
+    send(&world, 0, 1, 1000);
+    cw_simulator_run_until(world.simulator, 10 * MS);
+    assert_int_equal(log.departures, 1000);
+    assert_int_equal(log.arrivals, world.hosts[1].received);
+    assert_int_equal(log.bytes, LENGTH * log.arrivals);
+    world_close(&world);
+}
+
+static void test_bad_configurations(void **state)
+{
+    struct cw_simulator_config config;
+    struct cw_simulator_node_config node = node_config();
+    struct cw_simulator *simulator = NULL;
+    struct cw_port *port;
+
+    (void)state;
+    cw_simulator_config_init(&config);
+    config.mtu_bytes = 20;
+    assert_int_equal(cw_simulator_create(&config, &simulator), CW_ERROR_ARGUMENT);
+    cw_simulator_config_init(&config);
+    config.turn_ns = 0;
+    assert_int_equal(cw_simulator_create(&config, &simulator), CW_ERROR_ARGUMENT);
+    assert_null(simulator);
+    cw_simulator_config_init(&config);
+    config.bridge_count_max = 1;
+    config.node_count_max = 2;
+    assert_int_equal(cw_simulator_create(&config, &simulator), CW_OK);
+    assert_int_equal(cw_simulator_node_add(simulator, 0, &node), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_star(simulator, 3, &node), CW_ERROR_LIMIT);
+    assert_int_equal(cw_simulator_star(simulator, 1, &node), CW_ERROR_LIMIT);
+    assert_int_equal(cw_port_sim_open(simulator, 2, &port), CW_ERROR_ARGUMENT);
+    node.send_queue_packets = 100;
+    assert_int_equal(cw_simulator_node_add(simulator, 0, &node), CW_ERROR_ARGUMENT);
+    cw_simulator_destroy(simulator);
+}
+
+static void test_memory_of_a_node(void **state)
+{
+    struct cw_simulator_node_config config = node_config();
+
+    (void)state;
+    assert_true(cw_simulator_node_bytes(&config) <= 12 * 1024); /* what simulator.h says */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_time_of_one_packet),
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_order_without_faults),
+        cmocka_unit_test(test_scripted_events),
+        cmocka_unit_test(test_deadlines),
+        cmocka_unit_test(test_fault_rates),
+        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_stop_and_resume),
+        cmocka_unit_test(test_crash_and_restart),
+        cmocka_unit_test(test_inject),
+        cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_tree_of_bridges_learns),
+        cmocka_unit_test(test_tap),
+        cmocka_unit_test(test_bad_configurations),
+        cmocka_unit_test(test_memory_of_a_node),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
