@@ -183,11 +183,15 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
     if (status != CW_OK) {
         return app_error_status(status, error, NULL);
     }
+    return APP_EXIT_SUCCESS;
+}
+
+int bench_fabric_await(struct cw_port *port)
+{
     uint64_t until_ns = cw_clock_ns() + LINK_WAIT_NS;
-    while (!cw_port_link_up(*port)) {
+    while (!cw_port_link_up(port)) {
         if (cw_clock_ns() > until_ns) {
-            app_error("the other side of the link does not come up", config.device, "is the peer process alive?");
-            cw_port_close(*port);
+            app_error("the other side of the link does not come up", port->info.driver, "is the peer process alive?");
             return APP_EXIT_MACHINE;
         }
         usleep(1000);

@@ -36,8 +36,11 @@ enum { BENCH_FABRIC_VDEV_BYTES = 512 };
 /* The device of side 0 or 1 as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
 void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes);
 
-/* Opens the port of a side and waits until its link is up (at most 10 s). One of enum app_exit; an error has been reported. */
+/* Opens the port of a side. Side 0 first: it is the server of a memif. One of enum app_exit; an error has been reported. */
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
+
+/* Waits until the link is up, at most 10 s. One of enum app_exit; an error has been reported. */
+int bench_fabric_await(struct cw_port *port);
 
 /* Takes everything away. */
 void bench_fabric_destroy(struct bench_fabric *fabric);

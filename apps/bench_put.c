@@ -175,6 +175,27 @@ static int our_round(struct run *run, uint64_t round)
     return code;
 }
 
+/* Opens both ports, side 0 first. */
+static int open_port(struct run *run)
+{
+    uint8_t mark = 1;
+    if (run->initiator && bench_control_receive(run->control, &mark, 1, WAIT_NS) != CW_OK) {
+        return APP_EXIT_MACHINE; /* the other side has said why */
+    }
+    bool doorbell = run->fabric->kind == BENCH_FABRIC_SWITCH;
+    int code = bench_fabric_open(run->fabric, run->initiator ? 1 : 0, doorbell, &run->port);
+    if (code == APP_EXIT_SUCCESS && !run->initiator && bench_control_send(run->control, &mark, 1, WAIT_NS) != CW_OK) {
+        code = fail(CW_ERROR_CLOSED, "the other side is gone");
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = bench_fabric_await(run->port);
+    }
+    if (code != APP_EXIT_SUCCESS && run->port != NULL) {
+        cw_port_close(run->port);
+    }
+    return code;
+}
+
 static int run_side(struct run *run)
 {
     cpu_set_t cores;
@@ -184,8 +205,7 @@ static int run_side(struct run *run)
         app_error("cannot pin to the core asked for", strerror(errno), "choose others: --core N --peer-core M");
         return APP_EXIT_MACHINE;
     }
-    bool doorbell = run->fabric->kind == BENCH_FABRIC_SWITCH;
-    int code = bench_fabric_open(run->fabric, run->initiator ? 1 : 0, doorbell, &run->port);
+    int code = open_port(run);
     if (code != APP_EXIT_SUCCESS) {
         return code;
     }

@@ -15,6 +15,7 @@ static int help_main(int argc, char **argv);
 static const struct command commands[] = {
     {"bench", bench_main, "measures puts, beside the raw limit of the same run"},
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
+    {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
 };
 
 static const struct command *command_find(const char *name)

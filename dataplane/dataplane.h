@@ -82,6 +82,10 @@ void cw_endpoint_destroy(struct cw_endpoint *endpoint);
  * `now_ns` never goes back. */
 uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns);
 
+/* Takes a burst of packets from the port for the next turn; returns how many wait. Who reads a real clock calls this before reading it:
+ * a packet must never seem to have arrived before it did, or a loop that was descheduled in between measures too short a round trip. */
+uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint);
+
 /* Tells the time to what is posted before the next turn; without it, that of the last turn counts. */
 void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns);
 

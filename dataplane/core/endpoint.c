@@ -115,6 +115,9 @@ static int init_tables(struct cw_endpoint *endpoint)
 
 static void dispose(struct cw_endpoint *endpoint)
 {
+    if (endpoint->fetched_count > 0) {
+        cw_port_release(endpoint->port, endpoint->fetched, endpoint->fetched_count);
+    }
     cw_port_cancel(endpoint->port, endpoint->spare, endpoint->spare_count);
     cw_port_cancel(endpoint->port, endpoint->staged, endpoint->staged_count);
     for (uint32_t i = 1; i < endpoint->regions.count && endpoint->regions.table != NULL; i++) {

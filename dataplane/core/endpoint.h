@@ -28,6 +28,11 @@ struct cw_endpoint {
     uint16_t packet_flags;      /* how we wait, in every packet */
     bool port_full;             /* the port did not take all of `staged` */
 
+    /* packets taken from the port and not yet looked at */
+    struct cw_received fetched[CW_BURST];
+    uint32_t fetched_count;
+    bool has_fetched; /* for the next turn, even if there was nothing */
+
     /* packets on their way to the port */
     struct cw_transmit staged[CW_BURST];
     uint32_t staged_count;

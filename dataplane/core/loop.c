@@ -186,6 +186,7 @@ static void wake_owner(struct cw_loop *loop)
 /* Turns once as owner. */
 static uint32_t turn(struct cw_loop *loop)
 {
+    (void)cw_endpoint_fetch(loop->endpoint);
     uint64_t now_ns = cw_clock_ns();
     cw_endpoint_clock(loop->endpoint, now_ns);
     uint32_t work = run_commands(loop);

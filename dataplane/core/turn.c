@@ -62,13 +62,23 @@ void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
 
 /* ---- packets in ---- */
 
+uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint)
+{
+    if (!endpoint->has_fetched) {
+        endpoint->has_fetched = true;
+        endpoint->fetched_count = cw_port_receive(endpoint->port, endpoint->fetched, CW_BURST);
+    }
+    return endpoint->fetched_count;
+}
+
 static uint32_t receive_burst(struct cw_endpoint *endpoint)
 {
-    struct cw_received packets[CW_BURST];
-    uint32_t count = cw_port_receive(endpoint->port, packets, CW_BURST);
+    uint32_t count = cw_endpoint_fetch(endpoint);
+    endpoint->has_fetched = false;
     if (count == 0) {
         return 0;
     }
+    struct cw_received *packets = endpoint->fetched;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (i + 1 < count) {
@@ -79,6 +89,7 @@ static uint32_t receive_burst(struct cw_endpoint *endpoint)
     }
     cw_count(endpoint, CW_COUNTER_PACKETS_IN, count);
     cw_count(endpoint, CW_COUNTER_BYTES_IN, bytes);
+    endpoint->fetched_count = 0;
     cw_port_release(endpoint->port, packets, count);
     return count;
 }

@@ -24,10 +24,10 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
     uint64_t held_ns = (uint64_t)header->echo_delay << CW_WIRE_DELAY_SHIFT;
     uint64_t elapsed_ns = endpoint->now_ns - echo_time(endpoint, header->echo);
-    if (elapsed_ns >= 1ull << 35) {
-        return; /* a timestamp from the future: not one of ours */
+    if (elapsed_ns >= 1ull << 35 || elapsed_ns <= held_ns) {
+        return; /* a timestamp from the future, or held longer than it was on its way: not one of ours */
     }
-    uint64_t sample_ns = elapsed_ns > held_ns ? elapsed_ns - held_ns : 1;
+    uint64_t sample_ns = elapsed_ns - held_ns;
     struct cw_round_trip *trip = &flow->round_trip;
     if (trip->smoothed_ns == 0) {
         trip->smoothed_ns = sample_ns;

@@ -22,6 +22,7 @@ struct frame {
     const struct cw_wire_frame *wire;
     const uint8_t *data;
     uint8_t *target; /* where the data goes, once judged */
+    bool old;        /* judged ACCEPT_OLD */
     struct cw_arrival_frame put;
 };
 
@@ -122,7 +123,8 @@ static enum verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow, st
     const struct cw_window *puts = &flow->receiver.puts;
     uint64_t number = cw_wire_number_expand(puts->base, frame->wire->put_number);
     frame->put = (struct cw_arrival_frame){.number = number, .predecessor = number};
-    if (number < puts->base || cw_window_seen(puts, number)) {
+    frame->old = cw_window_seen(puts, number);
+    if (frame->old) {
         return ACCEPT_OLD;
     }
     if (number - puts->base >= cw_window_span()) {
@@ -152,6 +154,9 @@ static enum verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow, st
 
 static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct frame *frame)
 {
+    if (frame->old) {
+        return;
+    }
     switch (frame->wire->kind) {
     case CW_FRAME_PUT:
     case CW_FRAME_PART:

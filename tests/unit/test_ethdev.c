@@ -462,8 +462,9 @@ static void test_arguments(void **state)
         uint32_t descriptor_count;
         const char *expected;
     } rows[] = {
-        {"net_memif0", "role=server", 1500, 0, "role=server,bsize=2048"},
-        {"net_memif12", NULL, 9000, 256, "bsize=9024,rsize=8"},
+        {"net_memif0", "role=server", 1500, 0, "role=server,bsize=2048,rsize=10"},
+        {"net_memif12", NULL, 9000, 0, "bsize=9024,rsize=8"},
+        {"net_memif12", NULL, 9000, 512, "bsize=9024,rsize=9"},
         {"net_memif0", "bsize=4096,rsize=9,id=3", 9000, 256, "bsize=4096,rsize=9,id=3"},
         {"net_af_packet0", "iface=e", 1500, 0, "iface=e,blocksz=4096,framesz=2048,framecnt=512"},
         {"net_af_packet0", "iface=e", 2500, 0, "iface=e,blocksz=4096,framesz=4096,framecnt=512"},

@@ -1,0 +1,230 @@
+-- Wireshark dissector of Causeway's wire format, version 1 (dataplane/WIRE.md).
+-- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
+-- Packets are told by UDP port 4792, or by "Decode As" for any other; a heuristic finds them on every port.
+
+local causeway = Proto("causeway", "Causeway")
+
+local types = {"HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE"}
+local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN"}
+local waits = {[0] = "spins", [1] = "sleeps", [2] = "naps"}
+local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8}
+
+local F = {
+  version = ProtoField.uint8("causeway.version", "Version"),
+  type = ProtoField.uint8("causeway.type", "Type", base.DEC, types),
+  flags = ProtoField.uint16("causeway.flags", "Flags", base.HEX),
+  waiting = ProtoField.uint16("causeway.flags.waiting", "Sender", base.DEC, waits, 0x3),
+  ack_now = ProtoField.bool("causeway.flags.ack_now", "Acknowledge now", 16, nil, 0x4),
+  encrypted = ProtoField.bool("causeway.flags.encrypted", "Encrypted", 16, nil, 0x8),
+  flow = ProtoField.uint32("causeway.flow", "Flow"),
+  number = ProtoField.uint32("causeway.number", "Packet number"),
+  timestamp = ProtoField.uint32("causeway.timestamp", "Timestamp (16 ns)"),
+  acknowledged = ProtoField.uint32("causeway.acknowledged", "Acknowledged below"),
+  echo = ProtoField.uint32("causeway.echo", "Echo"),
+  echo_delay = ProtoField.uint16("causeway.echo_delay", "Echo delay (256 ns)"),
+  payload_bytes = ProtoField.uint16("causeway.payload_bytes", "Payload bytes"),
+  checksum = ProtoField.uint32("causeway.checksum", "Payload CRC-32C", base.HEX),
+  tag = ProtoField.uint64("causeway.tag", "Tag", base.HEX),
+  -- set-up
+  session = ProtoField.uint64("causeway.hello.session", "Session", base.HEX),
+  peer_session = ProtoField.uint64("causeway.hello.peer_session", "Receiver's session", base.HEX),
+  incarnation = ProtoField.uint64("causeway.hello.incarnation", "Incarnation", base.HEX),
+  pool_token = ProtoField.uint64("causeway.hello.pool_token", "Message pool", base.HEX),
+  pool_slot_bytes = ProtoField.uint32("causeway.hello.pool_slot_bytes", "Message slot bytes"),
+  hello_flow = ProtoField.uint32("causeway.hello.flow", "Sender's flow"),
+  data_number = ProtoField.uint32("causeway.hello.data_number", "First data number"),
+  control_number = ProtoField.uint32("causeway.hello.control_number", "First control number"),
+  sender_ipv4 = ProtoField.uint32("causeway.hello.sender_ipv4", "Sender IPv4", base.HEX),
+  receiver_ipv4 = ProtoField.uint32("causeway.hello.receiver_ipv4", "Receiver IPv4", base.HEX),
+  sender_port = ProtoField.uint16("causeway.hello.sender_port", "Sender port"),
+  receiver_port = ProtoField.uint16("causeway.hello.receiver_port", "Receiver port"),
+  sender_mac = ProtoField.ether("causeway.hello.sender_mac", "Sender MAC"),
+  payload_bytes_max = ProtoField.uint16("causeway.hello.payload_bytes_max", "Longest payload"),
+  packet_window = ProtoField.uint32("causeway.hello.packet_window", "Packet window"),
+  put_window = ProtoField.uint32("causeway.hello.put_window", "Put window"),
+  -- frames
+  kind = ProtoField.uint8("causeway.frame.kind", "Kind", base.DEC, kinds),
+  frame_flags = ProtoField.uint8("causeway.frame.flags", "Flags", base.HEX),
+  length = ProtoField.uint16("causeway.frame.length", "Length"),
+  put_number = ProtoField.uint32("causeway.frame.put_number", "Put number"),
+  predecessor = ProtoField.uint16("causeway.put.predecessor", "Predecessor in the lane, numbers back"),
+  reply = ProtoField.uint16("causeway.put.reply", "Answers get"),
+  lane = ProtoField.uint32("causeway.put.lane", "Lane", base.DEC, nil, 0xfff00000),
+  tag20 = ProtoField.uint32("causeway.put.tag", "Tag", base.DEC, nil, 0x000fffff),
+  token = ProtoField.uint64("causeway.put.token", "Region token", base.HEX),
+  offset = ProtoField.uint64("causeway.put.offset", "Offset"),
+  position = ProtoField.uint64("causeway.part.position", "Position"),
+  total = ProtoField.uint64("causeway.part.total", "Bytes of the put"),
+  get_bytes = ProtoField.uint64("causeway.get.bytes", "Bytes"),
+  local_token = ProtoField.uint64("causeway.get.local_token", "Local token", base.HEX),
+  local_offset = ProtoField.uint64("causeway.get.local_offset", "Local offset"),
+  slot = ProtoField.uint16("causeway.credit.slot", "Slot"),
+  data = ProtoField.bytes("causeway.data", "Data"),
+  -- acknowledgement, refusal
+  from = ProtoField.uint32("causeway.ack.from", "From"),
+  run_count = ProtoField.uint16("causeway.ack.run_count", "Runs"),
+  ack_flags = ProtoField.uint16("causeway.ack.flags", "Flags", base.HEX),
+  stop = ProtoField.bool("causeway.ack.flags.stop", "Stop", 16, nil, 0x1),
+  ends = ProtoField.bool("causeway.ack.flags.end", "Nothing beyond", 16, nil, 0x2),
+  duplicates = ProtoField.uint32("causeway.ack.duplicates", "Duplicates"),
+  missing = ProtoField.uint16("causeway.ack.missing", "Missing"),
+  received = ProtoField.uint16("causeway.ack.received", "Received"),
+  rejected = ProtoField.uint32("causeway.reject.number", "Refused packet"),
+  rejected_put = ProtoField.uint32("causeway.reject.put_number", "Refused put"),
+}
+local list = {}
+for _, field in pairs(F) do
+  list[#list + 1] = field
+end
+causeway.fields = list
+
+local malformed = ProtoExpert.new("causeway.malformed", "Malformed packet", expert.group.MALFORMED, expert.severity.ERROR)
+local other_version = ProtoExpert.new("causeway.other_version", "Another version", expert.group.PROTOCOL, expert.severity.WARN)
+causeway.experts = {malformed, other_version}
+
+local function rows(tree, buffer, at, fields)
+  for _, row in ipairs(fields) do
+    tree:add_le(row[1], buffer(at, row[2]))
+    at = at + row[2]
+  end
+  return at
+end
+
+local function hello(buffer, tree)
+  if buffer:len() ~= 76 then
+    tree:add_proto_expert_info(malformed, "a set-up packet has 76 bytes")
+    return
+  end
+  local at = rows(tree, buffer, 0, {
+    {F.session, 8}, {F.peer_session, 8}, {F.incarnation, 8}, {F.pool_token, 8}, {F.pool_slot_bytes, 4}, {F.hello_flow, 4},
+    {F.data_number, 4}, {F.control_number, 4}, {F.sender_ipv4, 4}, {F.receiver_ipv4, 4}, {F.sender_port, 2}, {F.receiver_port, 2},
+  })
+  tree:add(F.sender_mac, buffer(at, 6))
+  rows(tree, buffer, at + 6, {{F.payload_bytes_max, 2}, {F.packet_window, 4}, {F.put_window, 4}})
+end
+
+local function frame(buffer, at, tree)
+  local left = buffer:len() - at
+  if left < 8 then
+    tree:add_proto_expert_info(malformed, "less than a frame is left")
+    return nil
+  end
+  local kind = kinds[buffer(at, 1):uint()]
+  local length = buffer(at + 2, 2):le_uint()
+  local size = kind and sizes[kind]
+  local data = 0
+  if kind == "PUT" or kind == "PART" then
+    data = length
+  elseif kind == "GRANT" or kind == "RETURN" then
+    data = 2 * length
+  end
+  if not kind or size + data > left then
+    tree:add_proto_expert_info(malformed, "no such frame, or longer than the packet")
+    return nil
+  end
+  local branch = tree:add(causeway, buffer(at, size + data), kind .. " " .. buffer(at + 4, 4):le_uint())
+  rows(branch, buffer, at, {{F.kind, 1}, {F.frame_flags, 1}, {F.length, 2}, {F.put_number, 4}})
+  if size >= 32 then
+    rows(branch, buffer, at + 8, {{F.predecessor, 2}, {F.reply, 2}})
+    branch:add_le(F.lane, buffer(at + 12, 4))
+    branch:add_le(F.tag20, buffer(at + 12, 4))
+    rows(branch, buffer, at + 16, {{F.token, 8}, {F.offset, 8}})
+  end
+  if kind == "PART" then
+    rows(branch, buffer, at + 32, {{F.position, 8}, {F.total, 8}})
+  elseif kind == "GET" then
+    rows(branch, buffer, at + 32, {{F.get_bytes, 8}, {F.local_token, 8}, {F.local_offset, 8}})
+  elseif kind == "GRANT" or kind == "RETURN" then
+    for i = 0, length - 1 do
+      branch:add_le(F.slot, buffer(at + 8 + 2 * i, 2))
+    end
+  end
+  if (kind == "PUT" or kind == "PART") and length > 0 then
+    branch:add(F.data, buffer(at + size, length))
+  end
+  local taken = size + data
+  return at + taken + (-taken) % 8, kind
+end
+
+local function frames(buffer, tree)
+  local at, names = 0, {}
+  while at and at < buffer:len() do
+    local kind
+    at, kind = frame(buffer, at, tree)
+    if kind then
+      names[#names + 1] = kind
+    end
+  end
+  return table.concat(names, " ", 1, math.min(#names, 4)) .. (#names > 4 and " .. (" .. #names .. ")" or "")
+end
+
+local function ack(buffer, tree)
+  if buffer:len() < 16 or buffer:len() ~= 16 + 4 * buffer(4, 2):le_uint() then
+    tree:add_proto_expert_info(malformed, "the runs do not fill the packet")
+    return
+  end
+  rows(tree, buffer, 0, {{F.from, 4}, {F.run_count, 2}})
+  local flags = tree:add_le(F.ack_flags, buffer(6, 2))
+  flags:add_le(F.stop, buffer(6, 2))
+  flags:add_le(F.ends, buffer(6, 2))
+  tree:add_le(F.duplicates, buffer(8, 4))
+  for at = 16, buffer:len() - 4, 4 do
+    rows(tree, buffer, at, {{F.missing, 2}, {F.received, 2}})
+  end
+end
+
+function causeway.dissector(buffer, pinfo, root)
+  if buffer:len() < 40 then
+    return 0
+  end
+  pinfo.cols.protocol = "Causeway"
+  local tree = root:add(causeway, buffer())
+  tree:add(F.version, buffer(0, 1))
+  if buffer(0, 1):uint() ~= 1 then
+    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 1")
+    return buffer:len()
+  end
+  local name = types[buffer(1, 1):uint()]
+  tree:add(F.type, buffer(1, 1))
+  local flags = tree:add_le(F.flags, buffer(2, 2))
+  flags:add_le(F.waiting, buffer(2, 2))
+  flags:add_le(F.ack_now, buffer(2, 2))
+  flags:add_le(F.encrypted, buffer(2, 2))
+  rows(tree, buffer, 4, {
+    {F.flow, 4}, {F.number, 4}, {F.timestamp, 4}, {F.acknowledged, 4}, {F.echo, 4}, {F.echo_delay, 2}, {F.payload_bytes, 2},
+    {F.checksum, 4}, {F.tag, 8},
+  })
+  local bytes = buffer(26, 2):le_uint()
+  if not name or bytes > buffer:len() - 40 then
+    tree:add_proto_expert_info(malformed, "no such type, or longer than the datagram")
+    return buffer:len()
+  end
+  local info = name .. " " .. buffer(8, 4):le_uint() .. " flow " .. buffer(4, 4):le_uint()
+  if bytes > 0 then
+    local payload = buffer(40, bytes):tvb()
+    if name == "HELLO" or name == "HELLO_REPLY" then
+      hello(payload, tree)
+    elseif name == "DATA" then
+      info = info .. " " .. frames(payload, tree)
+    elseif name == "ACK" then
+      ack(payload, tree)
+    elseif name == "REJECT" and bytes == 16 then
+      rows(tree, payload, 0, {{F.rejected, 4}, {F.rejected_put, 4}})
+    else
+      tree:add_proto_expert_info(malformed, "this type has no such payload")
+    end
+  end
+  pinfo.cols.info = info
+  return buffer:len()
+end
+
+local function heuristic(buffer, pinfo, root)
+  if buffer:len() < 40 or buffer(0, 1):uint() ~= 1 or not types[buffer(1, 1):uint()] or buffer(26, 2):le_uint() ~= buffer:len() - 40 then
+    return false
+  end
+  causeway.dissector(buffer, pinfo, root)
+  return true
+end
+
+DissectorTable.get("udp.port"):add(4792, causeway)
+causeway:register_heuristic("udp", heuristic)
