@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +19,7 @@
 #include "apps/bench_raw.h"
 #include "apps/bench_testpmd.h"
 
-enum { REGION_BYTES = 64 << 20, RAW_REGION_BYTES = 1 << 20, RAW_LATENCY_FRAME_BYTES = 64 };
+enum { REGION_BYTES = 256 << 20, RAW_REGION_BYTES = 1 << 20, RAW_LATENCY_FRAME_BYTES = 64 };
 
 #define WAIT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
 
@@ -350,6 +352,9 @@ static int run_both(struct run *run)
     if (other < 0) {
         app_error("no process for the other side", strerror(errno), NULL);
         return APP_EXIT_MACHINE;
+    }
+    if (other == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left behind when the first side is killed */
     }
     run->initiator = other != 0;
     run->control = ends[other != 0 ? 0 : 1];

@@ -17,7 +17,8 @@ enum {
     EVENTS = 64,
     LANE = 1,
     UDP_PORT = 4791 + 1,
-    WINDOW_BYTES = 8 << 20, /* of large puts under way */
+    WINDOW_BYTES = 2 << 20, /* of large puts under way */
+    WALK_BYTES = 1 << 20,
     SIGNAL_EVERY = 64,
 };
 
@@ -267,7 +268,10 @@ static int rate_initiator(struct bench_side *side, uint64_t size, bool alone, ui
                           struct bench_put_rate *rate)
 {
     uint64_t step = (size + 63) & ~63ull;
-    uint64_t places = step == 0 ? 1 : side->memory_bytes / (step > 0 ? step : 1);
+    /* walks over two puts or 1 MiB, whichever is more: what the raw copies walk over stays in the same caches */
+    uint64_t walk_bytes = 2 * step > WALK_BYTES ? 2 * step : WALK_BYTES;
+    walk_bytes = walk_bytes < side->memory_bytes ? walk_bytes : side->memory_bytes;
+    uint64_t places = step == 0 ? 4096 : walk_bytes / step;
     uint64_t under_way_max = size == 0 || WINDOW_BYTES / size > 4096 ? 4096 : WINDOW_BYTES / size;
     under_way_max = under_way_max < 2 ? 2 : under_way_max;
     under_way_max = under_way_max > places ? places : under_way_max;

@@ -33,9 +33,10 @@ struct bench_raw_settings {
 };
 
 struct bench_raw_rate {
-    double packets_per_s;
+    double packets_per_s;       /* the median over parts of the measured time */
     double bytes_per_s;         /* whole frames */
     double payload_bytes_per_s; /* with `copy` */
+    uint64_t frames;            /* received while it was measured */
 };
 
 struct bench_raw_latency {

@@ -14,8 +14,15 @@ static int help_main(int argc, char **argv);
 
 static const struct command commands[] = {
     {"bench", bench_main, "measures puts, beside the raw limit of the same run"},
+#ifdef CW_HAVE_DPDK
+    {"demo", demo_main, "moves a file between two emulated hosts through a lossy switch and verifies it"},
+#endif
+    {"doctor", doctor_main, "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
     {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
+#ifdef CW_HAVE_DPDK
+    {"switch", switch_main, "joins processes and devices by an Ethernet switch with rates, delays, queues and losses"},
+#endif
 };
 
 static const struct command *command_find(const char *name)

@@ -57,7 +57,7 @@ struct cw_endpoint_config {
     uint32_t region_count_max;    /* 1 .. CW_REGIONS_MAX */
     uint32_t operation_count_max; /* puts, gets and messages under way, all peers together */
     uint32_t arrival_count_max;   /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
-    uint32_t event_count_max;     /* a power of two */
+    uint32_t event_count_max;     /* a power of two, at least 256: all puts that share a packet must find room */
     uint32_t get_count_max;       /* gets under way, 1 .. 65534 */
     uint32_t pool_slot_count;     /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
     uint32_t pool_slot_bytes;     /* longest message, a multiple of 64, up to 64 KiB */
@@ -88,6 +88,10 @@ uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint);
 
 /* Tells the time to what is posted before the next turn; without it, that of the last turn counts. */
 void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns);
+
+/* Tells how long the last turn took, if it was a busy one: peers and this endpoint do not take that time for a queue in the network.
+ * Without it (virtual time) turns count as instantaneous. */
+void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns);
 
 /* When cw_endpoint_turn must be called again even if no packet arrives; UINT64_MAX: not at all. 0: at once. */
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint);

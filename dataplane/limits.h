@@ -20,6 +20,7 @@ enum {
     CW_FLOW_BURST = 16,             /* packets of one flow before the next one has its turn */
     CW_CREDIT_MAX = 16,             /* message slots lent to one sender */
     CW_CREDIT_BATCH = 8,            /* slots asked for or granted at once */
+    CW_OPERATIONS_A_PACKET = 255,   /* that share it; every event queue has room for as many */
     CW_ACK_EVERY = 16,              /* packets that one acknowledgement waits for at most */
     CW_ACK_RUNS_MAX = 340,          /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
     CW_OPERATIONS_RESERVED = 64,    /* of operation_count_max: for grants, answers to gets and the like */
@@ -42,12 +43,14 @@ enum {
 
 /* Times, in nanoseconds. */
 #define CW_ACK_DELAY_NS               10000ull /* an acknowledgement waits this long for company or for data to ride on */
+#define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
 #define CW_PROBE_SPIN_NS              200000ull    /* least time-out towards a peer that spins */
 #define CW_PROBE_SLEEP_NS             4000000ull   /* ... that is woken: it may be descheduled for milliseconds */
 #define CW_PROBE_NAP_NS               8000000ull   /* ... that naps */
 #define CW_PROBE_MAX_NS               250000000ull /* longest interval between probes */
 #define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
+#define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
 

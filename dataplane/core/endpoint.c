@@ -41,7 +41,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"region_count_max", config->region_count_max, 1, CW_REGIONS_MAX - 1},
         {"operation_count_max", config->operation_count_max, 2 * CW_OPERATIONS_RESERVED, 1u << 24},
         {"arrival_count_max", config->arrival_count_max, 2ull * config->peer_count_max, 1u << 24},
-        {"event_count_max", config->event_count_max, 16, 1u << 24},
+        {"event_count_max", config->event_count_max, CW_OPERATIONS_A_PACKET + 1, 1u << 24},
         {"get_count_max", config->get_count_max, 1, 65534},
         {"pool_slot_count", config->pool_slot_count, 0, CW_SLOTS_MAX},
         {"pool_slot_bytes", config->pool_slot_bytes, config->pool_slot_count > 0 ? 64 : 0, 65536},

@@ -23,6 +23,7 @@ struct cw_endpoint {
     struct cw_port *port;
     uint64_t now_ns;
     uint64_t incarnation;
+    uint32_t busy_ns; /* how long busy turns take, smoothed */
     struct cw_random random;
     uint32_t payload_bytes_max; /* behind our header, at this port's MTU */
     uint16_t packet_flags;      /* how we wait, in every packet */
@@ -92,6 +93,15 @@ void cw_unstage(struct cw_endpoint *endpoint);
 
 /* Hands what is staged to the port. False: the port is full. */
 bool cw_flush(struct cw_endpoint *endpoint);
+
+/* Forgets a cw_endpoint_fetch that found nothing: the next turn, or the next fetch, looks again. */
+static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
+{
+    endpoint->has_fetched = false;
+}
+
+/* True if nothing but packets and timers can give this endpoint work. */
+bool cw_endpoint_idle(const struct cw_endpoint *endpoint);
 
 /* ---- flow/session.c ---- */
 
@@ -177,6 +187,9 @@ void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t
 
 /* A packet left that the peer must answer. */
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The peer is to give a sign of life even if nothing is in flight. */
+void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A valid packet of the peer came. */
 void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow);

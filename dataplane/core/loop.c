@@ -17,6 +17,9 @@
 
 enum {
     COMMANDS_AT_ONCE = 64,
+    SKIP_MAX = 4,             /* idle turns that look for packets only */
+    SPINS_A_CLOCK = 64,       /* looks of a spinning waiter between two at the clock */
+    BUSY_MIN = 8,             /* packets and the like in a turn whose duration says something */
     SLEEP_MAX_NS = 500000000, /* nobody sleeps longer without looking */
 };
 
@@ -31,7 +34,8 @@ struct cw_loop {
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
     _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
     atomic_int stop;
-    struct cw_loop_counters counters; /* the owner's */
+    uint32_t skipped; /* the owner's, as is the next */
+    struct cw_loop_counters counters;
     pthread_t thread;
     bool has_thread;
 };
@@ -183,15 +187,26 @@ static void wake_owner(struct cw_loop *loop)
     }
 }
 
-/* Turns once as owner. */
+/* Turns once as owner. An idle loop reads the clock only every few turns: looking for packets is what it is for. */
 static uint32_t turn(struct cw_loop *loop)
 {
-    (void)cw_endpoint_fetch(loop->endpoint);
-    uint64_t now_ns = cw_clock_ns();
-    cw_endpoint_clock(loop->endpoint, now_ns);
-    uint32_t work = run_commands(loop);
-    work += cw_endpoint_turn(loop->endpoint, loop->endpoint->now_ns);
+    struct cw_endpoint *endpoint = loop->endpoint;
+    uint32_t packets = cw_endpoint_fetch(endpoint);
+    bool commands = !cw_commands_empty(&loop->commands);
     loop->counters.turns++;
+    if (packets == 0 && !commands && loop->skipped < SKIP_MAX && cw_endpoint_idle(endpoint)) {
+        cw_endpoint_fetched_nothing(endpoint);
+        loop->skipped++;
+        loop->counters.turns_idle++;
+        return 0;
+    }
+    loop->skipped = 0;
+    cw_endpoint_clock(endpoint, cw_clock_ns());
+    uint32_t work = commands ? run_commands(loop) : 0;
+    work += cw_endpoint_turn(endpoint, endpoint->now_ns);
+    if (work >= BUSY_MIN) {
+        cw_endpoint_busy(endpoint, cw_clock_ns() - endpoint->now_ns);
+    }
     loop->counters.turns_idle += work == 0;
     return work;
 }
@@ -216,7 +231,7 @@ static void give_and_look(struct cw_loop *loop)
 }
 
 /* Takes the token for a call. False: it has to be queued, since another thread has the token or older commands wait for room. */
-static inline bool enter(struct cw_loop *loop)
+static inline bool enter(struct cw_loop *loop, uint32_t flags)
 {
     if (!token_take(loop)) {
         return false;
@@ -228,7 +243,9 @@ static inline bool enter(struct cw_loop *loop)
             return false;
         }
     }
-    cw_endpoint_clock(loop->endpoint, cw_clock_ns());
+    if ((flags & CW_MORE) == 0) { /* what waits for more leaves in a turn, which reads the clock */
+        cw_endpoint_clock(loop->endpoint, cw_clock_ns());
+    }
     return true;
 }
 
@@ -252,7 +269,7 @@ static int enqueue(struct cw_loop *loop, const struct cw_command *command)
 
 int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
 {
-    if (enter(loop)) {
+    if (enter(loop, put->flags)) {
         int status = cw_put(loop->endpoint, put);
         give_and_look(loop);
         return status;
@@ -266,7 +283,7 @@ int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
 
 int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
 {
-    if (enter(loop)) {
+    if (enter(loop, get->flags)) {
         int status = cw_get(loop->endpoint, get);
         give_and_look(loop);
         return status;
@@ -279,7 +296,7 @@ int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
 
 int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message)
 {
-    if (enter(loop)) {
+    if (enter(loop, message->flags)) {
         int status = cw_message_send(loop->endpoint, message);
         give_and_look(loop);
         return status;
@@ -296,7 +313,7 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
     if (slot >= loop->endpoint->config.pool_slot_count) {
         return CW_ERROR_ARGUMENT;
     }
-    if (enter(loop)) {
+    if (enter(loop, 0)) {
         int status = cw_message_release(loop->endpoint, slot);
         give_and_look(loop);
         return status;
@@ -316,7 +333,7 @@ static void futex_wait(atomic_int *word, int value, uint64_t timeout_ns)
 
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context)
 {
-    if (enter(loop)) {
+    if (enter(loop, 0)) {
         int status = function(loop->endpoint, context);
         give_and_look(loop);
         return status;
@@ -412,6 +429,20 @@ static inline void pause_cpu(void)
 #endif
 }
 
+/* Polls a few dozen times, keeping the token meanwhile: on a core of its own a look for packets should cost nothing else. */
+static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t count_max)
+{
+    if (loop->config.mode != CW_LOOP_INLINE || !token_take(loop)) {
+        pause_cpu();
+        return cw_loop_poll(loop, events, count_max);
+    }
+    for (uint32_t i = 0; i < SPINS_A_CLOCK && cw_events_count(&loop->endpoint->events) == 0; i++) {
+        (void)turn(loop);
+    }
+    give_and_look(loop);
+    return cw_endpoint_events(loop->endpoint, events, count_max);
+}
+
 uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns)
 {
     uint32_t count = cw_loop_poll(loop, events, count_max);
@@ -421,13 +452,16 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
     uint64_t start_ns = cw_clock_ns();
     uint64_t until_ns = timeout_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + timeout_ns;
     for (;;) {
-        count = cw_loop_poll(loop, events, count_max);
+        count = loop->config.spin ? spin(loop, events, count_max) : cw_loop_poll(loop, events, count_max);
         uint64_t now_ns = cw_clock_ns();
         if (count > 0 || now_ns >= until_ns) {
             return count;
         }
         uint64_t waited_ns = now_ns - start_ns;
-        if (loop->config.spin || waited_ns < loop->config.spin_ns) {
+        if (loop->config.spin) {
+            continue;
+        }
+        if (waited_ns < loop->config.spin_ns) {
             pause_cpu();
         } else if (waited_ns < loop->config.spin_ns + loop->config.yield_ns) {
             sched_yield();

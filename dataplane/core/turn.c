@@ -117,7 +117,9 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     endpoint->now_ns = now_ns;
     uint32_t work = deliver(endpoint);
     work += receive_burst(endpoint);
-    work += cw_timers_turn(endpoint);
+    if (cw_wheel_due(&endpoint->wheel, now_ns)) {
+        work += cw_timers_turn(endpoint);
+    }
     if (endpoint->messages.waiting_first != NULL) {
         work += cw_messages_turn(endpoint);
     }
@@ -135,6 +137,20 @@ void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns)
     if (now_ns > endpoint->now_ns) {
         endpoint->now_ns = now_ns;
     }
+}
+
+void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns)
+{
+    uint32_t busy_ns = duration_ns < CW_BUSY_MAX_NS ? (uint32_t)duration_ns : CW_BUSY_MAX_NS;
+    /* up at once, down slowly: batches come and go */
+    endpoint->busy_ns = busy_ns > endpoint->busy_ns ? busy_ns : endpoint->busy_ns - (endpoint->busy_ns - busy_ns) / 64;
+}
+
+bool cw_endpoint_idle(const struct cw_endpoint *endpoint)
+{
+    return endpoint->active_first == NULL && endpoint->report_first == NULL && endpoint->staged_count == 0 &&
+           endpoint->arrivals.ready_first == NULL && endpoint->undelivered.first == NULL &&
+           endpoint->event_first == NULL && endpoint->messages.waiting_first == NULL && endpoint->stop_count == 0;
 }
 
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)

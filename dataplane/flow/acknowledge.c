@@ -75,6 +75,9 @@ static void record_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *fl
 static uint32_t chunk_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t from, uint64_t to)
 {
     struct cw_sent_chunk *chunk = cw_sent_chunk_of(&flow->sender.sent, from);
+    if (chunk == NULL) {
+        return 0;
+    }
     uint64_t mask = (to - from == 64 ? UINT64_MAX : (1ull << (to - from)) - 1) << (from % CW_SENT_CHUNK);
     uint64_t fresh = mask & ~chunk->acknowledged;
     uint64_t lost = fresh & chunk->lost;
@@ -96,6 +99,7 @@ static uint32_t range_acknowledged(struct cw_endpoint *endpoint, struct cw_flow 
         uint64_t end = (from | (CW_SENT_CHUNK - 1)) + 1;
         end = end < to ? end : to;
         count += chunk_acknowledged(endpoint, flow, from, end);
+        cw_sent_settle(&flow->sender.sent, from, &endpoint->sent_chunks);
         from = end;
     }
     return count;
@@ -124,7 +128,7 @@ void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, ui
 
 static inline bool judged(const struct cw_sent_chunk *chunk, uint64_t bit)
 {
-    return ((chunk->acknowledged | chunk->lost) & bit) != 0;
+    return chunk == NULL || ((chunk->acknowledged | chunk->lost) & bit) != 0;
 }
 
 /* Marks those of from .. to - 1 as lost that were last sent at or before `lost_before_ns`. */
@@ -134,8 +138,11 @@ static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint
     for (uint64_t number = from; number < to; number++) {
         struct cw_sent_chunk *chunk = cw_sent_chunk_of(&sender->sent, number);
         uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
+        if (judged(chunk, bit)) {
+            continue;
+        }
         struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
-        if (judged(chunk, bit) || record->time_ns > lost_before_ns) {
+        if (record->time_ns > lost_before_ns) {
             continue;
         }
         chunk->lost |= bit;
@@ -184,6 +191,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     uint64_t at = cw_wire_number_expand(sent->base, report->from);
     uint64_t echoed_ns = header->echo_delay == CW_WIRE_DELAY_UNKNOWN ? 0 : echo_time(endpoint, header->echo);
     adapt_reordering(flow, report->duplicates);
+    flow->congestion.peer_busy_ns = report->busy_ns < CW_BUSY_MAX_NS ? report->busy_ns : CW_BUSY_MAX_NS;
     uint64_t patience_ns = flow->round_trip.reordering_ns;
     uint64_t lost_before_ns = echoed_ns > patience_ns ? echoed_ns - patience_ns : 0;
     uint32_t fresh = 0;
@@ -212,10 +220,11 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
     bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
     bool may_go_on = flow->sender.stopped && !stop;
+    bool must_wait = !flow->sender.stopped && stop; /* for a packet that may be lost: the time-out must run */
     flow->sender.stopped = stop;
     if (fresh > 0) {
         progress(endpoint, flow);
-    } else if (flow->sender.lost_count > lost_before || may_go_on) {
+    } else if (flow->sender.lost_count > lost_before || may_go_on || must_wait) {
         cw_timers_progress(endpoint, flow);
         cw_transmit_wake(endpoint, flow);
     }
@@ -235,7 +244,7 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
     }
     struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
     uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
-    if ((chunk->acknowledged & bit) != 0) {
+    if (chunk == NULL || (chunk->acknowledged & bit) != 0) {
         return true;
     }
     struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];

@@ -7,11 +7,11 @@
 #include "dataplane/core/endpoint.h"
 
 enum {
-    TARGET_SPIN_NS = 30000,    /* standing queue aimed at between peers that poll */
-    TARGET_SLEEP_NS = 2000000, /* where one side has to be woken, or scheduled */
-    TARGET_SHARE = 16,         /* plus this part of the smallest round trip */
-    LOSS_ROUND_MIN = 64,       /* packets in a round before its loss says something */
-    LOSS_SHARE = 8,            /* more than one in so many: the path is overrun */
+    TARGET_SPIN_NS = 30000,   /* standing queue aimed at between peers that poll */
+    TARGET_SLEEP_NS = 500000, /* where one side has to be woken, or scheduled */
+    TARGET_SHARE = 16,        /* plus this part of the smallest round trip */
+    LOSS_ROUND_MIN = 64,      /* packets in a round before its loss says something */
+    LOSS_SHARE = 8,           /* more than one in so many: the path is overrun */
 };
 
 static uint32_t full_frame_bytes(const struct cw_flow *flow)
@@ -22,7 +22,9 @@ static uint32_t full_frame_bytes(const struct cw_flow *flow)
 static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     bool both_spin = flow->session.peer_waiting == CW_WAITING_SPIN && endpoint->config.waiting == CW_WAITING_SPIN;
-    return (both_spin ? TARGET_SPIN_NS : TARGET_SLEEP_NS) + flow->round_trip.min_ns / TARGET_SHARE;
+    /* Packets are handled in batches on both sides: a full pipeline waits for a turn on each side, there and back. */
+    uint64_t hosts_ns = 2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
+    return (both_spin ? TARGET_SPIN_NS : TARGET_SLEEP_NS) + flow->round_trip.min_ns / TARGET_SHARE + hosts_ns;
 }
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow)

@@ -26,6 +26,9 @@
 
 /* What a peer says of itself in a set-up packet, and the key its packets would carry. */
 struct cw_candidate {
+    uint64_t
+        local; /* our nonce towards it: while a session is up a fresh one, so that nothing from old sessions fits */
+    uint64_t since_ns; /* when it took its place */
     uint64_t session;
     uint64_t incarnation;
     uint64_t pool_token;
@@ -70,6 +73,8 @@ struct cw_sender {
     uint64_t report_asked;                 /* no packet below this number asks for a report at once */
     struct cw_operation_queue queue_short; /* one packet each, or less */
     struct cw_operation_queue queue_bulk;
+    struct cw_operation_queue
+        queue_credit_frames; /* of the message pools: they go even if the peer is full, so that it can empty */
     struct cw_operation_queue queue_credit; /* messages that wait for a slot */
     struct cw_operation *open_first;        /* not retired, by number */
     struct cw_operation *open_last;
@@ -77,6 +82,7 @@ struct cw_sender {
     uint32_t open_count;
     uint32_t duplicates_known; /* as the peer last counted them */
     bool stopped;              /* the peer's queues are full */
+    bool again_last;           /* the last packet was sent again */
     bool is_active;            /* in the endpoint's list of flows that may send */
     struct cw_flow *active_next;
     uint64_t packets_sent;
@@ -116,6 +122,7 @@ struct cw_congestion {
     uint64_t round_queue_ns; /* smallest queueing delay seen in this round */
     uint32_t round_sent;
     uint32_t round_lost;
+    uint32_t peer_busy_ns; /* as the peer says: see cw_endpoint_busy */
     bool slow_start;
     bool limited; /* the window, not the application, held packets back in this round */
 };

@@ -11,7 +11,7 @@
 
 enum verdict {
     ACCEPT,
-    ACCEPT_OLD, /* about a put that is done or given up: nothing to do */
+    ACCEPT_OLD, /* about a put that is done, given up or only waits: nothing to do */
     MALFORMED,
     REFUSE,
     LATER, /* no room now */
@@ -123,7 +123,7 @@ static enum verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow, st
     const struct cw_window *puts = &flow->receiver.puts;
     uint64_t number = cw_wire_number_expand(puts->base, frame->wire->put_number);
     frame->put = (struct cw_arrival_frame){.number = number, .predecessor = number};
-    frame->old = cw_window_seen(puts, number);
+    frame->old = cw_window_seen(puts, number) || cw_arrival_settled(endpoint, flow, number);
     if (frame->old) {
         return ACCEPT_OLD;
     }
@@ -139,14 +139,7 @@ static enum verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow, st
         frame->put.void_put = true;
         return cw_arrival_consistent(endpoint, flow, &frame->put) ? ACCEPT : MALFORMED;
     case CW_FRAME_GET:
-        switch (cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire, false)) {
-        case CW_GET_ANSWERED:
-            return ACCEPT;
-        case CW_GET_REFUSED:
-            return REFUSE;
-        default:
-            return LATER;
-        }
+        return cw_get_allowed(endpoint, (const struct cw_wire_get *)frame->wire) ? ACCEPT : REFUSE;
     default:
         return cw_messages_frame(endpoint, flow, frame->wire, true) ? ACCEPT : MALFORMED;
     }
@@ -169,15 +162,13 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct fra
         cw_arrival_accept(endpoint, flow, &frame->put);
         return;
     case CW_FRAME_GET:
-        (void)cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire, true);
+        cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire);
         break;
     default:
         (void)cw_messages_frame(endpoint, flow, frame->wire, false);
         break;
     }
-    /* what has no notification is done at once, with the bookkeeping of a put that nobody is told of */
-    frame->put.void_put = true;
-    cw_arrival_accept(endpoint, flow, &frame->put);
+    cw_arrival_pass(endpoint, flow, frame->put.number);
 }
 
 static void send_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t number, uint32_t put_number)
@@ -192,10 +183,43 @@ static void send_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, uint
     cw_count(endpoint, CW_COUNTER_REJECTS_OUT, 1);
 }
 
+/* How many frames of a packet need what. */
+struct needs {
+    uint32_t records; /* of arrivals */
+    uint32_t passes;
+    uint64_t pass_first;
+    uint32_t gets;
+};
+
+static void count_needs(const struct frame *frame, struct needs *needs)
+{
+    uint8_t kind = frame->wire->kind;
+    if (frame->old) {
+        return;
+    }
+    if (kind == CW_FRAME_PUT || kind == CW_FRAME_PART || kind == CW_FRAME_VOID) {
+        needs->records++;
+        return;
+    }
+    needs->gets += kind == CW_FRAME_GET;
+    if (needs->passes++ == 0) {
+        needs->pass_first = frame->put.number;
+    }
+}
+
+static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first,
+                     const struct needs *needs)
+{
+    return cw_arrivals_room(endpoint, flow, first, needs->records) &&
+           cw_arrival_passable(endpoint, flow, needs->pass_first, needs->passes) &&
+           cw_gets_room(endpoint, flow, needs->gets);
+}
+
 /* Judges all frames of a packet. On ACCEPT, *frame is the first one, ready to apply. */
 static enum verdict judge_packet(struct cw_endpoint *endpoint, struct cw_flow *flow,
                                  const struct cw_wire_header *header, struct frame *first, uint32_t *count)
 {
+    struct needs needs = {0};
     const uint8_t *at = (const uint8_t *)(header + 1);
     uint32_t left = header->payload_bytes;
     enum verdict worst = ACCEPT;
@@ -215,6 +239,7 @@ static enum verdict judge_packet(struct cw_endpoint *endpoint, struct cw_flow *f
             return REFUSE;
         }
         worst = verdict == LATER ? LATER : worst;
+        count_needs(&frame, &needs);
         if (*count == 0) {
             *first = frame;
         }
@@ -225,8 +250,7 @@ static enum verdict judge_packet(struct cw_endpoint *endpoint, struct cw_flow *f
     if (*count == 0) {
         return MALFORMED;
     }
-    bool room = worst == ACCEPT && cw_arrivals_room(endpoint, flow, first->put.number, *count);
-    return room ? ACCEPT : LATER;
+    return worst == ACCEPT && has_room(endpoint, flow, first->put.number, &needs) ? ACCEPT : LATER;
 }
 
 static void apply_packet(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
@@ -238,6 +262,24 @@ static void apply_packet(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         uint32_t bytes = parse_frame(at, left, &frame);
         /* judged again: what an earlier frame of the same packet has done counts */
         if (judge(endpoint, flow, &frame) == ACCEPT) {
+            apply(endpoint, flow, &frame);
+        }
+        at += bytes;
+        left -= bytes;
+    }
+}
+
+/* A packet that has to come again, for want of room, still brings its credit: what it wants room for may wait for that. Should it have
+ * come before, its put number tells. */
+static void apply_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+{
+    const uint8_t *at = (const uint8_t *)(header + 1);
+    uint32_t left = header->payload_bytes;
+    while (left > 0) {
+        struct frame frame;
+        uint32_t bytes = parse_frame(at, left, &frame);
+        if (frame.wire->kind >= CW_FRAME_ASK && judge(endpoint, flow, &frame) == ACCEPT &&
+            cw_arrival_passable(endpoint, flow, frame.put.number, 1)) {
             apply(endpoint, flow, &frame);
         }
         at += bytes;
@@ -275,6 +317,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
             cw_count(endpoint, verdict == LATER ? CW_COUNTER_DROP_FULL : CW_COUNTER_DROP_MALFORMED, 1);
         }
         if (verdict == LATER) {
+            apply_credit(endpoint, flow, header);
             cw_report_want(endpoint, flow, ask_now);
         }
         return;

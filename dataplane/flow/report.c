@@ -99,6 +99,7 @@ bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
         endpoint->stop_count += stop ? 1u : UINT32_MAX;
     }
     struct cw_wire_ack report = {.from = (uint32_t)receiver->packets.base,
+                                 .busy_ns = endpoint->busy_ns,
                                  .flags = stop ? CW_WIRE_ACK_STOP : 0,
                                  .duplicates = receiver->duplicates};
     uint64_t end = receiver->packets.end;

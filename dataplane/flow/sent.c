@@ -38,6 +38,17 @@ bool cw_sent_prepare(struct cw_sent_records *sent, struct cw_pool *chunks, struc
     return true;
 }
 
+void cw_sent_settle(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks)
+{
+    struct cw_sent_directory *directory = *directory_of(sent, number);
+    struct cw_sent_chunk **chunk = &directory->chunks[number / CW_SENT_CHUNK % CW_SENT_DIRECTORY];
+    uint64_t first = number & ~(uint64_t)(CW_SENT_CHUNK - 1);
+    if (*chunk != NULL && (*chunk)->acknowledged == UINT64_MAX && sent->next - first >= CW_SENT_CHUNK) {
+        cw_pool_give(chunks, *chunk);
+        *chunk = NULL;
+    }
+}
+
 /* Frees the chunk that holds `number`, and its directory with the last chunk of it. */
 static void release(struct cw_sent_records *sent, uint64_t number, bool last_of_directory, struct cw_pool *chunks,
                     struct cw_pool *directories)

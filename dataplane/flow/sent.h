@@ -1,7 +1,7 @@
 /* Records of the data packets in flight: a sparse array over packet numbers, 64 records a chunk, chunks found through directories.
  *
  * Invariants
- *   - records exist for base .. next - 1; memory is held only for chunks that hold one of them.
+ *   - records exist for base .. next - 1; memory is held only for chunks with one that is not acknowledged (and the one being filled).
  *   - a record is in one of three states: in flight, lost (to be sent again), acknowledged.
  */
 #ifndef CW_SENT_H
@@ -47,13 +47,16 @@ void cw_sent_init(struct cw_sent_records *sent, uint64_t first);
 /* Makes sure that `next` has a place to be recorded in; false: the pools are used up. Directories come from the pool of window blocks. */
 bool cw_sent_prepare(struct cw_sent_records *sent, struct cw_pool *chunks, struct cw_pool *directories);
 
-/* The chunk of a number in base .. next - 1, or of `next` after cw_sent_prepare. */
+/* The chunk of a number in base .. next - 1, or of `next` after cw_sent_prepare. NULL: every record of it is acknowledged. */
 static inline struct cw_sent_chunk *cw_sent_chunk_of(const struct cw_sent_records *sent, uint64_t number)
 {
     const struct cw_sent_directory *directory =
         sent->directories[number / (CW_SENT_CHUNK * CW_SENT_DIRECTORY) % CW_SENT_DIRECTORIES];
     return directory->chunks[number / CW_SENT_CHUNK % CW_SENT_DIRECTORY];
 }
+
+/* Gives back the chunk of a number in base .. next - 1 if it is full and all of it is acknowledged. */
+void cw_sent_settle(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks);
 
 static inline struct cw_sent *cw_sent_at(const struct cw_sent_records *sent, uint64_t number)
 {

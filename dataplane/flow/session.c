@@ -122,7 +122,7 @@ uint32_t cw_session_deliver(struct cw_endpoint *endpoint)
 /* ---- set-up packets ---- */
 
 /* `echo` is the header of the request that is answered, NULL: a request. */
-static void send_hello(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
+static void send_hello(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type, uint64_t local,
                        uint64_t peer_session, const struct cw_wire_header *echo)
 {
     struct cw_transmit *packet = cw_stage(endpoint);
@@ -134,14 +134,14 @@ static void send_hello(struct cw_endpoint *endpoint, struct cw_flow *flow, enum 
     memcpy(at, &flow->network, sizeof(flow->network));
     cw_wire_network_finish((struct cw_wire_network *)at, sizeof(struct cw_wire_hello));
     struct cw_wire_hello hello = {
-        .session = flow->session.local,
+        .session = local,
         .peer_session = peer_session,
         .incarnation = endpoint->incarnation,
         .pool_token = endpoint->messages.region == NULL ? 0 : endpoint->messages.region->token,
         .pool_slot_bytes = endpoint->config.pool_slot_bytes,
         .flow = flow->index,
-        .data_number = data_number_first(flow->session.local),
-        .control_number = control_number_first(flow->session.local),
+        .data_number = data_number_first(local),
+        .control_number = control_number_first(local),
         .sender_ipv4 = own->ipv4,
         .receiver_ipv4 = flow->address.ipv4,
         .sender_port = own->udp_port,
@@ -188,7 +188,8 @@ void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
-    send_hello(endpoint, flow, CW_WIRE_HELLO, session->candidate == NULL ? 0 : session->candidate->session, NULL);
+    send_hello(endpoint, flow, CW_WIRE_HELLO, session->local,
+               session->candidate == NULL ? 0 : session->candidate->session, NULL);
     uint32_t shift = session->hello_count < 16 ? session->hello_count : 16;
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
     session->hello_count++;
@@ -299,6 +300,7 @@ void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow)
         up_status = CW_ERROR_PEER_RESTARTED;
         cw_session_end(endpoint, flow, CW_PEER_CONNECTING, CW_ERROR_PEER_RESTARTED);
     }
+    flow->session.local = peer.local;
     establish(endpoint, flow, &peer, up_status);
 }
 
@@ -326,11 +328,12 @@ static bool hello_verified(struct cw_endpoint *endpoint, const struct cw_wire_he
     return true;
 }
 
-static void candidate_from(struct cw_endpoint *endpoint, const struct cw_flow *flow,
-                           const struct cw_wire_header *header, const struct cw_wire_hello *hello,
-                           struct cw_candidate *candidate)
+static void candidate_from(struct cw_endpoint *endpoint, const struct cw_wire_header *header,
+                           const struct cw_wire_hello *hello, struct cw_candidate *candidate)
 {
     *candidate = (struct cw_candidate){
+        .local = candidate->local,
+        .since_ns = candidate->since_ns,
         .session = hello->session,
         .incarnation = hello->incarnation,
         .pool_token = hello->pool_token,
@@ -343,7 +346,33 @@ static void candidate_from(struct cw_endpoint *endpoint, const struct cw_flow *f
         .payload_bytes_max = hello->payload_bytes_max,
         .waiting = header->flags & CW_WIRE_WAITING_MASK,
     };
-    cw_wire_key_derive(&candidate->key_in, endpoint->config.job_key, hello->session, flow->session.local);
+    cw_wire_key_derive(&candidate->key_in, endpoint->config.job_key, hello->session, candidate->local);
+}
+
+/* A place for who asks. Whoever has one keeps it for a while: a request that was recorded long ago must not push out the one that is about
+ * to prove itself; who finds it taken asks again. */
+static bool candidate_place(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t asker)
+{
+    struct cw_session *session = &flow->session;
+    struct cw_candidate *candidate = session->candidate;
+    if (candidate != NULL && candidate->session == asker) {
+        return true;
+    }
+    if (candidate != NULL && endpoint->now_ns - candidate->since_ns < CW_CANDIDATE_NS) {
+        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
+        return false;
+    }
+    if (candidate == NULL) {
+        candidate = cw_pool_take(&endpoint->candidates);
+        if (candidate == NULL) {
+            cw_count(endpoint, CW_COUNTER_DROP_UNKNOWN_PEER, 1);
+            return false;
+        }
+        session->candidate = candidate;
+    }
+    candidate->since_ns = endpoint->now_ns;
+    candidate->local = flow->state == CW_PEER_ESTABLISHED ? random_nonzero(endpoint) : session->local;
+    return true;
 }
 
 /* A request: answered always, since the answer may have been lost; taken up when the asker has proved to be there now. */
@@ -358,17 +387,15 @@ static void hello_asked(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
         flow->state = CW_PEER_CONNECTING;
         cw_timers_need(endpoint, flow, endpoint->now_ns + endpoint->config.failure_timeout_ns);
     }
+    uint64_t local = session->local;
     if (flow->state != CW_PEER_ESTABLISHED || session->peer != hello->session) {
-        if (session->candidate == NULL) {
-            session->candidate = cw_pool_take(&endpoint->candidates);
-            if (session->candidate == NULL) {
-                cw_count(endpoint, CW_COUNTER_DROP_UNKNOWN_PEER, 1);
-                return;
-            }
+        if (!candidate_place(endpoint, flow, hello->session)) {
+            return;
         }
-        candidate_from(endpoint, flow, header, hello, session->candidate);
+        candidate_from(endpoint, header, hello, session->candidate);
+        local = session->candidate->local;
     }
-    send_hello(endpoint, flow, CW_WIRE_HELLO_REPLY, hello->session, header);
+    send_hello(endpoint, flow, CW_WIRE_HELLO_REPLY, local, hello->session, header);
 }
 
 /* An answer to our request of this attempt: the peer is there, and so is the session. */
@@ -382,14 +409,14 @@ static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, c
         cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
         return;
     }
-    struct cw_candidate peer;
-    candidate_from(endpoint, flow, header, hello, &peer);
+    struct cw_candidate peer = {.local = flow->session.local};
+    candidate_from(endpoint, header, hello, &peer);
     establish(endpoint, flow, &peer, CW_OK);
     cw_acknowledge_echo(endpoint, flow, header);
     if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
-        cw_transmit_control_finish(endpoint, flow,
-                                   0); /* tells the peer that we are there; if lost, the first data does */
+        cw_transmit_control_finish(endpoint, flow, 0);
     }
+    cw_timers_ask(endpoint, flow); /* until it has heard us the peer has no session, and would forget us */
 }
 
 void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header)

@@ -63,10 +63,24 @@ void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_timers_need(endpoint, flow, timers->probe_ns);
 }
 
+void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
+    timers->waiting_since_ns = endpoint->now_ns;
+    cw_timers_need(endpoint, flow, timers->probe_ns);
+}
+
 /* Nothing was heard of what we wait for: ask, with one small packet, and longer apart each time; give up after the bound. */
 static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
+    const struct cw_sender *sender = &flow->sender;
+    if (sender->sent.base == sender->sent.next && !sender->stopped && timers->heard_ns > timers->waiting_since_ns) {
+        timers->probe_ns = UINT64_MAX; /* cw_timers_ask has its answer */
+        timers->waiting_since_ns = UINT64_MAX;
+        return;
+    }
     uint64_t since_ns = timers->heard_ns > timers->waiting_since_ns ? timers->heard_ns : timers->waiting_since_ns;
     if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);

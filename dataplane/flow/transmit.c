@@ -5,7 +5,11 @@
 
 #include "dataplane/core/endpoint.h"
 
-enum { SHORT_RUN_MAX = 8 /* short operations that may overtake a bulk packet */ };
+enum {
+    SHORT_RUN_MAX = 8,        /* short operations that may overtake a bulk packet */
+    CHUNK_RESERVE_SHARE = 16, /* one in so many is for oldest operations */
+    GETS_A_PACKET_MAX = 16,   /* the target answers all of them or none: it must have the operations for that */
+};
 
 /* ---- frames ---- */
 
@@ -241,41 +245,67 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
 
 /* ---- choice ---- */
 
-/* Fills a packet with short operations. A frame must not share a packet if it waits for a put that travels between the packet's first
- * frame and itself, but elsewhere: the target could neither take the packet nor do without it (see cw_arrivals_room). */
-static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, struct cw_sent *record)
+/* Operations that are to share a packet. */
+struct bundle {
+    struct cw_operation *first;
+    struct cw_operation *last;
+    uint32_t bytes;
+    uint32_t count;
+    uint32_t gets;
+    bool consecutive;
+};
+
+/* Adds an operation if it fits. A frame must not share a packet if it waits for a put that travels between the packet's first frame and
+ * itself, but elsewhere: the target could neither take the packet nor do without it (see cw_arrivals_room). */
+static bool bundle_add(struct bundle *bundle, struct cw_operation *operation, uint32_t bytes_max)
 {
-    struct cw_operation_queue *queue = &flow->sender.queue_short;
-    struct cw_operation *first = cw_operation_pop(queue);
-    struct cw_operation *last = first;
-    uint32_t used = frame_bytes(first);
-    uint32_t count = 1;
-    bool consecutive = true;
-    while (queue->first != NULL && count < UINT8_MAX && !first->alone && !queue->first->alone) {
-        struct cw_operation *operation = queue->first;
-        uint32_t needed = cw_wire_pad(used) + frame_bytes(operation);
-        consecutive = consecutive && operation->number == last->number + 1;
-        bool waits_outside =
-            !consecutive && operation->predecessor != 0 && operation->number - operation->predecessor >= first->number;
-        if (needed > payload_bytes_max || operation->number <= last->number || waits_outside) {
-            break;
+    uint32_t needed = cw_wire_pad(bundle->bytes) + frame_bytes(operation);
+    uint32_t gets = bundle->gets + (operation->kind == CW_OPERATION_GET);
+    if (bundle->count > 0) {
+        bool consecutive = bundle->consecutive && operation->number == bundle->last->number + 1;
+        bool waits_outside = !consecutive && operation->predecessor != 0 &&
+                             operation->number - operation->predecessor >= bundle->first->number;
+        if (needed > bytes_max || gets > GETS_A_PACKET_MAX || bundle->count == CW_OPERATIONS_A_PACKET ||
+            bundle->first->alone || operation->alone || operation->number < bundle->last->number || waits_outside) {
+            return false;
         }
+        bundle->consecutive = consecutive;
+        bundle->last->chain = operation;
+    } else {
+        bundle->first = operation;
+        bundle->consecutive = true;
+    }
+    bundle->last = operation;
+    bundle->bytes = needed;
+    bundle->gets = gets;
+    bundle->count++;
+    operation->chain = NULL;
+    operation->sent = true;
+    operation->position = operation->bytes;
+    operation->packets_open++;
+    return true;
+}
+
+/* Fills a packet with short operations; with the oldest one at most if only that may go. */
+static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, bool oldest_only, struct cw_sent *record)
+{
+    struct cw_sender *sender = &flow->sender;
+    struct cw_operation_queue *queue = &sender->queue_short;
+    struct bundle bundle = {0};
+    bool more = !oldest_only || (queue->first != NULL && cw_operation_oldest(flow) == queue->first);
+    while (more && queue->first != NULL && bundle_add(&bundle, queue->first, payload_bytes_max)) {
         cw_operation_pop(queue);
-        last->chain = operation;
-        last = operation;
-        used = needed;
-        count++;
+        more = !oldest_only;
     }
-    last->chain = NULL;
-    for (struct cw_operation *operation = first; operation != NULL; operation = operation->chain) {
-        operation->sent = true;
-        operation->position = operation->bytes;
-        operation->packets_open++;
+    queue = &sender->queue_credit_frames;
+    while (queue->first != NULL && bundle_add(&bundle, queue->first, payload_bytes_max)) {
+        cw_operation_pop(queue);
     }
+    const struct cw_operation *first = bundle.first;
     bool bears_data =
         first->kind == CW_OPERATION_PUT || first->kind == CW_OPERATION_MESSAGE || first->kind == CW_OPERATION_REPLY;
-    uint16_t bytes = count == 1 && bears_data ? (uint16_t)first->bytes : 0;
-    *record = (struct cw_sent){.operation = first, .count = (uint8_t)count, .bytes = bytes};
+    uint16_t bytes = bundle.count == 1 && bears_data ? (uint16_t)first->bytes : 0;
+    *record = (struct cw_sent){.operation = bundle.first, .count = (uint8_t)bundle.count, .bytes = bytes};
 }
 
 /* Takes the next part of the first bulk operation. */
@@ -296,10 +326,30 @@ static void take_part(struct cw_flow *flow, uint32_t payload_bytes_max, struct c
     }
 }
 
-static inline bool has_new(const struct cw_flow *flow)
+/* True if only the oldest operation may go: the peer's queues are full, or the records of packets run out. What the peer holds, and will not
+ * let go of, may wait for that very one, for which it always has room. */
+static inline bool restrained(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    const struct cw_sender *sender = &flow->sender;
-    return !sender->stopped && (sender->queue_short.first != NULL || sender->queue_bulk.first != NULL);
+    uint32_t reserve = 1 + endpoint->config.sent_chunk_count / CHUNK_RESERVE_SHARE;
+    return flow->sender.stopped || cw_pool_available(&endpoint->sent_chunks) <= reserve;
+}
+
+static bool has_oldest(const struct cw_flow *flow)
+{
+    const struct cw_operation *oldest = cw_operation_oldest(flow);
+    return oldest != NULL && !oldest->sent &&
+           (oldest == flow->sender.queue_short.first || oldest == flow->sender.queue_bulk.first);
+}
+
+static inline bool has_queued(const struct cw_flow *flow)
+{
+    return flow->sender.queue_short.first != NULL || flow->sender.queue_bulk.first != NULL;
+}
+
+static inline bool has_new(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    return flow->sender.queue_credit_frames.first != NULL ||
+           (has_queued(flow) && (!restrained(endpoint, flow) || has_oldest(flow)));
 }
 
 enum outcome { SENT, BLOCKED, NO_BUFFER };
@@ -307,6 +357,7 @@ enum outcome { SENT, BLOCKED, NO_BUFFER };
 static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_sender *sender = &flow->sender;
+    bool oldest_only = restrained(endpoint, flow); /* judged before this packet takes a record */
     if (sender->sent.next - sender->sent.base >= flow->session.packet_window) {
         return BLOCKED; /* an acknowledgement wakes the flow */
     }
@@ -323,7 +374,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_operation *first = sender->queue_short.first;
     if (first != NULL && frame_bytes(first) > payload_bytes_max) {
         /* posted before set-up told that the peer's packets are smaller than ours */
-        cw_operation_push(&sender->queue_bulk, cw_operation_pop(&sender->queue_short));
+        cw_operation_push_ordered(&sender->queue_bulk, cw_operation_pop(&sender->queue_short));
         first = sender->queue_short.first;
     }
     uint64_t number = sender->sent.next;
@@ -332,12 +383,16 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
     chunk->acknowledged &= ~bit;
     chunk->lost &= ~bit;
-    bool bulk = sender->queue_bulk.first != NULL && (first == NULL || sender->short_run >= SHORT_RUN_MAX);
+    bool none_short = first == NULL && sender->queue_credit_frames.first == NULL;
+    bool bulk = sender->queue_bulk.first != NULL && (none_short || sender->short_run >= SHORT_RUN_MAX);
+    if (oldest_only) {
+        bulk = sender->queue_credit_frames.first == NULL && cw_operation_oldest(flow) == sender->queue_bulk.first;
+    }
     sender->short_run = bulk ? 0 : sender->short_run + 1;
     if (bulk) {
         take_part(flow, payload_bytes_max, record);
     } else {
-        take_short(flow, payload_bytes_max, record);
+        take_short(flow, payload_bytes_max, oldest_only, record);
     }
     sender->sent.next++;
     send_record(endpoint, flow, packet, number, record);
@@ -352,7 +407,8 @@ static uint64_t lowest_lost(struct cw_flow *flow)
     uint64_t number = sender->lost_lowest > sender->sent.base ? sender->lost_lowest : sender->sent.base;
     for (;;) {
         assert(number < sender->sent.next);
-        uint64_t bits = cw_sent_chunk_of(&sender->sent, number)->lost >> (number % CW_SENT_CHUNK);
+        const struct cw_sent_chunk *chunk = cw_sent_chunk_of(&sender->sent, number);
+        uint64_t bits = chunk == NULL ? 0 : chunk->lost >> (number % CW_SENT_CHUNK);
         if (bits != 0) {
             number += (uint64_t)__builtin_ctzll(bits);
             sender->lost_lowest = number;
@@ -379,10 +435,22 @@ static enum outcome send_lost(struct cw_endpoint *endpoint, struct cw_flow *flow
     return SENT;
 }
 
+/* What has to wait until others give back records of packets is looked at again soon. */
+static void look_again(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    if (flow->state == CW_PEER_ESTABLISHED && has_queued(flow) && !flow->sender.stopped) {
+        cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS);
+    }
+}
+
 void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_sender *sender = &flow->sender;
-    if (sender->is_active || flow->state != CW_PEER_ESTABLISHED || (sender->lost_count == 0 && !has_new(flow))) {
+    if (sender->is_active || flow->state != CW_PEER_ESTABLISHED) {
+        return;
+    }
+    if (sender->lost_count == 0 && !has_new(endpoint, flow)) {
+        look_again(endpoint, flow);
         return;
     }
     sender->is_active = true;
@@ -400,7 +468,8 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
 {
     for (*sent = 0; *sent < budget;) {
         bool lost = flow->sender.lost_count > 0;
-        if (flow->state != CW_PEER_ESTABLISHED || (!lost && !has_new(flow))) {
+        if (flow->state != CW_PEER_ESTABLISHED || (!lost && !has_new(endpoint, flow))) {
+            look_again(endpoint, flow);
             return false;
         }
         if (!cw_congestion_open(flow)) {
@@ -410,7 +479,13 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
         if (flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) {
             return false;
         }
-        enum outcome outcome = lost ? send_lost(endpoint, flow) : send_new(endpoint, flow);
+        /* what a full receiver drops is lost again and again, until the oldest operation has come: it takes turns with those */
+        bool again = lost && (!flow->sender.again_last || !has_new(endpoint, flow) || !has_oldest(flow));
+        flow->sender.again_last = again;
+        enum outcome outcome = again ? send_lost(endpoint, flow) : send_new(endpoint, flow);
+        if (outcome == BLOCKED && lost) {
+            outcome = send_lost(endpoint, flow);
+        }
         if (outcome != SENT) {
             return outcome == NO_BUFFER;
         }

@@ -14,6 +14,7 @@ void cw_wheel_init(struct cw_wheel *wheel, uint64_t now_ns)
 {
     memset(wheel, 0, sizeof(*wheel));
     wheel->now_ns = now_ns;
+    wheel->earliest_ns = UINT64_MAX;
 }
 
 static void place(struct cw_wheel *wheel, struct cw_wheel_entry *entry)
@@ -46,6 +47,7 @@ void cw_wheel_insert(struct cw_wheel *wheel, struct cw_wheel_entry *entry, uint6
     entry->time_ns = time_ns;
     place(wheel, entry);
     wheel->count++;
+    wheel->earliest_ns = time_ns < wheel->earliest_ns ? time_ns : wheel->earliest_ns;
 }
 
 static void unlink_entry(struct cw_wheel *wheel, struct cw_wheel_entry *entry)
@@ -117,12 +119,9 @@ static struct cw_wheel_entry *take_due(struct cw_wheel *wheel, uint64_t now_ns)
     return NULL;
 }
 
-struct cw_wheel_entry *cw_wheel_expire(struct cw_wheel *wheel, uint64_t now_ns)
+/* As cw_wheel_expire, for a wheel that is not empty. */
+static struct cw_wheel_entry *expire(struct cw_wheel *wheel, uint64_t now_ns)
 {
-    if (wheel->count == 0) {
-        wheel->now_ns = now_ns > wheel->now_ns ? now_ns : wheel->now_ns;
-        return NULL;
-    }
     for (;;) {
         struct cw_wheel_entry *entry = take_due(wheel, now_ns);
         if (entry != NULL) {
@@ -167,4 +166,21 @@ uint64_t cw_wheel_next(const struct cw_wheel *wheel)
         earliest = cascade_ns < earliest ? cascade_ns : earliest;
     }
     return earliest;
+}
+
+struct cw_wheel_entry *cw_wheel_expire(struct cw_wheel *wheel, uint64_t now_ns)
+{
+    if (!cw_wheel_due(wheel, now_ns)) {
+        return NULL;
+    }
+    struct cw_wheel_entry *entry = NULL;
+    if (wheel->count > 0) {
+        entry = expire(wheel, now_ns);
+    } else if (now_ns > wheel->now_ns) {
+        wheel->now_ns = now_ns;
+    }
+    if (entry == NULL) {
+        wheel->earliest_ns = cw_wheel_next(wheel);
+    }
+    return entry;
 }

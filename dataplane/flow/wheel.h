@@ -26,7 +26,8 @@ struct cw_wheel_entry {
 };
 
 struct cw_wheel {
-    uint64_t now_ns; /* everything up to here has come out */
+    uint64_t now_ns;      /* everything up to here has come out */
+    uint64_t earliest_ns; /* nothing comes out before, so that an idle turn costs one comparison */
     uint32_t count;
     uint64_t occupied[CW_WHEEL_LEVELS][CW_WHEEL_SLOTS / 64];
     struct cw_wheel_entry *slots[CW_WHEEL_LEVELS][CW_WHEEL_SLOTS];
@@ -47,6 +48,12 @@ void cw_wheel_remove(struct cw_wheel *wheel, struct cw_wheel_entry *entry);
 
 /* The next entry whose time is at or before `now_ns`, taken out; NULL: none is left. Call until NULL. */
 struct cw_wheel_entry *cw_wheel_expire(struct cw_wheel *wheel, uint64_t now_ns);
+
+/* False: cw_wheel_expire would find nothing. */
+static inline bool cw_wheel_due(const struct cw_wheel *wheel, uint64_t now_ns)
+{
+    return now_ns >= wheel->earliest_ns;
+}
 
 /* A time at which to ask again: never later than the earliest entry's, and exactly that once it is near; UINT64_MAX: the wheel is empty. */
 uint64_t cw_wheel_next(const struct cw_wheel *wheel);

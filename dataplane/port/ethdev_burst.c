@@ -69,6 +69,7 @@ uint32_t ethdev_receive(struct cw_port *base, struct cw_received *packets, uint3
         return 0;
     }
     port->nap_ns = ETHDEV_NAP_MIN_NS;
+    port->refusals = 0;
     return packets_describe(port, buffers, count, packets);
 }
 

@@ -94,6 +94,7 @@ struct ethdev_port {
 
     const _Atomic uint32_t *barred; /* not 0: keep out of the driver; see ethdev_gate.c */
     bool fences;
+    uint32_t refusals; /* in a row, by the gate */
     struct ethdev_port *gate_next;
 
     /* Read or written by other threads: on a line of their own. */
@@ -147,8 +148,8 @@ ethdev_peek(struct ethdev_port *port); /* into the stash; barred: it could not b
 void ethdev_stash_free(struct ethdev_port *port);
 
 /* ethdev_memory.c */
-int ethdev_memory_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory);
-int ethdev_memory_unregister(struct cw_port *port, struct cw_port_memory *memory);
+int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory);
+int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
 void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
 
 /* ethdev_filter.c */
@@ -183,7 +184,7 @@ static inline void ethdev_gate_leave(struct ethdev_port *port)
 }
 
 /* ethdev_wait.c: chooses info.wait and opens what it needs; ethdev_wait_close undoes it. */
-enum { ETHDEV_NAP_MIN_NS = 50000, ETHDEV_NAP_MAX_NS = 2000000 };
+enum { ETHDEV_NAP_MIN_NS = 50000, ETHDEV_NAP_MAX_NS = 3000000 };
 int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes);
 void ethdev_wait_close(struct ethdev_port *port);
 void ethdev_sleep(struct cw_port *port, uint64_t timeout_ns);

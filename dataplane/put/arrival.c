@@ -72,7 +72,7 @@ static void check_overlap(struct cw_endpoint *endpoint, const struct cw_arrival_
     const struct cw_arrivals *arrivals = &endpoint->arrivals;
     for (uint32_t bucket = 0; bucket <= arrivals->mask; bucket++) {
         for (const struct cw_arrival *at = arrivals->by_number[bucket]; at != NULL; at = at->next_by_number) {
-            if (at->state == CW_ARRIVAL_PARTIAL && at->token == frame->token &&
+            if (at->state == CW_ARRIVAL_PARTIAL && at->token == frame->token && frame->total > 0 &&
                 at->offset < frame->offset + frame->total && frame->offset < at->offset + at->total) {
                 cw_count(endpoint, CW_COUNTER_OVERLAPS, 1);
             }
@@ -111,24 +111,33 @@ bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *
 {
     const struct cw_arrivals *arrivals = &endpoint->arrivals;
     uint32_t available = cw_pool_available(&arrivals->pool);
-    if (available >= count + endpoint->flows.fresh) {
+    if (available >= count + endpoint->flows.fresh || count == 0 ||
+        (count == 1 && find(arrivals, flow, first) != NULL)) {
         return true;
     }
     bool events_free =
         arrivals->ready_first == NULL && cw_events_count(&endpoint->events) + count <= endpoint->config.event_count_max;
-    return first == flow->receiver.puts.base && available > 0 && (count == 1 || events_free);
+    /* several at once need no record only if each can be told and noted at once */
+    bool told_at_once = events_free && cw_pool_available(&endpoint->blocks) >= 2;
+    return first <= flow->receiver.puts.base && available > 0 && (count == 1 || told_at_once);
+}
+
+bool cw_arrival_settled(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number)
+{
+    const struct cw_arrivals *arrivals = &endpoint->arrivals;
+    const struct cw_arrival *arrival = arrivals->pool.used == 0 ? NULL : find(arrivals, flow, number);
+    return arrival != NULL && arrival->state != CW_ARRIVAL_PARTIAL;
 }
 
 bool cw_arrival_consistent(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
                            const struct cw_arrival_frame *frame)
 {
-    const struct cw_arrival *arrival = find(&endpoint->arrivals, flow, frame->number);
+    const struct cw_arrivals *arrivals = &endpoint->arrivals;
+    const struct cw_arrival *arrival = arrivals->pool.used == 0 ? NULL : find(arrivals, flow, frame->number);
     if (arrival == NULL) {
         return true;
     }
-    if (arrival->state != CW_ARRIVAL_PARTIAL) {
-        return false; /* all its bytes are here: no sender has another frame of it */
-    }
+    assert(arrival->state == CW_ARRIVAL_PARTIAL); /* cw_arrival_settled */
     return frame->void_put ||
            (arrival->total == frame->total && arrival->token == frame->token && arrival->offset == frame->offset &&
             arrival->lane_tag == frame->lane_tag && arrival->predecessor == frame->predecessor &&
@@ -222,6 +231,21 @@ uint32_t cw_arrivals_deliver(struct cw_endpoint *endpoint)
     return count;
 }
 
+bool cw_arrival_passable(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number,
+                         uint32_t count)
+{
+    /* a packet's frames lie in two blocks of the window at most */
+    return count == 0 || (count == 1 && number == flow->receiver.puts.base) ||
+           cw_pool_available(&endpoint->blocks) >= 2;
+}
+
+void cw_arrival_pass(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number)
+{
+    bool marked = cw_window_mark(&flow->receiver.puts, &endpoint->blocks, number);
+    assert(marked); /* cw_arrival_passable */
+    (void)marked;
+}
+
 static inline bool has_turn(const struct cw_flow *flow, uint64_t number, uint64_t predecessor)
 {
     return predecessor == number || cw_window_seen(&flow->receiver.puts, predecessor);
@@ -292,7 +316,11 @@ void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_arrivals *arrivals = &endpoint->arrivals;
     cw_arrivals_deliver(endpoint);
     detach_ready(endpoint, flow);
-    for (uint32_t i = 0; i <= arrivals->mask && arrivals->pool.used > 0; i++) {
+    if (arrivals->pool.used == 0) {
+        return;
+    }
+    /* both tables, one after the other: an arrival lies in different places of the two */
+    for (uint32_t i = 0; i <= arrivals->mask; i++) {
         for (struct cw_arrival **link = &arrivals->by_predecessor[i]; *link != NULL;) {
             if ((*link)->flow == flow) {
                 *link = (*link)->next_by_predecessor;
@@ -300,6 +328,8 @@ void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow)
                 link = &(*link)->next_by_predecessor;
             }
         }
+    }
+    for (uint32_t i = 0; i <= arrivals->mask; i++) {
         for (struct cw_arrival **link = &arrivals->by_number[i]; *link != NULL;) {
             struct cw_arrival *arrival = *link;
             if (arrival->flow == flow) {

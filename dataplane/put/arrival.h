@@ -68,10 +68,14 @@ struct cw_arrival_frame {
     bool detached;
 };
 
-/* True if a packet of `count` frames, the first one of put `first`, may be accepted: cw_arrival_accept will find the records it needs.
- * Where they are short only the oldest put of the flow goes on; senders put nothing into one packet that waits for a put between its
- * first frame and itself, so that this always gets on. */
+/* True if a packet with `count` frames of puts, the first one of put `first`, may be accepted: cw_arrival_accept will find the records it
+ * needs. Where they are short only the oldest put of the flow goes on (`first` is that of the packet's first frame of any kind), and what
+ * has a record already; senders put nothing into one packet that waits for a put between its first frame and itself, so that this
+ * always gets on. */
 bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count);
+
+/* True if all of a put is here, or it was given up, and it only waits for its turn: what still comes of it is late. */
+bool cw_arrival_settled(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number);
 
 /* True if the frame fits what is known of its put: same total, lane and target, and not more bytes than the total. */
 bool cw_arrival_consistent(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
@@ -79,6 +83,12 @@ bool cw_arrival_consistent(const struct cw_endpoint *endpoint, const struct cw_f
 
 /* Takes note of a frame whose bytes are in place, and notifies what is complete. cw_arrivals_room has said yes. */
 void cw_arrival_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_arrival_frame *frame);
+
+/* Frames that no application is told of and that wait for nobody (credit, requests): done at once, without a record, so that they come
+ * through where records are short. True if there is memory to note `count` of them, the first one `number`. */
+bool cw_arrival_passable(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number,
+                         uint32_t count);
+void cw_arrival_pass(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number);
 
 /* The session is over: forgets what has half arrived from a flow. What is complete and only waits for room is still notified. */
 void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow);

@@ -97,24 +97,25 @@ void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
     }
 }
 
-enum cw_get_answer cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame,
-                                 bool execute)
+bool cw_get_allowed(const struct cw_endpoint *endpoint, const struct cw_wire_get *frame)
 {
-    struct cw_region *region =
-        cw_region_find(&endpoint->regions, frame->put.token, frame->put.offset, frame->bytes, CW_REGION_READ);
-    if (region == NULL || frame->put.reply == 0) {
-        return CW_GET_REFUSED;
-    }
-    if (!execute) {
-        bool free =
-            cw_pool_available(&endpoint->operations) > CW_OPERATIONS_RESERVED / 2 && cw_operation_number_free(flow);
-        return free ? CW_GET_ANSWERED : CW_GET_BUSY;
-    }
+    return frame->put.reply != 0 && cw_region_find(&endpoint->regions, frame->put.token, frame->put.offset,
+                                                   frame->bytes, CW_REGION_READ) != NULL;
+}
+
+bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint32_t count)
+{
+    /* the other half of the reserve is for credit: a storm of requests must not stop messages */
+    return count == 0 || (cw_pool_available(&endpoint->operations) >= count + CW_OPERATIONS_RESERVED / 2 &&
+                          cw_operation_numbers_free(flow, count));
+}
+
+void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame)
+{
+    struct cw_region *region = cw_region_of(&endpoint->regions, frame->put.token);
     struct cw_operation *operation =
         cw_operation_open(endpoint, flow, CW_OPERATION_REPLY, frame->put.lane_tag, true, true);
-    if (operation == NULL) {
-        return CW_GET_BUSY;
-    }
+    assert(region != NULL && operation != NULL); /* cw_get_allowed, cw_gets_room */
     operation->bytes = frame->bytes;
     operation->token = frame->local_token;
     operation->offset = frame->local_offset;
@@ -124,5 +125,4 @@ enum cw_get_answer cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *f
     operation->region = region;
     region->users++;
     cw_operation_queue_up(endpoint, operation);
-    return CW_GET_ANSWERED;
 }

@@ -36,14 +36,13 @@ void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply);
 /* Forgets the number of a get whose operation ends. */
 void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
-enum cw_get_answer {
-    CW_GET_ANSWERED,
-    CW_GET_REFUSED, /* no such region, no right, out of bounds */
-    CW_GET_BUSY,    /* no operation is free: the packet must come again */
-};
+/* False: a request for no such region, without the right, or out of bounds. */
+bool cw_get_allowed(const struct cw_endpoint *endpoint, const struct cw_wire_get *frame);
 
-/* Checks a request, or (`execute`) posts the put that answers it. */
-enum cw_get_answer cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame,
-                                 bool execute);
+/* True if `count` requests that are allowed can be answered now; else their packet must come again. */
+bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint32_t count);
+
+/* Posts the put that answers a request. */
+void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame);
 
 #endif

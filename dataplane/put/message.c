@@ -142,6 +142,15 @@ static void enlist(struct cw_message_pool *pool, struct cw_flow *flow)
     pool->waiting_last = flow;
 }
 
+/* A slot that was lent to this sender is no longer: it may have more if it asked. */
+static void slot_came_back(struct cw_message_pool *pool, struct cw_flow *flow)
+{
+    flow->credit.lent--;
+    if (flow->credit.owed > 0) {
+        enlist(pool, flow);
+    }
+}
+
 static void unlist_first(struct cw_message_pool *pool)
 {
     pool->waiting_first->credit.waiting = false;
@@ -178,6 +187,7 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
         return false;
     }
     uint32_t count = credit->owed < pool->free_count ? credit->owed : pool->free_count;
+    count = count < (uint32_t)CW_CREDIT_MAX - credit->lent ? count : (uint32_t)CW_CREDIT_MAX - credit->lent;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = pool->free_first;
         pool->free_first = pool->slots[slot].next;
@@ -199,13 +209,14 @@ uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
     uint32_t count = 0;
     while (pool->waiting_first != NULL && pool->free_count > 0) {
         struct cw_flow *flow = pool->waiting_first;
-        if (flow->state == CW_PEER_ESTABLISHED && flow->credit.owed > 0) {
+        bool lent_most = flow->credit.lent >= CW_CREDIT_MAX; /* listed again when a slot comes back */
+        if (flow->state == CW_PEER_ESTABLISHED && flow->credit.owed > 0 && !lent_most) {
             if (!grant(endpoint, flow)) {
                 return count; /* no operation free: next turn */
             }
             count++;
         }
-        if (flow->credit.owed == 0) {
+        if (flow->credit.owed == 0 || flow->credit.lent >= CW_CREDIT_MAX) {
             unlist_first(pool);
         }
     }
@@ -231,8 +242,7 @@ uint32_t cw_messages_fill(struct cw_endpoint *endpoint, uint64_t offset)
     struct cw_slot *entry = &endpoint->messages.slots[slot];
     if (entry->state == CW_SLOT_LENT) {
         entry->state = CW_SLOT_FILLED;
-        struct cw_flow *flow = cw_pool_at(&endpoint->flows, entry->peer);
-        flow->credit.lent--;
+        slot_came_back(&endpoint->messages, cw_pool_at(&endpoint->flows, entry->peer));
     }
     return slot;
 }
@@ -301,8 +311,8 @@ static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
             return false;
         }
         if (!check) {
-            flow->credit.lent--;
             free_slot(pool, slots[i]);
+            slot_came_back(pool, flow);
         }
     }
     return true;

@@ -83,9 +83,19 @@ static inline bool number_free(const struct cw_flow *flow, uint32_t reserved)
     return sender->open_first == NULL || sender->put_next - sender->open_first->number + reserved < window;
 }
 
-bool cw_operation_number_free(const struct cw_flow *flow)
+bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count)
 {
-    return number_free(flow, 0);
+    return number_free(flow, count - 1);
+}
+
+struct cw_operation *cw_operation_oldest(const struct cw_flow *flow)
+{
+    struct cw_operation *operation = flow->sender.open_first;
+    /* past what is complete, and requests that have arrived and wait for their answer */
+    while (operation != NULL && operation->sent && operation->packets_open == 0) {
+        operation = operation->open_next;
+    }
+    return operation;
 }
 
 struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
@@ -242,16 +252,32 @@ void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *op
 
 /* ---- queues ---- */
 
+void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation)
+{
+    if (queue->first == NULL || queue->last->number < operation->number) {
+        cw_operation_push(queue, operation);
+        return;
+    }
+    struct cw_operation **link = &queue->first;
+    while ((*link)->number < operation->number) {
+        link = &(*link)->next;
+    }
+    operation->next = *link;
+    *link = operation;
+}
+
 void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_flow *flow = operation->flow;
     uint32_t payload_bytes_max =
         flow->state == CW_PEER_ESTABLISHED ? flow->session.payload_bytes_max : endpoint->payload_bytes_max;
     bool bears_data = operation->kind <= CW_OPERATION_REPLY && operation->kind != CW_OPERATION_GET;
-    if (bears_data && operation->bytes > payload_bytes_max - sizeof(struct cw_wire_put)) {
-        cw_operation_push(&flow->sender.queue_bulk, operation);
+    if (operation->kind > CW_OPERATION_REPLY) {
+        cw_operation_push(&flow->sender.queue_credit_frames, operation);
+    } else if (bears_data && operation->bytes > payload_bytes_max - sizeof(struct cw_wire_put)) {
+        cw_operation_push_ordered(&flow->sender.queue_bulk, operation);
     } else {
-        cw_operation_push(&flow->sender.queue_short, operation);
+        cw_operation_push_ordered(&flow->sender.queue_short, operation);
     }
     cw_transmit_wake(endpoint, flow);
 }
@@ -314,5 +340,6 @@ void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int
     }
     sender->queue_short.first = NULL;
     sender->queue_bulk.first = NULL;
+    sender->queue_credit_frames.first = NULL;
     sender->queue_credit.first = NULL;
 }

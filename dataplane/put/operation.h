@@ -109,6 +109,10 @@ void cw_lanes_dispose(struct cw_lanes *lanes);
 struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
                                        uint32_t lane_tag, bool ordered, bool internal);
 
+/* Puts an operation into a queue by its number: one that had to wait (a message for its slot) goes before those posted later. Older ones
+ * first is what keeps a receiver with little memory moving, see cw_arrivals_room. */
+void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation);
+
 /* Queues an opened operation to be sent. */
 void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
@@ -118,8 +122,11 @@ void cw_operation_acknowledged(struct cw_endpoint *endpoint, struct cw_operation
 /* The answer of a get is here. */
 void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
-/* True if an internal operation could be numbered on this flow now. */
-bool cw_operation_number_free(const struct cw_flow *flow);
+/* True if `count` internal operations could be numbered on this flow now. */
+bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count);
+
+/* The oldest operation that the peer may not know in full, sent or not; NULL: none. */
+struct cw_operation *cw_operation_oldest(const struct cw_flow *flow);
 
 /* The peer has refused it: from now on it goes out as a void frame. */
 void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *operation, int status);

@@ -28,6 +28,20 @@ int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes,
     return CW_OK;
 }
 
+/* True if a packet that waits for the port has a piece of this memory. */
+static bool staged_uses(const struct cw_endpoint *endpoint, const struct cw_port_memory *memory)
+{
+    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
+        const struct cw_transmit *packet = &endpoint->staged[i];
+        for (uint32_t piece = 0; piece < packet->piece_count; piece++) {
+            if (packet->pieces[piece].memory == memory) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
 {
     struct cw_region *region = cw_region_of(&endpoint->regions, token);
@@ -39,7 +53,8 @@ int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
     }
     if (region->memory != NULL) {
         cw_flush(endpoint); /* packets with pieces of it may wait for the port */
-        if (endpoint->staged_count > 0 || cw_port_memory_unregister(endpoint->port, region->memory) != CW_OK) {
+        if (staged_uses(endpoint, region->memory) ||
+            cw_port_memory_unregister(endpoint->port, region->memory) != CW_OK) {
             return CW_ERROR_BUSY;
         }
     }
@@ -79,8 +94,8 @@ static bool source_region(const struct cw_endpoint *endpoint, const struct cw_so
 static bool overlaps_open(const struct cw_flow *flow, uint64_t token, uint64_t offset, uint64_t bytes)
 {
     for (const struct cw_operation *at = flow->sender.open_first; at != NULL; at = at->open_next) {
-        if (at->kind == CW_OPERATION_PUT && !at->complete && at->token == token && at->offset < offset + bytes &&
-            offset < at->offset + at->bytes) {
+        if (at->kind == CW_OPERATION_PUT && !at->complete && at->token == token && bytes > 0 && at->bytes > 0 &&
+            at->offset < offset + bytes && offset < at->offset + at->bytes) {
             return true;
         }
     }

@@ -67,6 +67,7 @@ local F = {
   stop = ProtoField.bool("causeway.ack.flags.stop", "Stop", 16, nil, 0x1),
   ends = ProtoField.bool("causeway.ack.flags.end", "Nothing beyond", 16, nil, 0x2),
   duplicates = ProtoField.uint32("causeway.ack.duplicates", "Duplicates"),
+  busy = ProtoField.uint32("causeway.ack.busy", "Busy turn (ns)"),
   missing = ProtoField.uint16("causeway.ack.missing", "Missing"),
   received = ProtoField.uint16("causeway.ack.received", "Received"),
   rejected = ProtoField.uint32("causeway.reject.number", "Refused packet"),
@@ -167,7 +168,7 @@ local function ack(buffer, tree)
   local flags = tree:add_le(F.ack_flags, buffer(6, 2))
   flags:add_le(F.stop, buffer(6, 2))
   flags:add_le(F.ends, buffer(6, 2))
-  tree:add_le(F.duplicates, buffer(8, 4))
+  rows(tree, buffer, 8, {{F.duplicates, 4}, {F.busy, 4}})
   for at = 16, buffer:len() - 4, 4 do
     rows(tree, buffer, at, {{F.missing, 2}, {F.received, 2}})
   end

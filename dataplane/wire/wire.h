@@ -163,7 +163,7 @@ struct __attribute__((packed)) cw_wire_ack {
     uint16_t run_count;
     uint16_t flags;
     uint32_t duplicates; /* data packets that came again, in all */
-    uint32_t reserved;
+    uint32_t busy_ns;    /* how long a busy turn of the receiver takes: host time, which is no queue in the network */
 };
 static_assert(sizeof(struct cw_wire_ack) == 16 && sizeof(struct cw_wire_run) == 4, "acknowledgement");
 

@@ -1,0 +1,83 @@
+/* Sim world: a small cluster under random traffic and random faults, all from one seed, and a ledger that checks every byte.
+ *
+ * Two phases. In the first, links lose, duplicate, corrupt and reorder, processes are cut off, stopped, crashed and
+ * restarted, regions are deregistered under way, and consumers are slow; only safety is checked. In the second all is
+ * healed and nothing new is posted; then everything must end within a bounded time and every endpoint come to rest.
+ *
+ * What the ledger holds against an endpoint (it shares no code with dataplane/):
+ *  - each put and message is notified at most once, after all its bytes are in place, every byte right, with the right
+ *    region, offset, length, lane and tag; in posting order within (sender, target, lane); a get likewise ends once.
+ *  - each operation that asked for a signal ends once; errors only where the faults allow them.
+ *  - not a byte outside of what is under way changes: regions have a shadow copy and guards around them, memory of
+ *    deregistered regions is overwritten and must stay so; memory of sources is overwritten once they are complete.
+ *  - in the end nothing is outstanding: notified what had to be, no operation open, no memory lent, no timer running.
+ *
+ * Order of calls: sim_world_options_init, sim_world_run. The same options give the same run, bit for bit.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sim_world_topology { SIM_WORLD_DRAWN = 0, SIM_WORLD_STAR, SIM_WORLD_CLUSTERS };
+
+/* A fault that either happens, does not, or is up to the seed. */
+enum sim_world_choice { SIM_WORLD_MAYBE = 0, SIM_WORLD_NEVER, SIM_WORLD_ALWAYS };
+
+/* What is posted: weights. */
+struct sim_world_mix {
+    const char *name;
+    uint32_t put;
+    uint32_t message;
+    uint32_t get;
+    uint32_t large_percent; /* of puts are up to as long as there is room for */
+};
+
+struct sim_world_options {
+    uint64_t seed;
+    uint64_t nodes; /* 0, and likewise below: drawn from the seed */
+    enum sim_world_topology topology;
+    double loss; /* of frames on each link; negative, and likewise below: drawn */
+    double duplicate;
+    double corrupt;
+    double reorder;
+    enum sim_world_choice partitions;
+    enum sim_world_choice crashes;
+    enum sim_world_choice stops;
+    enum sim_world_choice tight; /* endpoints with the smallest tables that can work */
+    uint64_t mtu_bytes;
+    uint64_t rate_bps;
+    uint64_t delay_ns;
+    uint64_t operations;
+    const struct sim_world_mix *mix; /* NULL: drawn */
+    bool verbose;                    /* every event to stderr */
+};
+
+struct sim_world_report {
+    bool failed;
+    char failure[320]; /* what, which operation, where, when */
+    char plan[320];    /* what was drawn from the seed */
+    uint64_t hash;     /* of all frames: two runs of a seed have the same */
+    uint64_t virtual_ns;
+    uint64_t packets;
+    uint64_t posted;
+    uint64_t notified;
+    uint64_t completed;
+    uint64_t refused; /* operations that ended with CW_ERROR_REMOTE_ACCESS */
+    uint64_t severed; /* operations that ended with their session */
+    uint64_t bytes;   /* notified */
+    uint64_t retransmitted;
+    uint64_t faults; /* partitions, stops, crashes */
+};
+
+void sim_world_options_init(struct sim_world_options *options);
+
+/* NULL: no such mix. sim_world_mix_names: all of them in one line. */
+const struct sim_world_mix *sim_world_mix_find(const char *name);
+const char *sim_world_mix_names(void);
+
+/* One run. CW_OK, whether it failed or not; CW_ERROR_MEMORY. */
+int sim_world_run(const struct sim_world_options *options, struct sim_world_report *report);
+
+#endif

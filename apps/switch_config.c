@@ -1,0 +1,256 @@
+#include "apps/switch_config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/apps.h"
+#include "dataplane/port/port.h"
+
+enum { TEXTS_MAX = SWITCH_GROUPS_MAX, VALUE_BYTES = 64 };
+
+/* Options that can only be understood once the number of ports is known. */
+struct texts {
+    const char *option;
+    uint32_t count;
+    uint32_t count_max;
+    const char *list[TEXTS_MAX];
+};
+
+static int text_keep(void *context, const char *text)
+{
+    struct texts *texts = context;
+    if (texts->count == texts->count_max) {
+        char where[64];
+        snprintf(where, sizeof(where), "--%s", texts->option);
+        app_error("given too often", where, "start several switches, or leave some out");
+        return APP_EXIT_USAGE;
+    }
+    texts->list[texts->count++] = text;
+    return APP_EXIT_SUCCESS;
+}
+
+static int refuse(const char *option, const char *text, const char *todo)
+{
+    char where[256];
+    snprintf(where, sizeof(where), "--%s %s", option, text);
+    app_error("bad value", where, todo);
+    return APP_EXIT_USAGE;
+}
+
+/* ---- ports ---- */
+
+static int port_add(struct switch_config *config, const char *device, size_t device_length, const char *arguments,
+                    const struct cw_link_config *link)
+{
+    if (config->port_count == SWITCH_PORTS_MAX) {
+        char todo[96];
+        snprintf(todo, sizeof(todo), "a switch has at most %d: join several by memif", SWITCH_PORTS_MAX);
+        app_error("too many ports", "--ports and --ethdev", todo);
+        return APP_EXIT_USAGE;
+    }
+    struct switch_port_config *port = &config->ports[config->port_count];
+    if (device_length == 0 || device_length >= sizeof(port->device) || strlen(arguments) >= sizeof(port->arguments)) {
+        return refuse("ethdev", device, "DEVICE or DEVICE,KEY=VALUE,... is wanted, as net_af_packet0,iface=eth0");
+    }
+    memcpy(port->device, device, device_length);
+    port->device[device_length] = 0;
+    snprintf(port->arguments, sizeof(port->arguments), "%s", arguments);
+    port->link = *link;
+    config->port_count++;
+    return APP_EXIT_SUCCESS;
+}
+
+static int memif_ports_add(struct switch_config *config, const struct cw_link_config *link)
+{
+    if (config->path == NULL) {
+        return APP_EXIT_SUCCESS;
+    }
+    if (strlen(config->path) >= SWITCH_PATH_BYTES || strpbrk(config->path, ",") != NULL || config->path[0] == 0) {
+        return refuse("memif", config->path, "the path of a socket has 1 to 107 bytes and no comma");
+    }
+    snprintf(config->bell_path, sizeof(config->bell_path), "%s.bell", config->path);
+    for (uint32_t i = 0; i < config->memif_count; i++) {
+        char device[SWITCH_DEVICE_BYTES];
+        char arguments[SWITCH_ARGUMENTS_BYTES];
+        snprintf(device, sizeof(device), "net_memif%u", i);
+        /* One listener serves all ids. "master" is memif's older word for server: by it the port does not probe, at
+         * each opening, whether the listener lives. Such a probe would be a connection that ends at once, and DPDK's
+         * memif (22.11) panics when it cannot greet a connection. switch_fabric.c has looked before. */
+        snprintf(arguments, sizeof(arguments), "role=master,id=%u,socket=%s,socket-abstract=no", i, config->path);
+        int code = port_add(config, device, strlen(device), arguments, link);
+        if (code != APP_EXIT_SUCCESS) {
+            return code;
+        }
+        config->ports[config->port_count - 1].memif = true;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int ethdev_add(struct switch_config *config, const char *text, const struct cw_link_config *link)
+{
+    size_t length = strcspn(text, ",");
+    return port_add(config, text, length, text[length] == ',' ? text + length + 1 : "", link);
+}
+
+/* ---- overrides of one port ---- */
+
+static const char *link_value_set(struct cw_link_config *link, const char *key, const char *value)
+{
+    if (strcmp(key, "rate") == 0) {
+        return app_parse_rate(value, &link->rate_bps) ? NULL : "a rate like 1Gbps is wanted";
+    }
+    if (strcmp(key, "delay") == 0) {
+        return app_parse_duration(value, &link->delay_ns) ? NULL : "a delay like 50us is wanted";
+    }
+    if (strcmp(key, "queue") == 0) {
+        return app_parse_bytes(value, &link->queue_limit_bytes) ? NULL : "a queue like 256KB is wanted";
+    }
+    if (strcmp(key, "loss") == 0) {
+        return app_parse_percent(value, &link->loss) ? NULL : "a loss like 1% is wanted";
+    }
+    return "known keys are rate, delay, queue and loss";
+}
+
+static int port_override(struct switch_config *config, const char *text)
+{
+    char copy[256];
+    size_t colon = strcspn(text, ":");
+    uint64_t index;
+    if (strlen(text) >= sizeof(copy) || text[colon] != ':') {
+        return refuse("port", text, "INDEX:KEY=VALUE,... is wanted, as 0:rate=1Gbps,loss=1%");
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    copy[colon] = 0;
+    if (!app_parse_count(copy, &index) || index >= config->port_count) {
+        char todo[96];
+        snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count, config->port_count - 1);
+        return refuse("port", text, todo);
+    }
+    char *rest = NULL;
+    for (char *pair = strtok_r(copy + colon + 1, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
+        char *equals = strchr(pair, '=');
+        if (equals == NULL) {
+            return refuse("port", text, "KEY=VALUE is wanted, as rate=1Gbps");
+        }
+        *equals = 0;
+        const char *todo = link_value_set(&config->ports[index].link, pair, equals + 1);
+        if (todo != NULL) {
+            return refuse("port", text, todo);
+        }
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int group_add(struct switch_config *config, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    struct switch_group *group = &config->groups[config->group_count];
+    char copy[VALUE_BYTES * 4];
+    if (equals == NULL || strlen(text) >= sizeof(copy)) {
+        return refuse("static-group", text, "MAC=PORT,PORT,... is wanted, as 01:00:5e:01:02:03=0,1");
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    copy[equals - text] = 0;
+    if (!app_parse_mac(copy, group->mac) || (group->mac[0] & 1) == 0) {
+        return refuse("static-group", text, "a multicast address is wanted, as 01:00:5e:01:02:03");
+    }
+    char *rest = NULL;
+    group->ports = 0;
+    for (char *port = strtok_r(copy + (equals - text) + 1, ",", &rest); port; port = strtok_r(NULL, ",", &rest)) {
+        uint64_t index;
+        if (!app_parse_count(port, &index) || index >= config->port_count) {
+            char todo[96];
+            snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count,
+                     config->port_count - 1);
+            return refuse("static-group", text, todo);
+        }
+        group->ports |= 1ull << index;
+    }
+    if (group->ports == 0) {
+        return refuse("static-group", text, "name at least one port behind the =");
+    }
+    config->group_count++;
+    return APP_EXIT_SUCCESS;
+}
+
+/* Puts together what the options said one by one. */
+static int config_complete(struct switch_config *config, const struct cw_link_config *link, const struct texts *ethdevs,
+                           const struct texts *overrides, const struct texts *groups)
+{
+    int code = memif_ports_add(config, link);
+    for (uint32_t i = 0; i < ethdevs->count && code == APP_EXIT_SUCCESS; i++) {
+        code = ethdev_add(config, ethdevs->list[i], link);
+    }
+    if (code == APP_EXIT_SUCCESS && config->port_count < 2) {
+        app_error("a switch needs two ports", "--memif PATH --ports N, --ethdev DEVICE,...", "give more of them");
+        code = APP_EXIT_USAGE;
+    }
+    for (uint32_t i = 0; i < overrides->count && code == APP_EXIT_SUCCESS; i++) {
+        code = port_override(config, overrides->list[i]);
+    }
+    for (uint32_t i = 0; i < groups->count && code == APP_EXIT_SUCCESS; i++) {
+        code = group_add(config, groups->list[i]);
+    }
+    for (uint32_t i = 0; i < config->port_count && code == APP_EXIT_SUCCESS; i++) {
+        const char *reason;
+        if (!cw_link_config_valid(&config->ports[i].link, &reason)) {
+            char where[64];
+            snprintf(where, sizeof(where), "port %u: %s", i, reason);
+            app_error("the link cannot be so", where, "see --rate, --delay, --queue, --loss and --port");
+            code = APP_EXIT_USAGE;
+        }
+    }
+    return code;
+}
+
+static const char usage[] =
+    "switch --memif PATH --ports N [OPTION...]\n"
+    "\n"
+    "An Ethernet switch between memif ports (and other devices) on the real clock: learns addresses, replicates\n"
+    "multicast (IGMP snooping), and shapes what leaves towards each port. Client I connects with\n"
+    "role=client,id=I,socket=PATH,socket-abstract=no, sleeps on word 1+I of PATH.bell and rings word 0.\n"
+    "Prints `ready: N ports, socket PATH` when it forwards; counters at the end and on SIGUSR1.";
+
+bool switch_config_parse(struct switch_config *config, int argc, char **argv, int *exit_code)
+{
+    struct cw_link_config link = {.overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES};
+    struct texts ethdevs = {.option = "ethdev", .count_max = SWITCH_PORTS_MAX};
+    struct texts overrides = {.option = "port", .count_max = TEXTS_MAX};
+    struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
+    *config = (struct switch_config){.memif_count = 2, .mtu_bytes = 1500, .seed = 1, .core = SWITCH_CORE_ANY};
+    const struct app_option options[] = {
+        {"memif", "PATH", "socket of the memif ports", APP_OPTION_TEXT, &config->path, 0, 0, NULL},
+        {"ports", "N", "memif ports, ids 0 to N-1; default 2", APP_OPTION_COUNT, &config->memif_count, 1,
+         SWITCH_PORTS_MAX, NULL},
+        {"ethdev", "DEVICE,ARGS", "one more port: any DPDK device; repeatable", APP_OPTION_EACH, &ethdevs, 0, 0,
+         text_keep},
+        {"mtu", "BYTES", "of all ports; default 1500", APP_OPTION_BYTES, &config->mtu_bytes, CW_PORT_MTU_MIN,
+         CW_PORT_MTU_MAX, NULL},
+        {"rate", "RATE", "towards each port; default unlimited", APP_OPTION_RATE, &link.rate_bps, 0,
+         CW_LINK_RATE_MAX_BPS, NULL},
+        {"delay", "TIME", "towards each port; default 0", APP_OPTION_DURATION, &link.delay_ns, 0, CW_LINK_DELAY_MAX_NS,
+         NULL},
+        {"queue", "BYTES", "in front of each port; default no limit", APP_OPTION_BYTES, &link.queue_limit_bytes, 0, 0,
+         NULL},
+        {"loss", "SHARE", "of the frames towards each port; default 0", APP_OPTION_PERCENT, &link.loss, 0, 0, NULL},
+        {"port", "I:rate=..,loss=..", "rate, delay, queue, loss of one port; repeatable", APP_OPTION_EACH, &overrides,
+         0, 0, text_keep},
+        {"static-group", "MAC=I,J", "ports of a multicast group; repeatable", APP_OPTION_EACH, &groups, 0, 0,
+         text_keep},
+        {"seconds", "N", "ends by itself; default: at SIGINT or SIGTERM", APP_OPTION_COUNT, &config->seconds, 0,
+         1000000000, NULL},
+        {"core", "N", "runs there; default: wherever the system puts it", APP_OPTION_COUNT, &config->core, 0, 1023,
+         NULL},
+        {"dedicated", NULL, "never sleeps: the core is its own", APP_OPTION_FLAG, &config->dedicated, 0, 0, NULL},
+        {"stats-interval", "TIME", "prints the counters so often; default never", APP_OPTION_DURATION,
+         &config->stats_interval_ns, 0, 0, NULL},
+        {"json", NULL, "counters as one JSON object a line", APP_OPTION_FLAG, &config->json, 0, 0, NULL},
+        {"seed", "N", "of the losses; default 1", APP_OPTION_COUNT, &config->seed, 0, 0, NULL},
+        {NULL, NULL, NULL, APP_OPTION_FLAG, NULL, 0, 0, NULL},
+    };
+    if (app_options_parse(usage, options, 0, argc, argv, exit_code) < 0) {
+        return false;
+    }
+    *exit_code = config_complete(config, &link, &ethdevs, &overrides, &groups);
+    return *exit_code == APP_EXIT_SUCCESS;
+}

@@ -1,0 +1,56 @@
+/* Switch config: what the options of `causeway switch` say, port by port.
+ *
+ * Ports are numbered from 0: first the memif servers, then the other devices in the order they were given.
+ */
+#ifndef SWITCH_CONFIG_H
+#define SWITCH_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/fabric/link.h"
+#include "dataplane/port/doorbell.h"
+
+enum {
+    SWITCH_PORTS_MAX = 32, /* DPDK as Debian builds it (RTE_MAX_ETHPORTS) has no more */
+    SWITCH_GROUPS_MAX = 256,
+    SWITCH_PATH_BYTES = 108, /* of a Unix socket's address */
+    SWITCH_DEVICE_BYTES = 64,
+    SWITCH_ARGUMENTS_BYTES = 320,
+};
+
+struct switch_port_config {
+    bool memif;
+    char device[SWITCH_DEVICE_BYTES];
+    char arguments[SWITCH_ARGUMENTS_BYTES];
+    struct cw_link_config link; /* shapes what leaves towards this port */
+};
+
+struct switch_group {
+    uint8_t mac[6];
+    uint64_t ports; /* one bit each */
+};
+
+struct switch_config {
+    const char *path; /* of the memif socket; NULL: no memif ports */
+    char bell_path[SWITCH_PATH_BYTES + 8];
+    uint32_t port_count;
+    uint32_t group_count;
+    uint64_t memif_count;
+    uint64_t mtu_bytes;
+    uint64_t seed;
+    uint64_t seconds;           /* 0: until a signal comes */
+    uint64_t stats_interval_ns; /* 0: at the end and on SIGUSR1 only */
+    uint64_t core;              /* SWITCH_CORE_ANY: wherever the system puts it */
+    bool dedicated;             /* never sleeps */
+    bool json;
+    struct switch_port_config ports[SWITCH_PORTS_MAX];
+    struct switch_group groups[SWITCH_GROUPS_MAX];
+};
+
+#define SWITCH_CORE_ANY UINT64_MAX
+
+/* Reads the command line. False: the command is over, with *exit_code. The texts stay argv's. */
+bool switch_config_parse(struct switch_config *config, int argc, char **argv, int *exit_code);
+
+#endif

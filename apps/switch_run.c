@@ -1,0 +1,129 @@
+/* When the switch turns, and when it sleeps. */
+#include "apps/switch_fabric.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/port/doorbell.h"
+
+/* Measured on a machine whose two cores are shared by all: a longer spin takes the core from the very process that would
+ * send next, a shorter one pays for a wake-up with each packet. */
+#define SPIN_NS  20000ull
+#define YIELD_NS 70000ull
+/* A sleep is over some 60 us late at the worst: what is due sooner is waited for awake. */
+#define SLEEP_MIN_NS    100000ull
+#define SLEEP_MARGIN_NS 60000ull
+/* Signals that come just before the sleep and connections that change in it are noticed so late. */
+#define SLEEP_MAX_NS  20000000ull
+#define FULL_RETRY_NS 200000ull
+/* For ports that cannot ring. */
+#define NAP_MIN_NS 50000ull
+#define NAP_MAX_NS 2000000ull
+
+struct timers {
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t report_ns;
+};
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When something is to be done even if no frame comes in. */
+static uint64_t find_deadline(const struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
+{
+    uint64_t deadline_ns = earlier(timers->end_ns, timers->report_ns);
+    if (fabric->heap.count > 0) {
+        deadline_ns = earlier(deadline_ns, fabric->heap.entries[0].time_ns);
+    }
+    for (uint32_t i = 0; i < fabric->config->port_count; i++) {
+        if (fabric->ports[i].pending_count > 0) {
+            deadline_ns = earlier(deadline_ns, now_ns + FULL_RETRY_NS);
+        }
+    }
+    return deadline_ns;
+}
+
+static void pause_thread(uint64_t duration_ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(duration_ns / 1000000000), .tv_nsec = (long)(duration_ns % 1000000000)};
+    nanosleep(&time, NULL);
+}
+
+/* Blocks until a client rings, or for `timeout_ns`. */
+static void fabric_sleep(struct switch_fabric *fabric, uint64_t timeout_ns)
+{
+    timeout_ns = earlier(timeout_ns, SLEEP_MAX_NS);
+    if (fabric->naps) {
+        timeout_ns = earlier(timeout_ns, fabric->nap_ns);
+        fabric->nap_ns = earlier(2 * fabric->nap_ns, NAP_MAX_NS);
+    }
+    if (fabric->bell == NULL) {
+        pause_thread(timeout_ns);
+        return;
+    }
+    cw_doorbell_arm(fabric->bell);
+    bool busy = switch_fabric_turn(fabric, cw_clock_ns()) > 0;
+    bool rung = !busy && cw_doorbell_wait(fabric->bell, timeout_ns);
+    cw_doorbell_disarm(fabric->bell);
+    if (busy || rung) {
+        fabric->idle_since_ns = 0;
+    }
+}
+
+/* Nothing was to be done: spins, then lets others run, then sleeps. */
+static void fabric_idle(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
+{
+    if (fabric->config->dedicated) {
+        return;
+    }
+    if (fabric->idle_since_ns == 0) {
+        fabric->idle_since_ns = now_ns;
+    }
+    uint64_t idle_ns = now_ns - fabric->idle_since_ns;
+    if (idle_ns < SPIN_NS) {
+        return;
+    }
+    uint64_t deadline_ns = find_deadline(fabric, timers, now_ns);
+    if (idle_ns < YIELD_NS || deadline_ns < now_ns + SLEEP_MIN_NS) {
+        sched_yield();
+        return;
+    }
+    fabric_sleep(fabric, deadline_ns - now_ns - SLEEP_MARGIN_NS);
+}
+
+void switch_fabric_run(struct switch_fabric *fabric, struct switch_signals *signals)
+{
+    const struct switch_config *config = fabric->config;
+    struct timers timers = {.start_ns = cw_clock_ns(), .end_ns = UINT64_MAX, .report_ns = UINT64_MAX};
+    if (config->seconds > 0) {
+        timers.end_ns = timers.start_ns + config->seconds * 1000000000ull;
+    }
+    if (config->stats_interval_ns > 0) {
+        timers.report_ns = timers.start_ns + config->stats_interval_ns;
+    }
+    fabric->nap_ns = NAP_MIN_NS;
+    while (!signals->stop) {
+        uint64_t now_ns = cw_clock_ns();
+        if (now_ns >= timers.end_ns) {
+            break;
+        }
+        if (signals->report || now_ns >= timers.report_ns) {
+            signals->report = 0;
+            while (now_ns >= timers.report_ns) {
+                timers.report_ns += config->stats_interval_ns;
+            }
+            switch_fabric_report(fabric, now_ns - timers.start_ns);
+        }
+        if (switch_fabric_turn(fabric, now_ns) > 0) {
+            fabric->idle_since_ns = 0;
+            fabric->nap_ns = NAP_MIN_NS;
+        } else {
+            fabric_idle(fabric, &timers, now_ns);
+        }
+    }
+    switch_fabric_report(fabric, cw_clock_ns() - timers.start_ns);
+}

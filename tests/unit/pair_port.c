@@ -1,0 +1,227 @@
+#include "tests/unit/pair_port.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dataplane/status.h"
+
+enum { QUEUE = 256, FRAME_BYTES = 14 + 1500 };
+
+struct pair_frame {
+    uint32_t length;
+    uint8_t bytes[FRAME_BYTES];
+};
+
+/* Frames on their way to one side, and what it sleeps on. */
+struct pair_side {
+    struct pair_frame *queue[QUEUE];
+    uint32_t head;
+    uint32_t tail;
+    bool woken;
+    pthread_cond_t changed;
+};
+
+struct pair {
+    pthread_mutex_t lock;
+    struct pair_side sides[2];
+    uint32_t open;
+};
+
+struct pair_port {
+    struct cw_port port;
+    struct pair *pair;
+    uint32_t side;
+    uint32_t sent;
+    atomic_uint lose_one_in;
+};
+
+static struct pair_port *pair_of(struct cw_port *port)
+{
+    return (struct pair_port *)port;
+}
+
+static uint32_t pair_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
+{
+    struct pair *pair = pair_of(port)->pair;
+    struct pair_side *side = &pair->sides[pair_of(port)->side];
+    pthread_mutex_lock(&pair->lock);
+    uint32_t count = 0;
+    while (count < count_max && side->tail != side->head) {
+        struct pair_frame *frame = side->queue[side->tail++ % QUEUE];
+        packets[count++] = (struct cw_received){.data = frame->bytes, .length = frame->length, .handle = frame};
+    }
+    pthread_mutex_unlock(&pair->lock);
+    return count;
+}
+
+static void pair_release(struct cw_port *port, struct cw_received *packets, uint32_t count)
+{
+    (void)port;
+    for (uint32_t i = 0; i < count; i++) {
+        free(packets[i].handle);
+    }
+}
+
+static uint32_t pair_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    (void)port;
+    for (uint32_t i = 0; i < count; i++) {
+        struct pair_frame *frame = malloc(sizeof(*frame));
+        assert(frame != NULL);
+        packets[i] = (struct cw_transmit){.data = frame->bytes, .handle = frame};
+    }
+    return count;
+}
+
+static uint32_t pair_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    struct pair_port *own = pair_of(port);
+    struct pair *pair = own->pair;
+    struct pair_side *other = &pair->sides[1 - own->side];
+    uint32_t one_in = atomic_load(&own->lose_one_in);
+    pthread_mutex_lock(&pair->lock);
+    uint32_t taken = 0;
+    for (; taken < count && other->head - other->tail < QUEUE; taken++) {
+        struct pair_frame *frame = packets[taken].handle;
+        frame->length = packets[taken].length;
+        if (one_in != 0 && ++own->sent % one_in == 0) {
+            free(frame);
+            continue;
+        }
+        other->queue[other->head++ % QUEUE] = frame;
+    }
+    pthread_cond_broadcast(&other->changed);
+    pthread_mutex_unlock(&pair->lock);
+    return taken;
+}
+
+static void pair_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    (void)port;
+    for (uint32_t i = 0; i < count; i++) {
+        free(packets[i].handle);
+    }
+}
+
+static int pair_group(struct cw_port *port, const uint8_t mac[6])
+{
+    (void)port;
+    (void)mac;
+    return CW_ERROR_UNSUPPORTED;
+}
+
+static int pair_memory_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory)
+{
+    (void)port;
+    (void)base;
+    (void)bytes;
+    (void)memory;
+    return CW_ERROR_UNSUPPORTED;
+}
+
+static int pair_memory_unregister(struct cw_port *port, struct cw_port_memory *memory)
+{
+    (void)port;
+    (void)memory;
+    return CW_OK;
+}
+
+static bool pair_link_up(struct cw_port *port)
+{
+    return pair_of(port)->pair->open == 2;
+}
+
+static void pair_sleep(struct cw_port *port, uint64_t timeout_ns)
+{
+    struct pair *pair = pair_of(port)->pair;
+    struct pair_side *side = &pair->sides[pair_of(port)->side];
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    uint64_t end_ns = (uint64_t)until.tv_nsec + timeout_ns;
+    until.tv_sec += (time_t)(end_ns / 1000000000ull);
+    until.tv_nsec = (long)(end_ns % 1000000000ull);
+    pthread_mutex_lock(&pair->lock);
+    while (!side->woken && side->head == side->tail &&
+           pthread_cond_timedwait(&side->changed, &pair->lock, &until) != ETIMEDOUT) {
+    }
+    side->woken = false;
+    pthread_mutex_unlock(&pair->lock);
+}
+
+static void pair_wake(struct cw_port *port)
+{
+    struct pair *pair = pair_of(port)->pair;
+    struct pair_side *side = &pair->sides[pair_of(port)->side];
+    pthread_mutex_lock(&pair->lock);
+    side->woken = true;
+    pthread_cond_broadcast(&side->changed);
+    pthread_mutex_unlock(&pair->lock);
+}
+
+static void pair_close(struct cw_port *port)
+{
+    struct pair_port *own = pair_of(port);
+    struct pair *pair = own->pair;
+    pthread_mutex_lock(&pair->lock);
+    bool last = --pair->open == 0;
+    pthread_mutex_unlock(&pair->lock);
+    if (last) {
+        for (uint32_t i = 0; i < 2; i++) {
+            struct pair_side *side = &pair->sides[i];
+            while (side->tail != side->head) {
+                free(side->queue[side->tail++ % QUEUE]);
+            }
+            pthread_cond_destroy(&side->changed);
+        }
+        pthread_mutex_destroy(&pair->lock);
+        free(pair);
+    }
+    free(own);
+}
+
+static const struct cw_port_ops operations = {
+    .receive = pair_receive,
+    .release = pair_release,
+    .reserve = pair_reserve,
+    .transmit = pair_transmit,
+    .cancel = pair_cancel,
+    .join = pair_group,
+    .leave = pair_group,
+    .memory_register = pair_memory_register,
+    .memory_unregister = pair_memory_unregister,
+    .link_up = pair_link_up,
+    .sleep = pair_sleep,
+    .wake = pair_wake,
+    .close = pair_close,
+};
+
+void pair_port_open(struct cw_port *ports[2])
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+    assert(pair != NULL);
+    pthread_mutex_init(&pair->lock, NULL);
+    pair->open = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        pthread_cond_init(&pair->sides[i].changed, NULL);
+        struct pair_port *port = calloc(1, sizeof(*port));
+        assert(port != NULL);
+        port->port.ops = &operations;
+        port->port.info.mtu_bytes = 1500;
+        port->port.info.wait = CW_PORT_WAIT_DOORBELL;
+        port->port.info.mac[0] = 2;
+        port->port.info.mac[5] = (uint8_t)(1 + i);
+        port->pair = pair;
+        port->side = i;
+        ports[i] = &port->port;
+    }
+}
+
+void pair_port_lose(struct cw_port *port, uint32_t one_in)
+{
+    atomic_store(&pair_of(port)->lose_one_in, one_in);
+}

@@ -1,0 +1,13 @@
+/* Pair port: two ports of one process, joined by bounded queues: the real clock and real threads without any driver. */
+#ifndef TESTS_PAIR_PORT_H
+#define TESTS_PAIR_PORT_H
+
+#include "dataplane/port/port.h"
+
+/* Two ports joined to each other; each is closed by cw_port_close, and the last one frees what they share. */
+void pair_port_open(struct cw_port *ports[2]);
+
+/* From now on, or no longer, every `one_in`-th frame is lost on its way; 0: none. */
+void pair_port_lose(struct cw_port *port, uint32_t one_in);
+
+#endif

@@ -1,0 +1,332 @@
+/* The loop: the token, the queue of commands, waiting and the three ways of turning, with real threads. Nothing asserts a time; a lost
+ * wake-up shows as a test that does not end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/core/loop.h"
+#include "tests/unit/pair_port.h"
+
+enum { THREADS = 4, PUTS = 2000, EVENTS = 32, MEMORY_BYTES = 1 << 16 };
+
+#define PATIENCE_NS 20000000000ull
+
+struct host {
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_loop *loop;
+    uint8_t memory[MEMORY_BYTES];
+    uint64_t token;
+    uint32_t peer;
+};
+
+struct hosts {
+    struct host list[2];
+};
+
+struct mode {
+    const char *name;
+    enum cw_loop_mode mode[2];
+    bool fallback[2];
+    bool spin;
+    uint32_t lose_one_in;
+};
+
+static void hosts_open(struct hosts *hosts, const struct mode *mode)
+{
+    struct cw_port *ports[2];
+    pair_port_open(ports);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct host *host = &hosts->list[i];
+        char error[CW_PORT_TEXT_BYTES];
+        struct cw_loop_config loop;
+        cw_loop_config_init(&loop);
+        loop.mode = mode->mode[i];
+        loop.fallback = mode->fallback[i];
+        loop.spin = mode->spin;
+        loop.command_count = 64; /* small, so that it fills */
+        struct cw_endpoint_config config;
+        cw_endpoint_config_init(&config);
+        config.address = (struct cw_address){.ipv4 = 0x0a000001 + i, .udp_port = 4792};
+        config.seed = 11 + i;
+        config.waiting = cw_loop_waiting(&loop, &ports[i]->info);
+        host->port = ports[i];
+        pair_port_lose(ports[i], mode->lose_one_in);
+        assert_int_equal(cw_endpoint_create(&config, ports[i], cw_clock_ns(), &host->endpoint, error, sizeof(error)),
+                         CW_OK);
+        assert_int_equal(cw_region_register(host->endpoint, host->memory, MEMORY_BYTES, CW_REGION_WRITE, &host->token),
+                         CW_OK);
+        memset(host->memory, 0, MEMORY_BYTES);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct host *host = &hosts->list[i];
+        char error[CW_PORT_TEXT_BYTES];
+        struct cw_loop_config loop;
+        cw_loop_config_init(&loop);
+        loop.mode = mode->mode[i];
+        loop.fallback = mode->fallback[i];
+        loop.spin = mode->spin;
+        loop.command_count = 64;
+        struct cw_address address = cw_endpoint_address(hosts->list[1 - i].endpoint);
+        assert_int_equal(cw_peer_add(host->endpoint, &address, &host->peer), CW_OK);
+        assert_int_equal(cw_loop_create(&loop, host->endpoint, host->port, &host->loop, error, sizeof(error)), CW_OK);
+    }
+}
+
+static void hosts_close(struct hosts *hosts)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        cw_loop_destroy(hosts->list[i].loop);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        cw_endpoint_destroy(hosts->list[i].endpoint);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        cw_port_close(hosts->list[i].port);
+    }
+}
+
+/* One of several threads that post to the same loop. */
+struct poster {
+    pthread_t thread;
+    struct hosts *hosts;
+    uint32_t number;
+    atomic_uint *failures;
+};
+
+static void *post(void *argument)
+{
+    struct poster *poster = argument;
+    struct host *host = &poster->hosts->list[0];
+    for (uint32_t i = 0; i < PUTS; i++) {
+        uint64_t value = (uint64_t)poster->number << 32 | i;
+        struct cw_put put = {
+            .peer = host->peer,
+            .lane_tag = cw_lane_tag(poster->number, i),
+            .region = poster->hosts->list[1].token,
+            .offset = poster->number * 4096ull + i % 512 * 8ull,
+            .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}, /* the call copies it */
+        };
+        uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+        int status;
+        while ((status = cw_loop_put(host->loop, &put)) == CW_ERROR_AGAIN && cw_clock_ns() < until_ns) {
+            struct cw_event event;
+            if (poster->number == 0) {
+                (void)cw_loop_poll(host->loop, &event, 1);
+            }
+        }
+        if (status != CW_OK) {
+            atomic_fetch_add(poster->failures, 1);
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Takes the notifications of all posters, each lane in order. */
+static uint32_t take_all(struct hosts *hosts)
+{
+    struct host *host = &hosts->list[1];
+    uint32_t next[THREADS] = {0};
+    uint32_t total = 0;
+    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    while (total < THREADS * PUTS && cw_clock_ns() < until_ns) {
+        struct cw_event events[EVENTS];
+        uint32_t count = cw_loop_wait(host->loop, events, EVENTS, 1000000000);
+        for (uint32_t i = 0; i < count; i++) {
+            if (events[i].kind != CW_EVENT_PUT) {
+                continue;
+            }
+            uint32_t lane = cw_lane(events[i].lane_tag);
+            assert_true(lane < THREADS);
+            assert_int_equal(cw_tag(events[i].lane_tag), next[lane]);
+            next[lane]++;
+            total++;
+        }
+    }
+    return total;
+}
+
+static void check_many_threads(const struct mode *mode)
+{
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+    assert_non_null(hosts);
+    hosts_open(hosts, mode);
+    struct poster posters[THREADS];
+    atomic_uint failures = 0;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        posters[i] = (struct poster){.hosts = hosts, .number = i, .failures = &failures};
+        assert_int_equal(pthread_create(&posters[i].thread, NULL, post, &posters[i]), 0);
+    }
+    uint32_t total = take_all(hosts);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(posters[i].thread, NULL);
+    }
+    assert_int_equal(atomic_load(&failures), 0);
+    if (total != THREADS * PUTS) {
+        fail_msg("%s: %u of %u notifications", mode->name, total, THREADS * PUTS);
+    }
+    /* the last value of each place, from whichever put came last in its lane */
+    for (uint32_t lane = 0; lane < THREADS; lane++) {
+        uint64_t value;
+        memcpy(&value, hosts->list[1].memory + lane * 4096 + (PUTS - 1) % 512 * 8, sizeof(value));
+        assert_true(value == ((uint64_t)lane << 32 | (PUTS - 1)));
+    }
+    hosts_close(hosts);
+    free(hosts);
+}
+
+static const struct mode modes[] = {
+    {"dedicated both", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 0},
+    {"dedicated, loss", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 50},
+    {"inline with fallback", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {true, true}, false, 0},
+    {"fallback at the sender, loss", {CW_LOOP_INLINE, CW_LOOP_DEDICATED}, {true, false}, false, 50},
+};
+
+static void test_many_threads_post(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        check_many_threads(&modes[i]);
+    }
+}
+
+/* The application of the target never polls: the fallback thread receives and acknowledges, so the sender completes. */
+static void test_fallback_acknowledges_for_an_application_that_computes(void **state)
+{
+    (void)state;
+    const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {true, true}, false, 0};
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+    assert_non_null(hosts);
+    hosts_open(hosts, &mode);
+    struct host *host = &hosts->list[0];
+    static uint8_t source[20000];
+    memset(source, 7, sizeof(source));
+    struct cw_put put = {.peer = host->peer,
+                         .region = hosts->list[1].token,
+                         .source = {.contiguous = {.data = source, .bytes = sizeof(source)}},
+                         .context = 99,
+                         .flags = CW_SIGNAL};
+    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    bool complete = false;
+    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    while (!complete && cw_clock_ns() < until_ns) {
+        struct cw_event event;
+        if (cw_loop_wait(host->loop, &event, 1, 1000000000) == 1 && event.kind == CW_EVENT_COMPLETE) {
+            assert_int_equal(event.status, CW_OK);
+            assert_int_equal(event.context, 99);
+            complete = true;
+        }
+    }
+    assert_true(complete);
+    assert_memory_equal(hosts->list[1].memory, source, sizeof(source));
+    assert_true(cw_loop_counters(hosts->list[1].loop).fallback_turns > 0);
+    hosts_close(hosts);
+    free(hosts);
+}
+
+static int add(struct cw_endpoint *endpoint, void *context)
+{
+    (void)endpoint;
+    uint32_t *number = context;
+    ++*number; /* without a lock: the owner alone runs it */
+    return (int)*number;
+}
+
+struct caller {
+    pthread_t thread;
+    struct cw_loop *loop;
+    uint32_t *number;
+};
+
+static void *call(void *argument)
+{
+    struct caller *caller = argument;
+    for (uint32_t i = 0; i < PUTS; i++) {
+        (void)cw_loop_call(caller->loop, add, caller->number);
+    }
+    return NULL;
+}
+
+static void test_calls_run_one_at_a_time(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        struct hosts *hosts = calloc(1, sizeof(*hosts));
+        assert_non_null(hosts);
+        hosts_open(hosts, &modes[i]);
+        uint32_t number = 0;
+        struct caller callers[THREADS];
+        for (uint32_t k = 0; k < THREADS; k++) {
+            callers[k] = (struct caller){.loop = hosts->list[0].loop, .number = &number};
+            assert_int_equal(pthread_create(&callers[k].thread, NULL, call, &callers[k]), 0);
+        }
+        for (uint32_t k = 0; k < THREADS; k++) {
+            pthread_join(callers[k].thread, NULL);
+        }
+        assert_int_equal(number, THREADS * PUTS);
+        hosts_close(hosts);
+        free(hosts);
+    }
+}
+
+/* What is wrong with a queued put shows as its event. */
+static void test_errors_of_queued_commands_become_events(void **state)
+{
+    (void)state;
+    const struct mode mode = {"", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 0};
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+    assert_non_null(hosts);
+    hosts_open(hosts, &mode);
+    struct cw_put put = {.peer = 77, .region = 1, .context = 5, .lane_tag = cw_lane_tag(1, 2)};
+    int status = cw_loop_put(hosts->list[0].loop, &put);
+    if (status == CW_OK) {
+        struct cw_event event;
+        assert_int_equal(cw_loop_wait(hosts->list[0].loop, &event, 1, PATIENCE_NS), 1);
+        assert_int_equal(event.kind, CW_EVENT_COMPLETE);
+        assert_int_equal(event.status, CW_ERROR_ARGUMENT);
+        assert_int_equal(event.context, 5);
+    } else {
+        assert_int_equal(status, CW_ERROR_ARGUMENT); /* the token happened to be free */
+    }
+    hosts_close(hosts);
+    free(hosts);
+}
+
+static void test_bad_configuration_is_refused(void **state)
+{
+    (void)state;
+    struct cw_loop_config config;
+    cw_loop_config_init(&config);
+    struct cw_loop *loop = NULL;
+    char error[CW_PORT_TEXT_BYTES];
+    static const uint32_t counts[] = {0, 1, 3, 1000};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        config.command_count = counts[i];
+        error[0] = 0;
+        assert_int_equal(cw_loop_create(&config, NULL, NULL, &loop, error, sizeof(error)), CW_ERROR_ARGUMENT);
+        assert_non_null(strstr(error, "command_count"));
+        assert_null(loop);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_threads_post),
+        cmocka_unit_test(test_fallback_acknowledges_for_an_application_that_computes),
+        cmocka_unit_test(test_calls_run_one_at_a_time),
+        cmocka_unit_test(test_errors_of_queued_commands_become_events),
+        cmocka_unit_test(test_bad_configuration_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
