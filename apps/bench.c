@@ -90,18 +90,30 @@ static int bench_put(int argc, char **argv)
 #endif
 }
 
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} benchmarks[] = {
+    {"put", bench_put},
+    {"incast", bench_incast},
+    {"pace", bench_pace},
+};
+
 int bench_main(int argc, char **argv)
 {
-    if (argc >= 2 && strcmp(argv[1], "put") == 0) {
-        return bench_put(argc - 1, argv + 1);
-    }
-    if (argc >= 2 && strcmp(argv[1], "--help") != 0) {
-        app_error("no such benchmark", argv[1], "there is: causeway bench put --help");
-        return APP_EXIT_USAGE;
-    }
+    static const char list[] = "there are put, incast and pace; each has --help";
     if (argc < 2) {
-        app_error("which benchmark?", NULL, "there is: causeway bench put --help");
+        app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;
     }
-    return bench_put(argc, argv);
+    for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
+        if (strcmp(argv[1], benchmarks[i].name) == 0) {
+            return benchmarks[i].run(argc - 1, argv + 1);
+        }
+    }
+    if (strcmp(argv[1], "--help") == 0) {
+        return bench_put(argc, argv);
+    }
+    app_error("no such benchmark", argv[1], list);
+    return APP_EXIT_USAGE;
 }

@@ -32,6 +32,10 @@ int bench_put_real(const struct bench_put_options *options);
 /* In the simulator, in virtual time. */
 int bench_put_sim(const struct bench_put_options *options);
 
+/* causeway bench incast, causeway bench pace. */
+int bench_incast(int argc, char **argv);
+int bench_pace(int argc, char **argv);
+
 /* The middle of `count` numbers, which are sorted; 0 of none. */
 double bench_median(double *numbers, size_t count);
 

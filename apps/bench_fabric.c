@@ -89,24 +89,31 @@ static int start_switch(struct bench_fabric *fabric)
     char mtu[16];
     snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
     char *arguments[] = {"/proc/self/exe", "switch", "--memif", fabric->socket, "--ports", "2", "--mtu", mtu, NULL};
+    int output[2];
+    if (pipe2(output, O_CLOEXEC) != 0) {
+        app_error("no pipe to causeway switch", strerror(errno), NULL);
+        return APP_EXIT_MACHINE;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
     int failed = posix_spawn(&fabric->switch_process, arguments[0], &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
+    close(output[1]);
     if (failed != 0) {
+        close(output[0]);
         fabric->switch_process = 0;
         app_error("cannot start causeway switch", strerror(failed), NULL);
         return APP_EXIT_INTERNAL;
     }
-    uint64_t until_ns = cw_clock_ns() + LINK_WAIT_NS;
-    while (access(fabric->socket, F_OK) != 0) {
-        if (cw_clock_ns() > until_ns) {
-            app_error("causeway switch does not open its sockets", fabric->socket,
-                      "try it alone: causeway switch --memif PATH --ports 2");
-            return APP_EXIT_MACHINE;
-        }
-        usleep(10000);
+    /* it prints a line once all its ports are open; the end of the pipe means that it has given up, and said why */
+    char line[256];
+    ssize_t got = read(output[0], line, sizeof(line));
+    fabric->switch_output = output[0];
+    if (got <= 0) {
+        app_error("causeway switch does not start", fabric->socket,
+                  "try it alone: causeway switch --memif PATH --ports 2");
+        return APP_EXIT_MACHINE;
     }
     return APP_EXIT_SUCCESS;
 }
@@ -137,7 +144,8 @@ static void name_device(const struct bench_fabric *fabric, uint32_t side, const 
         break;
     case BENCH_FABRIC_SWITCH:
         *device = "net_memif0";
-        snprintf(arguments, arguments_bytes, "role=client,id=%u,socket=%s,socket-abstract=no", side, fabric->socket);
+        snprintf(arguments, arguments_bytes, "role=client,id=%u,socket=%s,socket-abstract=no,mac=02:00:00:00:cb:%02x",
+                 side, fabric->socket, side + 1);
         break;
     case BENCH_FABRIC_VETH_AF_PACKET:
         *device = "net_af_packet0";
@@ -205,6 +213,7 @@ void bench_fabric_destroy(struct bench_fabric *fabric)
         kill(fabric->switch_process, SIGTERM);
         while (waitpid(fabric->switch_process, NULL, 0) < 0 && errno == EINTR) {
         }
+        close(fabric->switch_output); /* open until now, so that its last words find a reader */
     }
     if (fabric->has_interfaces) {
         (void)run((char *[]){"ip", "link", "del", fabric->interface[0], NULL});

@@ -25,6 +25,7 @@ struct bench_fabric {
     char socket[96];       /* memif */
     char interface[2][16]; /* veth: the names of both ends */
     bool has_interfaces;
+    int switch_output;
     pid_t switch_process; /* 0: none */
 };
 

@@ -17,7 +17,8 @@ static const struct command commands[] = {
 #ifdef CW_HAVE_DPDK
     {"demo", demo_main, "moves a file between two emulated hosts through a lossy switch and verifies it"},
 #endif
-    {"doctor", doctor_main, "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
+    {"doctor", doctor_main,
+     "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
     {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
 #ifdef CW_HAVE_DPDK

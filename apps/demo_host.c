@@ -211,11 +211,6 @@ static int receive_file(struct host *host)
                 }
                 arrived++;
             } else if (events[i].status < 0 && events[i].status != CW_ERROR_PEER_RESTARTED) {
-                fprintf(stderr, "DBG %u ev %d\n", host->number, events[i].kind);
-                for (int c = 0; c < CW_COUNTER_COUNT; c++)
-                    if (cw_endpoint_counter(host->endpoint, c))
-                        fprintf(stderr, "%u %s %lu\n", host->number, cw_counter_name(c),
-                                cw_endpoint_counter(host->endpoint, c));
                 return fail(host, events[i].status, "the connection fails");
             }
         }

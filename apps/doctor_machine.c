@@ -41,7 +41,7 @@ static void tell_cores(struct doctor *doctor)
     char isolated[TEXT_BYTES] = "";
     int count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
     (void)read_line("/sys/devices/system/cpu/isolated", isolated, sizeof(isolated));
-    snprintf(text, sizeof(text), "%d usable, isolated: %s", count, isolated[0] == 0 ? "none" : isolated);
+    snprintf(text, sizeof(text), "%d usable, isolated: %.200s", count, isolated[0] == 0 ? "none" : isolated);
     doctor_tell(
         doctor, "machine", "cores", count >= 2 ? DOCTOR_GOOD : DOCTOR_MISSING, text,
         count >= 2 ? (isolated[0] == 0 ? "for a dedicated loop keep a core free of others: boot with isolcpus=N" : NULL)

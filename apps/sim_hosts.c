@@ -29,7 +29,7 @@ static void take_events(struct sim_host *host)
 {
     struct cw_event events[EVENTS];
     uint32_t count;
-    while ((count = cw_endpoint_events(host->endpoint, events, EVENTS)) > 0) {
+    while (!host->holds_events && (count = cw_endpoint_events(host->endpoint, events, EVENTS)) > 0) {
         for (uint32_t i = 0; i < count; i++) {
             switch (events[i].kind) {
             case CW_EVENT_PUT:
@@ -42,9 +42,17 @@ static void take_events(struct sim_host *host)
                 break;
             case CW_EVENT_MESSAGE:
                 (void)cw_message_release(host->endpoint, events[i].slot);
+                host->arrived_messages++;
+                break;
+            case CW_EVENT_GET:
+                host->got += events[i].status == CW_OK;
+                break;
+            case CW_EVENT_PEER_UP:
+                host->up++;
                 break;
             case CW_EVENT_PEER_DOWN:
                 host->down++;
+                host->down_ns = cw_simulator_now(host->hosts->simulator);
                 break;
             default:
                 break;
@@ -77,7 +85,7 @@ static int host_create(struct sim_hosts *hosts, const struct sim_hosts_config *c
     }
     struct cw_endpoint_config endpoint = config->endpoint;
     endpoint.address = (struct cw_address){.ipv4 = 0x0a000001u + node, .udp_port = UDP_PORT};
-    endpoint.seed = cw_random_derive(config->seed, node + 1);
+    endpoint.seed = cw_random_derive(config->seed, ((uint64_t)host->lives++ << 32) + node + 1);
     memset(endpoint.job_key, 0x5a, sizeof(endpoint.job_key));
     status = cw_endpoint_create(&endpoint, host->port, cw_simulator_now(hosts->simulator), &host->endpoint, error,
                                 error_bytes);
@@ -98,7 +106,7 @@ static int host_create(struct sim_hosts *hosts, const struct sim_hosts_config *c
 
 int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *config, char *error, size_t error_bytes)
 {
-    *hosts = (struct sim_hosts){.count = config->count};
+    *hosts = (struct sim_hosts){.count = config->count, .config = *config};
     struct cw_simulator_config simulator;
     cw_simulator_config_init(&simulator);
     simulator.seed = config->seed;
@@ -139,6 +147,22 @@ void sim_hosts_destroy(struct sim_hosts *hosts)
     free(hosts->list);
     cw_simulator_destroy(hosts->simulator);
     *hosts = (struct sim_hosts){0};
+}
+
+void sim_hosts_crash(struct sim_hosts *hosts, uint32_t node)
+{
+    struct sim_host *host = &hosts->list[node];
+    cw_simulator_crash(hosts->simulator, node);
+    cw_endpoint_destroy(host->endpoint);
+    cw_port_close(host->port);
+    free(host->memory);
+    *host = (struct sim_host){.lives = host->lives};
+}
+
+int sim_hosts_restart(struct sim_hosts *hosts, uint32_t node, char *error, size_t error_bytes)
+{
+    cw_simulator_restart(hosts->simulator, node);
+    return host_create(hosts, &hosts->config, node, error, error_bytes);
 }
 
 uint32_t sim_hosts_peer(struct sim_hosts *hosts, uint32_t from, uint32_t to)

@@ -73,10 +73,8 @@ static int memif_ports_add(struct switch_config *config, const struct cw_link_co
         char device[SWITCH_DEVICE_BYTES];
         char arguments[SWITCH_ARGUMENTS_BYTES];
         snprintf(device, sizeof(device), "net_memif%u", i);
-        /* One listener serves all ids. "master" is memif's older word for server: by it the port does not probe, at
-         * each opening, whether the listener lives. Such a probe would be a connection that ends at once, and DPDK's
-         * memif (22.11) panics when it cannot greet a connection. switch_fabric.c has looked before. */
-        snprintf(arguments, sizeof(arguments), "role=master,id=%u,socket=%s,socket-abstract=no", i, config->path);
+        /* one listener serves all ids */
+        snprintf(arguments, sizeof(arguments), "role=server,id=%u,socket=%s,socket-abstract=no", i, config->path);
         int code = port_add(config, device, strlen(device), arguments, link);
         if (code != APP_EXIT_SUCCESS) {
             return code;

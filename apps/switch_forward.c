@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/core/clock.h"
+
 enum { RELEASE_MAX = 256, PREFETCH_AHEAD = 4 };
 
 /* ---- frames on their way ---- */
@@ -128,11 +130,17 @@ static void frame_offer(struct switch_fabric *fabric, uint32_t index, uint64_t n
     }
 }
 
-static uint32_t port_forward(struct switch_fabric *fabric, uint32_t index, uint64_t now_ns)
+/* *now_ns becomes the time at which the frames were taken: one that came after the turn began must not leave as if it had
+ * come before. */
+static uint32_t port_forward(struct switch_fabric *fabric, uint32_t index, uint64_t *now_ns)
 {
     struct switch_port *port = &fabric->ports[index];
     struct cw_received frames[CW_PORT_BURST_MAX];
     uint32_t count = cw_port_receive(port->port, frames, CW_PORT_BURST_MAX);
+    if (count == 0) {
+        return 0;
+    }
+    *now_ns = cw_clock_ns();
     for (uint32_t i = 0; i < count; i++) {
         uint16_t outputs[SWITCH_PORTS_MAX];
         if (i + PREFETCH_AHEAD < count) {
@@ -140,15 +148,13 @@ static uint32_t port_forward(struct switch_fabric *fabric, uint32_t index, uint6
         }
         port->counters.in_bytes += frames[i].length;
         uint32_t output_count =
-            cw_bridge_forward(fabric->bridge, now_ns, index, frames[i].data, frames[i].length, outputs);
+            cw_bridge_forward(fabric->bridge, *now_ns, index, frames[i].data, frames[i].length, outputs);
         for (uint32_t j = 0; j < output_count; j++) {
-            frame_offer(fabric, outputs[j], now_ns, &frames[i]);
+            frame_offer(fabric, outputs[j], *now_ns, &frames[i]);
         }
     }
-    if (count > 0) {
-        port->counters.in_frames += count;
-        cw_port_release(port->port, frames, count);
-    }
+    port->counters.in_frames += count;
+    cw_port_release(port->port, frames, count);
     return count;
 }
 
@@ -156,7 +162,7 @@ uint32_t switch_fabric_turn(struct switch_fabric *fabric, uint64_t now_ns)
 {
     uint32_t moved = frames_release(fabric, now_ns);
     for (uint32_t i = 0; i < fabric->config->port_count; i++) {
-        moved += port_forward(fabric, i, now_ns);
+        moved += port_forward(fabric, i, &now_ns);
     }
     for (uint32_t i = 0; i < fabric->config->port_count; i++) {
         port_flush(&fabric->ports[i], now_ns);

@@ -17,9 +17,9 @@
 /* Signals that come just before the sleep and connections that change in it are noticed so late. */
 #define SLEEP_MAX_NS  20000000ull
 #define FULL_RETRY_NS 200000ull
-/* For ports that cannot ring. */
+/* For ports that cannot ring: shorter ones would take more than a hundredth of a core. */
 #define NAP_MIN_NS 50000ull
-#define NAP_MAX_NS 2000000ull
+#define NAP_MAX_NS 5000000ull
 
 struct timers {
     uint64_t start_ns;

@@ -214,7 +214,7 @@ void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow
 bool cw_congestion_open(struct cw_flow *flow);
 
 /* A round trip was measured. */
-void cw_congestion_sample(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t round_trip_ns);
+void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns);
 
 /* Packets below `number` were acknowledged. */
 void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);

@@ -50,7 +50,7 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (trip->reordering_ns == 0) {
         trip->reordering_ns = trip->min_ns / 4;
     }
-    cw_congestion_sample(endpoint, flow, sample_ns);
+    cw_congestion_sample(flow, sample_ns);
 }
 
 /* ---- what has arrived ---- */

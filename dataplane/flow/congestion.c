@@ -1,17 +1,20 @@
-/* How much may be in flight: delay-based, after Swift (SIGCOMM 2020), but judged once a round by the smallest delay seen in it.
+/* How much may be in flight: delay-based, after Swift (SIGCOMM 2020), but judged once a round by the smallest round trip seen in it.
  *
- * The signal is the queueing delay: a round trip less the smallest of the last seconds. Taking the smallest of a round tells a standing
- * queue from a peer that was descheduled for a moment. Loss is no signal unless it is heavy; random loss is only repaired. A flow with
- * a rate of its own (cw_peer_pace) is not controlled here.
+ * The aim is a round trip, not a queue: on a LAN the same one for everybody, so that a flow that has never seen the empty path and one
+ * that has share alike. (With an aim of so much above the own smallest round trip, the last of 32 senders took ten times its share.) On
+ * longer paths the aim is the smallest round trip and some more. Taking the smallest of a round tells a standing queue from a peer
+ * that was descheduled for a moment. Loss is no signal unless it is heavy; random loss is only repaired. A flow with a rate of its own
+ * (cw_peer_pace) is not controlled here.
  */
 #include "dataplane/core/endpoint.h"
 
 enum {
-    TARGET_SPIN_NS = 30000,   /* standing queue aimed at between peers that poll */
-    TARGET_SLEEP_NS = 500000, /* where one side has to be woken, or scheduled */
-    TARGET_SHARE = 16,        /* plus this part of the smallest round trip */
-    LOSS_ROUND_MIN = 64,      /* packets in a round before its loss says something */
-    LOSS_SHARE = 8,           /* more than one in so many: the path is overrun */
+    ROUND_TRIP_LAN_NS = 150000, /* aimed at between peers that poll, on any path that can do it */
+    QUEUE_SPIN_NS = 30000,      /* standing queue aimed at on longer paths */
+    QUEUE_SLEEP_NS = 500000,    /* where one side has to be woken, or scheduled */
+    QUEUE_SHARE = 16,           /* plus this part of the smallest round trip */
+    LOSS_ROUND_MIN = 64,        /* packets in a round before its loss says something */
+    LOSS_SHARE = 8,             /* more than one in so many: the path is overrun */
 };
 
 static uint32_t full_frame_bytes(const struct cw_flow *flow)
@@ -19,12 +22,15 @@ static uint32_t full_frame_bytes(const struct cw_flow *flow)
     return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
 }
 
+/* The round trip aimed at. */
 static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     bool both_spin = flow->session.peer_waiting == CW_WAITING_SPIN && endpoint->config.waiting == CW_WAITING_SPIN;
+    uint64_t min_ns = flow->round_trip.min_ns;
+    uint64_t target = min_ns + min_ns / QUEUE_SHARE + (both_spin ? QUEUE_SPIN_NS : QUEUE_SLEEP_NS);
+    target = target > ROUND_TRIP_LAN_NS ? target : ROUND_TRIP_LAN_NS;
     /* Packets are handled in batches on both sides: a full pipeline waits for a turn on each side, there and back. */
-    uint64_t hosts_ns = 2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
-    return (both_spin ? TARGET_SPIN_NS : TARGET_SLEEP_NS) + flow->round_trip.min_ns / TARGET_SHARE + hosts_ns;
+    return target + 2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
 }
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -34,7 +40,7 @@ void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow
     flow->congestion = (struct cw_congestion){
         .window_bytes = first < most ? first : most,
         .round_end = flow->sender.sent.next,
-        .round_queue_ns = UINT64_MAX,
+        .round_trip_ns = UINT64_MAX,
         .slow_start = true,
     };
 }
@@ -46,13 +52,10 @@ bool cw_congestion_open(struct cw_flow *flow)
            in_flight + full_frame_bytes(flow) <= flow->congestion.window_bytes;
 }
 
-void cw_congestion_sample(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t round_trip_ns)
+void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns)
 {
-    (void)endpoint;
-    uint64_t min_ns = flow->round_trip.min_ns;
-    uint64_t queue_ns = round_trip_ns > min_ns ? round_trip_ns - min_ns : 0;
-    if (queue_ns < flow->congestion.round_queue_ns) {
-        flow->congestion.round_queue_ns = queue_ns;
+    if (round_trip_ns < flow->congestion.round_trip_ns) {
+        flow->congestion.round_trip_ns = round_trip_ns;
     }
 }
 
@@ -60,34 +63,31 @@ void cw_congestion_sample(struct cw_endpoint *endpoint, struct cw_flow *flow, ui
 static uint64_t next_window(struct cw_congestion *congestion, uint64_t frame_bytes, uint64_t target, uint64_t min_ns)
 {
     uint64_t window = congestion->window_bytes;
-    uint64_t queue_ns = congestion->round_queue_ns;
+    uint64_t trip_ns = congestion->round_trip_ns;
     if (congestion->round_sent >= LOSS_ROUND_MIN && congestion->round_lost > congestion->round_sent / LOSS_SHARE) {
         congestion->slow_start = false;
         return window - window / 4;
     }
-    if (queue_ns == UINT64_MAX) {
+    if (trip_ns == UINT64_MAX) {
         return window; /* no sample in this round */
     }
-    if (congestion->slow_start && queue_ns <= target / 2) {
+    uint64_t half_way_ns = min_ns + (target - min_ns) / 2;
+    if (congestion->slow_start && trip_ns <= half_way_ns) {
         return congestion->limited ? 2 * window : window;
     }
     if (congestion->slow_start) {
         congestion->slow_start = false;
-        return queue_ns > target ? window * (min_ns + target) / (min_ns + queue_ns) : window;
+        return trip_ns > target ? window * target / trip_ns : window;
     }
-    if (queue_ns > target) {
+    if (trip_ns > target) {
         /* proportional to the excess, at most half */
-        uint64_t excess = (queue_ns - target) * 4 / 5;
-        uint64_t decrease = window / 2;
-        if (excess < queue_ns / 2) {
-            decrease = window * (excess * 1024 / queue_ns) / 1024;
-        }
-        return window - decrease;
+        uint64_t share = (trip_ns - target) * 1024 / trip_ns * 4 / 5;
+        return window - window * (share < 512 ? share : 512) / 1024;
     }
     if (!congestion->limited) {
         return window;
     }
-    return window + frame_bytes / 2 + (queue_ns < target / 2 ? window / 16 : 0);
+    return window + frame_bytes / 2 + (trip_ns < half_way_ns ? window / 16 : 0);
 }
 
 void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -102,7 +102,7 @@ void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
     window = window > most ? most : window;
     congestion->window_bytes = window > 2 * frame_bytes ? window : 2 * frame_bytes;
     congestion->round_end = flow->sender.sent.next;
-    congestion->round_queue_ns = UINT64_MAX;
+    congestion->round_trip_ns = UINT64_MAX;
     congestion->round_sent = 0;
     congestion->round_lost = 0;
     congestion->limited = false;

@@ -70,6 +70,7 @@ struct cw_sender {
     uint32_t lost_count;                   /* taken for lost and not yet sent again */
     uint32_t short_run;                    /* short operations since the last bulk packet */
     uint64_t lost_lowest;                  /* no lost packet below this number */
+    uint64_t lost_turn;                    /* lost packets from here on are sent again first, then those below */
     uint64_t report_asked;                 /* no packet below this number asks for a report at once */
     struct cw_operation_queue queue_short; /* one packet each, or less */
     struct cw_operation_queue queue_bulk;
@@ -119,7 +120,7 @@ struct cw_round_trip {
 struct cw_congestion {
     uint64_t window_bytes;
     uint64_t round_end;      /* a round is over when this packet number is acknowledged */
-    uint64_t round_queue_ns; /* smallest queueing delay seen in this round */
+    uint64_t round_trip_ns; /* smallest seen in this round */
     uint32_t round_sent;
     uint32_t round_lost;
     uint32_t peer_busy_ns; /* as the peer says: see cw_endpoint_busy */

@@ -8,11 +8,12 @@ bool cw_report_congested(const struct cw_endpoint *endpoint)
     uint32_t events = cw_events_count(&endpoint->events);
     uint32_t limit = endpoint->config.event_count_max;
     uint32_t arrivals = cw_pool_available(&endpoint->arrivals.pool);
-    uint32_t arrivals_low = endpoint->flows.fresh + endpoint->config.arrival_count_max / 8;
+    uint32_t arrivals_low = endpoint->flows.fresh + 1 + endpoint->config.arrival_count_max / 8;
     if (endpoint->stop_count > 0) {
         /* once stopped, wait until there is real room again */
         limit /= 2;
-        arrivals_low *= 2;
+        arrivals_low =
+            (arrivals_low + endpoint->config.arrival_count_max) / 2; /* less than all of them, or it would never end */
     } else {
         limit -= limit / 4;
     }

@@ -232,6 +232,7 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     cw_sent_init(&flow->sender.sent, data_number_first(session->local));
     flow->sender.control_next = control_number_first(session->local);
     flow->sender.lost_lowest = flow->sender.sent.base;
+    flow->sender.lost_turn = flow->sender.sent.base;
     flow->sender.report_asked = 0;
     flow->sender.duplicates_known = 0;
     flow->receiver.duplicates = 0;

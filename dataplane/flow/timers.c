@@ -36,7 +36,10 @@ void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
-    if (timers->probe_ns == UINT64_MAX) {
+    const struct cw_sent_records *sent = &flow->sender.sent;
+    if (timers->probe_ns == UINT64_MAX || sent->next - sent->base == 1) {
+        /* the only one in flight: what was waited for before set longer and longer intervals */
+        timers->probes = 0;
         timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
         timers->waiting_since_ns = endpoint->now_ns;
         cw_timers_need(endpoint, flow, timers->probe_ns);
@@ -48,12 +51,17 @@ void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow)
     flow->timers.heard_ns = endpoint->now_ns;
 }
 
+static inline bool nothing_in_flight(const struct cw_flow *flow)
+{
+    return flow->sender.sent.base == flow->sender.sent.next && !flow->sender.stopped;
+}
+
 void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
     const struct cw_sender *sender = &flow->sender;
     timers->probes = 0;
-    if (sender->sent.base == sender->sent.next && !sender->stopped) {
+    if (nothing_in_flight(flow) && sender->open_count == 0) {
         timers->probe_ns = UINT64_MAX;
         timers->waiting_since_ns = UINT64_MAX;
         return;
@@ -71,14 +79,17 @@ void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_timers_need(endpoint, flow, timers->probe_ns);
 }
 
-/* Nothing was heard of what we wait for: ask, with one small packet, and longer apart each time; give up after the bound. */
+/* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet, and longer apart each time; give up after the bound. */
 static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
-    const struct cw_sender *sender = &flow->sender;
-    if (sender->sent.base == sender->sent.next && !sender->stopped && timers->heard_ns > timers->waiting_since_ns) {
+    if (nothing_in_flight(flow) && flow->sender.open_count == 0 && timers->heard_ns > timers->waiting_since_ns) {
         timers->probe_ns = UINT64_MAX; /* cw_timers_ask has its answer */
         timers->waiting_since_ns = UINT64_MAX;
+        return;
+    }
+    if (nothing_in_flight(flow) && endpoint->now_ns - timers->heard_ns < timeout_ns(flow)) {
+        timers->probe_ns = timers->heard_ns + timeout_ns(flow); /* it owes an answer or credit, and is there */
         return;
     }
     uint64_t since_ns = timers->heard_ns > timers->waiting_since_ns ? timers->heard_ns : timers->waiting_since_ns;
@@ -129,6 +140,7 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (sent->base == sent->next) {
         cw_sent_trim(sent, &endpoint->sent_chunks, &endpoint->blocks);
     }
+    cw_messages_pump(endpoint, flow); /* if it was short of operations */
     cw_transmit_wake(endpoint, flow);
     uint64_t next_ns = timers->probe_ns < timers->report_ns ? timers->probe_ns : timers->report_ns;
     if (next_ns != UINT64_MAX) {

@@ -338,7 +338,8 @@ static bool has_oldest(const struct cw_flow *flow)
 {
     const struct cw_operation *oldest = cw_operation_oldest(flow);
     return oldest != NULL && !oldest->sent &&
-           (oldest == flow->sender.queue_short.first || oldest == flow->sender.queue_bulk.first);
+           (oldest == flow->sender.queue_short.first || oldest == flow->sender.queue_bulk.first ||
+            oldest == flow->sender.queue_credit_frames.first);
 }
 
 static inline bool has_queued(const struct cw_flow *flow)
@@ -400,22 +401,34 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     return SENT;
 }
 
-/* The lowest packet taken for lost. */
-static uint64_t lowest_lost(struct cw_flow *flow)
+/* The first packet from `number` on that is taken for lost; `next` if there is none. */
+static uint64_t find_lost(const struct cw_sent_records *sent, uint64_t number)
 {
-    struct cw_sender *sender = &flow->sender;
-    uint64_t number = sender->lost_lowest > sender->sent.base ? sender->lost_lowest : sender->sent.base;
-    for (;;) {
-        assert(number < sender->sent.next);
-        const struct cw_sent_chunk *chunk = cw_sent_chunk_of(&sender->sent, number);
+    while (number < sent->next) {
+        const struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
         uint64_t bits = chunk == NULL ? 0 : chunk->lost >> (number % CW_SENT_CHUNK);
         if (bits != 0) {
-            number += (uint64_t)__builtin_ctzll(bits);
-            sender->lost_lowest = number;
-            return number;
+            return number + (uint64_t)__builtin_ctzll(bits);
         }
         number = (number | (CW_SENT_CHUNK - 1)) + 1;
     }
+    return sent->next;
+}
+
+/* The lost packet whose turn it is: they go round, since the lowest may be lost for ever to a receiver that has no room for it before a
+ * higher one has come. */
+static uint64_t choose_lost(struct cw_flow *flow)
+{
+    struct cw_sender *sender = &flow->sender;
+    const struct cw_sent_records *sent = &sender->sent;
+    uint64_t number = sender->lost_turn > sent->base ? find_lost(sent, sender->lost_turn) : sent->next;
+    if (number >= sent->next) {
+        number = find_lost(sent, sender->lost_lowest > sent->base ? sender->lost_lowest : sent->base);
+        sender->lost_lowest = number;
+    }
+    assert(number < sent->next);
+    sender->lost_turn = number + 1;
+    return number;
 }
 
 static enum outcome send_lost(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -424,11 +437,10 @@ static enum outcome send_lost(struct cw_endpoint *endpoint, struct cw_flow *flow
     if (packet == NULL) {
         return NO_BUFFER;
     }
-    uint64_t number = lowest_lost(flow);
+    uint64_t number = choose_lost(flow);
     struct cw_sent_chunk *chunk = cw_sent_chunk_of(&flow->sender.sent, number);
     chunk->lost &= ~(1ull << (number % CW_SENT_CHUNK));
     flow->sender.lost_count--;
-    flow->sender.lost_lowest = number + 1;
     flow->sender.packets_retransmitted++;
     cw_count(endpoint, CW_COUNTER_RETRANSMITTED, 1);
     send_record(endpoint, flow, packet, number, &chunk->records[number % CW_SENT_CHUNK]);

@@ -5,10 +5,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -42,7 +44,10 @@ static const struct ethdev_driver drivers[] = {
         .slot_argument = "framesz",
         .slot_overhead_bytes = AF_PACKET_HEADER_BYTES,
         .room_is_slot = true,
-        .probe_remedy = "af_packet takes iface=NAME; its rings count against the locked-memory limit (ulimit -l)",
+        /* The driver makes the number of its fanout group from process id XOR interface index, which is the same for processes
+         * started one after the other on interfaces made one after the other. */
+        .probe_remedy =
+            "af_packet takes iface=NAME; if it is PACKET_FANOUT, two processes' numbers collide: start this one again",
     },
     {
         .name = "net_af_xdp",
@@ -232,6 +237,28 @@ static int interface_mtu_raise(const char *device, const char *interface, uint32
     return status;
 }
 
+/* True if some process listens on the socket `path`. The kernel's list is asked: a connection would tell as well, but a memif server
+ * (22.11) aborts when one closes before it has been greeted. */
+static bool socket_lives(const char *path, const struct stat *file)
+{
+    FILE *list = fopen("/proc/net/unix", "re");
+    char line[512];
+    bool lives = list == NULL; /* not known: leave it alone */
+    while (list != NULL && !lives && fgets(line, sizeof(line), list) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        const char *name = strrchr(line, ' ');
+        struct stat other;
+        /* the same file may have been named in another way */
+        lives = name != NULL &&
+                (strcmp(name + 1, path) == 0 ||
+                 (stat(name + 1, &other) == 0 && other.st_dev == file->st_dev && other.st_ino == file->st_ino));
+    }
+    if (list != NULL) {
+        fclose(list);
+    }
+    return lives;
+}
+
 /* A memif server leaves its socket's file behind when it dies, and does not start while one is there. Nobody listens on it if it
  * refuses a connection. */
 static void memif_socket_clean(const char *arguments)
@@ -248,12 +275,9 @@ static void memif_socket_clean(const char *arguments)
         return;
     }
     memcpy(address.sun_path, path, length);
-    int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (probe >= 0) {
-        if (connect(probe, (const struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED) {
-            unlink(address.sun_path);
-        }
-        close(probe);
+    struct stat file;
+    if (stat(address.sun_path, &file) == 0 && S_ISSOCK(file.st_mode) && !socket_lives(address.sun_path, &file)) {
+        unlink(address.sun_path);
     }
 }
 

@@ -71,7 +71,8 @@ static void give_back(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_credit *credit = &flow->credit;
     struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RETURN, 0, false, true);
     if (operation == NULL) {
-        return; /* the owner asks again while it is in need */
+        cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
+        return;
     }
     memcpy(operation->slots, credit->slots, credit->count * sizeof(credit->slots[0]));
     operation->bytes = credit->count;
@@ -111,8 +112,11 @@ void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
             operation->bytes = wanted - credit->wanted;
             credit->wanted = (uint8_t)wanted;
             cw_operation_queue_up(endpoint, operation);
+        } else {
+            cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
         }
-    } else if (wanted == 0 && credit->give_back) {
+    } else if (wanted == 0 && credit->give_back && credit->count > 0) {
+        /* with nothing at hand the wish is kept: the slots meant may still be on their way */
         give_back(endpoint, flow);
     }
 }

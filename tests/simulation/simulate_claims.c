@@ -1,0 +1,140 @@
+/* What congestion control and pacing promise, held as numbers in virtual time. The commands that print them: causeway bench incast,
+ * causeway bench pace, causeway bench put --fabric sim --loss 1%. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apps/sim_claims.h"
+#include "apps/sim_hosts.h"
+#include "dataplane/port/port.h"
+
+/* The sanitized runs, which ask for few seeds, get smaller ones of the rest too. */
+static bool is_short(void)
+{
+    const char *seeds = getenv("CW_TEST_SEEDS");
+    return seeds != NULL && atoi(seeds) < 100;
+}
+
+static void test_incast_uses_the_port_and_is_fair(void **state)
+{
+    (void)state;
+    const struct sim_incast_settings settings = {
+        .senders = 32,
+        .rate_bps = 10000000000ull,
+        .delay_ns = 20000,
+        .queue_bytes = 256 * 1024,
+        .warmup_ns = is_short() ? 20000000 : 50000000,
+        .duration_ns = is_short() ? 20000000 : 100000000,
+        .seed = 1,
+    };
+    struct sim_incast_result result;
+    char error[CW_PORT_TEXT_BYTES] = "";
+    assert_int_equal(sim_incast(&settings, &result, error, sizeof(error)), CW_OK);
+    printf("incast: %.4f of the port, Jain %.4f, longest queue %llu bytes\n", result.port_share, result.jain,
+           (unsigned long long)result.queue_max_bytes);
+    assert_true(result.port_share >= 0.95 && result.port_share <= 1.0001);
+    assert_true(result.jain >= (is_short() ? 0.9 : 0.95));
+    assert_true(result.queue_max_bytes <= settings.queue_bytes);
+}
+
+static void test_paced_flows_keep_their_rates(void **state)
+{
+    (void)state;
+    const struct sim_pace_settings settings = {
+        .flows = is_short() ? 20 : 1000,
+        .rate_least_bps = 5000000,
+        .rate_most_bps = is_short() ? 20000000 : 10000000,
+        .packets = 1050,
+        .seed = 1,
+    };
+    struct sim_pace_result result;
+    char error[CW_PORT_TEXT_BYTES] = "";
+    assert_int_equal(sim_pace(&settings, &result, error, sizeof(error)), CW_OK);
+    printf("pacing: %llu packets, rate off by %.5f at most, %.1f bytes above rate x T + one frame at most\n",
+           (unsigned long long)result.packets, result.rate_error_max, result.excess_bytes_max);
+    assert_true(result.windows >= settings.flows);
+    assert_true(result.rate_error_max <= 0.01);
+    /* what frames of other flows on the same line shift in time is a small part of a frame */
+    assert_true(result.excess_bytes_max <= 64);
+}
+
+/* An idle peer costs little; a thousand endpoints fit one process. */
+static void test_memory_of_peers(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    struct sim_hosts hosts;
+    char error[CW_PORT_TEXT_BYTES] = "";
+    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    struct cw_memory_info memory = cw_endpoint_memory(hosts.list[0].endpoint);
+    printf("memory: %llu bytes an idle peer, %llu more with packets in flight\n", (unsigned long long)memory.peer_bytes,
+           (unsigned long long)memory.active_flow_bytes);
+    assert_true(memory.peer_bytes <= 1024);
+    assert_true(memory.active_flow_bytes <= 4096);
+    /* idle again, a flow gives back what it was lent */
+    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
+    struct cw_put put = {
+        .peer = peer, .region = hosts.list[1].token, .source = {.contiguous = {hosts.list[0].memory, 100000}}};
+    assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
+    cw_simulator_run_until(hosts.simulator, 1000000000);
+    assert_int_equal(hosts.list[1].arrived_bytes, 100000);
+    struct cw_peer_info info;
+    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, peer, &info), CW_OK);
+    assert_int_equal(info.bytes_active, 0);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Each of many endpoints streams one put to 32 others. */
+static void test_a_thousand_endpoints(void **state)
+{
+    (void)state;
+    enum { FLOWS = 32, BYTES = 4000 };
+    uint32_t count = is_short() ? 100 : 1000;
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, count);
+    config.endpoint.peer_count_max = 2 * FLOWS + 8;
+    config.endpoint.arrival_count_max = 1024;
+    config.endpoint.operation_count_max = 512;
+    config.endpoint.event_count_max = 256;
+    config.memory_bytes = FLOWS * BYTES;
+    struct sim_hosts hosts;
+    char error[CW_PORT_TEXT_BYTES] = "";
+    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    for (uint32_t from = 0; from < count; from++) {
+        for (uint32_t k = 1; k <= FLOWS; k++) {
+            uint32_t to = (from + k) % count;
+            struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
+                                 .region = hosts.list[to].token,
+                                 .offset = (k - 1) * BYTES,
+                                 .source = {.contiguous = {hosts.list[from].memory, BYTES}},
+                                 .flags = CW_SIGNAL};
+            assert_int_equal(cw_put(hosts.list[from].endpoint, &put), CW_OK);
+        }
+        sim_host_wake(&hosts.list[from]);
+    }
+    cw_simulator_run_until(hosts.simulator, 5000000000ull);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(hosts.list[i].arrived_puts, FLOWS);
+        assert_int_equal(hosts.list[i].completed, FLOWS);
+        assert_int_equal(hosts.list[i].failed, 0);
+    }
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_incast_uses_the_port_and_is_fair),
+        cmocka_unit_test(test_paced_flows_keep_their_rates),
+        cmocka_unit_test(test_memory_of_peers),
+        cmocka_unit_test(test_a_thousand_endpoints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* Random traffic under random faults, many seeds: what apps/sim_world.h says its ledger checks. CW_TEST_SEEDS (300) of them. */
+#include "tests/simulation/simulation.h"
+
+#include <string.h>
+
+#include "apps/sim_world.h"
+#include "dataplane/status.h"
+
+enum { SEEDS = 300, TWICE_EVERY = 20 };
+
+static void run_seed(uint64_t seed)
+{
+    struct sim_world_options options;
+    struct sim_world_report report;
+    sim_world_options_init(&options);
+    options.seed = seed;
+    assert_int_equal(sim_world_run(&options, &report), CW_OK);
+    if (report.failed) {
+        fail_msg("seed %llu: %s (%s); replay: causeway sim --first-seed %llu --verbose", (unsigned long long)seed,
+                 report.failure, report.plan, (unsigned long long)seed);
+    }
+    if (seed % TWICE_EVERY == 0) {
+        struct sim_world_report again;
+        assert_int_equal(sim_world_run(&options, &again), CW_OK);
+        if (again.hash != report.hash || again.virtual_ns != report.virtual_ns) {
+            fail_msg("seed %llu takes another course when it is run again", (unsigned long long)seed);
+        }
+    }
+}
+
+static void every_seed_keeps_the_promises(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        run_seed(seed);
+    }
+}
+
+/* Nothing gets through at first. */
+static void what_was_lost_arrives_after_healing(void **state)
+{
+    (void)state;
+    struct sim_world_options options;
+    struct sim_world_report report;
+    sim_world_options_init(&options);
+    options.seed = 7;
+    options.nodes = 3;
+    options.loss = 1;
+    options.partitions = options.crashes = options.stops = SIM_WORLD_NEVER;
+    options.operations = 100;
+    assert_int_equal(sim_world_run(&options, &report), CW_OK);
+    /* the first phase is shorter than the failure bound, so healing lets all of it arrive */
+    assert_false(report.failed);
+    assert_true(report.notified > 0);
+}
+
+static void options_are_obeyed(void **state)
+{
+    (void)state;
+    struct sim_world_options options;
+    struct sim_world_report report;
+    sim_world_options_init(&options);
+    options.seed = 3;
+    options.nodes = 9;
+    options.topology = SIM_WORLD_CLUSTERS;
+    options.loss = 0.05;
+    options.mtu_bytes = 9000;
+    options.crashes = SIM_WORLD_ALWAYS;
+    options.mix = sim_world_mix_find("messages");
+    assert_non_null(options.mix);
+    assert_null(sim_world_mix_find("none such"));
+    assert_int_equal(sim_world_run(&options, &report), CW_OK);
+    assert_false(report.failed);
+    assert_true(report.faults > 0);
+    assert_non_null(strstr(report.plan, "MTU 9000"));
+    assert_non_null(strstr(report.plan, "messages"));
+    assert_null(strstr(report.plan, "1 cluster,"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_are_obeyed),
+        cmocka_unit_test(what_was_lost_arrives_after_healing),
+        cmocka_unit_test(every_seed_keeps_the_promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

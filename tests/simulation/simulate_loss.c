@@ -1,0 +1,72 @@
+/* Random loss is only repaired: it costs the lost packets and next to nothing else. */
+#include "tests/simulation/simulation.h"
+
+#define RATE_BPS   10000000000.0
+#define PUT_BYTES  (1u << 20)
+#define PUT_COUNT  192
+#define WARM_COUNT 16
+
+struct outcome {
+    double goodput_bps;
+    uint64_t lost;
+    uint64_t retransmitted;
+};
+
+static struct outcome measure(double loss, uint64_t seed)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.seed = seed;
+    config.memory_bytes = 8 << 20;
+    config.node.down.loss = loss;
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, WARM_COUNT);
+    (void)simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    const struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
+    uint64_t lost_before = link->counters.lost;
+    uint64_t again_before = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
+    simulation_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, PUT_COUNT);
+    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    assert_int_equal(hosts.list[0].completed, PUT_COUNT);
+    assert_int_equal(hosts.list[0].failed, 0);
+    struct outcome outcome = {
+        .goodput_bps = (double)PUT_COUNT * PUT_BYTES * 8 * 1e9 / (double)took_ns,
+        .lost = link->counters.lost - lost_before,
+        .retransmitted = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED) - again_before,
+    };
+    sim_hosts_destroy(&hosts);
+    return outcome;
+}
+
+static void loss_costs_what_is_lost(void **state)
+{
+    (void)state;
+    static const struct {
+        double loss;
+        double share_least;
+    } table[] = {{0.001, 0.99}, {0.01, 0.96}};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct outcome clean = measure(0, seed);
+        assert_true(clean.goodput_bps > 0.85 * RATE_BPS);
+        assert_int_equal(clean.retransmitted, 0);
+        for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+            struct outcome got = measure(table[i].loss, seed);
+            double share = got.goodput_bps / ((1 - table[i].loss) * clean.goodput_bps);
+            double again = (double)got.retransmitted / (double)got.lost;
+            printf("seed %d, loss %.1f %%: goodput %.4f of (1 - loss) x %.3f Gb/s, retransmitted %.4f of lost\n",
+                   (int)seed, table[i].loss * 100, share, clean.goodput_bps / 1e9, again);
+            assert_true(share >= table[i].share_least);
+            assert_true(again <= 1.05);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loss_costs_what_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

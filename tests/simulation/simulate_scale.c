@@ -1,0 +1,95 @@
+/* A thousand endpoints, each with flows to 32 others; what a flow costs. */
+#include "tests/simulation/simulation.h"
+
+enum { HOSTS = 1000, FLOWS = 32, PUTS_A_FLOW = 6, PUT_BYTES = 3000, STRIDE = 31 };
+
+struct sprayer {
+    uint64_t posted;
+    uint32_t peers[FLOWS];
+    uint64_t tokens[FLOWS];
+};
+
+static void spray(struct sim_host *host, void *context, uint64_t now_ns)
+{
+    struct sprayer *sprayer = context;
+    (void)now_ns;
+    while (sprayer->posted < (uint64_t)FLOWS * PUTS_A_FLOW) {
+        uint64_t to = sprayer->posted % FLOWS;
+        uint64_t place =
+            to * PUTS_A_FLOW + sprayer->posted / FLOWS; /* nobody else's at that target: flows go to fixed distances */
+        struct cw_put put = {
+            .peer = sprayer->peers[to],
+            .region = sprayer->tokens[to],
+            .offset = place * PUT_BYTES,
+            .source = {.contiguous = {.data = host->memory, .bytes = PUT_BYTES}},
+            .flags = CW_SIGNAL | CW_MORE,
+        };
+        if (cw_put(host->endpoint, &put) != CW_OK) {
+            break;
+        }
+        sprayer->posted++;
+    }
+}
+
+static uint64_t flow_bytes_most(struct sim_hosts *hosts)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct cw_peer_info info;
+        for (uint32_t peer = 0; cw_peer_query(hosts->list[i].endpoint, peer, &info) == CW_OK; peer++) {
+            most = info.bytes_active > most ? info.bytes_active : most;
+        }
+    }
+    return most;
+}
+
+static void a_thousand_endpoints(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, HOSTS);
+    config.memory_bytes = FLOWS * PUTS_A_FLOW * PUT_BYTES;
+    config.endpoint.peer_count_max = 2 * FLOWS + 2;
+    config.endpoint.arrival_count_max = 1024;
+    config.endpoint.event_count_max = 512;
+    config.endpoint.operation_count_max = 1024;
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    struct sprayer *sprayers = calloc(HOSTS, sizeof(*sprayers));
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        for (uint32_t flow = 0; flow < FLOWS; flow++) {
+            uint32_t to = (i + 1 + flow * STRIDE) % HOSTS;
+            sprayers[i].peers[flow] = sim_hosts_peer(&hosts, i, to);
+            sprayers[i].tokens[flow] = hosts.list[to].token;
+        }
+        hosts.list[i].work = spray;
+        hosts.list[i].context = &sprayers[i];
+        sim_host_wake(&hosts.list[i]);
+    }
+    cw_simulator_run_until(hosts.simulator, 400 * SIMULATION_US);
+    uint64_t active = flow_bytes_most(&hosts);
+    cw_simulator_run_until(hosts.simulator, 2000 * SIMULATION_MS);
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        assert_int_equal(hosts.list[i].completed, FLOWS * PUTS_A_FLOW);
+        assert_int_equal(hosts.list[i].failed, 0);
+        assert_int_equal(hosts.list[i].arrived_puts, FLOWS * PUTS_A_FLOW);
+        assert_int_equal(hosts.list[i].down, 0);
+    }
+    struct cw_memory_info memory = cw_endpoint_memory(hosts.list[0].endpoint);
+    printf(
+        "%d endpoints with %d flows each way: %d bytes an idle peer, at least %d more an active flow, most seen %d\n",
+        HOSTS, FLOWS, (int)memory.peer_bytes, (int)memory.active_flow_bytes, (int)active);
+    assert_true(memory.peer_bytes <= 1024);
+    assert_true(memory.active_flow_bytes <= 6144);
+    assert_int_equal(flow_bytes_most(&hosts), 0); /* all of it has been given back */
+    free(sprayers);
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thousand_endpoints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

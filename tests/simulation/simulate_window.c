@@ -1,0 +1,172 @@
+/* Much in flight: long paths, and numbers and clocks that wrap. */
+#include "tests/simulation/simulation.h"
+
+#include "dataplane/wire/wire.h"
+
+#define LONG_PATH_NS 100000000ull /* one way */
+
+static void hosts_on_a_long_path(struct sim_hosts *hosts, uint64_t rate_bps, double loss)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.node.up.rate_bps = config.node.down.rate_bps = rate_bps;
+    config.node.up.delay_ns = config.node.down.delay_ns = LONG_PATH_NS / 2;
+    config.node.down.loss = loss;
+    config.node.down.queue_limit_bytes = 0;
+    config.memory_bytes = 192 << 20;
+    config.endpoint.window_block_count = 256;
+    config.endpoint.congestion_window_max_bytes = 96 << 20;
+    simulation_hosts(hosts, &config);
+}
+
+/* Runs a stream for a while; returns the most packets ever seen in flight, and the goodput of the last second. */
+static uint64_t run_long(struct sim_hosts *hosts, uint64_t seconds, double *goodput_bps)
+{
+    struct simulation_stream stream;
+    simulation_stream_start(hosts, &stream, 0, 1, 1 << 20, UINT64_MAX);
+    uint64_t most = 0;
+    uint64_t bytes_before = 0;
+    for (uint64_t tenth = 1; tenth <= 10 * seconds; tenth++) {
+        cw_simulator_run_until(hosts->simulator, tenth * 100 * SIMULATION_MS);
+        if (tenth == 10 * seconds - 10) {
+            bytes_before = hosts->list[1].arrived_bytes;
+        }
+        struct cw_peer_info info;
+        assert_int_equal(cw_peer_query(hosts->list[0].endpoint, stream.peer, &info), CW_OK);
+        uint64_t packets = info.in_flight_bytes / 1514;
+        most = packets > most ? packets : most;
+    }
+    *goodput_bps = (double)(hosts->list[1].arrived_bytes - bytes_before) * 8;
+    assert_int_equal(hosts->list[0].failed, 0);
+    assert_int_equal(hosts->list[0].down, 0);
+    return most;
+}
+
+static void a_gigabit_fills_200_ms(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_on_a_long_path(&hosts, 1000000000, 0);
+    double goodput_bps;
+    uint64_t most = run_long(&hosts, 6, &goodput_bps);
+    printf("200 ms, 1 Gb/s: %d packets in flight, %.3f Gb/s\n", (int)most, goodput_bps / 1e9);
+    assert_true(most > 16000);
+    assert_true(goodput_bps > 0.85e9);
+    sim_hosts_destroy(&hosts);
+}
+
+static void forty_thousand_packets_in_flight_with_loss(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_on_a_long_path(&hosts, 2600000000, 0.01);
+    double goodput_bps;
+    uint64_t most = run_long(&hosts, 7, &goodput_bps);
+    uint64_t again = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
+    uint64_t lost = cw_simulator_link_down(hosts.simulator, 1)->counters.lost;
+    printf("200 ms, 2.6 Gb/s, 1 %% loss: %d packets in flight, %.3f Gb/s, %d retransmitted, %d lost\n", (int)most,
+           goodput_bps / 1e9, (int)again, (int)lost);
+    assert_true(most > 40000);
+    assert_true(goodput_bps > 0.7 * 2.6e9);
+    assert_true((double)again <= 1.05 * (double)lost);
+    sim_hosts_destroy(&hosts);
+}
+
+/* ---- numbers that wrap ---- */
+
+struct numbers {
+    uint32_t first;
+    uint32_t last;
+    bool any;
+};
+
+static void watch_numbers(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                          const uint8_t *frame, uint32_t length)
+{
+    struct numbers *numbers = context;
+    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    (void)time_ns;
+    if (kind == CW_SIMULATOR_DEPARTURE && node == 0 && length >= CW_WIRE_OVERHEAD_BYTES &&
+        header->type == CW_WIRE_DATA) {
+        numbers->first = numbers->any ? numbers->first : header->number;
+        numbers->last = header->number;
+        numbers->any = true;
+    }
+}
+
+/* A seed with which host 0's first packet is one of the last 2^16 numbers: its session is the third number an endpoint draws. */
+static uint64_t seed_near_the_end(void)
+{
+    for (uint64_t seed = 1;; seed++) {
+        struct cw_random random;
+        cw_random_seed(&random, cw_random_derive(seed, 1));
+        (void)cw_random_next(&random);
+        (void)cw_random_next(&random);
+        (void)cw_random_next(&random);
+        uint64_t session = cw_random_next(&random);
+        if ((uint32_t)(session >> 7) >= 0xffff0000u) {
+            return seed;
+        }
+    }
+}
+
+static void packet_and_put_numbers_wrap(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.seed = seed_near_the_end();
+    config.memory_bytes = 4 << 20;
+    config.node.down.loss = 0.01;
+    config.node.down.duplicate = 0.01;
+    config.node.down.reorder = 0.05;
+    config.node.down.reorder_delay_max_ns = 100000;
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    struct numbers numbers = {0};
+    cw_simulator_tap_set(hosts.simulator, watch_numbers, &numbers);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, 16000, 8000);
+    (void)simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    printf("packet numbers %08x to %08x, 8000 puts\n", (unsigned)numbers.first, (unsigned)numbers.last);
+    assert_true(numbers.first >= 0xffff0000u);
+    assert_true(numbers.last < 0x10000000u);
+    assert_int_equal(hosts.list[0].completed, 8000);
+    assert_int_equal(hosts.list[1].arrived_puts, 8000);
+    assert_int_equal(hosts.list[0].failed, 0);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Timestamps wrap after 68 s; a put every half second for 150 s. */
+static void timestamps_wrap(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    for (uint32_t i = 0; i < 300; i++) {
+        struct simulation_stream stream;
+        simulation_stream_start(&hosts, &stream, 0, 1, 3000, 1);
+        uint64_t took_ns = simulation_stream_finish(&hosts, 0, 400 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].completed, 1);
+        assert_true(took_ns < SIMULATION_MS || i == 0);
+        cw_simulator_run_until(hosts.simulator, (i + 1) * 500 * SIMULATION_MS);
+    }
+    struct cw_peer_info info;
+    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &info), CW_OK);
+    assert_true(info.round_trip_ns > 40000 && info.round_trip_ns < 100000);
+    assert_int_equal(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED), 0);
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packet_and_put_numbers_wrap),
+        cmocka_unit_test(timestamps_wrap),
+        cmocka_unit_test(a_gigabit_fills_200_ms),
+        cmocka_unit_test(forty_thousand_packets_in_flight_with_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
