@@ -119,7 +119,7 @@ struct cw_round_trip {
 
 struct cw_congestion {
     uint64_t window_bytes;
-    uint64_t round_end;      /* a round is over when this packet number is acknowledged */
+    uint64_t round_end;     /* a round is over when this packet number is acknowledged */
     uint64_t round_trip_ns; /* smallest seen in this round */
     uint32_t round_sent;
     uint32_t round_lost;
