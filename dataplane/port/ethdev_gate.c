@@ -44,7 +44,8 @@ static struct {
     pthread_mutex_t lock; /* of what follows, down to `ports` */
     pthread_cond_t closed;
     bool installed;
-    uint32_t holders; /* threads that wait for the gate to be closed and want it to stay so */
+    struct rte_intr_handle *handle; /* lives as long as the process, as EAL does */
+    uint32_t holders;               /* threads that wait for the gate to be closed and want it to stay so */
     struct ethdev_port *ports;
     int descriptor;          /* eventfd: readable while the interrupt thread is to come to the gate */
     bool fences;             /* no membarrier here: owners fence */
@@ -193,6 +194,7 @@ static int gate_install(char *error, size_t error_bytes)
                              "port: no callback on EAL's interrupt thread; are there "
                              "file descriptors left (ulimit -n)?");
     }
+    gate.handle = handle;
     gate.installed = true;
     return CW_OK;
 }

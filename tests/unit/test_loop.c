@@ -16,7 +16,7 @@
 #include "dataplane/core/loop.h"
 #include "tests/unit/pair_port.h"
 
-enum { THREADS = 4, PUTS = 2000, EVENTS = 32, MEMORY_BYTES = 1 << 16 };
+enum { THREADS = 4, PUTS = 2000, EVENTS = 32, MEMORY_BYTES = 1 << 16, LANE_BYTES = MEMORY_BYTES / THREADS };
 
 #define PATIENCE_NS 20000000000ull
 
@@ -113,7 +113,7 @@ static void *post(void *argument)
             .peer = host->peer,
             .lane_tag = cw_lane_tag(poster->number, i),
             .region = poster->hosts->list[1].token,
-            .offset = poster->number * 4096ull + i % 512 * 8ull,
+            .offset = poster->number * LANE_BYTES + i * 8ull,
             .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}, /* the call copies it */
         };
         uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
@@ -175,10 +175,10 @@ static void check_many_threads(const struct mode *mode)
     if (total != THREADS * PUTS) {
         fail_msg("%s: %u of %u notifications", mode->name, total, THREADS * PUTS);
     }
-    /* the last value of each place, from whichever put came last in its lane */
+    /* each put has a place of its own: puts in flight must not overlap */
     for (uint32_t lane = 0; lane < THREADS; lane++) {
         uint64_t value;
-        memcpy(&value, hosts->list[1].memory + lane * 4096 + (PUTS - 1) % 512 * 8, sizeof(value));
+        memcpy(&value, hosts->list[1].memory + lane * LANE_BYTES + (PUTS - 1) * 8, sizeof(value));
         assert_true(value == ((uint64_t)lane << 32 | (PUTS - 1)));
     }
     hosts_close(hosts);
