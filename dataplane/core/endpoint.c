@@ -217,6 +217,10 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
         if (flow == NULL) {
             return CW_ERROR_LIMIT;
         }
+    } else if (flow->mac_learned) {
+        flow->mac_learned = false; /* what the application says counts more */
+        memcpy(flow->address.mac, address->mac, 6);
+        memcpy(flow->network.destination_mac, address->mac, 6);
     }
     *peer = flow->index;
     return CW_OK;

@@ -130,6 +130,15 @@ void cw_session_goodbye(struct cw_endpoint *endpoint);
 /* Gives peer events that found no room before; returns how many. */
 uint32_t cw_session_deliver(struct cw_endpoint *endpoint);
 
+/* ---- flow/frame.c ---- */
+
+/* Bytes that a whole operation takes as one frame, its data included. */
+uint32_t cw_frame_bytes(const struct cw_operation *operation);
+
+/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the packet's pieces. */
+uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
+                         uint8_t *at, uint32_t *gathered);
+
 /* ---- flow/transmit.c ---- */
 
 /* Puts the flow among those that may send, if it has something to send. */
@@ -187,6 +196,9 @@ void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t
 
 /* A packet left that the peer must answer. */
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The peer holds memory of ours: if it falls silent, find out whether it is still there. */
+void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* The peer is to give a sign of life even if nothing is in flight. */
 void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);

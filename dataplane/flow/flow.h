@@ -2,6 +2,7 @@
  *
  *   session.c      set-up, incarnations, keys             struct cw_session
  *   transmit.c     what to send next, packets             struct cw_sender
+ *   frame.c        how operations are written             (sender)
  *   sent.c         records of packets in flight           struct cw_sent_records
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
  *   receive.c      packets in, checks, placement          struct cw_receiver
@@ -40,6 +41,7 @@ struct cw_candidate {
     uint32_t put_window;
     uint16_t payload_bytes_max;
     uint8_t waiting;
+    uint8_t mac[6];
     struct cw_wire_key key_in;
 };
 
@@ -99,6 +101,7 @@ struct cw_receiver {
     uint32_t duplicates;
     uint64_t focus;      /* lowest packet number that came below the highest since the last report; UINT64_MAX: none */
     uint32_t unreported; /* data packets since the last report */
+    uint32_t arrivals;   /* records of puts that are not done */
     uint32_t reports;
     bool report_now;
     bool report_from_base; /* a probe asks for the whole picture */
@@ -163,6 +166,7 @@ struct cw_flow {
     uint8_t state;       /* enum cw_peer_state */
     uint8_t event_count; /* what is still to be told of this peer, oldest first */
     bool in_event_list;
+    bool mac_learned; /* from set-up packets: it was not the application that added this peer */
     struct cw_peer_event events[4];
     struct cw_flow *event_next;
     struct cw_address address;

@@ -331,6 +331,9 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     } else {
         apply_packet(endpoint, flow, header);
     }
+    if (receiver->arrivals > 0 || packets->base != packets->end) {
+        cw_timers_watch(endpoint, flow);
+    }
     bool new_hole = number > end_before;
     cw_report_want(endpoint, flow, ask_now || new_hole);
 }

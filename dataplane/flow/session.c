@@ -133,6 +133,9 @@ static void send_hello(struct cw_endpoint *endpoint, struct cw_flow *flow, enum 
     uint8_t *at = packet->data;
     memcpy(at, &flow->network, sizeof(flow->network));
     cw_wire_network_finish((struct cw_wire_network *)at, sizeof(struct cw_wire_hello));
+    if (echo != NULL && flow->mac_learned) {
+        memcpy(at, ((const struct cw_wire_hello *)(echo + 1))->sender_mac, 6); /* back to whoever asked */
+    }
     struct cw_wire_hello hello = {
         .session = local,
         .peer_session = peer_session,
@@ -229,6 +232,10 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     session->peer_waiting = peer->waiting;
     session->active = false;
     flow->state = CW_PEER_ESTABLISHED;
+    if (flow->mac_learned) {
+        memcpy(flow->address.mac, peer->mac, 6);
+        memcpy(flow->network.destination_mac, peer->mac, 6);
+    }
     cw_sent_init(&flow->sender.sent, data_number_first(session->local));
     flow->sender.control_next = control_number_first(session->local);
     flow->sender.lost_lowest = flow->sender.sent.base;
@@ -347,6 +354,7 @@ static void candidate_from(struct cw_endpoint *endpoint, const struct cw_wire_he
         .payload_bytes_max = hello->payload_bytes_max,
         .waiting = header->flags & CW_WIRE_WAITING_MASK,
     };
+    memcpy(candidate->mac, hello->sender_mac, 6);
     cw_wire_key_derive(&candidate->key_in, endpoint->config.job_key, hello->session, candidate->local);
 }
 
@@ -439,6 +447,9 @@ void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header 
         struct cw_address address = {.ipv4 = hello->sender_ipv4, .udp_port = hello->sender_port};
         memcpy(address.mac, hello->sender_mac, 6);
         flow = cw_flow_add(endpoint, &address);
+        if (flow != NULL) {
+            flow->mac_learned = true;
+        }
     }
     if (flow == NULL) {
         cw_count(endpoint, CW_COUNTER_DROP_UNKNOWN_PEER, 1);

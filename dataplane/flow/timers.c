@@ -4,7 +4,10 @@
 
 #include "dataplane/core/endpoint.h"
 
-enum { PACE_CATCH_UP_NS = 1000000 /* a loop that came late may make up for this much */ };
+enum {
+    PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
+    SILENCE_SHARE = 4,          /* of the failure bound: a silent peer that holds something of ours is asked */
+};
 
 /* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting allows it. */
 static uint64_t timeout_ns(const struct cw_flow *flow)
@@ -124,6 +127,37 @@ static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)
                    session->active ? session->hello_ns : session->started_ns + endpoint->config.failure_timeout_ns);
 }
 
+void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    if (flow->timers.probe_ns == UINT64_MAX && !cw_wheel_waiting(&flow->timers.timer)) {
+        cw_timers_need(endpoint, flow, endpoint->now_ns + endpoint->config.failure_timeout_ns / SILENCE_SHARE);
+    }
+}
+
+/* True if the peer has something of ours that others need: records of puts it has not finished, slots it was asked to give back. */
+static bool holds_ours(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    const struct cw_receiver *receiver = &flow->receiver;
+    const struct cw_credit *credit = &flow->credit;
+    return receiver->arrivals > 0 || receiver->packets.base != receiver->packets.end ||
+           (credit->recalled && credit->lent > 0 && endpoint->messages.waiting_first != NULL);
+}
+
+/* ... and may be gone with it: who is silent for long is asked. */
+static void watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    if (timers->probe_ns != UINT64_MAX || !holds_ours(endpoint, flow)) {
+        return;
+    }
+    uint64_t due_ns = timers->heard_ns + endpoint->config.failure_timeout_ns / SILENCE_SHARE;
+    if (endpoint->now_ns >= due_ns) {
+        cw_timers_ask(endpoint, flow);
+    } else {
+        cw_timers_need(endpoint, flow, due_ns);
+    }
+}
+
 static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
@@ -140,6 +174,7 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (sent->base == sent->next) {
         cw_sent_trim(sent, &endpoint->sent_chunks, &endpoint->blocks);
     }
+    watch(endpoint, flow);
     cw_messages_pump(endpoint, flow); /* if it was short of operations */
     cw_transmit_wake(endpoint, flow);
     uint64_t next_ns = timers->probe_ns < timers->report_ns ? timers->probe_ns : timers->report_ns;

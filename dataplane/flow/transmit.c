@@ -11,149 +11,6 @@ enum {
     GETS_A_PACKET_MAX = 16,   /* the target answers all of them or none: it must have the operations for that */
 };
 
-/* ---- frames ---- */
-
-static uint32_t frame_bytes(const struct cw_operation *operation)
-{
-    switch (operation->kind) {
-    case CW_OPERATION_GET:
-        return sizeof(struct cw_wire_get);
-    case CW_OPERATION_ASK:
-    case CW_OPERATION_RECALL:
-        return sizeof(struct cw_wire_frame);
-    case CW_OPERATION_GRANT:
-    case CW_OPERATION_RETURN:
-        return (uint32_t)(sizeof(struct cw_wire_frame) + operation->bytes * sizeof(uint16_t));
-    default:
-        return (uint32_t)(sizeof(struct cw_wire_put) + operation->bytes);
-    }
-}
-
-static void fill_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
-                     struct cw_wire_put *put)
-{
-    *put = (struct cw_wire_put){
-        .frame = {.kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number},
-        .predecessor = operation->predecessor,
-        .reply = operation->reply,
-        .lane_tag = operation->lane_tag,
-        .token = operation->token,
-        .offset = operation->offset,
-    };
-}
-
-static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint64_t length,
-                           uint8_t *at)
-{
-    struct cw_wire_frame frame = {
-        .kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number};
-    memcpy(at, &frame, sizeof(frame));
-    return sizeof(frame);
-}
-
-/* Writes a whole operation as one frame, its data included; returns its bytes. */
-static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
-{
-    if (operation->status < 0) {
-        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
-    }
-    switch (operation->kind) {
-    case CW_OPERATION_GET: {
-        struct cw_wire_get get = {
-            .bytes = operation->bytes, .local_token = operation->local.token, .local_offset = operation->local.offset};
-        fill_put(operation, CW_FRAME_GET, 0, &get.put);
-        memcpy(at, &get, sizeof(get));
-        return sizeof(get);
-    }
-    case CW_OPERATION_ASK:
-        return write_bare(operation, CW_FRAME_ASK, operation->bytes, at);
-    case CW_OPERATION_RECALL:
-        return write_bare(operation, CW_FRAME_RECALL, 0, at);
-    case CW_OPERATION_GRANT:
-    case CW_OPERATION_RETURN: {
-        uint32_t kind = operation->kind == CW_OPERATION_GRANT ? CW_FRAME_GRANT : CW_FRAME_RETURN;
-        uint32_t bytes = write_bare(operation, kind, operation->bytes, at);
-        memcpy(at + bytes, operation->slots, operation->bytes * sizeof(uint16_t));
-        return bytes + (uint32_t)(operation->bytes * sizeof(uint16_t));
-    }
-    default: {
-        struct cw_wire_put put;
-        fill_put(operation, CW_FRAME_PUT, (uint32_t)operation->bytes, &put);
-        memcpy(at, &put, sizeof(put));
-        if (operation->bytes > 0) {
-            cw_source_copy(&operation->source, &operation->cursor, 0, (uint32_t)operation->bytes, at + sizeof(put));
-        }
-        return (uint32_t)(sizeof(put) + operation->bytes);
-    }
-    }
-}
-
-/* Points the packet's pieces at `bytes` of the source where they are worth it; false: they have to be copied. */
-static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *operation, const struct cw_sent *record,
-                   struct cw_transmit *packet)
-{
-    if (!endpoint->port->info.gather || operation->region == NULL || operation->region->memory == NULL ||
-        record->bytes < CW_GATHER_MIN) {
-        return false;
-    }
-    uint64_t position = record->position;
-    uint32_t left = record->bytes;
-    uint32_t count = 0;
-    while (left > 0) {
-        if (count == CW_PORT_PIECES_MAX) {
-            return false;
-        }
-        struct cw_piece *piece = &packet->pieces[count++];
-        piece->length = cw_source_run(&operation->source, &operation->cursor, position, left, &piece->data);
-        piece->memory = operation->region->memory;
-        position += piece->length;
-        left -= piece->length;
-    }
-    packet->piece_count = count;
-    return true;
-}
-
-static inline bool is_part(const struct cw_sent *record)
-{
-    return record->count == 1 && record->bytes > 0;
-}
-
-/* Writes the frames of a record behind `at`; returns the bytes in the buffer, and in *gathered those in pieces. */
-static uint32_t write_frames(const struct cw_endpoint *endpoint, const struct cw_sent *record,
-                             struct cw_transmit *packet, uint8_t *at, uint32_t *gathered)
-{
-    struct cw_operation *operation = record->operation;
-    *gathered = 0;
-    if (!is_part(record)) {
-        uint32_t used = 0;
-        for (uint32_t i = 0; i < record->count; i++, operation = operation->chain) {
-            uint32_t padded = cw_wire_pad(used);
-            memset(at + used, 0, padded - used);
-            used = padded + write_whole(operation, at + padded);
-        }
-        return used;
-    }
-    if (operation->status < 0) {
-        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
-    }
-    uint32_t header_bytes;
-    if (record->bytes == operation->bytes) {
-        struct cw_wire_put put;
-        fill_put(operation, CW_FRAME_PUT, record->bytes, &put);
-        memcpy(at, &put, header_bytes = sizeof(put));
-    } else {
-        struct cw_wire_part part = {.position = record->position, .total = operation->bytes};
-        fill_put(operation, CW_FRAME_PART, record->bytes, &part.put);
-        memcpy(at, &part, header_bytes = sizeof(part));
-    }
-    if (gather(endpoint, operation, record, packet)) {
-        *gathered = record->bytes;
-        return header_bytes;
-    }
-    cw_source_copy(&operation->source, &operation->cursor, record->position, record->bytes, at + header_bytes);
-    return header_bytes + record->bytes;
-}
-
 /* ---- packets ---- */
 
 /* Completes the headers of a packet whose payload is written. */
@@ -225,7 +82,7 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
                         struct cw_sent *record)
 {
     uint32_t gathered;
-    uint32_t in_buffer = write_frames(endpoint, record, packet, packet->data + CW_WIRE_OVERHEAD_BYTES, &gathered);
+    uint32_t in_buffer = cw_frames_write(endpoint, record, packet, packet->data + CW_WIRE_OVERHEAD_BYTES, &gathered);
     record->time_ns = endpoint->now_ns;
     record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered);
     if (record->transmissions < UINT8_MAX) {
@@ -259,7 +116,7 @@ struct bundle {
  * itself, but elsewhere: the target could neither take the packet nor do without it (see cw_arrivals_room). */
 static bool bundle_add(struct bundle *bundle, struct cw_operation *operation, uint32_t bytes_max)
 {
-    uint32_t needed = cw_wire_pad(bundle->bytes) + frame_bytes(operation);
+    uint32_t needed = cw_wire_pad(bundle->bytes) + cw_frame_bytes(operation);
     uint32_t gets = bundle->gets + (operation->kind == CW_OPERATION_GET);
     if (bundle->count > 0) {
         bool consecutive = bundle->consecutive && operation->number == bundle->last->number + 1;
@@ -373,7 +230,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     uint32_t payload_bytes_max = flow->session.payload_bytes_max;
     struct cw_operation *first = sender->queue_short.first;
-    if (first != NULL && frame_bytes(first) > payload_bytes_max) {
+    if (first != NULL && cw_frame_bytes(first) > payload_bytes_max) {
         /* posted before set-up told that the peer's packets are smaller than ours */
         cw_operation_push_ordered(&sender->queue_bulk, cw_operation_pop(&sender->queue_short));
         first = sender->queue_short.first;

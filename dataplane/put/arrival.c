@@ -104,6 +104,7 @@ static struct cw_arrival *create(struct cw_endpoint *endpoint, struct cw_flow *f
     struct cw_arrival **bucket = &arrivals->by_number[bucket_of(arrivals, flow, frame->number)];
     arrival->next_by_number = *bucket;
     *bucket = arrival;
+    flow->receiver.arrivals++;
     return arrival;
 }
 
@@ -186,16 +187,20 @@ static bool notify(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
     return true;
 }
 
+/* An arrival has its turn, and with it those of its lane that wait for it in a row: at once, since the sender may take the whole row for
+ * done and post the next in the lane without naming a predecessor. */
 static void make_ready(struct cw_arrivals *arrivals, struct cw_arrival *arrival)
 {
-    arrival->state = CW_ARRIVAL_READY;
-    arrival->next_ready = NULL;
-    if (arrivals->ready_first == NULL) {
-        arrivals->ready_first = arrival;
-    } else {
-        arrivals->ready_last->next_ready = arrival;
+    for (; arrival != NULL; arrival = take_successor(arrivals, arrival->flow, arrival->number)) {
+        arrival->state = CW_ARRIVAL_READY;
+        arrival->next_ready = NULL;
+        if (arrivals->ready_first == NULL) {
+            arrivals->ready_first = arrival;
+        } else {
+            arrivals->ready_last->next_ready = arrival;
+        }
+        arrivals->ready_last = arrival;
     }
-    arrivals->ready_last = arrival;
 }
 
 uint32_t cw_arrivals_deliver(struct cw_endpoint *endpoint)
@@ -218,15 +223,11 @@ uint32_t cw_arrivals_deliver(struct cw_endpoint *endpoint)
         }
         count++;
         arrivals->ready_first = arrival->next_ready;
-        struct cw_arrival *successor = NULL;
         if (!arrival->detached) {
             remove_by_number(arrivals, arrival);
-            successor = take_successor(arrivals, flow, frame.number);
+            flow->receiver.arrivals--;
         }
         cw_pool_give(&arrivals->pool, arrival);
-        if (successor != NULL) {
-            make_ready(arrivals, successor);
-        }
     }
     return count;
 }
@@ -246,15 +247,20 @@ void cw_arrival_pass(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_
     (void)marked;
 }
 
-static inline bool has_turn(const struct cw_flow *flow, uint64_t number, uint64_t predecessor)
+static inline bool has_turn(const struct cw_arrivals *arrivals, const struct cw_flow *flow, uint64_t number,
+                            uint64_t predecessor)
 {
-    return predecessor == number || cw_window_seen(&flow->receiver.puts, predecessor);
+    if (predecessor == number || cw_window_seen(&flow->receiver.puts, predecessor)) {
+        return true;
+    }
+    const struct cw_arrival *before = arrivals->ready_first == NULL ? NULL : find(arrivals, flow, predecessor);
+    return before != NULL && before->state == CW_ARRIVAL_READY; /* it will be told before this one */
 }
 
 static void complete(struct cw_endpoint *endpoint, struct cw_arrival *arrival)
 {
     struct cw_arrivals *arrivals = &endpoint->arrivals;
-    if (has_turn(arrival->flow, arrival->number, arrival->predecessor)) {
+    if (has_turn(arrivals, arrival->flow, arrival->number, arrival->predecessor)) {
         make_ready(arrivals, arrival);
         cw_arrivals_deliver(endpoint);
         return;
@@ -270,7 +276,7 @@ void cw_arrival_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const
     struct cw_arrivals *arrivals = &endpoint->arrivals;
     bool whole = frame->bytes == frame->total;
     if (whole && !frame->void_put && arrivals->ready_first == NULL &&
-        has_turn(flow, frame->number, frame->predecessor) && notify(endpoint, flow, frame)) {
+        has_turn(arrivals, flow, frame->number, frame->predecessor) && notify(endpoint, flow, frame)) {
         /* the common case: no record. Whoever was held back by this one follows. */
         struct cw_arrival *successor = arrivals->pool.used == 0 ? NULL : take_successor(arrivals, flow, frame->number);
         if (successor != NULL) {
@@ -298,10 +304,6 @@ static void detach_ready(struct cw_endpoint *endpoint, const struct cw_flow *flo
         if (arrival->flow != flow || arrival->detached) {
             continue;
         }
-        struct cw_arrival *successor = take_successor(arrivals, flow, arrival->number);
-        if (successor != NULL) {
-            make_ready(arrivals, successor); /* behind this one, so this loop comes to it */
-        }
         remove_by_number(arrivals, arrival);
         arrival->detached = true;
         if (endpoint->messages.region != NULL && arrival->token == endpoint->messages.region->token &&
@@ -316,6 +318,7 @@ void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_arrivals *arrivals = &endpoint->arrivals;
     cw_arrivals_deliver(endpoint);
     detach_ready(endpoint, flow);
+    flow->receiver.arrivals = 0;
     if (arrivals->pool.used == 0) {
         return;
     }

@@ -4,7 +4,7 @@
  *   - A put whose only packet has come, whose predecessor in its lane is done and for which the event queue has room needs no record: it is
  *     notified at once. All others have a record, until they are notified.
  *   - "Done" (seen in the flow's window of put numbers) means notified, or given up. Those that have their turn but find no room in
- *     the event queue wait in one queue, which nobody overtakes.
+ *     the event queue wait in one queue, right behind them what waits for them in their lanes; nobody overtakes it.
  *   - The oldest put of a flow that is not done can always get a record, so that arrival never locks up.
  */
 #ifndef CW_ARRIVAL_H

@@ -169,7 +169,11 @@ static void recall(struct cw_endpoint *endpoint)
     uint32_t asked = 0;
     for (uint32_t looked = 0; looked < peers && asked < CW_CREDIT_BATCH; looked++) {
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, pool->recall_next++ % peers);
-        if (flow->state != CW_PEER_ESTABLISHED || flow->credit.lent == 0 || flow->credit.recalled) {
+        if (flow->state != CW_PEER_ESTABLISHED || flow->credit.lent == 0) {
+            continue;
+        }
+        if (flow->credit.recalled) {
+            cw_timers_watch(endpoint, flow); /* it may be gone, and the slots with it */
             continue;
         }
         struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RECALL, 0, false, true);
@@ -213,16 +217,17 @@ uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
     uint32_t count = 0;
     while (pool->waiting_first != NULL && pool->free_count > 0) {
         struct cw_flow *flow = pool->waiting_first;
-        bool lent_most = flow->credit.lent >= CW_CREDIT_MAX; /* listed again when a slot comes back */
-        if (flow->state == CW_PEER_ESTABLISHED && flow->credit.owed > 0 && !lent_most) {
-            if (!grant(endpoint, flow)) {
-                return count; /* no operation free: next turn */
-            }
-            count++;
+        /* who has been lent the most there is comes back with a slot */
+        bool wants = flow->state == CW_PEER_ESTABLISHED && flow->credit.owed > 0 && flow->credit.lent < CW_CREDIT_MAX;
+        bool granted = wants && grant(endpoint, flow);
+        unlist_first(pool);
+        if (wants && flow->credit.owed > 0) {
+            enlist(pool, flow); /* behind the others: one that asks and asks must not keep them waiting */
         }
-        if (flow->credit.owed == 0 || flow->credit.lent >= CW_CREDIT_MAX) {
-            unlist_first(pool);
+        if (wants && !granted) {
+            return count; /* no operation or number is free: next turn, and somebody else first */
         }
+        count += granted;
     }
     if (pool->waiting_first != NULL) {
         recall(endpoint);

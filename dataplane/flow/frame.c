@@ -1,0 +1,144 @@
+/* Frames: what operations look like in a data packet. */
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+uint32_t cw_frame_bytes(const struct cw_operation *operation)
+{
+    switch (operation->kind) {
+    case CW_OPERATION_GET:
+        return sizeof(struct cw_wire_get);
+    case CW_OPERATION_ASK:
+    case CW_OPERATION_RECALL:
+        return sizeof(struct cw_wire_frame);
+    case CW_OPERATION_GRANT:
+    case CW_OPERATION_RETURN:
+        return (uint32_t)(sizeof(struct cw_wire_frame) + operation->bytes * sizeof(uint16_t));
+    default:
+        return (uint32_t)(sizeof(struct cw_wire_put) + operation->bytes);
+    }
+}
+
+static void fill_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
+                     struct cw_wire_put *put)
+{
+    *put = (struct cw_wire_put){
+        .frame = {.kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number},
+        .predecessor = operation->predecessor,
+        .reply = operation->reply,
+        .lane_tag = operation->lane_tag,
+        .token = operation->token,
+        .offset = operation->offset,
+    };
+}
+
+static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint64_t length,
+                           uint8_t *at)
+{
+    struct cw_wire_frame frame = {
+        .kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number};
+    memcpy(at, &frame, sizeof(frame));
+    return sizeof(frame);
+}
+
+/* Writes a whole operation as one frame, its data included; returns its bytes. */
+static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
+{
+    if (operation->status < 0) {
+        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+    }
+    switch (operation->kind) {
+    case CW_OPERATION_GET: {
+        struct cw_wire_get get = {
+            .bytes = operation->bytes, .local_token = operation->local.token, .local_offset = operation->local.offset};
+        fill_put(operation, CW_FRAME_GET, 0, &get.put);
+        memcpy(at, &get, sizeof(get));
+        return sizeof(get);
+    }
+    case CW_OPERATION_ASK:
+        return write_bare(operation, CW_FRAME_ASK, operation->bytes, at);
+    case CW_OPERATION_RECALL:
+        return write_bare(operation, CW_FRAME_RECALL, 0, at);
+    case CW_OPERATION_GRANT:
+    case CW_OPERATION_RETURN: {
+        uint32_t kind = operation->kind == CW_OPERATION_GRANT ? CW_FRAME_GRANT : CW_FRAME_RETURN;
+        uint32_t bytes = write_bare(operation, kind, operation->bytes, at);
+        memcpy(at + bytes, operation->slots, operation->bytes * sizeof(uint16_t));
+        return bytes + (uint32_t)(operation->bytes * sizeof(uint16_t));
+    }
+    default: {
+        struct cw_wire_put put;
+        fill_put(operation, CW_FRAME_PUT, (uint32_t)operation->bytes, &put);
+        memcpy(at, &put, sizeof(put));
+        if (operation->bytes > 0) {
+            cw_source_copy(&operation->source, &operation->cursor, 0, (uint32_t)operation->bytes, at + sizeof(put));
+        }
+        return (uint32_t)(sizeof(put) + operation->bytes);
+    }
+    }
+}
+
+/* Points the packet's pieces at `bytes` of the source where they are worth it; false: they have to be copied. */
+static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *operation, const struct cw_sent *record,
+                   struct cw_transmit *packet)
+{
+    if (!endpoint->port->info.gather || operation->region == NULL || operation->region->memory == NULL ||
+        record->bytes < CW_GATHER_MIN) {
+        return false;
+    }
+    uint64_t position = record->position;
+    uint32_t left = record->bytes;
+    uint32_t count = 0;
+    while (left > 0) {
+        if (count == CW_PORT_PIECES_MAX) {
+            return false;
+        }
+        struct cw_piece *piece = &packet->pieces[count++];
+        piece->length = cw_source_run(&operation->source, &operation->cursor, position, left, &piece->data);
+        piece->memory = operation->region->memory;
+        position += piece->length;
+        left -= piece->length;
+    }
+    packet->piece_count = count;
+    return true;
+}
+
+static inline bool is_part(const struct cw_sent *record)
+{
+    return record->count == 1 && record->bytes > 0;
+}
+
+uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
+                         uint8_t *at, uint32_t *gathered)
+{
+    struct cw_operation *operation = record->operation;
+    *gathered = 0;
+    if (!is_part(record)) {
+        uint32_t used = 0;
+        for (uint32_t i = 0; i < record->count; i++, operation = operation->chain) {
+            uint32_t padded = cw_wire_pad(used);
+            memset(at + used, 0, padded - used);
+            used = padded + write_whole(operation, at + padded);
+        }
+        return used;
+    }
+    if (operation->status < 0) {
+        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+    }
+    uint32_t header_bytes;
+    if (record->bytes == operation->bytes) {
+        struct cw_wire_put put;
+        fill_put(operation, CW_FRAME_PUT, record->bytes, &put);
+        memcpy(at, &put, header_bytes = sizeof(put));
+    } else {
+        struct cw_wire_part part = {.position = record->position, .total = operation->bytes};
+        fill_put(operation, CW_FRAME_PART, record->bytes, &part.put);
+        memcpy(at, &part, header_bytes = sizeof(part));
+    }
+    if (gather(endpoint, operation, record, packet)) {
+        *gathered = record->bytes;
+        return header_bytes;
+    }
+    cw_source_copy(&operation->source, &operation->cursor, record->position, record->bytes, at + header_bytes);
+    return header_bytes + record->bytes;
+}

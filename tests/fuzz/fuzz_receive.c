@@ -1,0 +1,396 @@
+/* Hostile packets into a live endpoint: real ones of every type, changed, half of them signed again with the valid key as if a peer of the
+ * job had gone mad. No crash, no store outside of what was granted; without the key none is let in, and each is counted by reason.
+ * CW_TEST_PACKETS (100,000) packets. */
+#include "tests/simulation/simulation.h"
+
+#include "dataplane/core/endpoint.h"
+#include "dataplane/wire/wire.h"
+
+enum {
+    PACKETS = 100000,
+    TARGET = 0, /* hosts */
+    MADMAN = 1,
+    BYSTANDER = 2,
+    FRAMES_MAX = 4000,
+    FRAME_BYTES_MAX = 2048,
+    PACKETS_A_WORLD = 400,
+    GUARD_BYTES = 8192,
+    GRANTED_BYTES = 16384,
+    CLOSED_BYTES = 4096,
+};
+
+struct frame {
+    uint32_t length;
+    uint8_t bytes[FRAME_BYTES_MAX];
+};
+
+/* Memory around what the target grants. */
+struct grounds {
+    uint8_t before[GUARD_BYTES];
+    uint8_t granted[GRANTED_BYTES];
+    uint8_t between[GUARD_BYTES];
+    uint8_t closed[CLOSED_BYTES]; /* may be read, not written */
+    uint8_t gone[CLOSED_BYTES];   /* was registered once */
+    uint8_t after[GUARD_BYTES];
+};
+
+struct world {
+    struct sim_hosts hosts;
+    struct cw_random random;
+    struct frame *frames; /* that came to the target from the madman */
+    uint32_t frame_count;
+    struct grounds *grounds;
+    uint64_t tokens[6]; /* that a packet may name */
+    struct simulation_stream streams[2];
+};
+
+static uint32_t seen_types; /* bits by enum cw_wire_type, over all worlds */
+static uint32_t seen_kinds; /* bits by enum cw_wire_frame_kind */
+
+/* The kinds of frames in the payload of a well-formed data packet. */
+static uint32_t frame_kinds(const uint8_t *at, uint32_t left)
+{
+    static const uint32_t header_bytes[] = {
+        [CW_FRAME_PUT] = sizeof(struct cw_wire_put),      [CW_FRAME_PART] = sizeof(struct cw_wire_part),
+        [CW_FRAME_VOID] = sizeof(struct cw_wire_frame),   [CW_FRAME_GET] = sizeof(struct cw_wire_get),
+        [CW_FRAME_ASK] = sizeof(struct cw_wire_frame),    [CW_FRAME_GRANT] = sizeof(struct cw_wire_frame),
+        [CW_FRAME_RECALL] = sizeof(struct cw_wire_frame), [CW_FRAME_RETURN] = sizeof(struct cw_wire_frame),
+    };
+    uint32_t kinds = 0;
+    while (left >= sizeof(struct cw_wire_frame)) {
+        struct cw_wire_frame frame;
+        memcpy(&frame, at, sizeof(frame));
+        bool data = frame.kind == CW_FRAME_PUT || frame.kind == CW_FRAME_PART;
+        bool slots = frame.kind == CW_FRAME_GRANT || frame.kind == CW_FRAME_RETURN;
+        uint32_t bytes = cw_wire_pad(header_bytes[frame.kind] + (data ? frame.length : slots ? 2u * frame.length : 0));
+        kinds |= 1u << frame.kind;
+        bytes = bytes < left ? bytes : left;
+        at += bytes;
+        left -= bytes;
+    }
+    return kinds;
+}
+
+static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                   const uint8_t *frame, uint32_t length)
+{
+    struct world *world = context;
+    (void)time_ns;
+    if (kind != CW_SIMULATOR_ARRIVAL || node != TARGET || frame[29] != MADMAN + 1 || length > FRAME_BYTES_MAX ||
+        world->frame_count == FRAMES_MAX) {
+        return;
+    }
+    struct frame *kept = &world->frames[world->frame_count++];
+    kept->length = length;
+    memcpy(kept->bytes, frame, length);
+    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    seen_types |= 1u << header->type;
+    if (header->type == CW_WIRE_DATA) {
+        seen_kinds |= frame_kinds(frame + CW_WIRE_OVERHEAD_BYTES, header->payload_bytes);
+    }
+}
+
+/* ---- the world before the attack ---- */
+
+static uint64_t grant(struct world *world, void *base, uint64_t bytes, uint32_t rights)
+{
+    uint64_t token;
+    assert_int_equal(cw_region_register(world->hosts.list[TARGET].endpoint, base, bytes, rights, &token), CW_OK);
+    return token;
+}
+
+/* A put to a closed region, so that there is a void frame too. */
+static void post_refused(struct world *world, uint32_t peer)
+{
+    struct sim_host *madman = &world->hosts.list[MADMAN];
+    for (uint32_t i = 0; i < 3; i++) {
+        struct cw_put put = {.peer = peer,
+                             .region = world->tokens[1],
+                             .offset = 10000 * i,
+                             .source = {.contiguous = {.data = madman->memory, .bytes = 100 + 2000 * i}}};
+        assert_int_equal(cw_put(madman->endpoint, &put), CW_OK);
+    }
+}
+
+static void post_small_talk(struct world *world, uint32_t from, uint32_t to)
+{
+    struct sim_host *host = &world->hosts.list[from];
+    uint32_t peer = sim_hosts_peer(&world->hosts, from, to);
+    for (uint32_t i = 0; i < 12; i++) {
+        struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = host->memory, .bytes = 30 * i}}};
+        struct cw_get get = {
+            .peer = peer, .region = world->hosts.list[to].token, .bytes = 700 * i, .local_region = host->token};
+        (void)cw_message_send(host->endpoint, &message);
+        (void)cw_get(host->endpoint, &get);
+    }
+    sim_host_wake(host);
+}
+
+static void world_create(struct world *world, uint64_t seed)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 3);
+    config.seed = seed;
+    config.memory_bytes = 1 << 16;
+    config.node.down.loss = 0.02; /* so that there are probes and reports of losses */
+    config.endpoint.pool_slot_count = 6;
+    config.endpoint.pool_slot_bytes = 1024;
+    config.endpoint.arrival_count_max = 64;
+    config.endpoint.operation_count_max = 256;
+    config.endpoint.event_count_max = 256;
+    config.endpoint.get_count_max = 32;
+    config.endpoint.failure_timeout_ns = 4000 * SIMULATION_MS;
+    cw_random_seed(&world->random, seed);
+    simulation_hosts(&world->hosts, &config);
+    world->frame_count = 0;
+    struct grounds *grounds = world->grounds;
+    memset(grounds, 0x5c, sizeof(*grounds));
+    struct sim_host *target = &world->hosts.list[TARGET];
+    world->tokens[0] = grant(world, grounds->granted, GRANTED_BYTES, CW_REGION_WRITE);
+    world->tokens[1] = grant(world, grounds->closed, CLOSED_BYTES, CW_REGION_READ);
+    world->tokens[2] = grant(world, grounds->gone, CLOSED_BYTES, CW_REGION_WRITE | CW_REGION_READ);
+    assert_int_equal(cw_region_deregister(target->endpoint, world->tokens[2]), CW_OK);
+    world->tokens[3] = target->token;
+    world->tokens[4] = target->endpoint->messages.region->token;
+    world->tokens[5] = 0;
+    cw_simulator_tap_set(world->hosts.simulator, record, world);
+    post_small_talk(world, MADMAN, TARGET);
+    post_small_talk(world, TARGET, MADMAN);
+    simulation_stream_start(&world->hosts, &world->streams[0], MADMAN, TARGET, 3000, UINT64_MAX);
+    world->streams[0].under_way_max = 4;
+    post_refused(world, world->streams[0].peer);
+    cw_simulator_run_until(world->hosts.simulator, 3 * SIMULATION_MS);
+}
+
+/* ---- packets ---- */
+
+static uint64_t refused_count(const struct cw_endpoint *endpoint)
+{
+    uint64_t count = 0;
+    for (enum cw_counter counter = CW_COUNTER_DROP_SHORT; counter <= CW_COUNTER_DROP_HELLO; counter++) {
+        count += cw_endpoint_counter(endpoint, counter);
+    }
+    return count;
+}
+
+static void change_bytes(struct world *world, uint8_t *bytes, uint32_t from, uint32_t to)
+{
+    uint64_t count = cw_random_between(&world->random, 1, 6);
+    for (uint64_t i = 0; i < count; i++) {
+        uint8_t *at = &bytes[cw_random_between(&world->random, from, to - 1)];
+        switch (cw_random_below(&world->random, 4)) {
+        case 0:
+            *at ^= (uint8_t)(1u << cw_random_below(&world->random, 8));
+            break;
+        case 1:
+            *at = (uint8_t)cw_random_next(&world->random);
+            break;
+        case 2:
+            *at = 0;
+            break;
+        default:
+            *at = 0xff;
+            break;
+        }
+    }
+}
+
+/* In exactly as much memory as the frame has, so that a sanitizer sees a read beyond it. */
+static void inject(struct world *world, const uint8_t *bytes, uint32_t length)
+{
+    uint8_t *exact = malloc(length == 0 ? 1 : length);
+    memcpy(exact, bytes, length);
+    cw_receive_frame(world->hosts.list[TARGET].endpoint, exact, length);
+    free(exact);
+}
+
+/* Changed and not signed: refused, whatever was changed. */
+static void attack_unsigned(struct world *world)
+{
+    struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
+    const struct frame *original = &world->frames[cw_random_below(&world->random, world->frame_count)];
+    struct frame changed = *original;
+    uint64_t way = cw_random_below(&world->random, 10);
+    if (way == 0) {
+        changed.length = (uint32_t)cw_random_below(&world->random, changed.length);
+    } else if (way == 1) {
+        cw_random_fill(&world->random, changed.bytes + CW_WIRE_NETWORK_BYTES, changed.length - CW_WIRE_NETWORK_BYTES);
+    } else {
+        do {
+            change_bytes(world, changed.bytes, CW_WIRE_NETWORK_BYTES, changed.length);
+        } while (memcmp(changed.bytes, original->bytes, changed.length) == 0);
+    }
+    uint64_t before = refused_count(endpoint);
+    uint64_t arrived = cw_endpoint_counter(endpoint, CW_COUNTER_PUTS_ARRIVED);
+    inject(world, changed.bytes, changed.length);
+    assert_int_equal(refused_count(endpoint), before + 1);
+    assert_int_equal(cw_endpoint_counter(endpoint, CW_COUNTER_PUTS_ARRIVED), arrived);
+}
+
+/* Nothing but noise, or noise in the headers below ours. */
+static void attack_noise(struct world *world)
+{
+    struct frame frame = world->frames[cw_random_below(&world->random, world->frame_count)];
+    if (cw_random_chance(&world->random, 0.5)) {
+        frame.length = (uint32_t)cw_random_below(&world->random, 200);
+        cw_random_fill(&world->random, frame.bytes, frame.length);
+    } else {
+        change_bytes(world, frame.bytes, 0, CW_WIRE_NETWORK_BYTES);
+    }
+    inject(world, frame.bytes, frame.length);
+}
+
+/* Puts something plausible into the fields that matter. */
+static void change_fields(struct world *world, uint8_t *payload, uint32_t payload_bytes, uint8_t type)
+{
+    struct cw_random *random = &world->random;
+    if (type == CW_WIRE_DATA && payload_bytes >= sizeof(struct cw_wire_put)) {
+        struct cw_wire_put put;
+        memcpy(&put, payload, sizeof(put));
+        if (cw_random_chance(random, 0.3)) {
+            put.frame.kind = (uint8_t)cw_random_between(random, 1, 8);
+        }
+        if (cw_random_chance(random, 0.5)) {
+            put.token = world->tokens[cw_random_below(random, 6)];
+        }
+        if (cw_random_chance(random, 0.5)) {
+            static const uint64_t offsets[] = {
+                0, 1, CLOSED_BYTES - 1, GRANTED_BYTES - 100, GRANTED_BYTES, 1ull << 32, UINT64_MAX - 50, 1024};
+            put.offset = offsets[cw_random_below(random, 8)];
+        }
+        if (cw_random_chance(random, 0.5)) {
+            const struct cw_flow *flow = cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, 4792);
+            put.frame.put_number = (uint32_t)(flow->receiver.puts.base + cw_random_below(random, 40) - 8);
+        }
+        put.predecessor = cw_random_chance(random, 0.2) ? (uint16_t)cw_random_next(random) : put.predecessor;
+        put.reply = cw_random_chance(random, 0.2) ? (uint16_t)cw_random_below(random, 40) : put.reply;
+        memcpy(payload, &put, sizeof(put));
+    }
+    if (payload_bytes > 0 && cw_random_chance(random, 0.6)) {
+        change_bytes(world, payload, 0, payload_bytes < 64 || cw_random_chance(random, 0.3) ? payload_bytes : 64);
+    }
+}
+
+/* Changed by somebody who has the job's key: it may do what a peer may do, and no more. */
+static void attack_signed(struct world *world)
+{
+    struct cw_random *random = &world->random;
+    struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
+    const struct cw_flow *flow = cw_flow_find(endpoint, 0x0a000001u + MADMAN, 4792);
+    struct frame frame = world->frames[cw_random_below(random, world->frame_count)];
+    struct cw_wire_header header;
+    memcpy(&header, frame.bytes + CW_WIRE_NETWORK_BYTES, sizeof(header));
+    uint8_t *payload = frame.bytes + CW_WIRE_OVERHEAD_BYTES;
+    bool hello = header.type == CW_WIRE_HELLO || header.type == CW_WIRE_HELLO_REPLY;
+    if (cw_random_chance(random, 0.1) && !hello) {
+        header.type =
+            (uint8_t)cw_random_between(random, CW_WIRE_DATA, cw_random_chance(random, 0.02) ? 9 : CW_WIRE_REJECT);
+    }
+    bool data = header.type == CW_WIRE_DATA;
+    uint64_t number =
+        data ? flow->receiver.packets.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 70000 : 40)
+             : flow->receiver.control_highest + cw_random_below(random, 3);
+    change_fields(world, payload, header.payload_bytes, header.type);
+    struct cw_wire_key key = flow->session.key_in;
+    if (hello) {
+        memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
+        number = 0;
+    } else {
+        header.flow = flow->index;
+        header.number = (uint32_t)number;
+        header.acknowledged =
+            (uint32_t)(flow->sender.sent.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 3 : 1));
+        if (cw_random_chance(random, 0.05)) {
+            header.acknowledged = (uint32_t)cw_random_next(random);
+        }
+    }
+    if (header.type == CW_WIRE_ACK && cw_random_chance(random, 0.5)) {
+        uint32_t from = (uint32_t)(flow->sender.sent.base + cw_random_below(random, 20) - 4);
+        memcpy(payload, &from, sizeof(from));
+    }
+    header.echo = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.echo;
+    header.timestamp = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.timestamp;
+    header.checksum = cw_wire_checksum(0, payload, header.payload_bytes);
+    header.tag = cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
+    memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
+    inject(world, frame.bytes, frame.length);
+}
+
+/* ---- after the attack ---- */
+
+static void check_grounds(const struct world *world)
+{
+    const struct grounds *grounds = world->grounds;
+    for (uint32_t i = 0; i < GUARD_BYTES; i++) {
+        assert_int_equal(grounds->before[i], 0x5c);
+        assert_int_equal(grounds->between[i], 0x5c);
+        assert_int_equal(grounds->after[i], 0x5c);
+    }
+    for (uint32_t i = 0; i < CLOSED_BYTES; i++) {
+        assert_int_equal(grounds->closed[i], 0x5c);
+        assert_int_equal(grounds->gone[i], 0x5c);
+    }
+}
+
+/* Who is not mad is served all the same. */
+static void check_bystander(struct world *world)
+{
+    struct sim_host *bystander = &world->hosts.list[BYSTANDER];
+    simulation_stream_start(&world->hosts, &world->streams[1], BYSTANDER, TARGET, 2000, 10);
+    (void)simulation_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
+    if (bystander->completed != 10 || bystander->failed != 0) {
+        fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
+                 (unsigned long long)world->hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
+    }
+}
+
+static void hostile_packets(void **state)
+{
+    (void)state;
+    uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
+    struct world *world = calloc(1, sizeof(*world));
+    world->frames = calloc(FRAMES_MAX, sizeof(*world->frames));
+    world->grounds = calloc(1, sizeof(*world->grounds));
+    uint64_t injected = 0;
+    uint64_t counts[3] = {0};
+    for (uint64_t seed = 1; injected < packets; seed++) {
+        world_create(world, seed);
+        for (uint32_t i = 0; i < PACKETS_A_WORLD; i++, injected++) {
+            uint64_t way = cw_random_below(&world->random, 20);
+            if (way < 9) {
+                attack_unsigned(world);
+            } else if (way < 10) {
+                attack_noise(world);
+            } else {
+                attack_signed(world);
+            }
+            counts[way < 9 ? 0 : way < 10 ? 1 : 2]++;
+            if (i % 4 == 0) {
+                cw_simulator_run_until(world->hosts.simulator,
+                                       cw_simulator_now(world->hosts.simulator) + 5 * SIMULATION_US);
+            }
+        }
+        check_grounds(world);
+        check_bystander(world);
+        check_grounds(world);
+        sim_hosts_destroy(&world->hosts);
+    }
+    printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n", (unsigned long long)counts[0],
+           (unsigned long long)counts[1], (unsigned long long)counts[2]);
+    if (packets >=
+        10000) { /* every type of packet, but for the goodbye, and every kind of frame was among the originals */
+        assert_int_equal(seen_types & 0x7e, 0x7e);
+        assert_int_equal(seen_kinds & 0x1fe, 0x1fe);
+    }
+    free(world->frames);
+    free(world->grounds);
+    free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hostile_packets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

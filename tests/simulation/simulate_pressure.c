@@ -1,0 +1,113 @@
+/* Back-pressure: an application that takes no events, and senders without credit. Nothing is lost and nothing hangs. */
+#include "tests/simulation/simulation.h"
+
+enum { SENDERS = 16, MESSAGES = 200, SLOTS = 4, RING = 256 };
+
+static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {0, 40, 1000, 20000};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct sim_hosts_config config;
+        sim_hosts_config_init(&config, 3);
+        config.endpoint.event_count_max = RING;
+        config.endpoint.failure_timeout_ns = 500 * SIMULATION_MS;
+        config.memory_bytes = 16 << 20;
+        config.node.down.loss = 0.01;
+        struct sim_hosts hosts;
+        simulation_hosts(&hosts, &config);
+        struct simulation_stream streams[2];
+        hosts.list[2].holds_events = true;
+        for (uint32_t from = 0; from < 2; from++) {
+            simulation_stream_start(&hosts, &streams[from], from, 2, sizes[i], 1500);
+            streams[from].under_way_max = 600;
+            streams[from].space = 8 << 20;
+        }
+        cw_simulator_run_until(hosts.simulator, 3000 * SIMULATION_MS);
+        uint64_t sent = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_PACKETS_OUT);
+        cw_simulator_run_until(hosts.simulator, 6000 * SIMULATION_MS);
+        uint64_t idle = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_PACKETS_OUT) - sent;
+        printf("%d bytes: %d puts notified into a queue of %d, %d packets a second while stopped\n", (int)sizes[i],
+               (int)cw_endpoint_counter(hosts.list[2].endpoint, CW_COUNTER_PUTS_ARRIVED), RING, (int)(idle / 3));
+        assert_true(cw_endpoint_counter(hosts.list[2].endpoint, CW_COUNTER_PUTS_ARRIVED) <= RING);
+        assert_true(idle / 3 < 1000); /* it asks now and then; it does not send again and again */
+        assert_int_equal(hosts.list[0].down + hosts.list[1].down, 0);
+        hosts.list[2].holds_events = false;
+        sim_host_wake(&hosts.list[2]);
+        cw_simulator_run_until(hosts.simulator, 9000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[2].arrived_puts, 3000);
+        for (uint32_t from = 0; from < 2; from++) {
+            assert_int_equal(hosts.list[from].completed, 1500);
+            assert_int_equal(hosts.list[from].failed, 0);
+        }
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+struct talker {
+    uint32_t peer;
+    uint64_t posted;
+};
+
+static void talk(struct sim_host *host, void *context, uint64_t now_ns)
+{
+    struct talker *talker = context;
+    (void)now_ns;
+    while (talker->posted < MESSAGES) {
+        struct cw_message message = {
+            .peer = talker->peer,
+            .source = {.contiguous = {.data = host->memory, .bytes = talker->posted % 1000}},
+            .flags = CW_SIGNAL,
+        };
+        if (cw_message_send(host->endpoint, &message) != CW_OK) {
+            break;
+        }
+        talker->posted++;
+    }
+}
+
+static void few_slots_serve_many_senders(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, SENDERS + 1);
+    config.endpoint.pool_slot_count = SLOTS;
+    config.endpoint.operation_count_max = 128;
+    config.node.down.loss = 0.005;
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    struct talker talkers[SENDERS];
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, SENDERS)};
+        hosts.list[i].work = talk;
+        hosts.list[i].context = &talkers[i];
+        sim_host_wake(&hosts.list[i]);
+    }
+    uint64_t least = 0;
+    uint64_t most = 0;
+    while (hosts.list[SENDERS].arrived_messages < SENDERS * MESSAGES / 2 && cw_simulator_step(hosts.simulator)) {
+    }
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        least = i == 0 || hosts.list[i].completed < least ? hosts.list[i].completed : least;
+        most = hosts.list[i].completed > most ? hosts.list[i].completed : most;
+    }
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 5000 * SIMULATION_MS);
+    printf("%d messages through %d slots; half way the senders had sent %d to %d\n", SENDERS * MESSAGES, SLOTS,
+           (int)least, (int)most);
+    assert_int_equal(hosts.list[SENDERS].arrived_messages, SENDERS * MESSAGES);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        assert_int_equal(hosts.list[i].completed, MESSAGES);
+        assert_int_equal(hosts.list[i].failed, 0);
+    }
+    assert_true(least > MESSAGES / 8); /* nobody starves */
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_event_queue_stops_senders_and_loses_nothing),
+        cmocka_unit_test(few_slots_serve_many_senders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* Sessions: restarts, the failure bound, and packets of the past. */
+#include "tests/simulation/simulation.h"
+
+#include "dataplane/wire/wire.h"
+
+enum { FRAMES_MAX = 20000, SMALL_COUNT = 200 };
+
+struct recording {
+    struct {
+        uint32_t node;
+        uint32_t length;
+        uint8_t *bytes;
+    } frames[FRAMES_MAX];
+    uint32_t count;
+    bool on;
+};
+
+static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                   const uint8_t *frame, uint32_t length)
+{
+    struct recording *recording = context;
+    (void)time_ns;
+    if (kind == CW_SIMULATOR_ARRIVAL && recording->on && recording->count < FRAMES_MAX) {
+        uint8_t *bytes = malloc(length);
+        memcpy(bytes, frame, length);
+        recording->frames[recording->count].node = node;
+        recording->frames[recording->count].length = length;
+        recording->frames[recording->count++].bytes = bytes;
+    }
+}
+
+/* Puts, messages and gets both ways between hosts 0 and 1, of which all must come through. */
+static void converse(struct sim_hosts *hosts)
+{
+    for (uint32_t from = 0; from < 2; from++) {
+        struct sim_host *host = &hosts->list[from];
+        struct sim_host *other = &hosts->list[1 - from];
+        uint64_t messages = other->arrived_messages;
+        uint64_t got = host->got;
+        struct simulation_stream stream;
+        simulation_stream_start(hosts, &stream, from, 1 - from, 5000, SMALL_COUNT);
+        (void)simulation_stream_finish(hosts, from, 1000 * SIMULATION_MS);
+        assert_int_equal(host->completed, SMALL_COUNT);
+        host->work = NULL;
+        for (uint32_t i = 0; i < SMALL_COUNT / 4; i++) {
+            struct cw_message message = {.peer = stream.peer,
+                                         .source = {.contiguous = {.data = host->memory, .bytes = 100}}};
+            struct cw_get get = {
+                .peer = stream.peer, .region = other->token, .bytes = 3000, .local_region = host->token};
+            assert_int_equal(cw_message_send(host->endpoint, &message), CW_OK);
+            assert_int_equal(cw_get(host->endpoint, &get), CW_OK);
+        }
+        sim_host_wake(host);
+        cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + 20 * SIMULATION_MS);
+        assert_int_equal(other->arrived_messages - messages, SMALL_COUNT / 4);
+        assert_int_equal(host->got - got, SMALL_COUNT / 4);
+    }
+}
+
+static void hosts_of_two(struct sim_hosts *hosts, uint64_t failure_timeout_ns)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.seed = 5;
+    config.endpoint.failure_timeout_ns = failure_timeout_ns;
+    simulation_hosts(hosts, &config);
+}
+
+struct standing {
+    uint64_t puts, messages, got, down, up, completed;
+};
+
+static struct standing standing_of(const struct sim_host *host)
+{
+    return (struct standing){host->arrived_puts, host->arrived_messages, host->got, host->down,
+                             host->up,           host->completed};
+}
+
+/* Injects all that was recorded, in its order or backwards; nothing may come of it. */
+static void replay(struct sim_hosts *hosts, const struct recording *recording, bool backwards)
+{
+    struct standing before[2] = {standing_of(&hosts->list[0]), standing_of(&hosts->list[1])};
+    uint8_t *memory[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct sim_host *host = &hosts->list[i];
+        memset(host->memory, 0x77, host->memory_bytes);
+        memory[i] = malloc(host->memory_bytes);
+        memcpy(memory[i], host->memory, host->memory_bytes);
+    }
+    for (uint32_t i = 0; i < recording->count; i++) {
+        uint32_t at = backwards ? recording->count - 1 - i : i;
+        assert_int_equal(cw_simulator_inject(hosts->simulator, recording->frames[at].node, recording->frames[at].bytes,
+                                             recording->frames[at].length),
+                         CW_OK);
+        if (i % 16 == 0) {
+            cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + 100 * SIMULATION_US);
+        }
+    }
+    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + 3000 * SIMULATION_MS);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct standing after = standing_of(&hosts->list[i]);
+        assert_memory_equal(&before[i], &after, sizeof(after));
+        assert_memory_equal(memory[i], hosts->list[i].memory, hosts->list[i].memory_bytes);
+        free(memory[i]);
+    }
+    converse(hosts);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(hosts->list[i].down, before[i].down);
+        assert_int_equal(hosts->list[i].up, before[i].up);
+    }
+}
+
+static void restart(struct sim_hosts *hosts, uint32_t node)
+{
+    char error[200] = "";
+    sim_hosts_crash(hosts, node);
+    assert_int_equal(sim_hosts_restart(hosts, node, error, sizeof(error)), CW_OK);
+}
+
+static void packets_of_the_past_do_nothing(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_of_two(&hosts, 1000 * SIMULATION_MS);
+    struct recording *recording = calloc(1, sizeof(*recording));
+    recording->on = true;
+    cw_simulator_tap_set(hosts.simulator, record, recording);
+    converse(&hosts);
+    recording->on = false;
+    printf("%d packets recorded\n", (int)recording->count);
+    assert_true(recording->count > 1000);
+    /* of this session */
+    replay(&hosts, recording, false);
+    replay(&hosts, recording, true);
+    /* of the session before, and before that: the nonces of host 0's side must not help */
+    for (uint32_t round = 0; round < 2; round++) {
+        restart(&hosts, 1);
+        recording->on = round == 0; /* a set-up request of host 1 and what follows: the next round's past */
+        /* the new incarnation speaks first, so that host 0 learns of it */
+        struct simulation_stream stream;
+        simulation_stream_start(&hosts, &stream, 1, 0, 100, 1);
+        (void)simulation_stream_finish(&hosts, 1, 3000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[1].completed, 1);
+        hosts.list[1].work = NULL;
+        converse(&hosts);
+        recording->on = false;
+        replay(&hosts, recording, false);
+        replay(&hosts, recording, true);
+    }
+    for (uint32_t i = 0; i < recording->count; i++) {
+        free(recording->frames[i].bytes);
+    }
+    free(recording);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Old set-up packets that come while a new incarnation sets up must not keep it out for long. */
+static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_of_two(&hosts, 2000 * SIMULATION_MS);
+    struct recording *recording = calloc(1, sizeof(*recording));
+    recording->on = true;
+    cw_simulator_tap_set(hosts.simulator, record, recording);
+    converse(&hosts);
+    recording->on = false;
+    restart(&hosts, 1);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 1, 0, 100, 1);
+    uint64_t start_ns = cw_simulator_now(hosts.simulator);
+    for (uint32_t i = 0; i < recording->count && hosts.list[1].completed == 0; i++) {
+        const struct cw_wire_header *header =
+            (const struct cw_wire_header *)(recording->frames[i].bytes + CW_WIRE_NETWORK_BYTES);
+        if (recording->frames[i].node == 0 && header->type == CW_WIRE_HELLO) {
+            for (uint32_t again = 0; again < 50; again++) {
+                (void)cw_simulator_inject(hosts.simulator, 0, recording->frames[i].bytes, recording->frames[i].length);
+                cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 7 * SIMULATION_US);
+            }
+        }
+    }
+    (void)simulation_stream_finish(&hosts, 1, 5000 * SIMULATION_MS);
+    assert_int_equal(hosts.list[1].completed, 1);
+    assert_int_equal(hosts.list[1].failed, 0);
+    assert_true(cw_simulator_now(hosts.simulator) - start_ns < 1000 * SIMULATION_MS);
+    for (uint32_t i = 0; i < recording->count; i++) {
+        free(recording->frames[i].bytes);
+    }
+    free(recording);
+    sim_hosts_destroy(&hosts);
+}
+
+static void a_restarted_peer_is_a_new_one(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_of_two(&hosts, 1000 * SIMULATION_MS);
+    converse(&hosts);
+    struct cw_peer_info before;
+    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &before), CW_OK);
+    uint64_t old_token = hosts.list[1].token;
+    restart(&hosts, 1);
+    /* the new one speaks, and so the other finds out at once, and not by the failure bound */
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 1, 0, 100, 1);
+    (void)simulation_stream_finish(&hosts, 1, 1000 * SIMULATION_MS);
+    assert_int_equal(hosts.list[1].completed, 1);
+    converse(&hosts);
+    struct cw_peer_info after;
+    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &after), CW_OK);
+    assert_true(before.incarnation != after.incarnation);
+    assert_int_equal(after.state, CW_PEER_ESTABLISHED);
+    assert_int_equal(hosts.list[0].down, 1);
+    /* a token of the old process reaches nothing */
+    struct cw_put put = {
+        .peer = 0, .region = old_token, .source = {.contiguous = {.data = hosts.list[0].memory, .bytes = 10}}};
+    uint64_t failed = hosts.list[0].failed;
+    assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
+    sim_host_wake(&hosts.list[0]);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 10 * SIMULATION_MS);
+    assert_int_equal(hosts.list[0].failed, failed + 1);
+    sim_hosts_destroy(&hosts);
+}
+
+static void a_silent_peer_fails_within_the_bound(void **state)
+{
+    (void)state;
+    static const uint64_t bounds_ms[] = {50, 400, 2000};
+    for (size_t i = 0; i < sizeof(bounds_ms) / sizeof(bounds_ms[0]); i++) {
+        struct sim_hosts hosts;
+        hosts_of_two(&hosts, bounds_ms[i] * SIMULATION_MS);
+        converse(&hosts);
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 5000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].down + hosts.list[1].down, 0); /* idle peers are not given up */
+        cw_simulator_partition(hosts.simulator, 1, true);
+        uint64_t start_ns = cw_simulator_now(hosts.simulator);
+        struct simulation_stream stream;
+        simulation_stream_start(&hosts, &stream, 0, 1, 2000, 10);
+        (void)simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].failed, 10);
+        assert_int_equal(hosts.list[0].down, 1);
+        uint64_t took_ns = hosts.list[0].down_ns - start_ns;
+        printf("bound %d ms: reported after %.1f ms\n", (int)bounds_ms[i], (double)took_ns / 1e6);
+        assert_true(took_ns >= bounds_ms[i] * SIMULATION_MS);
+        assert_true(took_ns <= bounds_ms[i] * SIMULATION_MS + 260 * SIMULATION_MS); /* the longest interval of probes */
+        /* and what is posted then is refused until it is tried again */
+        struct cw_put put = {.peer = stream.peer, .region = stream.token};
+        assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_ERROR_PEER_FAILED);
+        cw_simulator_partition(hosts.simulator, 1, false);
+        assert_int_equal(cw_peer_reset(hosts.list[0].endpoint, stream.peer), CW_OK);
+        hosts.list[0].work = NULL;
+        converse(&hosts);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_peer_fails_within_the_bound),
+        cmocka_unit_test(a_restarted_peer_is_a_new_one),
+        cmocka_unit_test(packets_of_the_past_do_nothing),
+        cmocka_unit_test(old_set_up_packets_do_not_keep_a_new_process_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* The small bounded things of core/: pools, the event queue, the command queue. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "dataplane/core/command.h"
+#include "dataplane/core/events.h"
+#include "dataplane/core/pool.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+
+enum { OBJECTS = 100, STEPS = 20000, RING = 64, EVENTS = 200000, PRODUCERS = 3, COMMANDS = 50000 };
+
+/* ---- pools ---- */
+
+static void a_pool_hands_out_each_object_once(void **state)
+{
+    (void)state;
+    struct cw_pool pool;
+    struct cw_random random;
+    cw_random_seed(&random, 1);
+    assert_int_equal(cw_pool_init(&pool, OBJECTS, 100), CW_OK);
+    assert_int_equal(pool.object_bytes, 128); /* rounded up to cache lines */
+    uint64_t *out[OBJECTS];
+    uint32_t count = 0;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        if (cw_random_chance(&random, 0.52)) {
+            uint64_t *object = cw_pool_take(&pool);
+            assert_true((object == NULL) == (count == OBJECTS));
+            if (object != NULL) {
+                assert_int_equal((uintptr_t)object % 64, 0);
+                uint32_t index = cw_pool_index(&pool, object);
+                assert_ptr_equal(cw_pool_at(&pool, index), object);
+                assert_int_equal(cw_pool_index(&pool, (uint8_t *)object + 99), index);
+                object[1] = step; /* somebody else's, if it was handed out twice */
+                object[2] = count;
+                out[count++] = object;
+            }
+        } else if (count > 0) {
+            uint32_t i = (uint32_t)cw_random_below(&random, count);
+            cw_pool_give(&pool, out[i]);
+            out[i] = out[--count];
+            out[i][2] = i;
+        }
+        assert_int_equal(cw_pool_available(&pool), OBJECTS - count);
+        for (uint32_t i = 0; i < count; i += 7) {
+            assert_int_equal(out[i][2], i);
+        }
+    }
+    cw_pool_dispose(&pool);
+}
+
+static void an_empty_pool_gives_nothing(void **state)
+{
+    (void)state;
+    struct cw_pool pool;
+    assert_int_equal(cw_pool_init(&pool, 0, 64), CW_OK);
+    assert_null(cw_pool_take(&pool));
+    cw_pool_dispose(&pool);
+}
+
+/* ---- events ---- */
+
+static void events_keep_their_order_and_refuse_when_full(void **state)
+{
+    (void)state;
+    struct cw_events events;
+    struct cw_random random;
+    cw_random_seed(&random, 2);
+    assert_int_equal(cw_events_init(&events, RING), CW_OK);
+    uint64_t produced = 0;
+    uint64_t consumed = 0;
+    while (consumed < STEPS) {
+        uint64_t burst = cw_random_below(&random, 2 * RING);
+        for (uint64_t i = 0; i < burst; i++) {
+            struct cw_event *event = cw_events_reserve(&events);
+            assert_true((event == NULL) == (produced - consumed == RING));
+            if (event != NULL) {
+                event->offset = produced++;
+                cw_events_publish(&events);
+            }
+        }
+        assert_int_equal(cw_events_count(&events), produced - consumed);
+        struct cw_event taken[RING];
+        uint32_t most = (uint32_t)cw_random_below(&random, RING + 1);
+        uint32_t count = cw_events_take(&events, taken, most);
+        assert_true(count <= most && (count == most || count == produced - consumed));
+        for (uint32_t i = 0; i < count; i++) {
+            assert_int_equal(taken[i].offset, consumed++);
+        }
+    }
+    cw_events_dispose(&events);
+}
+
+static void *consume(void *context)
+{
+    struct cw_events *events = context;
+    uint64_t expected = 0;
+    while (expected < EVENTS) {
+        struct cw_event taken[16];
+        uint32_t count = cw_events_take(events, taken, 16);
+        for (uint32_t i = 0; i < count; i++) {
+            if (taken[i].offset != expected || taken[i].bytes != ~expected) {
+                return (void *)(uintptr_t)1;
+            }
+            expected++;
+        }
+    }
+    return NULL;
+}
+
+static void events_pass_from_thread_to_thread(void **state)
+{
+    (void)state;
+    struct cw_events events;
+    assert_int_equal(cw_events_init(&events, RING), CW_OK);
+    pthread_t consumer;
+    assert_int_equal(pthread_create(&consumer, NULL, consume, &events), 0);
+    for (uint64_t i = 0; i < EVENTS;) {
+        struct cw_event *event = cw_events_reserve(&events);
+        if (event != NULL) {
+            event->offset = i;
+            event->bytes = ~i;
+            cw_events_publish(&events);
+            i++;
+        } else {
+            sched_yield();
+        }
+    }
+    void *failed;
+    assert_int_equal(pthread_join(consumer, &failed), 0);
+    assert_null(failed);
+    cw_events_dispose(&events);
+}
+
+/* ---- commands ---- */
+
+static void commands_refuse_when_full(void **state)
+{
+    (void)state;
+    struct cw_commands commands;
+    assert_int_equal(cw_commands_init(&commands, 8), CW_OK);
+    assert_true(cw_commands_empty(&commands));
+    assert_null(cw_commands_peek(&commands));
+    for (uint32_t round = 0; round < 5; round++) {
+        for (uint32_t i = 0; i < 8; i++) {
+            assert_true(cw_commands_push(&commands, &(struct cw_command){.kind = CW_COMMAND_RELEASE, .slot = i}));
+        }
+        assert_false(cw_commands_push(&commands, &(struct cw_command){.kind = CW_COMMAND_RELEASE, .slot = 99}));
+        for (uint32_t i = 0; i < 8; i++) {
+            assert_int_equal(cw_commands_peek(&commands)->slot, i);
+            assert_int_equal(cw_commands_peek(&commands)->slot, i); /* still there until it is popped */
+            cw_commands_pop(&commands);
+        }
+        assert_true(cw_commands_empty(&commands));
+    }
+    cw_commands_dispose(&commands);
+}
+
+struct producer {
+    struct cw_commands *commands;
+    uint32_t number;
+};
+
+static void *produce(void *context)
+{
+    struct producer *producer = context;
+    for (uint32_t i = 0; i < COMMANDS;) {
+        struct cw_command command = {.kind = CW_COMMAND_RELEASE, .slot = producer->number << 24 | i};
+        if (cw_commands_push(producer->commands, &command)) {
+            i++;
+        } else {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void each_producer_keeps_its_order(void **state)
+{
+    (void)state;
+    struct cw_commands commands;
+    assert_int_equal(cw_commands_init(&commands, RING), CW_OK);
+    struct producer producers[PRODUCERS];
+    pthread_t threads[PRODUCERS];
+    uint32_t expected[PRODUCERS] = {0};
+    for (uint32_t i = 0; i < PRODUCERS; i++) {
+        producers[i] = (struct producer){&commands, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
+    }
+    for (uint32_t taken = 0; taken < PRODUCERS * COMMANDS;) {
+        const struct cw_command *command = cw_commands_peek(&commands);
+        if (command == NULL) {
+            sched_yield();
+            continue;
+        }
+        uint32_t from = command->slot >> 24;
+        assert_true(from < PRODUCERS);
+        assert_int_equal(command->slot & 0xffffff, expected[from]);
+        expected[from]++;
+        cw_commands_pop(&commands);
+        taken++;
+    }
+    for (uint32_t i = 0; i < PRODUCERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(expected[i], COMMANDS);
+    }
+    cw_commands_dispose(&commands);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_hands_out_each_object_once),
+        cmocka_unit_test(an_empty_pool_gives_nothing),
+        cmocka_unit_test(events_keep_their_order_and_refuse_when_full),
+        cmocka_unit_test(events_pass_from_thread_to_thread),
+        cmocka_unit_test(commands_refuse_when_full),
+        cmocka_unit_test(each_producer_keeps_its_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
