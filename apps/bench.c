@@ -95,13 +95,14 @@ static const struct {
     int (*run)(int argc, char **argv);
 } benchmarks[] = {
     {"put", bench_put},
+    {"cost", bench_cost},
     {"incast", bench_incast},
     {"pace", bench_pace},
 };
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] = "there are put, incast and pace; each has --help";
+    static const char list[] = "there are put, cost, incast and pace; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

@@ -32,6 +32,9 @@ int bench_put_real(const struct bench_put_options *options);
 /* In the simulator, in virtual time. */
 int bench_put_sim(const struct bench_put_options *options);
 
+/* causeway bench cost: the protocol alone, in one thread. */
+int bench_cost(int argc, char **argv);
+
 /* causeway bench incast, causeway bench pace. */
 int bench_incast(int argc, char **argv);
 int bench_pace(int argc, char **argv);
