@@ -19,6 +19,7 @@ enum {
     WINDOW_BYTES = 2 << 20, /* of large puts under way */
     UNDER_WAY_MAX = 1024,
     MEMORY_BYTES = 4 << 20,
+    WALK_BYTES = 2 << 20, /* of them, that puts go over and over */
     LANE = 1,
 };
 
@@ -135,6 +136,8 @@ struct cost_pair {
     uint64_t posted;
     uint64_t completed;
     uint64_t notified;
+    uint64_t offset;       /* of the next put */
+    uint32_t until_signal; /* puts */
 };
 
 static int side_open(struct cost_side *side, uint32_t index)
@@ -180,9 +183,7 @@ static void side_turn(struct cost_pair *pair, uint32_t index, uint64_t start_ns)
 
 static int post(struct cost_pair *pair, uint64_t size, uint32_t flags)
 {
-    uint64_t step = (size + 63) & ~63ull;
-    uint64_t places = step == 0 ? 1 : MEMORY_BYTES / 4 / step;
-    uint64_t offset = places < 2 ? pair->posted % 2 * step : pair->posted % places * step;
+    uint64_t offset = pair->offset;
     struct cw_put put = {
         .peer = pair->peer,
         .lane_tag = cw_lane_tag(LANE, 0),
@@ -195,7 +196,11 @@ static int post(struct cost_pair *pair, uint64_t size, uint32_t flags)
         .context = pair->posted + 1,
     };
     int status = cw_put(pair->sides[0].endpoint, &put);
-    pair->posted += status == CW_OK;
+    if (status == CW_OK) {
+        pair->posted++;
+        pair->offset += (size + 63) & ~63ull;
+        pair->offset = pair->offset + size > WALK_BYTES ? 0 : pair->offset;
+    }
     return status;
 }
 
@@ -262,11 +267,13 @@ static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
         if (way == ONE_BY_ONE && pair->posted > pair->notified) {
             return true;
         }
-        bool signal = under_way_max < 2 * SIGNAL_EVERY || (pair->posted + 1) % SIGNAL_EVERY == 0;
+        bool signal = under_way_max < 2 * SIGNAL_EVERY || --pair->until_signal == 0;
+        pair->until_signal = signal ? SIGNAL_EVERY : pair->until_signal;
         uint32_t flags = (way == ONE_BY_ONE ? 0 : (uint32_t)CW_MORE) | (way == ALONE ? (uint32_t)CW_ALONE : 0) |
                          (signal ? (uint32_t)CW_SIGNAL : 0);
         int status = post(pair, size, flags);
         if (status != CW_OK) {
+            pair->until_signal = 1;
             return status == CW_ERROR_AGAIN;
         }
     }
@@ -277,6 +284,8 @@ static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
                     struct cost_result *result)
 {
     struct cost_side *sides = pair->sides;
+    pair->offset = 0;
+    pair->until_signal = SIGNAL_EVERY;
     uint64_t packets = cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_DATA_OUT);
     uint64_t puts = pair->notified;
     sides[0].spent_ns = sides[1].spent_ns = 0;

@@ -281,11 +281,13 @@ static int rate_initiator(struct bench_side *side, uint64_t size, bool alone, ui
     uint64_t end_ns = cw_clock_ns() + duration_ns;
     uint64_t posted = 0;
     uint64_t completed = 0;
+    uint64_t place = 0; /* counted up, not divided: a division takes as long as half a put */
+    uint64_t until_signal = signal_every;
     while (cw_clock_ns() < end_ns) {
         for (uint32_t burst = 0; burst < 32 && posted - completed < under_way_max; burst++) {
             struct cw_put put;
-            fill_put(side, posted % places * step, size, &put);
-            bool signal = (posted + 1) % signal_every == 0;
+            fill_put(side, place * step, size, &put);
+            bool signal = until_signal == 1;
             put.flags = CW_MORE | (alone ? CW_ALONE : 0) | (signal ? CW_SIGNAL : 0);
             put.context = posted + 1;
             int status = cw_loop_put(side->loop, &put);
@@ -296,6 +298,8 @@ static int rate_initiator(struct bench_side *side, uint64_t size, bool alone, ui
                 return status;
             }
             posted++;
+            place = place + 1 == places ? 0 : place + 1;
+            until_signal = signal ? signal_every : until_signal - 1;
         }
         struct cw_event events[EVENTS];
         uint32_t count = cw_loop_poll(side->loop, events, EVENTS);

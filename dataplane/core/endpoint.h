@@ -17,6 +17,14 @@
 #include "dataplane/put/message.h"
 #include "dataplane/put/operation.h"
 #include "dataplane/put/region.h"
+#include "dataplane/wire/tags.h"
+
+/* What a staged packet is to be signed with when it leaves. */
+struct cw_signature {
+    bool wanted;
+    uint64_t words[CW_WIRE_TAG_WORDS]; /* see cw_wire_tags_add */
+    struct cw_wire_key key;
+};
 
 struct cw_endpoint {
     struct cw_endpoint_config config;
@@ -36,6 +44,7 @@ struct cw_endpoint {
 
     /* packets on their way to the port */
     struct cw_transmit staged[CW_BURST];
+    struct cw_signature signatures[CW_BURST]; /* one for each of `staged` */
     uint32_t staged_count;
     struct cw_transmit spare[CW_BURST]; /* reserved and unused */
     uint32_t spare_count;
@@ -88,10 +97,7 @@ void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
 /* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the next flush. */
 struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
 
-/* Takes the last staged packet back. */
-void cw_unstage(struct cw_endpoint *endpoint);
-
-/* Hands what is staged to the port. False: the port is full. */
+/* Signs and hands what is staged to the port. False: the port is full. */
 bool cw_flush(struct cw_endpoint *endpoint);
 
 /* Forgets a cw_endpoint_fetch that found nothing: the next turn, or the next fetch, looks again. */
@@ -169,8 +175,8 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 
 /* ---- flow/receive.c ---- */
 
-/* One received Ethernet frame. */
-void cw_receive_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length);
+/* Received Ethernet frames, in order; at most CW_BURST. */
+void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count);
 
 /* ---- flow/report.c ---- */
 

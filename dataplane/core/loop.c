@@ -14,6 +14,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/core/command.h"
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/token.h"
 
 enum {
     COMMANDS_AT_ONCE = 64,
@@ -28,7 +29,7 @@ struct cw_loop {
     struct cw_endpoint *endpoint;
     struct cw_port *port;
     struct cw_commands commands;
-    _Alignas(64) atomic_int token;    /* 0: free */
+    _Alignas(64) struct cw_token token;
     atomic_int sleeping;              /* the owner sleeps on the port: wake it for commands */
     atomic_int wanted;                /* somebody would like the token that the fallback thread has */
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
@@ -58,23 +59,6 @@ enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struc
         return CW_WAITING_SPIN;
     }
     return info->wait == CW_PORT_WAIT_TIMED ? CW_WAITING_NAP : CW_WAITING_SLEEP;
-}
-
-/* ---- the token ---- */
-
-static inline bool token_take(struct cw_loop *loop)
-{
-    int expected = 0;
-    /* pairs with the release in token_give: the endpoint as the last owner left it */
-    return atomic_load_explicit(&loop->token, memory_order_relaxed) == 0 &&
-           atomic_compare_exchange_strong_explicit(&loop->token, &expected, 1, memory_order_acquire,
-                                                   memory_order_relaxed);
-}
-
-static inline void token_give(struct cw_loop *loop)
-{
-    /* pairs with the acquire in token_take */
-    atomic_store_explicit(&loop->token, 0, memory_order_release);
 }
 
 /* ---- commands ---- */
@@ -215,15 +199,13 @@ static uint32_t turn(struct cw_loop *loop)
 static void give_and_look(struct cw_loop *loop)
 {
     for (;;) {
-        /* An exchange, since it is a full barrier and cheaper than a store and a fence. Pairs with the acquire in token_take, and with the
-         * fence in enqueue: either its push is seen here, or it finds the token free. */
-        (void)atomic_exchange_explicit(&loop->token, 0, memory_order_seq_cst);
-        if (cw_commands_empty(&loop->commands) || !token_take(loop)) {
+        cw_token_give(&loop->token);
+        if (cw_commands_empty(&loop->commands) || !cw_token_take(&loop->token)) {
             return;
         }
         uint32_t done = run_commands(loop);
         if (done == 0) {
-            token_give(loop); /* it has to wait for room: the next turn tries again */
+            cw_token_give(&loop->token); /* it has to wait for room: the next turn tries again */
             return;
         }
         (void)cw_flush(loop->endpoint);
@@ -233,7 +215,7 @@ static void give_and_look(struct cw_loop *loop)
 /* Takes the token for a call. False: it has to be queued, since another thread has the token or older commands wait for room. */
 static inline bool enter(struct cw_loop *loop, uint32_t flags)
 {
-    if (!token_take(loop)) {
+    if (!cw_token_take(&loop->token)) {
         return false;
     }
     if (!cw_commands_empty(&loop->commands)) {
@@ -255,8 +237,8 @@ static int enqueue(struct cw_loop *loop, const struct cw_command *command)
         wake_owner(loop);
         return CW_ERROR_AGAIN;
     }
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in give_and_look */
-    if (token_take(loop)) {
+    cw_token_announce(&loop->token);
+    if (cw_token_take(&loop->token)) {
         (void)run_commands(loop);
         give_and_look(loop);
     } else {
@@ -349,7 +331,7 @@ int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpo
     /* pairs with the release in run_command */
     while (atomic_load_explicit(&call.done, memory_order_acquire) == 0) {
         futex_wait(&call.done, 0, 1000000);
-        if (atomic_load_explicit(&call.done, memory_order_acquire) == 0 && token_take(loop)) {
+        if (atomic_load_explicit(&call.done, memory_order_acquire) == 0 && cw_token_take(&loop->token)) {
             (void)turn(loop); /* nobody turns it: the call waits for room that a turn may make */
             give_and_look(loop);
         }
@@ -364,7 +346,7 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
     atomic_store_explicit(&loop->polls, atomic_load_explicit(&loop->polls, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     if (loop->config.mode == CW_LOOP_INLINE) {
-        if (token_take(loop)) {
+        if (cw_token_take(&loop->token)) {
             (void)turn(loop);
             give_and_look(loop);
         } else if (loop->config.fallback && atomic_exchange_explicit(&loop->wanted, 1, memory_order_relaxed) == 0) {
@@ -403,8 +385,7 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
     atomic_store_explicit(&loop->consumer, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in tell_consumer */
     /* a token that is free means that nobody turns the loop for us: then turn it ourselves */
-    if (cw_events_count(&loop->endpoint->events) == 0 &&
-        atomic_load_explicit(&loop->token, memory_order_relaxed) != 0) {
+    if (cw_events_count(&loop->endpoint->events) == 0 && cw_token_is_taken(&loop->token)) {
         futex_wait(&loop->consumer, 1, sleep_ns);
     }
     atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
@@ -415,8 +396,7 @@ static void tell_consumer(struct cw_loop *loop)
 {
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in sleep_for_events */
     if (atomic_load_explicit(&loop->consumer, memory_order_relaxed) != 0 &&
-        (cw_events_count(&loop->endpoint->events) > 0 ||
-         atomic_load_explicit(&loop->token, memory_order_relaxed) == 0)) {
+        (cw_events_count(&loop->endpoint->events) > 0 || !cw_token_is_taken(&loop->token))) {
         atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
         syscall(SYS_futex, &loop->consumer, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     }
@@ -432,7 +412,7 @@ static inline void pause_cpu(void)
 /* Polls a few dozen times, keeping the token meanwhile: on a core of its own a look for packets should cost nothing else. */
 static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t count_max)
 {
-    if (loop->config.mode != CW_LOOP_INLINE || !token_take(loop)) {
+    if (loop->config.mode != CW_LOOP_INLINE || !cw_token_take(&loop->token)) {
         pause_cpu();
         return cw_loop_poll(loop, events, count_max);
     }
@@ -465,7 +445,7 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
             pause_cpu();
         } else if (waited_ns < loop->config.spin_ns + loop->config.yield_ns) {
             sched_yield();
-        } else if (loop->config.mode == CW_LOOP_INLINE && token_take(loop)) {
+        } else if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
             /* what came while the token was elsewhere is looked at before the sleep */
             if (turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
                 sleep_on_port(loop, until_ns);
@@ -483,7 +463,7 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
 static void *dedicated_thread(void *argument)
 {
     struct cw_loop *loop = argument;
-    while (!token_take(loop)) {
+    while (!cw_token_take(&loop->token)) {
         sched_yield();
     }
     uint64_t busy_ns = cw_clock_ns();
@@ -500,7 +480,7 @@ static void *dedicated_thread(void *argument)
             sleep_on_port(loop, UINT64_MAX);
         }
     }
-    token_give(loop);
+    cw_token_give(&loop->token);
     return NULL;
 }
 
@@ -526,7 +506,7 @@ static void *fallback_thread(void *argument)
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         futex_wait(&loop->stop, 0, CW_LOOP_FALLBACK_NS);
         unsigned long polls = atomic_load_explicit(&loop->polls, memory_order_relaxed);
-        if (polls == seen && token_take(loop)) {
+        if (polls == seen && cw_token_take(&loop->token)) {
             stand_in(loop);
             atomic_store_explicit(&loop->wanted, 0, memory_order_relaxed);
             give_and_look(loop);
@@ -580,6 +560,7 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
     created->config = *config;
     created->endpoint = endpoint;
     created->port = port;
+    cw_token_init(&created->token);
     int status = cw_commands_init(&created->commands, count);
     if (status == CW_OK) {
         status = start_thread(created, error, error_bytes);

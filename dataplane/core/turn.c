@@ -11,12 +11,41 @@ enum {
 
 /* ---- packets out ---- */
 
+static inline void write_tag(const struct cw_transmit *packet, uint64_t tag)
+{
+    memcpy(packet->data + CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, tag), &tag, sizeof(tag));
+}
+
+/* Signs the staged packets that are not signed yet. */
+static void sign(struct cw_endpoint *endpoint)
+{
+    struct cw_wire_tags tags;
+    uint32_t places[CW_BURST];
+    tags.count = 0;
+    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
+        struct cw_signature *signature = &endpoint->signatures[i];
+        bool wanted = signature->wanted;
+        signature->wanted = false;
+        if (wanted && endpoint->staged_count <= CW_WIRE_TAGS_FEW) {
+            write_tag(&endpoint->staged[i], cw_wire_tag_words(signature->words, &signature->key));
+        } else if (wanted) {
+            places[tags.count] = i;
+            cw_wire_tags_add(&tags, signature->words, &signature->key);
+        }
+    }
+    cw_wire_tags_compute(&tags);
+    for (uint32_t i = 0; i < tags.count; i++) {
+        write_tag(&endpoint->staged[places[i]], tags.value[i]);
+    }
+}
+
 bool cw_flush(struct cw_endpoint *endpoint)
 {
     if (endpoint->staged_count == 0) {
         endpoint->port_full = false;
         return true;
     }
+    sign(endpoint);
     uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
     cw_count(endpoint, CW_COUNTER_PACKETS_OUT, taken);
     endpoint->staged_count -= taken;
@@ -42,6 +71,7 @@ struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
             return NULL;
         }
     }
+    endpoint->signatures[endpoint->staged_count].wanted = false;
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count++];
     const struct cw_transmit *spare = &endpoint->spare[--endpoint->spare_count];
     packet->data = spare->data;
@@ -81,12 +111,9 @@ static uint32_t receive_burst(struct cw_endpoint *endpoint)
     struct cw_received *packets = endpoint->fetched;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (i + 1 < count) {
-            __builtin_prefetch(packets[i + 1].data);
-        }
         bytes += packets[i].length;
-        cw_receive_frame(endpoint, packets[i].data, packets[i].length);
     }
+    cw_receive_frames(endpoint, packets, count);
     cw_count(endpoint, CW_COUNTER_PACKETS_IN, count);
     cw_count(endpoint, CW_COUNTER_BYTES_IN, bytes);
     endpoint->fetched_count = 0;

@@ -19,17 +19,19 @@ uint32_t cw_frame_bytes(const struct cw_operation *operation)
     }
 }
 
-static void fill_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
-                     struct cw_wire_put *put)
+/* Field by field to where it goes: a copy of a structure just written would wait for its stores. */
+static void write_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
+                      struct cw_wire_put *put)
 {
-    *put = (struct cw_wire_put){
-        .frame = {.kind = (uint8_t)kind, .length = (uint16_t)length, .put_number = (uint32_t)operation->number},
-        .predecessor = operation->predecessor,
-        .reply = operation->reply,
-        .lane_tag = operation->lane_tag,
-        .token = operation->token,
-        .offset = operation->offset,
-    };
+    put->frame.kind = (uint8_t)kind;
+    put->frame.flags = 0;
+    put->frame.length = (uint16_t)length;
+    put->frame.put_number = (uint32_t)operation->number;
+    put->predecessor = operation->predecessor;
+    put->reply = operation->reply;
+    put->lane_tag = operation->lane_tag;
+    put->token = operation->token;
+    put->offset = operation->offset;
 }
 
 static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint64_t length,
@@ -41,6 +43,15 @@ static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_fr
     return sizeof(frame);
 }
 
+static void copy_data(struct cw_operation *operation, uint64_t position, uint32_t bytes, uint8_t *at)
+{
+    if (operation->is_inline) {
+        memcpy(at, operation->bytes_inline + position, bytes);
+    } else if (bytes > 0) {
+        cw_source_copy(&operation->source, &operation->cursor, position, bytes, at);
+    }
+}
+
 /* Writes a whole operation as one frame, its data included; returns its bytes. */
 static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
 {
@@ -49,11 +60,12 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
     }
     switch (operation->kind) {
     case CW_OPERATION_GET: {
-        struct cw_wire_get get = {
-            .bytes = operation->bytes, .local_token = operation->local.token, .local_offset = operation->local.offset};
-        fill_put(operation, CW_FRAME_GET, 0, &get.put);
-        memcpy(at, &get, sizeof(get));
-        return sizeof(get);
+        struct cw_wire_get *get = (struct cw_wire_get *)at;
+        write_put(operation, CW_FRAME_GET, 0, &get->put);
+        get->bytes = operation->bytes;
+        get->local_token = operation->local.token;
+        get->local_offset = operation->local.offset;
+        return sizeof(*get);
     }
     case CW_OPERATION_ASK:
         return write_bare(operation, CW_FRAME_ASK, operation->bytes, at);
@@ -66,15 +78,10 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
         memcpy(at + bytes, operation->slots, operation->bytes * sizeof(uint16_t));
         return bytes + (uint32_t)(operation->bytes * sizeof(uint16_t));
     }
-    default: {
-        struct cw_wire_put put;
-        fill_put(operation, CW_FRAME_PUT, (uint32_t)operation->bytes, &put);
-        memcpy(at, &put, sizeof(put));
-        if (operation->bytes > 0) {
-            cw_source_copy(&operation->source, &operation->cursor, 0, (uint32_t)operation->bytes, at + sizeof(put));
-        }
-        return (uint32_t)(sizeof(put) + operation->bytes);
-    }
+    default:
+        write_put(operation, CW_FRAME_PUT, (uint32_t)operation->bytes, (struct cw_wire_put *)at);
+        copy_data(operation, 0, (uint32_t)operation->bytes, at + sizeof(struct cw_wire_put));
+        return (uint32_t)(sizeof(struct cw_wire_put) + operation->bytes);
     }
 }
 
@@ -127,18 +134,19 @@ uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sen
     }
     uint32_t header_bytes;
     if (record->bytes == operation->bytes) {
-        struct cw_wire_put put;
-        fill_put(operation, CW_FRAME_PUT, record->bytes, &put);
-        memcpy(at, &put, header_bytes = sizeof(put));
+        write_put(operation, CW_FRAME_PUT, record->bytes, (struct cw_wire_put *)at);
+        header_bytes = sizeof(struct cw_wire_put);
     } else {
-        struct cw_wire_part part = {.position = record->position, .total = operation->bytes};
-        fill_put(operation, CW_FRAME_PART, record->bytes, &part.put);
-        memcpy(at, &part, header_bytes = sizeof(part));
+        struct cw_wire_part *part = (struct cw_wire_part *)at;
+        write_put(operation, CW_FRAME_PART, record->bytes, &part->put);
+        part->position = record->position;
+        part->total = operation->bytes;
+        header_bytes = sizeof(*part);
     }
     if (gather(endpoint, operation, record, packet)) {
         *gathered = record->bytes;
         return header_bytes;
     }
-    cw_source_copy(&operation->source, &operation->cursor, record->position, record->bytes, at + header_bytes);
+    copy_data(operation, record->position, record->bytes, at + header_bytes);
     return header_bytes + record->bytes;
 }

@@ -7,6 +7,8 @@
 
 #include "dataplane/core/endpoint.h"
 
+enum { PREFETCH = 4 /* packets ahead */ };
+
 /* ---- frames ---- */
 
 enum verdict {
@@ -23,6 +25,8 @@ struct frame {
     const uint8_t *data;
     uint8_t *target; /* where the data goes, once judged */
     bool old;        /* judged ACCEPT_OLD */
+    bool
+        plain; /* nothing that another frame of the same packet does, one with another number, changes what was judged */
     struct cw_arrival_frame put;
 };
 
@@ -34,6 +38,7 @@ static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct frame *fram
         return 0;
     }
     frame->wire = wire;
+    frame->plain = false;
     uint32_t header_bytes;
     uint32_t data_bytes = 0;
     switch (wire->kind) {
@@ -87,6 +92,7 @@ static enum verdict judge_target(struct cw_endpoint *endpoint, struct cw_flow *f
         return REFUSE;
     }
     frame->target = put->bytes == 0 ? NULL : region->base + put->offset + position;
+    frame->plain = put->reply == 0 && region != endpoint->messages.region;
     return ACCEPT;
 }
 
@@ -215,57 +221,61 @@ static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *f
            cw_gets_room(endpoint, flow, needs->gets);
 }
 
-/* Judges all frames of a packet. On ACCEPT, *frame is the first one, ready to apply. */
+/* The frames of a packet, judged. */
+struct frames {
+    uint32_t count;
+    bool rising; /* the numbers of their puts rise, as every sender has them */
+    struct frame list[CW_OPERATIONS_A_PACKET];
+};
+
+/* Judges all frames of a packet. */
 static enum verdict judge_packet(struct cw_endpoint *endpoint, struct cw_flow *flow,
-                                 const struct cw_wire_header *header, struct frame *first, uint32_t *count)
+                                 const struct cw_wire_header *header, struct frames *frames)
 {
     struct needs needs = {0};
     const uint8_t *at = (const uint8_t *)(header + 1);
     uint32_t left = header->payload_bytes;
     enum verdict worst = ACCEPT;
-    *count = 0;
+    uint64_t highest = 0;
+    frames->count = 0;
+    frames->rising = true;
     while (left > 0) {
-        struct frame frame;
-        uint32_t bytes = parse_frame(at, left, &frame);
+        struct frame *frame = &frames->list[frames->count];
+        uint32_t bytes = frames->count == CW_OPERATIONS_A_PACKET ? 0 : parse_frame(at, left, frame);
         if (bytes == 0) {
             return MALFORMED;
         }
-        enum verdict verdict = judge(endpoint, flow, &frame);
+        enum verdict verdict = judge(endpoint, flow, frame);
         if (verdict == MALFORMED) {
             return MALFORMED;
         }
         if (verdict == REFUSE) {
-            send_reject(endpoint, flow, header->number, frame.wire->put_number);
+            send_reject(endpoint, flow, header->number, frame->wire->put_number);
             return REFUSE;
         }
         worst = verdict == LATER ? LATER : worst;
-        count_needs(&frame, &needs);
-        if (*count == 0) {
-            *first = frame;
-        }
-        ++*count;
+        count_needs(frame, &needs);
+        frames->rising = frames->rising && (frames->count == 0 || frame->put.number > highest);
+        highest = frame->put.number;
+        frames->count++;
         at += bytes;
         left -= bytes;
     }
-    if (*count == 0) {
+    if (frames->count == 0) {
         return MALFORMED;
     }
-    return worst == ACCEPT && has_room(endpoint, flow, first->put.number, &needs) ? ACCEPT : LATER;
+    return worst == ACCEPT && has_room(endpoint, flow, frames->list[0].put.number, &needs) ? ACCEPT : LATER;
 }
 
-static void apply_packet(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+static void apply_packet(struct cw_endpoint *endpoint, struct cw_flow *flow, struct frames *frames)
 {
-    const uint8_t *at = (const uint8_t *)(header + 1);
-    uint32_t left = header->payload_bytes;
-    while (left > 0) {
-        struct frame frame;
-        uint32_t bytes = parse_frame(at, left, &frame);
-        /* judged again: what an earlier frame of the same packet has done counts */
-        if (judge(endpoint, flow, &frame) == ACCEPT) {
-            apply(endpoint, flow, &frame);
+    apply(endpoint, flow, &frames->list[0]);
+    for (uint32_t i = 1; i < frames->count; i++) {
+        struct frame *frame = &frames->list[i];
+        /* judged again where what an earlier frame of the same packet has done counts */
+        if ((frame->plain && frames->rising) || judge(endpoint, flow, frame) == ACCEPT) {
+            apply(endpoint, flow, frame);
         }
-        at += bytes;
-        left -= bytes;
     }
 }
 
@@ -305,9 +315,8 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_count(endpoint, CW_COUNTER_DROP_WINDOW, 1);
         return;
     }
-    struct frame first;
-    uint32_t count;
-    enum verdict verdict = judge_packet(endpoint, flow, header, &first, &count);
+    struct frames frames;
+    enum verdict verdict = judge_packet(endpoint, flow, header, &frames);
     uint64_t end_before = packets->end;
     if (verdict == ACCEPT && !cw_window_mark(packets, &endpoint->blocks, number)) {
         verdict = LATER;
@@ -326,11 +335,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         receiver->focus = number < receiver->focus ? number : receiver->focus;
     }
     receiver->unreported++;
-    if (count == 1) {
-        apply(endpoint, flow, &first);
-    } else {
-        apply_packet(endpoint, flow, header);
-    }
+    apply_packet(endpoint, flow, &frames);
     if (receiver->arrivals > 0 || packets->base != packets->end) {
         cw_timers_watch(endpoint, flow);
     }
@@ -380,20 +385,84 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
 }
 
-/* The number and tag under the present session, or under the candidate's, which it then replaces. */
-static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                         uint64_t *number)
+/* A packet of a burst. Tags are computed for all of them first, under the keys of the sessions as they are then. */
+struct incoming {
+    enum cw_wire_verdict verdict;
+    const struct cw_wire_header *header;
+    uint64_t number; /* that the tag is for */
+    uint32_t tag;    /* its index; UINT32_MAX: none computed */
+};
+
+struct burst {
+    struct incoming packets[CW_BURST];
+    struct cw_wire_tags tags;
+};
+
+static inline bool is_set_up(const struct cw_wire_header *header)
 {
-    bool data = header->type == CW_WIRE_DATA;
+    return header->type == CW_WIRE_HELLO || header->type == CW_WIRE_HELLO_REPLY;
+}
+
+/* The number of a packet under the present session of its flow. */
+static inline uint64_t number_of(const struct cw_flow *flow, const struct cw_wire_header *header)
+{
     const struct cw_receiver *receiver = &flow->receiver;
+    uint64_t expected = header->type == CW_WIRE_DATA ? receiver->packets.end : receiver->control_highest;
+    return cw_wire_number_expand(expected, header->number);
+}
+
+static inline void look(const struct cw_endpoint *endpoint, const struct cw_received *packet, struct incoming *incoming)
+{
+    incoming->tag = UINT32_MAX;
+    incoming->verdict = cw_wire_parse(packet->data, packet->length, endpoint->config.address.ipv4,
+                                      endpoint->config.address.udp_port, &incoming->header);
+}
+
+/* Has the tag computed that the packet should have. */
+static void expect_tag(const struct cw_endpoint *endpoint, struct burst *burst, struct incoming *incoming)
+{
+    if (incoming->verdict != CW_WIRE_GOOD || is_set_up(incoming->header)) {
+        return;
+    }
+    const struct cw_wire_header *header = incoming->header;
+    const struct cw_flow *flow = cw_endpoint_flow(endpoint, header->flow);
+    if (flow == NULL || flow->state != CW_PEER_ESTABLISHED) {
+        return;
+    }
+    incoming->number = number_of(flow, header);
+    uint64_t words[CW_WIRE_TAG_WORDS];
+    memcpy(words, header, sizeof(words));
+    words[0] = (words[0] & UINT32_MAX) | (incoming->number >> 32) << 32;
+    incoming->tag = burst->tags.count;
+    cw_wire_tags_add(&burst->tags, words, &flow->session.key_in);
+}
+
+/* True if the tag fits under the present session. An earlier packet of the burst may have changed that, or moved the numbers. */
+static bool fits_session(const struct cw_flow *flow, const struct burst *burst, const struct incoming *incoming,
+                         uint64_t number)
+{
+    const struct cw_wire_header *header = incoming->header;
+    if (incoming->tag != UINT32_MAX && incoming->number == number &&
+        cw_wire_tags_key_is(&burst->tags, incoming->tag, &flow->session.key_in)) {
+        return burst->tags.value[incoming->tag] == header->tag;
+    }
+    return cw_wire_tag(header, (uint32_t)(number >> 32), &flow->session.key_in) == header->tag;
+}
+
+/* The number and tag under the present session, or under the candidate's, which it then replaces. */
+static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct burst *burst,
+                         const struct incoming *incoming, uint64_t *number)
+{
+    const struct cw_wire_header *header = incoming->header;
     if (flow->state == CW_PEER_ESTABLISHED) {
-        *number = cw_wire_number_expand(data ? receiver->packets.end : receiver->control_highest, header->number);
-        if (cw_wire_tag(header, (uint32_t)(*number >> 32), &flow->session.key_in) == header->tag) {
+        *number = number_of(flow, header);
+        if (fits_session(flow, burst, incoming, *number)) {
             return true;
         }
     }
     const struct cw_candidate *candidate = flow->session.candidate;
     if (candidate != NULL) {
+        bool data = header->type == CW_WIRE_DATA;
         *number = cw_wire_number_expand(data ? candidate->data_number : candidate->control_number, header->number);
         if (cw_wire_tag(header, (uint32_t)(*number >> 32), &candidate->key_in) == header->tag &&
             cw_wire_checksum(0, header + 1, header->payload_bytes) == header->checksum) {
@@ -406,15 +475,16 @@ static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     return false;
 }
 
-static void take_packet(struct cw_endpoint *endpoint, const struct cw_wire_header *header)
+static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
+    const struct cw_wire_header *header = incoming->header;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, header->flow);
     uint64_t number;
     if (flow == NULL) {
         cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
         return;
     }
-    if (!authenticate(endpoint, flow, header, &number)) {
+    if (!authenticate(endpoint, flow, burst, incoming, &number)) {
         return;
     }
     if (cw_wire_checksum(0, header + 1, header->payload_bytes) != header->checksum) {
@@ -444,7 +514,7 @@ static void take_packet(struct cw_endpoint *endpoint, const struct cw_wire_heade
     }
 }
 
-void cw_receive_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length)
+static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
     static const enum cw_counter counters[] = {
         [CW_WIRE_SHORT] = CW_COUNTER_DROP_SHORT,
@@ -452,27 +522,45 @@ void cw_receive_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32
         [CW_WIRE_OTHER_VERSION] = CW_COUNTER_DROP_VERSION,
         [CW_WIRE_MALFORMED] = CW_COUNTER_DROP_MALFORMED,
     };
-    const struct cw_wire_header *header;
-    enum cw_wire_verdict verdict =
-        cw_wire_parse(frame, length, endpoint->config.address.ipv4, endpoint->config.address.udp_port, &header);
-    if (verdict != CW_WIRE_GOOD) {
-        cw_count(endpoint, counters[verdict], 1);
+    if (incoming->verdict != CW_WIRE_GOOD) {
+        cw_count(endpoint, counters[incoming->verdict], 1);
         return;
     }
-    switch (header->type) {
+    switch (incoming->header->type) {
     case CW_WIRE_HELLO:
     case CW_WIRE_HELLO_REPLY:
-        cw_session_hello(endpoint, header);
+        cw_session_hello(endpoint, incoming->header);
         break;
     case CW_WIRE_DATA:
     case CW_WIRE_ACK:
     case CW_WIRE_PROBE:
     case CW_WIRE_REJECT:
     case CW_WIRE_BYE:
-        take_packet(endpoint, header);
+        take_packet(endpoint, burst, incoming);
         break;
     default:
         cw_count(endpoint, CW_COUNTER_DROP_MALFORMED, 1);
         break;
+    }
+}
+
+void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
+{
+    assert(count <= CW_BURST);
+    struct burst burst;
+    burst.tags.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + PREFETCH < count) {
+            __builtin_prefetch(packets[i + PREFETCH].data);
+            __builtin_prefetch(packets[i + PREFETCH].data + 64);
+        }
+        look(endpoint, &packets[i], &burst.packets[i]);
+        if (count > CW_WIRE_TAGS_FEW) {
+            expect_tag(endpoint, &burst, &burst.packets[i]);
+        }
+    }
+    cw_wire_tags_compute(&burst.tags);
+    for (uint32_t i = 0; i < count; i++) {
+        take_frame(endpoint, &burst, &burst.packets[i]);
     }
 }

@@ -26,8 +26,7 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
         checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
     }
     uint64_t held = (endpoint->now_ns - flow->receiver.echo_arrival_ns) >> CW_WIRE_DELAY_SHIFT;
-    struct cw_wire_header *header = (struct cw_wire_header *)(at + CW_WIRE_NETWORK_BYTES);
-    *header = (struct cw_wire_header){
+    struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,
         .type = (uint8_t)type,
         .flags = endpoint->packet_flags | flags,
@@ -40,7 +39,12 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
         .payload_bytes = (uint16_t)payload_bytes,
         .checksum = checksum,
     };
-    header->tag = cw_wire_tag(header, (uint32_t)(number >> 32), &flow->session.key_out);
+    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
+    cw_wire_header_words(&header, signature->words);
+    memcpy(at + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
+    signature->words[0] = (signature->words[0] & UINT32_MAX) | (number >> 32) << 32;
+    signature->key = flow->session.key_out;
+    signature->wanted = true;
     packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
 }

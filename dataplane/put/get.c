@@ -59,6 +59,7 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
     operation->signal = true;
     operation->local.token = get->local_region;
     operation->local.offset = get->local_offset;
+    operation->cursor = (struct cw_source_cursor){0};
     operation->region = region;
     region->users++;
     cw_operation_queue_up(endpoint, operation);
@@ -122,6 +123,7 @@ void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
     operation->reply = frame->put.reply;
     operation->source = (struct cw_source){
         .kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = region->base + frame->put.offset, .bytes = frame->bytes}};
+    operation->cursor = (struct cw_source_cursor){0};
     operation->region = region;
     region->users++;
     cw_operation_queue_up(endpoint, operation);

@@ -9,7 +9,9 @@
 #ifndef CW_OPERATION_H
 #define CW_OPERATION_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dataplane/put/source.h"
@@ -28,6 +30,7 @@ enum cw_operation_kind {
     CW_OPERATION_RETURN,
 };
 
+/* In the order of use: posting, sending and retiring a short put touch the first three cache lines only. */
 struct cw_operation {
     struct cw_operation *next;  /* in a queue of the flow, or among those with an event to give */
     struct cw_operation *chain; /* the next one in the same packet */
@@ -36,11 +39,13 @@ struct cw_operation {
     struct cw_operation *successor; /* the next one in the lane */
     struct cw_flow *flow;
     uint64_t number;
-    uint64_t position; /* bytes that are in packets already */
+    uint64_t context;
+
+    struct cw_region *region; /* of the source, a user of it */
+    uint64_t position;        /* bytes that are in packets already */
     uint64_t bytes;
     uint64_t token;
     uint64_t offset;
-    uint64_t context;
     uint32_t lane_tag;
     uint32_t packets_open; /* sent and not acknowledged */
     uint16_t predecessor;  /* how many numbers back, as it goes on the wire */
@@ -49,13 +54,17 @@ struct cw_operation {
     uint8_t kind;
     bool signal;
     bool alone;
-    bool sent; /* no more new packets */
+    bool is_inline; /* the data is in bytes_inline, not at the source */
+    bool sent;      /* no more new packets */
     bool complete;
-    bool waits_for_lane;      /* its predecessor is not retired */
-    bool in_lanes;            /* took part in the order of its lane */
-    bool answered;            /* GET */
-    struct cw_region *region; /* of the source, a user of it */
-    struct cw_source_cursor cursor;
+    bool waits_for_lane; /* its predecessor is not retired */
+    bool in_lanes;       /* took part in the order of its lane */
+    bool answered;       /* GET */
+
+    union { /* from here on undefined until set */
+        uint8_t bytes_inline[CW_INLINE_MAX];
+        uint16_t slots[CW_CREDIT_MAX]; /* GRANT, RETURN: `bytes` of them */
+    };
     union {
         struct cw_source source;
         struct {
@@ -63,11 +72,10 @@ struct cw_operation {
             uint64_t offset;
         } local; /* GET: where the answer goes */
     };
-    union {
-        uint8_t bytes_inline[CW_INLINE_MAX];
-        uint16_t slots[CW_CREDIT_MAX]; /* GRANT, RETURN: `bytes` of them */
-    };
+    struct cw_source_cursor cursor;
 };
+
+static_assert(offsetof(struct cw_operation, bytes_inline) == 128, "two cache lines in front of the data");
 
 /* A first-in first-out queue through `next`. */
 struct cw_operation_queue {

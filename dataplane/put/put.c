@@ -66,14 +66,17 @@ int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
 static void set_source(struct cw_operation *operation, const struct cw_source *source, uint64_t bytes,
                        struct cw_region *region)
 {
-    operation->source = *source;
     operation->bytes = bytes;
     if (source->kind == CW_SOURCE_CONTIGUOUS && bytes <= CW_INLINE_MAX) {
+        operation->is_inline = true;
         if (bytes > 0) {
             memcpy(operation->bytes_inline, source->contiguous.data, bytes);
         }
-        operation->source.contiguous.data = operation->bytes_inline;
-    } else if (region != NULL) {
+        return;
+    }
+    operation->source = *source;
+    operation->cursor = (struct cw_source_cursor){0};
+    if (region != NULL) {
         operation->region = region;
         region->users++;
     }

@@ -200,7 +200,8 @@ static void inject(struct world *world, const uint8_t *bytes, uint32_t length)
 {
     uint8_t *exact = malloc(length == 0 ? 1 : length);
     memcpy(exact, bytes, length);
-    cw_receive_frame(world->hosts.list[TARGET].endpoint, exact, length);
+    struct cw_received packet = {.data = exact, .length = length};
+    cw_receive_frames(world->hosts.list[TARGET].endpoint, &packet, 1);
     free(exact);
 }
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "dataplane/fabric/random.h"
+#include "dataplane/wire/tags.h"
 #include "dataplane/wire/wire.h"
 
 enum { FRAME_BYTES = 200, PAYLOAD_BYTES = 24, OWN_IPV4 = 0x0a000002, OWN_PORT = 4792 };
@@ -51,6 +53,40 @@ static void test_tag_vector(void **state)
     header.flow = 99; /* not covered: the key stands for it */
     assert_true(cw_wire_tag(&header, 0x07060504, &key) == tag);
     assert_true(cw_wire_tag(&header, 0x07060505, &key) != tag);
+}
+
+/* Any number of tags at once are the ones the library gives for each header alone. */
+static void test_tags_of_many(void **state)
+{
+    (void)state;
+    struct cw_random random;
+    cw_random_seed(&random, 7);
+    for (uint32_t count = 0; count <= CW_WIRE_TAGS_MAX; count++) {
+        static struct cw_wire_tags tags;
+        struct cw_wire_header headers[CW_WIRE_TAGS_MAX];
+        struct cw_wire_key keys[CW_WIRE_TAGS_MAX];
+        uint32_t high[CW_WIRE_TAGS_MAX];
+        cw_random_fill(&random, headers, sizeof(headers));
+        cw_random_fill(&random, keys, sizeof(keys));
+        cw_random_fill(&random, high, sizeof(high));
+        tags.count = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t words[CW_WIRE_TAG_WORDS];
+            uint64_t stored[CW_WIRE_TAG_WORDS];
+            cw_wire_header_words(&headers[i], words);
+            memcpy(stored, &headers[i], sizeof(stored));
+            assert_memory_equal(words, stored, sizeof(stored));
+            words[0] = (words[0] & UINT32_MAX) | (uint64_t)high[i] << 32;
+            cw_wire_tags_add(&tags, words, &keys[i]);
+        }
+        cw_wire_tags_compute(&tags);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(tags.value[i] == cw_wire_tag(&headers[i], high[i], &keys[i]));
+            assert_true(cw_wire_tags_key_is(&tags, i, &keys[i]));
+            keys[i].bytes[i % 16] ^= 1;
+            assert_false(cw_wire_tags_key_is(&tags, i, &keys[i]));
+        }
+    }
 }
 
 static void test_keys_differ_by_direction_and_session(void **state)
@@ -179,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checksum_vectors),
         cmocka_unit_test(test_tag_vector),
+        cmocka_unit_test(test_tags_of_many),
         cmocka_unit_test(test_keys_differ_by_direction_and_session),
         cmocka_unit_test(test_numbers_expand_to_the_nearest),
         cmocka_unit_test(test_good_packet_is_found),

@@ -1,0 +1,61 @@
+/* Token: the right to turn an endpoint, and who looks at commands pushed by those who could not have it.
+ *
+ * Invariant: after cw_token_announce, which follows the push of a command, either a cw_token_take by the same thread succeeds, or the
+ * owner sees the push when it looks behind its cw_token_give. That takes a full barrier on both sides. A loop that one thread uses would
+ * pay it with every call, so the token begins without: the first thread to announce anything has the kernel run the barrier on all cores
+ * (membarrier(2)) until the owner has noticed that it is no longer alone, and from then on pays its share.
+ */
+#ifndef CW_TOKEN_H
+#define CW_TOKEN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum cw_token_use {
+    CW_TOKEN_ALONE,     /* nobody has announced anything: giving is a plain store */
+    CW_TOKEN_ANNOUNCED, /* somebody has, the owner may not know yet */
+    CW_TOKEN_SHARED,    /* the owner knows: giving is a full barrier, announcing needs no kernel */
+};
+
+struct cw_token {
+    atomic_int taken;
+    atomic_int use; /* enum cw_token_use; only ever goes up */
+};
+
+/* A free token. */
+void cw_token_init(struct cw_token *token);
+
+/* False: another thread has it. */
+static inline bool cw_token_take(struct cw_token *token)
+{
+    int expected = 0;
+    /* pairs with the release in cw_token_give: the endpoint as the last owner left it */
+    return atomic_load_explicit(&token->taken, memory_order_relaxed) == 0 &&
+           atomic_compare_exchange_strong_explicit(&token->taken, &expected, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* Owner only. What it loads afterwards sees every push whose announcement did not find the token free. */
+static inline void cw_token_give(struct cw_token *token)
+{
+    if (atomic_load_explicit(&token->use, memory_order_relaxed) == CW_TOKEN_ALONE) {
+        /* pairs with the acquire in cw_token_take; the announcer's membarrier turns the signal fence into a real one */
+        atomic_store_explicit(&token->taken, 0, memory_order_release);
+        atomic_signal_fence(memory_order_seq_cst);
+        return;
+    }
+    atomic_store_explicit(&token->use, CW_TOKEN_SHARED, memory_order_relaxed);
+    /* an exchange, since it is a full barrier and cheaper than a store and a fence; pairs with the fence in cw_token_announce */
+    (void)atomic_exchange_explicit(&token->taken, 0, memory_order_seq_cst);
+}
+
+/* True if a thread has the token; a snapshot. */
+static inline bool cw_token_is_taken(const struct cw_token *token)
+{
+    return atomic_load_explicit(&token->taken, memory_order_relaxed) != 0;
+}
+
+/* Any thread, after it has pushed something for the owner and before it tries to take the token. */
+void cw_token_announce(struct cw_token *token);
+
+#endif

@@ -1,0 +1,161 @@
+#include "dataplane/wire/tags.h"
+
+#include <sodium.h>
+
+uint64_t cw_wire_tag_words(const uint64_t words[CW_WIRE_TAG_WORDS], const struct cw_wire_key *key)
+{
+    uint64_t tag;
+    static_assert(crypto_shorthash_BYTES == sizeof(tag) && crypto_shorthash_KEYBYTES == sizeof(key->bytes),
+                  "SipHash-2-4");
+    crypto_shorthash((unsigned char *)&tag, (const unsigned char *)words, CW_WIRE_TAG_WORDS * sizeof(words[0]),
+                     key->bytes);
+    return tag;
+}
+
+/* The tag of one lane. */
+static uint64_t tag_alone(const struct cw_wire_tag_lanes *lanes, uint32_t lane)
+{
+    uint64_t words[CW_WIRE_TAG_WORDS];
+    struct cw_wire_key key;
+    for (uint32_t i = 0; i < CW_WIRE_TAG_WORDS; i++) {
+        words[i] = lanes->words[i][lane];
+    }
+    memcpy(key.bytes, &lanes->keys[0][lane], 8);
+    memcpy(key.bytes + 8, &lanes->keys[1][lane], 8);
+    return cw_wire_tag_words(words, &key);
+}
+
+#if defined(__x86_64__)
+
+/* Four lanes. No library computes several SipHashes at once; the vector types are the compiler's, so the code below reads like the one in
+ * the paper (Aumasson, Bernstein: SipHash, 2012). Two such states are advanced together, since each alone waits for itself. */
+typedef uint64_t quad __attribute__((vector_size(32)));
+
+struct state {
+    quad v0, v1, v2, v3;
+};
+
+#define ALWAYS_INLINE   static inline __attribute__((always_inline))
+#define ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
+
+ALWAYS_INLINE void sip_round(struct state *s)
+{
+    s->v0 += s->v1;
+    s->v1 = ROTATE(s->v1, 13) ^ s->v0;
+    s->v0 = ROTATE(s->v0, 32);
+    s->v2 += s->v3;
+    s->v3 = ROTATE(s->v3, 16) ^ s->v2;
+    s->v0 += s->v3;
+    s->v3 = ROTATE(s->v3, 21) ^ s->v0;
+    s->v2 += s->v1;
+    s->v1 = ROTATE(s->v1, 17) ^ s->v2;
+    s->v2 = ROTATE(s->v2, 32);
+}
+
+ALWAYS_INLINE void rounds(struct state *a, struct state *b, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sip_round(a);
+        sip_round(b);
+    }
+}
+
+ALWAYS_INLINE void start(struct state *s, const uint64_t *key0, const uint64_t *key1)
+{
+    quad k0;
+    quad k1;
+    memcpy(&k0, key0, sizeof(k0));
+    memcpy(&k1, key1, sizeof(k1));
+    s->v0 = k0 ^ 0x736f6d6570736575ull;
+    s->v1 = k1 ^ 0x646f72616e646f6dull;
+    s->v2 = k0 ^ 0x6c7967656e657261ull;
+    s->v3 = k1 ^ 0x7465646279746573ull;
+}
+
+ALWAYS_INLINE void finish(const struct state *s, uint64_t *tags)
+{
+    quad tag = s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+    memcpy(tags, &tag, sizeof(tag));
+}
+
+ALWAYS_INLINE void tag_lanes(const struct cw_wire_tag_lanes *lanes, uint64_t *tags)
+{
+    struct state a;
+    struct state b;
+    start(&a, &lanes->keys[0][0], &lanes->keys[1][0]);
+    start(&b, &lanes->keys[0][4], &lanes->keys[1][4]);
+    for (uint32_t i = 0; i < CW_WIRE_TAG_WORDS; i++) {
+        quad word_a;
+        quad word_b;
+        memcpy(&word_a, &lanes->words[i][0], sizeof(word_a));
+        memcpy(&word_b, &lanes->words[i][4], sizeof(word_b));
+        a.v3 ^= word_a;
+        b.v3 ^= word_b;
+        rounds(&a, &b, 2);
+        a.v0 ^= word_a;
+        b.v0 ^= word_b;
+    }
+    uint64_t length = 8ull * CW_WIRE_TAG_WORDS << 56;
+    a.v3 ^= length;
+    b.v3 ^= length;
+    rounds(&a, &b, 2);
+    a.v0 ^= length;
+    b.v0 ^= length;
+    a.v2 ^= 0xff;
+    b.v2 ^= 0xff;
+    rounds(&a, &b, 4);
+    finish(&a, tags);
+    finish(&b, tags + 4);
+}
+
+__attribute__((target("avx512vl"))) static void tag_lanes_avx512vl(const struct cw_wire_tag_lanes *lanes,
+                                                                   uint64_t *tags)
+{
+    tag_lanes(lanes, tags);
+}
+
+__attribute__((target("avx2"))) static void tag_lanes_avx2(const struct cw_wire_tag_lanes *lanes, uint64_t *tags)
+{
+    tag_lanes(lanes, tags);
+}
+
+/* False: this core has no registers wide enough to gain anything. */
+static inline bool tag_vector(const struct cw_wire_tag_lanes *lanes, uint64_t *tags)
+{
+    if (__builtin_cpu_supports("avx512vl")) {
+        tag_lanes_avx512vl(lanes, tags);
+        return true;
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        tag_lanes_avx2(lanes, tags);
+        return true;
+    }
+    return false;
+}
+
+#else
+
+static inline bool tag_vector(const struct cw_wire_tag_lanes *lanes, uint64_t *tags)
+{
+    (void)lanes;
+    (void)tags;
+    return false;
+}
+
+#endif
+
+void cw_wire_tags_compute(struct cw_wire_tags *tags)
+{
+    for (uint32_t first = 0; first < tags->count; first += CW_WIRE_TAG_LANES) {
+        const struct cw_wire_tag_lanes *lanes = &tags->lanes[first / CW_WIRE_TAG_LANES];
+        uint32_t left = tags->count - first;
+        left = left < CW_WIRE_TAG_LANES ? left : CW_WIRE_TAG_LANES;
+        /* lanes that nobody has filled are computed too, from whatever is there */
+        if (left > CW_WIRE_TAGS_FEW && tag_vector(lanes, &tags->value[first])) {
+            continue;
+        }
+        for (uint32_t lane = 0; lane < left; lane++) {
+            tags->value[first + lane] = tag_alone(lanes, lane);
+        }
+    }
+}
