@@ -12,34 +12,43 @@ void app_command_set(const char *name)
     command_name = name;
 }
 
-static void print_part(FILE *stream, const char *text)
+enum { LINE_BYTES = 2048 /* longer ones are cut */ };
+
+/* A line that grows; line ends inside the texts become spaces. */
+struct line {
+    size_t used;
+    char text[LINE_BYTES];
+};
+
+static void add(struct line *line, const char *text)
 {
-    for (; *text; text++) {
-        fputc(*text == '\n' || *text == '\r' ? ' ' : *text, stream);
+    for (; *text != '\0' && line->used < LINE_BYTES - 2; text++) {
+        line->text[line->used++] = *text == '\n' || *text == '\r' ? ' ' : *text;
     }
 }
 
 void app_error(const char *what, const char *where, const char *todo)
 {
-    fflush(stdout); /* so that the two streams keep their order in a log */
-    flockfile(stderr);
-    fputs("causeway", stderr);
-    if (command_name) {
-        fprintf(stderr, " %s", command_name);
+    struct line line = {0};
+    add(&line, "causeway");
+    if (command_name != NULL) {
+        add(&line, " ");
+        add(&line, command_name);
     }
-    fputs(": ", stderr);
-    print_part(stderr, what);
-    if (where) {
-        fputs(": ", stderr);
-        print_part(stderr, where);
+    add(&line, ": ");
+    add(&line, what);
+    if (where != NULL) {
+        add(&line, ": ");
+        add(&line, where);
     }
-    if (todo) {
-        fputs(" (", stderr);
-        print_part(stderr, todo);
-        fputc(')', stderr);
+    if (todo != NULL) {
+        add(&line, " (");
+        add(&line, todo);
+        add(&line, ")");
     }
-    fputc('\n', stderr);
-    funlockfile(stderr);
+    line.text[line.used++] = '\n';
+    fflush(stdout);                          /* so that the two streams keep their order in a log */
+    fwrite(line.text, 1, line.used, stderr); /* at once: another process may report to the same stream */
 }
 
 int app_error_status(int status, const char *what, const char *where)

@@ -3,6 +3,7 @@
 #include "apps/bench_control.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
+#include "dataplane/wire/wire.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +16,7 @@
 #include <rte_mbuf.h>
 
 enum {
-    RAW_ETHERTYPE = 0x88b5, /* IEEE 802: for local experiments; the kernel drops it where it sees it */
+    RAW_UDP_PORT = 4793,    /* no endpoint's: what is left of the raw frames is foreign to it */
     RAW_BURST_DEFAULT = 32, /* testpmd's, too */
     RAW_PHASE_START = 0x52415701,
     RAW_PHASE_END = 0x52415702,
@@ -23,14 +24,16 @@ enum {
     RAW_POLLS_PER_CHECK = 256, /* empty polls between looks at the clock or the control channel */
 };
 
+#define RAW_IPV4               0x0a4d0001u
 #define RAW_CONTROL_TIMEOUT_NS UINT64_C(10000000000)
 #define RAW_TAIL_NS            UINT64_C(50000000) /* the sender goes on for this long, so that the receiver never runs dry */
 #define RAW_QUIET_NS           UINT64_C(2000000) /* nothing for this long: the link is empty */
 #define RAW_LOST_NS            UINT64_C(20000000)
 
-/* In front of the payload of a ping-pong frame. */
+/* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both (af_packet), it takes
+ * the same trouble over them. */
 struct raw_header {
-    struct rte_ether_hdr ethernet;
+    struct cw_wire_network network;
     uint16_t reserved;
     uint64_t sequence;
 } __attribute__((packed, aligned(2)));
@@ -65,7 +68,7 @@ static int raw_open(struct raw *raw, const struct cw_port *port, int control, co
     uint32_t payload = settings->copy ? settings->payload_bytes : 0;
     if (settings->frame_bytes < BENCH_RAW_FRAME_MIN ||
         settings->frame_bytes > port->info.mtu_bytes + RTE_ETHER_HDR_LEN ||
-        payload > settings->frame_bytes - RTE_ETHER_HDR_LEN || settings->burst > CW_PORT_BURST_MAX ||
+        payload > settings->frame_bytes - sizeof(struct cw_wire_network) || settings->burst > CW_PORT_BURST_MAX ||
         settings->duration_ns == 0 || (payload != 0 && settings->region_bytes < payload)) {
         return CW_ERROR_ARGUMENT;
     }
@@ -78,9 +81,10 @@ static int raw_open(struct raw *raw, const struct cw_port *port, int control, co
                         .pool = cw_port_ethdev_pool(port),
                         .warmup_cycles = cycles_of(settings->warmup_ns),
                         .duration_cycles = cycles_of(settings->duration_ns)};
-    memcpy(&raw->header.ethernet.dst_addr, settings->peer_mac, RTE_ETHER_ADDR_LEN);
-    memcpy(&raw->header.ethernet.src_addr, port->info.mac, RTE_ETHER_ADDR_LEN);
-    raw->header.ethernet.ether_type = rte_cpu_to_be_16(RAW_ETHERTYPE);
+    cw_wire_network_init(&raw->header.network, port->info.mac, settings->peer_mac, RAW_IPV4, RAW_IPV4 + 1, RAW_UDP_PORT,
+                         RAW_UDP_PORT);
+    /* short frames have less behind their UDP header than our own header: the sum below is right all the same */
+    cw_wire_network_finish(&raw->header.network, settings->frame_bytes - (uint32_t)CW_WIRE_OVERHEAD_BYTES);
     if (payload != 0) {
         raw->region = malloc(settings->region_bytes);
         if (raw->region == NULL) {
@@ -305,6 +309,12 @@ static void frame_send(struct raw *raw, uint64_t sequence)
     }
 }
 
+static inline bool is_ours(const struct raw_header *header)
+{
+    return header->network.destination_port[0] == RAW_UDP_PORT >> 8 &&
+           header->network.destination_port[1] == (RAW_UDP_PORT & 0xff);
+}
+
 /* Polls once; true if one of our frames came: the last one's sequence number. */
 static inline bool frame_receive(struct raw *raw, uint64_t *sequence)
 {
@@ -313,7 +323,7 @@ static inline bool frame_receive(struct raw *raw, uint64_t *sequence)
     bool found = false;
     for (uint16_t i = 0; i < count; i++) {
         const struct raw_header *header = rte_pktmbuf_mtod(buffers[i], const struct raw_header *);
-        if (buffers[i]->data_len >= sizeof(*header) && header->ethernet.ether_type == raw->header.ethernet.ether_type) {
+        if (buffers[i]->data_len >= sizeof(*header) && is_ours(header)) {
             *sequence = header->sequence;
             found = true;
         }

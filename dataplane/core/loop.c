@@ -1,4 +1,4 @@
-#include "dataplane/core/loop.h"
+#include "dataplane/core/loop_private.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -12,33 +12,12 @@
 #include <unistd.h>
 
 #include "dataplane/core/clock.h"
-#include "dataplane/core/command.h"
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/token.h"
 
 enum {
-    COMMANDS_AT_ONCE = 64,
     SKIP_MAX = 4,             /* idle turns that look for packets only */
     SPINS_A_CLOCK = 64,       /* looks of a spinning waiter between two at the clock */
     BUSY_MIN = 8,             /* packets and the like in a turn whose duration says something */
     SLEEP_MAX_NS = 500000000, /* nobody sleeps longer without looking */
-};
-
-struct cw_loop {
-    struct cw_loop_config config;
-    struct cw_endpoint *endpoint;
-    struct cw_port *port;
-    struct cw_commands commands;
-    _Alignas(64) struct cw_token token;
-    atomic_int sleeping;              /* the owner sleeps on the port: wake it for commands */
-    atomic_int wanted;                /* somebody would like the token that the fallback thread has */
-    atomic_ulong polls;               /* by the application; the fallback thread watches it */
-    _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
-    atomic_int stop;
-    uint32_t skipped; /* the owner's, as is the next */
-    struct cw_loop_counters counters;
-    pthread_t thread;
-    bool has_thread;
 };
 
 void cw_loop_config_init(struct cw_loop_config *config)
@@ -61,108 +40,9 @@ enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struc
     return info->wait == CW_PORT_WAIT_TIMED ? CW_WAITING_NAP : CW_WAITING_SLEEP;
 }
 
-/* ---- commands ---- */
+/* ---- turning ---- */
 
-/* A short source is copied into the command, since the caller may reuse its own at once, and found there when the command runs. */
-static bool is_short(const struct cw_source *source)
-{
-    return source->kind == CW_SOURCE_CONTIGUOUS && source->contiguous.bytes <= CW_INLINE_MAX &&
-           source->contiguous.bytes > 0 && source->contiguous.data != NULL;
-}
-
-static void bring_source(const struct cw_source *source, struct cw_command *command)
-{
-    if (is_short(source)) {
-        memcpy(command->bytes_inline, source->contiguous.data, source->contiguous.bytes);
-    }
-}
-
-static void aim_source(struct cw_source *source, struct cw_command *command)
-{
-    if (is_short(source)) {
-        source->contiguous.data = command->bytes_inline;
-        source->region = 0;
-    }
-}
-
-static void fail(struct cw_endpoint *endpoint, const struct cw_command *command, int status)
-{
-    struct cw_event *event =
-        cw_events_reserve(&endpoint->events); /* cw_loop's run_commands has seen that there is room */
-    if (event == NULL) {
-        return;
-    }
-    bool get = command->kind == CW_COMMAND_GET;
-    *event = (struct cw_event){
-        .kind = get ? CW_EVENT_GET : CW_EVENT_COMPLETE,
-        .status = status,
-        .peer = get                               ? command->get.peer
-                : command->kind == CW_COMMAND_PUT ? command->put.peer
-                                                  : command->message.peer,
-        .lane_tag = get                               ? command->get.lane_tag
-                    : command->kind == CW_COMMAND_PUT ? command->put.lane_tag
-                                                      : command->message.lane_tag,
-        .context = get                               ? command->get.context
-                   : command->kind == CW_COMMAND_PUT ? command->put.context
-                                                     : command->message.context,
-    };
-    cw_events_publish(&endpoint->events);
-}
-
-/* Runs one command as owner; CW_ERROR_AGAIN: it has to stay where it is. */
-static int run_command(struct cw_loop *loop, struct cw_command *command)
-{
-    struct cw_endpoint *endpoint = loop->endpoint;
-    int status;
-    switch (command->kind) {
-    case CW_COMMAND_PUT:
-        aim_source(&command->put.source, command);
-        status = cw_put(endpoint, &command->put);
-        break;
-    case CW_COMMAND_GET:
-        status = cw_get(endpoint, &command->get);
-        break;
-    case CW_COMMAND_MESSAGE:
-        aim_source(&command->message.source, command);
-        status = cw_message_send(endpoint, &command->message);
-        break;
-    case CW_COMMAND_RELEASE:
-        (void)cw_message_release(endpoint, command->slot); /* the caller has checked the number */
-        return CW_OK;
-    default:
-        command->call->status = command->call->function(endpoint, command->call->context);
-        /* pairs with the acquire in cw_loop_call */
-        atomic_store_explicit(&command->call->done, 1, memory_order_release);
-        syscall(SYS_futex, &command->call->done, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-        return CW_OK;
-    }
-    if (status == CW_ERROR_AGAIN) {
-        return status;
-    }
-    if (status != CW_OK) {
-        fail(endpoint, command, status);
-    }
-    return CW_OK;
-}
-
-static uint32_t run_commands(struct cw_loop *loop)
-{
-    uint32_t count = 0;
-    struct cw_command *command;
-    while (count < COMMANDS_AT_ONCE &&
-           cw_events_count(&loop->endpoint->events) < loop->endpoint->config.event_count_max &&
-           (command = cw_commands_peek(&loop->commands)) != NULL) {
-        if (run_command(loop, command) == CW_ERROR_AGAIN) {
-            break;
-        }
-        cw_commands_pop(&loop->commands);
-        count++;
-    }
-    loop->counters.commands += count;
-    return count;
-}
-
-static void wake_owner(struct cw_loop *loop)
+void cw_loop_wake_owner(struct cw_loop *loop)
 {
     /* pairs with the fence in sleep_on_port: either it sees the command, or this sees that it sleeps */
     atomic_thread_fence(memory_order_seq_cst);
@@ -171,8 +51,8 @@ static void wake_owner(struct cw_loop *loop)
     }
 }
 
-/* Turns once as owner. An idle loop reads the clock only every few turns: looking for packets is what it is for. */
-static uint32_t turn(struct cw_loop *loop)
+/* An idle loop reads the clock only every few turns: looking for packets is what it is for. */
+uint32_t cw_loop_turn(struct cw_loop *loop)
 {
     struct cw_endpoint *endpoint = loop->endpoint;
     uint32_t packets = cw_endpoint_fetch(endpoint);
@@ -186,7 +66,7 @@ static uint32_t turn(struct cw_loop *loop)
     }
     loop->skipped = 0;
     cw_endpoint_clock(endpoint, cw_clock_ns());
-    uint32_t work = commands ? run_commands(loop) : 0;
+    uint32_t work = commands ? cw_loop_run_commands(loop) : 0;
     work += cw_endpoint_turn(endpoint, endpoint->now_ns);
     if (work >= BUSY_MIN) {
         cw_endpoint_busy(endpoint, cw_clock_ns() - endpoint->now_ns);
@@ -195,15 +75,14 @@ static uint32_t turn(struct cw_loop *loop)
     return work;
 }
 
-/* Gives the token back; commands that came meanwhile, from threads that could not have it, are not left behind. */
-static void give_and_look(struct cw_loop *loop)
+void cw_loop_give(struct cw_loop *loop)
 {
     for (;;) {
         cw_token_give(&loop->token);
         if (cw_commands_empty(&loop->commands) || !cw_token_take(&loop->token)) {
             return;
         }
-        uint32_t done = run_commands(loop);
+        uint32_t done = cw_loop_run_commands(loop);
         if (done == 0) {
             cw_token_give(&loop->token); /* it has to wait for room: the next turn tries again */
             return;
@@ -212,134 +91,14 @@ static void give_and_look(struct cw_loop *loop)
     }
 }
 
-/* Takes the token for a call. False: it has to be queued, since another thread has the token or older commands wait for room. */
-static inline bool enter(struct cw_loop *loop, uint32_t flags)
-{
-    if (!cw_token_take(&loop->token)) {
-        return false;
-    }
-    if (!cw_commands_empty(&loop->commands)) {
-        (void)run_commands(loop);
-        if (!cw_commands_empty(&loop->commands)) {
-            give_and_look(loop);
-            return false;
-        }
-    }
-    if ((flags & CW_MORE) == 0) { /* what waits for more leaves in a turn, which reads the clock */
-        cw_endpoint_clock(loop->endpoint, cw_clock_ns());
-    }
-    return true;
-}
+/* ---- polling and waiting ---- */
 
-static int enqueue(struct cw_loop *loop, const struct cw_command *command)
-{
-    if (!cw_commands_push(&loop->commands, command)) {
-        wake_owner(loop);
-        return CW_ERROR_AGAIN;
-    }
-    cw_token_announce(&loop->token);
-    if (cw_token_take(&loop->token)) {
-        (void)run_commands(loop);
-        give_and_look(loop);
-    } else {
-        wake_owner(loop);
-    }
-    return CW_OK;
-}
-
-/* ---- calls ---- */
-
-int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
-{
-    if (enter(loop, put->flags)) {
-        int status = cw_put(loop->endpoint, put);
-        give_and_look(loop);
-        return status;
-    }
-    struct cw_command command;
-    command.kind = CW_COMMAND_PUT;
-    command.put = *put;
-    bring_source(&command.put.source, &command);
-    return enqueue(loop, &command);
-}
-
-int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
-{
-    if (enter(loop, get->flags)) {
-        int status = cw_get(loop->endpoint, get);
-        give_and_look(loop);
-        return status;
-    }
-    struct cw_command command;
-    command.kind = CW_COMMAND_GET;
-    command.get = *get;
-    return enqueue(loop, &command);
-}
-
-int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message)
-{
-    if (enter(loop, message->flags)) {
-        int status = cw_message_send(loop->endpoint, message);
-        give_and_look(loop);
-        return status;
-    }
-    struct cw_command command;
-    command.kind = CW_COMMAND_MESSAGE;
-    command.message = *message;
-    bring_source(&command.message.source, &command);
-    return enqueue(loop, &command);
-}
-
-int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
-{
-    if (slot >= loop->endpoint->config.pool_slot_count) {
-        return CW_ERROR_ARGUMENT;
-    }
-    if (enter(loop, 0)) {
-        int status = cw_message_release(loop->endpoint, slot);
-        give_and_look(loop);
-        return status;
-    }
-    struct cw_command command;
-    command.kind = CW_COMMAND_RELEASE;
-    command.slot = slot;
-    return enqueue(loop, &command);
-}
-
-static void futex_wait(atomic_int *word, int value, uint64_t timeout_ns)
+void cw_loop_futex_wait(atomic_int *word, int value, uint64_t timeout_ns)
 {
     struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000ull),
                                .tv_nsec = (long)(timeout_ns % 1000000000ull)};
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &timeout, NULL, 0);
 }
-
-int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context)
-{
-    if (enter(loop, 0)) {
-        int status = function(loop->endpoint, context);
-        give_and_look(loop);
-        return status;
-    }
-    struct cw_command_call call = {.function = function, .context = context};
-    atomic_init(&call.done, 0);
-    struct cw_command command;
-    command.kind = CW_COMMAND_CALL;
-    command.call = &call;
-    while (enqueue(loop, &command) != CW_OK) {
-        sched_yield();
-    }
-    /* pairs with the release in run_command */
-    while (atomic_load_explicit(&call.done, memory_order_acquire) == 0) {
-        futex_wait(&call.done, 0, 1000000);
-        if (atomic_load_explicit(&call.done, memory_order_acquire) == 0 && cw_token_take(&loop->token)) {
-            (void)turn(loop); /* nobody turns it: the call waits for room that a turn may make */
-            give_and_look(loop);
-        }
-    }
-    return call.status;
-}
-
-/* ---- polling and waiting ---- */
 
 uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t count_max)
 {
@@ -347,10 +106,10 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
                           memory_order_relaxed);
     if (loop->config.mode == CW_LOOP_INLINE) {
         if (cw_token_take(&loop->token)) {
-            (void)turn(loop);
-            give_and_look(loop);
+            (void)cw_loop_turn(loop);
+            cw_loop_give(loop);
         } else if (loop->config.fallback && atomic_exchange_explicit(&loop->wanted, 1, memory_order_relaxed) == 0) {
-            wake_owner(loop); /* the fallback thread sleeps with it: it lets go */
+            cw_loop_wake_owner(loop); /* the fallback thread sleeps with it: it lets go */
         }
     }
     return cw_endpoint_events(loop->endpoint, events, count_max);
@@ -360,7 +119,7 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
 static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns)
 {
     atomic_store_explicit(&loop->sleeping, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in wake_owner */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_wake_owner */
     uint64_t now_ns = cw_clock_ns();
     uint64_t deadline_ns = cw_endpoint_deadline(loop->endpoint);
     uint64_t wake_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
@@ -386,7 +145,7 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in tell_consumer */
     /* a token that is free means that nobody turns the loop for us: then turn it ourselves */
     if (cw_events_count(&loop->endpoint->events) == 0 && cw_token_is_taken(&loop->token)) {
-        futex_wait(&loop->consumer, 1, sleep_ns);
+        cw_loop_futex_wait(&loop->consumer, 1, sleep_ns);
     }
     atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
 }
@@ -417,9 +176,9 @@ static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t cou
         return cw_loop_poll(loop, events, count_max);
     }
     for (uint32_t i = 0; i < SPINS_A_CLOCK && cw_events_count(&loop->endpoint->events) == 0; i++) {
-        (void)turn(loop);
+        (void)cw_loop_turn(loop);
     }
-    give_and_look(loop);
+    cw_loop_give(loop);
     return cw_endpoint_events(loop->endpoint, events, count_max);
 }
 
@@ -447,11 +206,11 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
             sched_yield();
         } else if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
             /* what came while the token was elsewhere is looked at before the sleep */
-            if (turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
+            if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
                 sleep_on_port(loop, until_ns);
-                (void)turn(loop);
+                (void)cw_loop_turn(loop);
             }
-            give_and_look(loop);
+            cw_loop_give(loop);
         } else {
             sleep_for_events(loop, until_ns);
         }
@@ -468,7 +227,7 @@ static void *dedicated_thread(void *argument)
     }
     uint64_t busy_ns = cw_clock_ns();
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
-        uint32_t work = turn(loop);
+        uint32_t work = cw_loop_turn(loop);
         if (work > 0) {
             tell_consumer(loop);
             busy_ns = loop->endpoint->now_ns;
@@ -489,7 +248,7 @@ static void stand_in(struct cw_loop *loop)
 {
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&loop->wanted, memory_order_relaxed) == 0) {
-        uint32_t work = turn(loop);
+        uint32_t work = cw_loop_turn(loop);
         loop->counters.fallback_turns++;
         if (work > 0) {
             tell_consumer(loop);
@@ -504,12 +263,12 @@ static void *fallback_thread(void *argument)
     struct cw_loop *loop = argument;
     unsigned long seen = atomic_load_explicit(&loop->polls, memory_order_relaxed);
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
-        futex_wait(&loop->stop, 0, CW_LOOP_FALLBACK_NS);
+        cw_loop_futex_wait(&loop->stop, 0, CW_LOOP_FALLBACK_NS);
         unsigned long polls = atomic_load_explicit(&loop->polls, memory_order_relaxed);
         if (polls == seen && cw_token_take(&loop->token)) {
             stand_in(loop);
             atomic_store_explicit(&loop->wanted, 0, memory_order_relaxed);
-            give_and_look(loop);
+            cw_loop_give(loop);
             tell_consumer(loop);
         }
         seen = polls;

@@ -5,7 +5,8 @@
  *   frame.c        how operations are written             (sender)
  *   sent.c         records of packets in flight           struct cw_sent_records
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
- *   receive.c      packets in, checks, placement          struct cw_receiver
+ *   receive.c      packets in, checks                     struct cw_receiver
+ *   accept.c       their frames: judged, then placed      (receiver)
  *   report.c       acknowledgements out                   (receiver)
  *   congestion.c   how much may be in flight              struct cw_congestion
  *   timers.c       time-outs, probes, failure, pacing     struct cw_timers

@@ -46,8 +46,7 @@ static const struct ethdev_driver drivers[] = {
         .room_is_slot = true,
         /* The driver makes the number of its fanout group from process id XOR interface index, which is the same for processes
          * started one after the other on interfaces made one after the other. */
-        .probe_remedy =
-            "af_packet takes iface=NAME; if it is PACKET_FANOUT, two processes' numbers collide: start this one again",
+        .probe_remedy = "af_packet takes iface=NAME; with PACKET_FANOUT the process ids collide: start again",
     },
     {
         .name = "net_af_xdp",

@@ -19,6 +19,8 @@ enum {
     CLOSED_BYTES = 4096,
 };
 
+enum { UNSIGNED, NOISE, SIGNED, KINDS };
+
 struct frame {
     uint32_t length;
     uint8_t bytes[FRAME_BYTES_MAX];
@@ -42,6 +44,9 @@ struct world {
     struct grounds *grounds;
     uint64_t tokens[6]; /* that a packet may name */
     struct simulation_stream streams[2];
+    struct cw_received burst[CW_BURST]; /* on their way in together */
+    uint32_t burst_count;
+    uint64_t counts[KINDS]; /* of packets */
 };
 
 static uint32_t seen_types; /* bits by enum cw_wire_type, over all worlds */
@@ -196,13 +201,26 @@ static void change_bytes(struct world *world, uint8_t *bytes, uint32_t from, uin
 }
 
 /* In exactly as much memory as the frame has, so that a sanitizer sees a read beyond it. */
-static void inject(struct world *world, const uint8_t *bytes, uint32_t length)
+static void keep(struct world *world, const uint8_t *bytes, uint32_t length)
 {
     uint8_t *exact = malloc(length == 0 ? 1 : length);
     memcpy(exact, bytes, length);
-    struct cw_received packet = {.data = exact, .length = length};
-    cw_receive_frames(world->hosts.list[TARGET].endpoint, &packet, 1);
-    free(exact);
+    world->burst[world->burst_count++] = (struct cw_received){.data = exact, .length = length};
+}
+
+static void let_in(struct world *world)
+{
+    cw_receive_frames(world->hosts.list[TARGET].endpoint, world->burst, world->burst_count);
+    for (uint32_t i = 0; i < world->burst_count; i++) {
+        free((void *)(uintptr_t)world->burst[i].data);
+    }
+    world->burst_count = 0;
+}
+
+static void inject(struct world *world, const uint8_t *bytes, uint32_t length)
+{
+    keep(world, bytes, length);
+    let_in(world);
 }
 
 /* Changed and not signed: refused, whatever was changed. */
@@ -272,8 +290,8 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
     }
 }
 
-/* Changed by somebody who has the job's key: it may do what a peer may do, and no more. */
-static void attack_signed(struct world *world)
+/* Changed by somebody who has the job's key: it may do what a peer may do, and no more. Kept for the next burst. */
+static void attack_signed_one(struct world *world)
 {
     struct cw_random *random = &world->random;
     struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
@@ -314,7 +332,29 @@ static void attack_signed(struct world *world)
     header.checksum = cw_wire_checksum(0, payload, header.payload_bytes);
     header.tag = cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
     memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
-    inject(world, frame.bytes, frame.length);
+    keep(world, frame.bytes, frame.length);
+}
+
+/* As many packets without the key, one by one, as with it, in one burst; returns how many in all. */
+static uint32_t attack(struct world *world)
+{
+    uint32_t count =
+        cw_random_chance(&world->random, 0.7) ? 1 : (uint32_t)cw_random_between(&world->random, 2, CW_BURST);
+    for (uint32_t i = 0; i < count; i++) {
+        bool noise = cw_random_chance(&world->random, 0.1);
+        if (noise) {
+            attack_noise(world);
+        } else {
+            attack_unsigned(world);
+        }
+        world->counts[noise ? NOISE : UNSIGNED]++;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        attack_signed_one(world);
+    }
+    let_in(world);
+    world->counts[SIGNED] += count;
+    return 2 * count;
 }
 
 /* ---- after the attack ---- */
@@ -353,31 +393,23 @@ static void hostile_packets(void **state)
     world->frames = calloc(FRAMES_MAX, sizeof(*world->frames));
     world->grounds = calloc(1, sizeof(*world->grounds));
     uint64_t injected = 0;
-    uint64_t counts[3] = {0};
     for (uint64_t seed = 1; injected < packets; seed++) {
         world_create(world, seed);
-        for (uint32_t i = 0; i < PACKETS_A_WORLD; i++, injected++) {
-            uint64_t way = cw_random_below(&world->random, 20);
-            if (way < 9) {
-                attack_unsigned(world);
-            } else if (way < 10) {
-                attack_noise(world);
-            } else {
-                attack_signed(world);
-            }
-            counts[way < 9 ? 0 : way < 10 ? 1 : 2]++;
-            if (i % 4 == 0) {
-                cw_simulator_run_until(world->hosts.simulator,
-                                       cw_simulator_now(world->hosts.simulator) + 5 * SIMULATION_US);
-            }
+        for (uint32_t done = 0; done < PACKETS_A_WORLD;) {
+            uint32_t count = attack(world);
+            done += count;
+            injected += count;
+            cw_simulator_run_until(world->hosts.simulator,
+                                   cw_simulator_now(world->hosts.simulator) + 5 * SIMULATION_US);
         }
         check_grounds(world);
         check_bystander(world);
         check_grounds(world);
         sim_hosts_destroy(&world->hosts);
     }
-    printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n", (unsigned long long)counts[0],
-           (unsigned long long)counts[1], (unsigned long long)counts[2]);
+    printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n",
+           (unsigned long long)world->counts[UNSIGNED], (unsigned long long)world->counts[NOISE],
+           (unsigned long long)world->counts[SIGNED]);
     if (packets >=
         10000) { /* every type of packet, but for the goodbye, and every kind of frame was among the originals */
         assert_int_equal(seen_types & 0x7e, 0x7e);

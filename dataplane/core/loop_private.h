@@ -1,0 +1,49 @@
+/* What the files of the loop share: loop.c turns, waits and has the threads, loop_calls.c is what other threads ask of it. */
+#ifndef CW_LOOP_PRIVATE_H
+#define CW_LOOP_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "dataplane/core/command.h"
+#include "dataplane/core/endpoint.h"
+#include "dataplane/core/loop.h"
+#include "dataplane/core/token.h"
+
+struct cw_loop {
+    struct cw_loop_config config;
+    struct cw_endpoint *endpoint;
+    struct cw_port *port;
+    struct cw_commands commands;
+    _Alignas(64) struct cw_token token;
+    atomic_int sleeping;              /* the owner sleeps on the port: wake it for commands */
+    atomic_int wanted;                /* somebody would like the token that the fallback thread has */
+    atomic_ulong polls;               /* by the application; the fallback thread watches it */
+    _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
+    atomic_int stop;
+    uint32_t skipped; /* the owner's, as is the next */
+    struct cw_loop_counters counters;
+    pthread_t thread;
+    bool has_thread;
+};
+
+/* ---- loop.c ---- */
+
+/* Turns once as owner; returns how much there was to do. */
+uint32_t cw_loop_turn(struct cw_loop *loop);
+
+/* Gives the token back; commands that came meanwhile, from threads that could not have it, are not left behind. */
+void cw_loop_give(struct cw_loop *loop);
+
+/* Wakes the owner if it sleeps on the port. */
+void cw_loop_wake_owner(struct cw_loop *loop);
+
+/* Sleeps while *word is `value`, at most `timeout_ns`. */
+void cw_loop_futex_wait(atomic_int *word, int value, uint64_t timeout_ns);
+
+/* ---- loop_calls.c ---- */
+
+/* Runs commands in order, as owner, until one has to wait; returns how many. */
+uint32_t cw_loop_run_commands(struct cw_loop *loop);
+
+#endif

@@ -1,0 +1,261 @@
+#include "dataplane/flow/accept.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Reads the frame at `at`; returns the bytes it takes up, padding included, or 0: it is not well formed. */
+static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *frame)
+{
+    const struct cw_wire_frame *wire = (const struct cw_wire_frame *)at;
+    if (left < sizeof(*wire) || wire->flags != 0) {
+        return 0;
+    }
+    frame->wire = wire;
+    frame->plain = false;
+    uint32_t header_bytes;
+    uint32_t data_bytes = 0;
+    switch (wire->kind) {
+    case CW_FRAME_PUT:
+        header_bytes = sizeof(struct cw_wire_put);
+        data_bytes = wire->length;
+        break;
+    case CW_FRAME_PART:
+        header_bytes = sizeof(struct cw_wire_part);
+        data_bytes = wire->length;
+        break;
+    case CW_FRAME_GET:
+        header_bytes = sizeof(struct cw_wire_get);
+        break;
+    case CW_FRAME_VOID:
+    case CW_FRAME_ASK:
+    case CW_FRAME_RECALL:
+        header_bytes = sizeof(*wire);
+        break;
+    case CW_FRAME_GRANT:
+    case CW_FRAME_RETURN:
+        header_bytes = sizeof(*wire);
+        data_bytes = wire->length * (uint32_t)sizeof(uint16_t);
+        break;
+    default:
+        return 0;
+    }
+    if (header_bytes > left || data_bytes > left - header_bytes) {
+        return 0;
+    }
+    frame->data = at + header_bytes;
+    uint32_t padded = cw_wire_pad(header_bytes + data_bytes);
+    return padded < left ? padded : left;
+}
+
+/* The region check of a put, whole or part: sets where its data goes. */
+static enum cw_verdict judge_target(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame,
+                                    uint64_t position)
+{
+    const struct cw_arrival_frame *put = &frame->put;
+    if (position > put->total || put->bytes > put->total - position) {
+        return CW_MALFORMED;
+    }
+    /* an own get says itself where its answer may go; the region needs no right for that */
+    uint32_t rights = put->reply != 0 ? 0 : CW_REGION_WRITE;
+    if (put->reply != 0 && !cw_get_expects(endpoint, flow, put)) {
+        return CW_REFUSE;
+    }
+    struct cw_region *region = cw_region_find(&endpoint->regions, put->token, put->offset, put->total, rights);
+    if (region == NULL || (region == endpoint->messages.region && !cw_messages_expects(endpoint, flow, put))) {
+        return CW_REFUSE;
+    }
+    frame->target = put->bytes == 0 ? NULL : region->base + put->offset + position;
+    frame->plain = put->reply == 0 && region != endpoint->messages.region;
+    return CW_ACCEPT;
+}
+
+static enum cw_verdict judge_put(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
+{
+    const struct cw_wire_put *wire = (const struct cw_wire_put *)frame->wire;
+    struct cw_arrival_frame *put = &frame->put;
+    put->predecessor = put->number - wire->predecessor;
+    put->bytes = frame->wire->length;
+    put->total = put->bytes;
+    put->token = wire->token;
+    put->offset = wire->offset;
+    put->lane_tag = wire->lane_tag;
+    put->reply = wire->reply;
+    uint64_t position = 0;
+    if (frame->wire->kind == CW_FRAME_PART) {
+        const struct cw_wire_part *part = (const struct cw_wire_part *)frame->wire;
+        position = part->position;
+        put->total = part->total;
+        if (put->bytes == 0 || put->bytes == put->total) {
+            return CW_MALFORMED;
+        }
+    }
+    enum cw_verdict verdict = judge_target(endpoint, flow, frame, position);
+    if (verdict == CW_ACCEPT && !cw_arrival_consistent(endpoint, flow, put)) {
+        return CW_MALFORMED;
+    }
+    return verdict;
+}
+
+/* What to do with a frame; changes nothing. */
+static enum cw_verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
+{
+    const struct cw_window *puts = &flow->receiver.puts;
+    uint64_t number = cw_wire_number_expand(puts->base, frame->wire->put_number);
+    frame->put = (struct cw_arrival_frame){.number = number, .predecessor = number};
+    frame->old = cw_window_seen(puts, number) || cw_arrival_settled(endpoint, flow, number);
+    if (frame->old) {
+        return CW_ACCEPT_OLD;
+    }
+    if (number - puts->base >= cw_window_span()) {
+        return CW_LATER;
+    }
+    switch (frame->wire->kind) {
+    case CW_FRAME_PUT:
+    case CW_FRAME_PART:
+        return judge_put(endpoint, flow, frame);
+    case CW_FRAME_VOID:
+        frame->put.predecessor = number - frame->wire->length;
+        frame->put.void_put = true;
+        return cw_arrival_consistent(endpoint, flow, &frame->put) ? CW_ACCEPT : CW_MALFORMED;
+    case CW_FRAME_GET:
+        return cw_get_allowed(endpoint, (const struct cw_wire_get *)frame->wire) ? CW_ACCEPT : CW_REFUSE;
+    default:
+        return cw_messages_frame(endpoint, flow, frame->wire, true) ? CW_ACCEPT : CW_MALFORMED;
+    }
+}
+
+static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
+{
+    if (frame->old) {
+        return;
+    }
+    switch (frame->wire->kind) {
+    case CW_FRAME_PUT:
+    case CW_FRAME_PART:
+        if (frame->target != NULL) {
+            memcpy(frame->target, frame->data, frame->put.bytes);
+        }
+        cw_arrival_accept(endpoint, flow, &frame->put);
+        return;
+    case CW_FRAME_VOID:
+        cw_arrival_accept(endpoint, flow, &frame->put);
+        return;
+    case CW_FRAME_GET:
+        cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire);
+        break;
+    default:
+        (void)cw_messages_frame(endpoint, flow, frame->wire, false);
+        break;
+    }
+    cw_arrival_pass(endpoint, flow, frame->put.number);
+}
+
+static void send_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t number, uint32_t put_number)
+{
+    uint8_t *payload = cw_transmit_control(endpoint, flow, CW_WIRE_REJECT, sizeof(struct cw_wire_reject));
+    if (payload == NULL) {
+        return; /* the packet comes again */
+    }
+    struct cw_wire_reject reject = {.number = number, .put_number = put_number};
+    memcpy(payload, &reject, sizeof(reject));
+    cw_transmit_control_finish(endpoint, flow, sizeof(reject));
+    cw_count(endpoint, CW_COUNTER_REJECTS_OUT, 1);
+}
+
+/* How many frames of a packet need what. */
+struct needs {
+    uint32_t records; /* of arrivals */
+    uint32_t passes;
+    uint64_t pass_first;
+    uint32_t gets;
+};
+
+static void count_needs(const struct cw_frame *frame, struct needs *needs)
+{
+    uint8_t kind = frame->wire->kind;
+    if (frame->old) {
+        return;
+    }
+    if (kind == CW_FRAME_PUT || kind == CW_FRAME_PART || kind == CW_FRAME_VOID) {
+        needs->records++;
+        return;
+    }
+    needs->gets += kind == CW_FRAME_GET;
+    if (needs->passes++ == 0) {
+        needs->pass_first = frame->put.number;
+    }
+}
+
+static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first,
+                     const struct needs *needs)
+{
+    return cw_arrivals_room(endpoint, flow, first, needs->records) &&
+           cw_arrival_passable(endpoint, flow, needs->pass_first, needs->passes) &&
+           cw_gets_room(endpoint, flow, needs->gets);
+}
+
+enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                                struct cw_frames *frames)
+{
+    struct needs needs = {0};
+    const uint8_t *at = (const uint8_t *)(header + 1);
+    uint32_t left = header->payload_bytes;
+    enum cw_verdict worst = CW_ACCEPT;
+    uint64_t highest = 0;
+    frames->count = 0;
+    frames->rising = true;
+    while (left > 0) {
+        struct cw_frame *frame = &frames->list[frames->count];
+        uint32_t bytes = frames->count == CW_OPERATIONS_A_PACKET ? 0 : parse_frame(at, left, frame);
+        if (bytes == 0) {
+            return CW_MALFORMED;
+        }
+        enum cw_verdict verdict = judge(endpoint, flow, frame);
+        if (verdict == CW_MALFORMED) {
+            return CW_MALFORMED;
+        }
+        if (verdict == CW_REFUSE) {
+            send_reject(endpoint, flow, header->number, frame->wire->put_number);
+            return CW_REFUSE;
+        }
+        worst = verdict == CW_LATER ? CW_LATER : worst;
+        count_needs(frame, &needs);
+        frames->rising = frames->rising && (frames->count == 0 || frame->put.number > highest);
+        highest = frame->put.number;
+        frames->count++;
+        at += bytes;
+        left -= bytes;
+    }
+    if (frames->count == 0) {
+        return CW_MALFORMED;
+    }
+    return worst == CW_ACCEPT && has_room(endpoint, flow, frames->list[0].put.number, &needs) ? CW_ACCEPT : CW_LATER;
+}
+
+void cw_frames_apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames)
+{
+    apply(endpoint, flow, &frames->list[0]);
+    for (uint32_t i = 1; i < frames->count; i++) {
+        struct cw_frame *frame = &frames->list[i];
+        /* judged again where what an earlier frame of the same packet has done counts */
+        if ((frame->plain && frames->rising) || judge(endpoint, flow, frame) == CW_ACCEPT) {
+            apply(endpoint, flow, frame);
+        }
+    }
+}
+
+void cw_frames_apply_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+{
+    const uint8_t *at = (const uint8_t *)(header + 1);
+    uint32_t left = header->payload_bytes;
+    while (left > 0) {
+        struct cw_frame frame;
+        uint32_t bytes = parse_frame(at, left, &frame);
+        if (frame.wire->kind >= CW_FRAME_ASK && judge(endpoint, flow, &frame) == CW_ACCEPT &&
+            cw_arrival_passable(endpoint, flow, frame.put.number, 1)) {
+            apply(endpoint, flow, &frame);
+        }
+        at += bytes;
+        left -= bytes;
+    }
+}
