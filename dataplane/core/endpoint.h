@@ -54,6 +54,7 @@ struct cw_endpoint {
     struct cw_flow **flow_buckets; /* by address */
     uint32_t flow_bucket_mask;
     struct cw_pool candidates;
+    uint32_t reclaim_next; /* where to look for a flow to reclaim */
     struct cw_wheel wheel;
     struct cw_flow *active_first; /* may send, in turn */
     struct cw_flow *active_last;
@@ -109,11 +110,14 @@ static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
 /* True if nothing but packets and timers can give this endpoint work. */
 bool cw_endpoint_idle(const struct cw_endpoint *endpoint);
 
-/* ---- flow/session.c ---- */
+/* ---- flow/table.c ---- */
 
-/* A flow for an address that has none. NULL: the table is full. */
+/* A flow for an address that has none. When the table is full, one is reclaimed that a set-up request made, nobody was told of, and whose
+ * asker has not proved itself in time. NULL: there is none. */
 struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address);
 struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port);
+
+/* ---- flow/session.c ---- */
 
 /* Starts set-up if the flow is closed; does nothing if it is under way or done. */
 void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow);

@@ -1,5 +1,6 @@
 /* Flow: everything about the connection with one peer, by concern. Each part is written by one file.
  *
+ *   table.c        flows by address                       (flow)
  *   session.c      set-up, incarnations, keys             struct cw_session
  *   transmit.c     what to send next, packets             struct cw_sender
  *   frame.c        how operations are written             (sender)
@@ -168,6 +169,7 @@ struct cw_flow {
     uint8_t event_count; /* what is still to be told of this peer, oldest first */
     bool in_event_list;
     bool mac_learned; /* from set-up packets: it was not the application that added this peer */
+    bool was_up;      /* the application has been told of it */
     struct cw_peer_event events[4];
     struct cw_flow *event_next;
     struct cw_address address;

@@ -29,44 +29,6 @@ static uint64_t random_nonzero(struct cw_endpoint *endpoint)
     return value;
 }
 
-static uint32_t bucket_of(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)
-{
-    uint64_t mixed = ((uint64_t)ipv4 << 16 | udp_port) * 0x9e3779b97f4a7c15ull;
-    return (uint32_t)(mixed >> 40) & endpoint->flow_bucket_mask;
-}
-
-struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)
-{
-    struct cw_flow *flow = endpoint->flow_buckets[bucket_of(endpoint, ipv4, udp_port)];
-    while (flow != NULL && (flow->address.ipv4 != ipv4 || flow->address.udp_port != udp_port)) {
-        flow = flow->bucket_next;
-    }
-    return flow;
-}
-
-struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address)
-{
-    struct cw_flow *flow = cw_pool_take(&endpoint->flows);
-    if (flow == NULL) {
-        return NULL;
-    }
-    memset(flow, 0, sizeof(*flow));
-    flow->index = cw_pool_index(&endpoint->flows, flow);
-    flow->address = *address;
-    flow->state = CW_PEER_CLOSED;
-    flow->sender.put_next = CW_PUT_NUMBER_FIRST;
-    flow->timers.probe_ns = UINT64_MAX;
-    flow->timers.report_ns = UINT64_MAX;
-    flow->timers.waiting_since_ns = UINT64_MAX;
-    flow->receiver.focus = UINT64_MAX;
-    cw_wire_network_init(&flow->network, endpoint->config.address.mac, address->mac, endpoint->config.address.ipv4,
-                         address->ipv4, endpoint->config.address.udp_port, address->udp_port);
-    uint32_t bucket = bucket_of(endpoint, address->ipv4, address->udp_port);
-    flow->bucket_next = endpoint->flow_buckets[bucket];
-    endpoint->flow_buckets[bucket] = flow;
-    return flow;
-}
-
 /* ---- telling the application ---- */
 
 static bool deliver_event(struct cw_endpoint *endpoint, const struct cw_flow *flow, struct cw_peer_event told)
@@ -232,6 +194,7 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     session->peer_waiting = peer->waiting;
     session->active = false;
     flow->state = CW_PEER_ESTABLISHED;
+    flow->was_up = true;
     if (flow->mac_learned) {
         memcpy(flow->address.mac, peer->mac, 6);
         memcpy(flow->network.destination_mac, peer->mac, 6);

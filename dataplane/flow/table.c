@@ -1,0 +1,83 @@
+/* The table of flows, by address. */
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+enum { RECLAIM_LOOKS = 64 /* flows looked at for one request */ };
+
+static uint32_t bucket_of(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)
+{
+    uint64_t mixed = ((uint64_t)ipv4 << 16 | udp_port) * 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(mixed >> 40) & endpoint->flow_bucket_mask;
+}
+
+struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)
+{
+    struct cw_flow *flow = endpoint->flow_buckets[bucket_of(endpoint, ipv4, udp_port)];
+    while (flow != NULL && (flow->address.ipv4 != ipv4 || flow->address.udp_port != udp_port)) {
+        flow = flow->bucket_next;
+    }
+    return flow;
+}
+
+/* True if nobody would miss the flow: a request from an unknown address made it, and what asked has not proved itself. */
+static bool reclaimable(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    const struct cw_candidate *candidate = flow->session.candidate;
+    bool idle = flow->state != CW_PEER_ESTABLISHED && !flow->session.active && flow->sender.open_count == 0;
+    return flow->mac_learned && !flow->was_up && !flow->in_event_list && idle &&
+           (candidate == NULL || endpoint->now_ns - candidate->since_ns >= CW_CANDIDATE_NS);
+}
+
+static void remove_from_bucket(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_flow **link = &endpoint->flow_buckets[bucket_of(endpoint, flow->address.ipv4, flow->address.udp_port)];
+    while (*link != flow) {
+        link = &(*link)->bucket_next;
+    }
+    *link = flow->bucket_next;
+}
+
+/* Takes a flow out of the table for another address. Looks at a few at a time: requests come as fast as packets. */
+static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
+{
+    for (uint32_t looked = 0; looked < RECLAIM_LOOKS && looked < endpoint->flows.fresh; looked++) {
+        struct cw_flow *flow = cw_pool_at(&endpoint->flows, endpoint->reclaim_next++ % endpoint->flows.fresh);
+        if (!reclaimable(endpoint, flow)) {
+            continue;
+        }
+        remove_from_bucket(endpoint, flow);
+        cw_wheel_remove(&endpoint->wheel, &flow->timers.timer);
+        cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
+        if (flow->session.candidate != NULL) {
+            cw_pool_give(&endpoint->candidates, flow->session.candidate);
+        }
+        return flow;
+    }
+    return NULL;
+}
+
+struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address)
+{
+    struct cw_flow *flow = cw_pool_take(&endpoint->flows);
+    flow = flow == NULL ? reclaim(endpoint) : flow;
+    if (flow == NULL) {
+        return NULL;
+    }
+    memset(flow, 0, sizeof(*flow));
+    flow->index = cw_pool_index(&endpoint->flows, flow);
+    flow->address = *address;
+    flow->state = CW_PEER_CLOSED;
+    flow->sender.put_next = CW_PUT_NUMBER_FIRST;
+    flow->timers.probe_ns = UINT64_MAX;
+    flow->timers.report_ns = UINT64_MAX;
+    flow->timers.waiting_since_ns = UINT64_MAX;
+    flow->receiver.focus = UINT64_MAX;
+    cw_wire_network_init(&flow->network, endpoint->config.address.mac, address->mac, endpoint->config.address.ipv4,
+                         address->ipv4, endpoint->config.address.udp_port, address->udp_port);
+    uint32_t bucket = bucket_of(endpoint, address->ipv4, address->udp_port);
+    flow->bucket_next = endpoint->flow_buckets[bucket];
+    endpoint->flow_buckets[bucket] = flow;
+    return flow;
+}
