@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 extern char **environ;
 
 #define LINK_WAIT_NS 10000000000ull
+
+enum { FOLDER_PLACE_BYTES_MAX = 40 };
 
 /* Runs a program without output; 0 if it succeeded. */
 static int run(char *const arguments[])
@@ -42,10 +45,13 @@ static int run(char *const arguments[])
 
 static int create_folder(struct bench_fabric *fabric)
 {
-    snprintf(fabric->folder, sizeof(fabric->folder), "/tmp/causeway-bench-XXXXXX");
+    const char *place = getenv("TMPDIR");
+    /* a socket's path is short: a long TMPDIR has no room */
+    place = place == NULL || strlen(place) > FOLDER_PLACE_BYTES_MAX ? "/tmp" : place;
+    snprintf(fabric->folder, sizeof(fabric->folder), "%s/causeway-bench-XXXXXX", place);
     if (mkdtemp(fabric->folder) == NULL) {
         fabric->folder[0] = 0;
-        app_error("no temporary folder", "/tmp", strerror(errno));
+        app_error("no temporary folder", place, strerror(errno));
         return APP_EXIT_MACHINE;
     }
     snprintf(fabric->socket, sizeof(fabric->socket), "%s/memif.sock", fabric->folder);
@@ -84,32 +90,45 @@ static int create_veth(struct bench_fabric *fabric)
     return APP_EXIT_SUCCESS;
 }
 
-static int start_switch(struct bench_fabric *fabric)
+/* Starts `causeway switch`, which ends with this process however that ends; 0 if there is no process for it. */
+static pid_t spawn_switch(const struct bench_fabric *fabric, int output)
 {
     char mtu[16];
+    char ports[16];
     snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
-    char *arguments[] = {"/proc/self/exe", "switch", "--memif", fabric->socket, "--ports", "2", "--mtu", mtu, NULL};
+    snprintf(ports, sizeof(ports), "%u", fabric->port_count);
+    char *arguments[] = {"causeway", "switch", "--memif", (char *)(uintptr_t)fabric->socket, "--ports", ports,
+                         "--mtu",    mtu,      NULL};
+    pid_t parent = getpid();
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent && dup2(output, STDOUT_FILENO) >= 0) {
+            execv("/proc/self/exe", arguments);
+        }
+        _exit(APP_EXIT_INTERNAL);
+    }
+    return process > 0 ? process : 0;
+}
+
+static int start_switch(struct bench_fabric *fabric)
+{
     int output[2];
     if (pipe2(output, O_CLOEXEC) != 0) {
         app_error("no pipe to causeway switch", strerror(errno), NULL);
         return APP_EXIT_MACHINE;
     }
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    int failed = posix_spawn(&fabric->switch_process, arguments[0], &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    fabric->switch_process = spawn_switch(fabric, output[1]);
     close(output[1]);
-    if (failed != 0) {
+    fabric->switch_output = output[0];
+    if (fabric->switch_process == 0) {
         close(output[0]);
-        fabric->switch_process = 0;
-        app_error("cannot start causeway switch", strerror(failed), NULL);
-        return APP_EXIT_INTERNAL;
+        app_error("cannot start causeway switch", strerror(errno), "raise `ulimit -u`");
+        return APP_EXIT_MACHINE;
     }
     /* it prints a line once all its ports are open; the end of the pipe means that it has given up, and said why */
     char line[256];
     ssize_t got = read(output[0], line, sizeof(line));
-    fabric->switch_output = output[0];
     if (got <= 0) {
         app_error("causeway switch does not start", fabric->socket,
                   "try it alone: causeway switch --memif PATH --ports 2");
@@ -118,9 +137,10 @@ static int start_switch(struct bench_fabric *fabric)
     return APP_EXIT_SUCCESS;
 }
 
-int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes)
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
+                        uint32_t mtu_bytes)
 {
-    *fabric = (struct bench_fabric){.kind = kind, .mtu_bytes = mtu_bytes};
+    *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes};
     switch (kind) {
     case BENCH_FABRIC_MEMIF:
         return create_folder(fabric);
@@ -205,6 +225,18 @@ int bench_fabric_await(struct cw_port *port)
         usleep(1000);
     }
     return APP_EXIT_SUCCESS;
+}
+
+bool bench_fabric_lives(struct bench_fabric *fabric)
+{
+    if (fabric->kind != BENCH_FABRIC_SWITCH) {
+        return true;
+    }
+    if (fabric->switch_process > 0 && waitpid(fabric->switch_process, NULL, WNOHANG) != 0) {
+        fabric->switch_process = 0;
+        close(fabric->switch_output);
+    }
+    return fabric->switch_process > 0;
 }
 
 void bench_fabric_destroy(struct bench_fabric *fabric)

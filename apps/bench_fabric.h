@@ -1,4 +1,5 @@
-/* Bench fabric: a network between two processes of this machine, made for one benchmark and taken away afterwards.
+/* Bench fabric: a network between processes of this machine, made for one benchmark and taken away afterwards. Two of them are joined by a
+ * wire; a switch joins as many as it has ports.
  *
  * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the first.
  */
@@ -20,6 +21,7 @@ enum bench_fabric_kind {
 
 struct bench_fabric {
     enum bench_fabric_kind kind;
+    uint32_t port_count;
     uint32_t mtu_bytes;
     char folder[64];       /* of sockets; "" if none */
     char socket[96];       /* memif */
@@ -29,12 +31,13 @@ struct bench_fabric {
     pid_t switch_process; /* 0: none */
 };
 
-/* Makes what both sides need. One of enum app_exit; an error has been reported. */
-int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes);
+/* Makes what all sides need; `port_count` is 2 but for a switch. One of enum app_exit; an error has been reported. */
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
+                        uint32_t mtu_bytes);
 
 enum { BENCH_FABRIC_VDEV_BYTES = 512 };
 
-/* The device of side 0 or 1 as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
+/* The device of a side as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
 void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes);
 
 /* Opens the port of a side. Side 0 first: it is the server of a memif. One of enum app_exit; an error has been reported. */
@@ -42,6 +45,9 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
 
 /* Waits until the link is up, at most 10 s. One of enum app_exit; an error has been reported. */
 int bench_fabric_await(struct cw_port *port);
+
+/* False once the switch has ended; true without one. The process that called bench_fabric_create. */
+bool bench_fabric_lives(struct bench_fabric *fabric);
 
 /* Takes everything away. */
 void bench_fabric_destroy(struct bench_fabric *fabric);

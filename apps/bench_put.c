@@ -377,7 +377,7 @@ static int run_testpmd(const struct bench_put_options *options, enum bench_fabri
     double *pps[2] = {&results->full_pps, &results->small_pps};
     for (uint32_t i = 0; i < 2; i++) {
         struct bench_fabric fabric;
-        int code = bench_fabric_create(&fabric, kind, (uint32_t)options->mtu_bytes);
+        int code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
         if (code == APP_EXIT_SUCCESS) {
             char devices[2][BENCH_FABRIC_VDEV_BYTES];
             bench_fabric_vdev(&fabric, 0, devices[0], sizeof(devices[0]));
@@ -417,7 +417,7 @@ int bench_put_real(const struct bench_put_options *options)
     }
     struct testpmd_results testpmd = {0};
     struct bench_fabric fabric;
-    code = bench_fabric_create(&fabric, kind, (uint32_t)options->mtu_bytes);
+    code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
     run->options = options;
     run->fabric = &fabric;
     code = code == APP_EXIT_SUCCESS ? run_both(run) : code;
