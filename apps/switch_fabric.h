@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "apps/crowding.h"
 #include "apps/switch_config.h"
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/fabric/heap.h"
@@ -73,6 +74,7 @@ struct switch_fabric {
     struct switch_held *pool_free;
     uint64_t idle_since_ns; /* 0: the last turn did something */
     uint64_t nap_ns;
+    struct cw_crowding crowding;
 };
 
 /* Set by signal handlers, cleared by switch_fabric_run. */
