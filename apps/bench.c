@@ -23,7 +23,7 @@ double bench_median(double *numbers, size_t count)
 }
 
 static const char put_usage[] =
-    "causeway bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
+    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
     "the\n"
     "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
@@ -90,19 +90,29 @@ static int bench_put(int argc, char **argv)
 #endif
 }
 
+#ifndef CW_HAVE_DPDK
+static int bench_without_dpdk(int argc, char **argv)
+{
+    (void)argc;
+    app_error("this build has no DPDK, which this benchmark needs", argv[0],
+              "install libdpdk-dev and configure with -Ddpdk=enabled");
+    return APP_EXIT_MACHINE;
+}
+#define bench_crowd bench_without_dpdk
+#define bench_idle  bench_without_dpdk
+#endif
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } benchmarks[] = {
-    {"put", bench_put},
-    {"cost", bench_cost},
-    {"incast", bench_incast},
-    {"pace", bench_pace},
+    {"put", bench_put},   {"cost", bench_cost},     {"crowd", bench_crowd},
+    {"idle", bench_idle}, {"incast", bench_incast}, {"pace", bench_pace},
 };
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] = "there are put, cost, incast and pace; each has --help";
+    static const char list[] = "there are put, cost, crowd, idle, incast and pace; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;
