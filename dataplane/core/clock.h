@@ -1,16 +1,40 @@
-/* Clock: the one place that reads the time; only loops and applications do. */
+/* Clock: the one place that reads the time; only loops and applications do.
+ *
+ * A put and its answer read it some eight times, and clock_gettime costs 25 ns. So each thread interpolates with the processor's time stamp
+ * counter, for a millisecond at a time, at the rate that the last millisecond had: no calibration at the start, no drift, and a
+ * counter that jumps (a virtual machine that moves) is found out at once. Elsewhere clock_gettime is asked each time.
+ */
 #ifndef CW_CLOCK_H
 #define CW_CLOCK_H
 
 #include <stdint.h>
-#include <time.h>
 
-/* Monotonic nanoseconds. Any thread. */
+#if defined(__x86_64__)
+#include <x86intrin.h>
+
+struct cw_clock_base {
+    uint64_t ticks; /* of the counter when it was `ns` */
+    uint64_t ns;
+    uint64_t scale; /* nanoseconds a tick, times 2^32 */
+    uint64_t span;  /* ticks from then on that may be interpolated */
+};
+
+extern _Thread_local struct cw_clock_base cw_clock_base;
+
+/* Asks the kernel and begins a new span. */
+uint64_t cw_clock_rebase(void);
+
+/* Monotonic nanoseconds (CLOCK_MONOTONIC, within a microsecond; never goes back within a thread). Any thread. */
 static inline uint64_t cw_clock_ns(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+    const struct cw_clock_base *base = &cw_clock_base;
+    uint64_t ticks = __rdtsc() - base->ticks;
+    return ticks < base->span ? base->ns + (ticks * base->scale >> 32) : cw_clock_rebase();
 }
 
+#else
+
+uint64_t cw_clock_ns(void);
+
+#endif
 #endif
