@@ -238,7 +238,7 @@ static const char usage[] =
     "with\n"
     "them. Each process puts into another one, chosen at random, which answers at once with a put; then the next one "
     "is\n"
-    "chosen. Nobody is pinned; who has nothing to do spins or sleeps, as the loop sees fit. Latency is one way, from "
+    "chosen. Nobody is pinned; who has nothing to do waits as the loop sees fit. Latency is one way, from "
     "the call\n"
     "that posts to the return of the call that waits for events; all processes read one clock. Every put is checked:\n"
     "exactly once, in the order of its lane, with its bytes. Medians of the rounds; counts are of all rounds "

@@ -1,5 +1,5 @@
-/* The crowd's reference: the same questions and answers in bare frames, without any protocol. Who has nothing to do spins where that harms
- * nobody, and then sleeps. */
+/* The crowd's reference: the same questions and answers in bare frames, without any protocol. Who has nothing to do lets
+ * others run for some time, and then sleeps. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -9,7 +9,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/fabric/random.h"
 
-#define SPIN_NS 70000ull
+#define YIELD_NS 50000ull
 /* A frame that is so late is taken for lost; the rest of the answers are waited for so long at the end. */
 #define LOST_NS  50000000ull
 #define AFTER_NS 2000000ull
@@ -108,8 +108,8 @@ static void ask(struct raw_side *side, uint64_t now_ns)
 /* Nothing came for `idle_ns`. */
 static void wait_more(struct raw_side *side, uint64_t idle_ns, uint64_t until_ns, uint64_t now_ns)
 {
-    bool spins = idle_ns < SPIN_NS && !cw_crowding_look(&side->crowding, now_ns + side->start_ns);
-    if (!spins && until_ns > now_ns) {
+    bool yielded = idle_ns < YIELD_NS && cw_crowding_yield(&side->crowding, now_ns + side->start_ns);
+    if (!yielded && until_ns > now_ns) {
         cw_port_sleep(side->member->port, until_ns - now_ns);
     }
 }
@@ -147,12 +147,10 @@ int crowd_run_raw(struct bench_member *member)
         return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
     }
     cw_random_seed(&side.random, seed);
-    cw_crowding_init(&side.crowding);
     uint64_t bytes = FRAME_BYTES_MIN + side.settings->size_bytes;
     uint64_t bytes_max = FRAME_HEADER_BYTES + member->port->info.mtu_bytes;
     side.frame_bytes = (uint32_t)(bytes < bytes_max ? bytes : bytes_max);
     side.start_ns = bench_member_start_ns(member, BENCH_STEP_LINK);
     converse(&side);
-    cw_crowding_dispose(&side.crowding);
     return APP_EXIT_SUCCESS;
 }

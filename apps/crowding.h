@@ -1,57 +1,55 @@
-/* Crowding: whether a thread that spins keeps others from a core that they could use.
+/* Crowding: how a thread that waits for packets shares its core with others, before it sleeps.
  *
- * Where every process has a core to itself, looking for packets for some time before a sleep saves the wake-up. Where processes outnumber
- * cores, one that spins keeps the very process that it waits for from running, and sched_yield is no remedy: since Linux 6.18 it gives
- * away the rest of the slice, which may be milliseconds. So a thread that has nothing to do asks here whether it may spin.
+ * It yields between its looks for packets. Where it is alone on its core that costs nothing; where many wait like this, each has its turn
+ * after microseconds: eight processes on two cores so exchange packets three to five times as fast as by spinning, which keeps the very
+ * process that is waited for from running. But against somebody who computes all the time a yield takes one of his slices: 4 ms measured,
+ * while a sleeper who is woken runs at once. So a yield that took long is the last one for some time: the thread sleeps instead.
  *
- * The measure is how long the thread was runnable without running (the kernel's run delay): in a crowd of spinners everybody sees it.
- * Who is crowded spins only in a trial now and then, seldomer each time that the trial fails.
- *
- * Order of calls: cw_crowding_init; cw_crowding_look whenever there is nothing to do; cw_crowding_dispose. One thread at a time, though not
- * always the same one. Where the kernel does not tell the run delay, nobody counts as crowded.
+ * Order of calls: a zeroed one is new; cw_crowding_yield after each look that found nothing, until it says no or it is time to sleep.
+ * One thread at a time.
  */
 #ifndef CW_CROWDING_H
 #define CW_CROWDING_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#define CW_CROWDING_TRIAL_NS       10000000ull /* what one judgement looks at */
-#define CW_CROWDING_RETREAT_MIN_NS 100000000ull
+#include "dataplane/core/clock.h"
+
+#define CW_CROWDING_LONG_NS 500000ull /* a yield among others who yield takes less */
+#define CW_CROWDING_RETREAT_MIN_NS \
+    100000000ull /* no yields for so long, twice as long each time that they do not pay yet */
 #define CW_CROWDING_RETREAT_MAX_NS 2000000000ull
-
-enum {
-    CW_CROWDING_SHARE = 16
-}; /* a larger part of the time than one in so many is spent waiting for a core: crowded */
+#define CW_CROWDING_TRIAL_NS       10000000ull /* if yields are short for so long, they pay again */
 
 struct cw_crowding {
-    int descriptor; /* of the thread's figures; -1: none */
-    pid_t thread;
-    bool crowded;
-    uint64_t look_ns;    /* when to look again */
-    uint64_t since_ns;   /* of the last look; 0: there was none */
-    uint64_t delay_ns;   /* the run delay then */
-    uint64_t retreat_ns; /* for how long not to spin the next time */
+    uint64_t resume_ns;  /* no yields before */
+    uint64_t retreat_ns; /* the last retreat; 0: forgotten */
 };
 
-void cw_crowding_init(struct cw_crowding *crowding);
-
-/* Takes a look at the kernel's figures: some 1 us. */
-void cw_crowding_refresh(struct cw_crowding *crowding, uint64_t now_ns);
-
-/* True: do not spin. `now_ns` as in cw_clock_ns. */
-static inline bool cw_crowding_look(struct cw_crowding *crowding, uint64_t now_ns)
+/* What follows from a yield. */
+static inline void cw_crowding_judge(struct cw_crowding *crowding, uint64_t before_ns, uint64_t after_ns)
 {
-    if (now_ns >= crowding->look_ns) {
-        cw_crowding_refresh(crowding, now_ns);
+    if (after_ns - before_ns > CW_CROWDING_LONG_NS) {
+        uint64_t retreat_ns = 2 * crowding->retreat_ns;
+        retreat_ns = retreat_ns > CW_CROWDING_RETREAT_MIN_NS ? retreat_ns : CW_CROWDING_RETREAT_MIN_NS;
+        crowding->retreat_ns = retreat_ns < CW_CROWDING_RETREAT_MAX_NS ? retreat_ns : CW_CROWDING_RETREAT_MAX_NS;
+        crowding->resume_ns = after_ns + crowding->retreat_ns;
+    } else if (after_ns > crowding->resume_ns + CW_CROWDING_TRIAL_NS) {
+        crowding->retreat_ns = 0;
     }
-    return crowding->crowded;
 }
 
-/* What follows from a run delay that has grown to `delay_ns` by now. */
-void cw_crowding_judge(struct cw_crowding *crowding, uint64_t now_ns, uint64_t delay_ns);
-
-void cw_crowding_dispose(struct cw_crowding *crowding);
+/* Lets others run; false: it had better sleep. `now_ns` as in cw_clock_ns. */
+static inline bool cw_crowding_yield(struct cw_crowding *crowding, uint64_t now_ns)
+{
+    if (now_ns < crowding->resume_ns) {
+        return false;
+    }
+    sched_yield();
+    cw_crowding_judge(crowding, now_ns, cw_clock_ns());
+    return true;
+}
 
 #endif

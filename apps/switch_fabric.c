@@ -198,7 +198,6 @@ static int pool_open(struct switch_fabric *fabric)
 int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config *config)
 {
     *fabric = (struct switch_fabric){.config = config};
-    cw_crowding_init(&fabric->crowding);
     fabric->bell_found = config->path != NULL && access(config->bell_path, F_OK) == 0;
     int code = pool_open(fabric);
     if (code == APP_EXIT_SUCCESS) {
@@ -216,7 +215,6 @@ int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config 
 void switch_fabric_close(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
-    cw_crowding_dispose(&fabric->crowding);
     cw_doorbell_close(fabric->bell);
     for (uint32_t i = 0; i < config->port_count; i++) {
         struct switch_port *port = &fabric->ports[i];

@@ -7,10 +7,9 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/port/doorbell.h"
 
-/* With a core to spare it looks for frames for so long before it sleeps, since a wake-up takes several times as long as forwarding. On
- * crowded cores it sleeps at once: measured with eight processes on two cores, any spin of the switch takes the core from the process
- * that would send next, and a sched_yield may keep the switch itself from running for milliseconds. */
-#define SPIN_NS 70000ull
+/* Looks for frames for so long, letting others run in between, before it sleeps: a wake-up takes several times as long as forwarding. It
+ * never just spins: on cores shared by all that takes the core from the process that would send next. */
+#define YIELD_NS 70000ull
 /* A sleep is over some 60 us late at the worst: what is due sooner is waited for awake. */
 #define SLEEP_MIN_NS    100000ull
 #define SLEEP_MARGIN_NS 60000ull
@@ -74,7 +73,7 @@ static void fabric_sleep(struct switch_fabric *fabric, uint64_t timeout_ns)
     }
 }
 
-/* Nothing was to be done: spins where that harms nobody, then sleeps. */
+/* Nothing was to be done: lets others run, then sleeps. */
 static void fabric_idle(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
 {
     if (fabric->config->dedicated) {
@@ -84,7 +83,7 @@ static void fabric_idle(struct switch_fabric *fabric, const struct timers *timer
         fabric->idle_since_ns = now_ns;
     }
     uint64_t idle_ns = now_ns - fabric->idle_since_ns;
-    if (idle_ns < SPIN_NS && !cw_crowding_look(&fabric->crowding, now_ns)) {
+    if (idle_ns < YIELD_NS && cw_crowding_yield(&fabric->crowding, now_ns)) {
         return;
     }
     uint64_t deadline_ns = find_deadline(fabric, timers, now_ns);

@@ -1,4 +1,4 @@
-/* Crowding: from run delays to whether one may spin. */
+/* Crowding: when a waiting thread yields, and when it had better sleep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,85 +7,54 @@
 #include <cmocka.h>
 
 #include "apps/crowding.h"
-#include "dataplane/core/clock.h"
 
-struct world {
-    struct cw_crowding crowding;
-    uint64_t now_ns;
-    uint64_t delay_ns;
-};
+enum { SHORT_NS = 2000 };
 
-/* Lets the time come that it waits for, of which a part in `share` is run delay; returns how long that was. */
-static uint64_t go_on(struct world *world, uint64_t share)
+/* Short yields one after the other, for `duration_ns`; returns the time then. */
+static uint64_t yield_for(struct cw_crowding *crowding, uint64_t now_ns, uint64_t duration_ns)
 {
-    uint64_t duration_ns = world->crowding.look_ns - world->now_ns;
-    world->now_ns += duration_ns;
-    world->delay_ns += share == 0 ? 0 : duration_ns / share;
-    cw_crowding_judge(&world->crowding, world->now_ns, world->delay_ns);
-    return duration_ns;
-}
-
-static void start(struct world *world)
-{
-    *world = (struct world){.now_ns = 1000000000, .delay_ns = 123456789}; /* what was before does not count */
-    cw_crowding_init(&world->crowding);
-    cw_crowding_judge(&world->crowding, world->now_ns, world->delay_ns);
-    assert_false(world->crowding.crowded);
-}
-
-static void test_alone(void **state)
-{
-    (void)state;
-    struct world world;
-    start(&world);
-    for (uint32_t i = 0; i < 100; i++) {
-        assert_int_equal(go_on(&world, 2 * (uint64_t)CW_CROWDING_SHARE), CW_CROWDING_TRIAL_NS);
-        assert_false(world.crowding.crowded);
+    for (uint64_t end_ns = now_ns + duration_ns; now_ns < end_ns; now_ns += SHORT_NS) {
+        cw_crowding_judge(crowding, now_ns, now_ns + SHORT_NS);
     }
+    return now_ns;
 }
 
-/* While the crowd lasts, trials come seldomer, up to a bound; one that succeeds ends it. */
-static void test_crowd(void **state)
+static void test_short_yields_go_on(void **state)
 {
     (void)state;
-    struct world world;
+    struct cw_crowding crowding = {.resume_ns = 0};
+    (void)yield_for(&crowding, 1000000000, 1000000000);
+    assert_int_equal(crowding.resume_ns, 0);
+    assert_true(cw_crowding_yield(&crowding, cw_clock_ns()));
+}
+
+/* Each long yield ends them for longer, up to a bound, unless they have paid in between. */
+static void test_long_yields_retreat(void **state)
+{
+    (void)state;
+    struct cw_crowding crowding = {.resume_ns = 0};
+    uint64_t now_ns = 1000000000;
     uint64_t retreat_ns = CW_CROWDING_RETREAT_MIN_NS;
-    start(&world);
     for (uint32_t i = 0; i < 10; i++) {
-        assert_int_equal(go_on(&world, 2), CW_CROWDING_TRIAL_NS);
-        assert_true(world.crowding.crowded);
-        assert_int_equal(go_on(&world, 2), retreat_ns);
-        assert_false(world.crowding.crowded);
+        now_ns = yield_for(&crowding, now_ns, CW_CROWDING_TRIAL_NS / 2); /* too short to be trusted */
+        uint64_t after_ns = now_ns + CW_CROWDING_LONG_NS + 1;
+        cw_crowding_judge(&crowding, now_ns, after_ns);
+        assert_int_equal(crowding.resume_ns, after_ns + retreat_ns);
+        assert_false(cw_crowding_yield(&crowding, crowding.resume_ns - 1));
+        now_ns = crowding.resume_ns;
         retreat_ns = 2 * retreat_ns < CW_CROWDING_RETREAT_MAX_NS ? 2 * retreat_ns : CW_CROWDING_RETREAT_MAX_NS;
     }
     assert_int_equal(retreat_ns, CW_CROWDING_RETREAT_MAX_NS);
-    (void)go_on(&world, 0);
-    assert_false(world.crowding.crowded);
-    (void)go_on(&world, 2);
-    assert_true(world.crowding.crowded);
-    assert_int_equal(go_on(&world, 2), CW_CROWDING_RETREAT_MIN_NS);
-}
-
-/* Between two looks nothing is read; whatever this machine says, a look can be taken. */
-static void test_real(void **state)
-{
-    (void)state;
-    struct cw_crowding crowding;
-    cw_crowding_init(&crowding);
-    uint64_t now_ns = cw_clock_ns();
-    assert_false(cw_crowding_look(&crowding, now_ns)); /* the first look compares with nothing */
-    assert_true(crowding.look_ns > now_ns);
-    assert_false(cw_crowding_look(&crowding, now_ns));
-    cw_crowding_dispose(&crowding);
-    assert_int_equal(crowding.descriptor, -1);
+    now_ns = yield_for(&crowding, now_ns, 2 * CW_CROWDING_TRIAL_NS);
+    cw_crowding_judge(&crowding, now_ns, now_ns + CW_CROWDING_LONG_NS + 1);
+    assert_int_equal(crowding.retreat_ns, CW_CROWDING_RETREAT_MIN_NS);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_real),
+        cmocka_unit_test(test_short_yields_go_on),
+        cmocka_unit_test(test_long_yields_retreat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
