@@ -6,7 +6,6 @@
 #include "apps/apps.h"
 #include "apps/bench_crowd.h"
 #include "apps/crowding.h"
-#include "dataplane/core/clock.h"
 #include "dataplane/fabric/random.h"
 
 #define YIELD_NS 50000ull
@@ -44,8 +43,10 @@ static void send_frame(struct raw_side *side, uint32_t to, enum crowd_kind kind,
         return; /* counts as lost */
     }
     const uint8_t type[2] = {ETHERTYPE >> 8, ETHERTYPE & 0xff};
-    struct raw_content content = {
-        .stamp_ns = cw_clock_ns() - side->start_ns, .number = number, .from = side->member->index, .kind = kind};
+    struct raw_content content = {.stamp_ns = bench_member_clock_ns() - side->start_ns,
+                                  .number = number,
+                                  .from = side->member->index,
+                                  .kind = kind};
     memset(packet.data, 0, side->frame_bytes);
     memcpy(packet.data, side->member->macs[to], 6);
     memcpy(packet.data + 6, port->info.mac, 6);
@@ -85,7 +86,7 @@ static uint32_t take_frames(struct raw_side *side)
     struct cw_received frames[CW_PORT_BURST_MAX];
     uint32_t count = cw_port_receive(side->member->port, frames, CW_PORT_BURST_MAX);
     if (count > 0) {
-        uint64_t now_ns = cw_clock_ns() - side->start_ns;
+        uint64_t now_ns = bench_member_clock_ns() - side->start_ns;
         for (uint32_t i = 0; i < count; i++) {
             take_frame(side, &frames[i], now_ns);
         }
@@ -119,7 +120,7 @@ static void converse(struct raw_side *side)
     uint64_t duration_ns = side->settings->duration_ns;
     uint64_t busy_ns = 0;
     for (;;) {
-        uint64_t now_ns = cw_clock_ns() - side->start_ns;
+        uint64_t now_ns = bench_member_clock_ns() - side->start_ns;
         bool over = now_ns >= duration_ns;
         if (over && now_ns >= duration_ns + AFTER_NS) {
             return;

@@ -113,6 +113,9 @@ uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_ste
 /* Reports "process I: WHAT" and returns the exit code for it. */
 int bench_member_fail(const struct bench_member *member, int status, const char *what);
 
+/* The kernel's own CLOCK_MONOTONIC, for times that processes compare: cw_clock_ns may differ between them by a microsecond. */
+uint64_t bench_member_clock_ns(void);
+
 /* CPU time of this process, all its threads. */
 uint64_t bench_member_cpu_ns(void);
 

@@ -29,7 +29,7 @@ bool bench_member_all(const struct bench_member *member, enum bench_step step)
 uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_step step)
 {
     uint64_t expected = 0;
-    uint64_t now_ns = cw_clock_ns();
+    uint64_t now_ns = bench_member_clock_ns();
     return atomic_compare_exchange_strong(&member->group->shared->start_ns[step], &expected, now_ns) ? now_ns
                                                                                                      : expected;
 }
@@ -41,11 +41,21 @@ int bench_member_fail(const struct bench_member *member, int status, const char 
     return app_error_status(status, what, where);
 }
 
-uint64_t bench_member_cpu_ns(void)
+static uint64_t read_clock_ns(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+uint64_t bench_member_clock_ns(void)
+{
+    return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t bench_member_cpu_ns(void)
+{
+    return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void bench_member_await(const struct bench_member *member, enum bench_step step)
