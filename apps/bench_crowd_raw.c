@@ -63,8 +63,8 @@ static void take_frame(struct raw_side *side, const struct cw_received *frame, u
     struct raw_content content;
     const struct crowd_settings *settings = side->settings;
     if (frame->length < FRAME_HEADER_BYTES + sizeof(content) || frame->data[12] != ETHERTYPE >> 8 ||
-        frame->data[13] != (ETHERTYPE & 0xff)) {
-        return;
+        frame->data[13] != (ETHERTYPE & 0xff) || memcmp(frame->data, side->member->port->info.mac, 6) != 0) {
+        return; /* the first frame to an address goes to everybody */
     }
     memcpy(&content, frame->data + FRAME_HEADER_BYTES, sizeof(content));
     if (content.from >= side->member->count || content.stamp_ns > now_ns) {
