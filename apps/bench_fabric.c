@@ -19,7 +19,11 @@ extern char **environ;
 
 #define LINK_WAIT_NS 10000000000ull
 
-enum { FOLDER_PLACE_BYTES_MAX = 40 };
+enum {
+    FOLDER_PLACE_BYTES_MAX = 40,
+    INDEX_FIRST = 1 << 16, /* of our interfaces */
+    INDEX_APART = 1 << 15,
+};
 
 /* Runs a program without output; 0 if it succeeded. */
 static int run(char *const arguments[])
@@ -71,8 +75,14 @@ static int create_veth(struct bench_fabric *fabric)
     char mtu[16];
     snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
     char *ends[2] = {fabric->interface[0], fabric->interface[1]};
-    if (run((char *[]){"ip", "link", "add", ends[0], "mtu", mtu, "type", "veth", "peer", "name", ends[1], "mtu", mtu,
-                       NULL}) != 0) {
+    /* af_packet's driver makes the number of its fanout group from process id XOR interface index: neighbours of both collide, so the
+     * indices are not neighbours */
+    char indices[2][16];
+    uint32_t first = INDEX_FIRST + ((uint32_t)getpid() & (INDEX_APART - 1));
+    snprintf(indices[0], sizeof(indices[0]), "%u", first);
+    snprintf(indices[1], sizeof(indices[1]), "%u", first + INDEX_APART);
+    if (run((char *[]){"ip", "link", "add", ends[0], "index", indices[0], "mtu", mtu, "type", "veth", "peer", "name",
+                       ends[1], "index", indices[1], "mtu", mtu, NULL}) != 0) {
         app_error("cannot make a veth pair", "ip link add", "needs root with CAP_NET_ADMIN, and the package iproute2");
         return APP_EXIT_MACHINE;
     }

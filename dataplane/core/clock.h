@@ -28,6 +28,7 @@ uint64_t cw_clock_rebase(void);
 static inline uint64_t cw_clock_ns(void)
 {
     const struct cw_clock_base *base = &cw_clock_base;
+    _mm_lfence(); /* what was loaded before, such as a packet, was there before this time */
     uint64_t ticks = __rdtsc() - base->ticks;
     return ticks < base->span ? base->ns + (ticks * base->scale >> 32) : cw_clock_rebase();
 }

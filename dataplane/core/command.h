@@ -65,11 +65,12 @@ struct cw_command *cw_commands_peek(struct cw_commands *commands);
 /* Frees the place of the command last peeked. Owner only. */
 void cw_commands_pop(struct cw_commands *commands);
 
-/* A snapshot; any thread. */
+/* True if there is no complete command: one that is still being pushed has not been announced either. A snapshot; any thread. */
 static inline bool cw_commands_empty(const struct cw_commands *commands)
 {
-    return atomic_load_explicit(&commands->head, memory_order_acquire) ==
-           atomic_load_explicit(&commands->tail, memory_order_relaxed);
+    uint32_t tail = atomic_load_explicit(&commands->tail, memory_order_relaxed);
+    /* pairs with the release in cw_commands_push */
+    return atomic_load_explicit(&commands->cells[tail & commands->mask].turn, memory_order_acquire) != tail + 1;
 }
 
 #endif

@@ -65,6 +65,9 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
         return 0;
     }
     loop->skipped = 0;
+    if (commands) {
+        cw_token_notice(&loop->token);
+    }
     cw_endpoint_clock(endpoint, cw_clock_ns());
     uint32_t work = commands ? cw_loop_run_commands(loop) : 0;
     work += cw_endpoint_turn(endpoint, endpoint->now_ns);
@@ -82,8 +85,10 @@ void cw_loop_give(struct cw_loop *loop)
         if (cw_commands_empty(&loop->commands) || !cw_token_take(&loop->token)) {
             return;
         }
+        /* looked at before anything runs: what comes later is announced later */
+        bool waiting = !cw_commands_empty(&loop->commands);
         uint32_t done = cw_loop_run_commands(loop);
-        if (done == 0) {
+        if (done == 0 && waiting) {
             cw_token_give(&loop->token); /* it has to wait for room: the next turn tries again */
             return;
         }
@@ -143,19 +148,23 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
     uint64_t sleep_ns = until_ns - now_ns < SLEEP_MAX_NS ? until_ns - now_ns : SLEEP_MAX_NS;
     atomic_store_explicit(&loop->consumer, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in tell_consumer */
-    /* a token that is free means that nobody turns the loop for us: then turn it ourselves */
-    if (cw_events_count(&loop->endpoint->events) == 0 && cw_token_is_taken(&loop->token)) {
+    /* a token that is only taken for a call means that nobody turns the loop for us: then turn it ourselves */
+    bool turning = atomic_load_explicit(&loop->turning, memory_order_relaxed) != 0;
+    if (cw_events_count(&loop->endpoint->events) == 0 && turning) {
         cw_loop_futex_wait(&loop->consumer, 1, sleep_ns);
+    } else if (!turning) {
+        sched_yield();
     }
     atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
 }
 
-/* Wakes the consumer if it sleeps and there is something for it: events, or a token that has become free. */
+/* Wakes the consumer if it sleeps and there is something for it: events, or nobody else who turns. */
 static void tell_consumer(struct cw_loop *loop)
 {
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in sleep_for_events */
     if (atomic_load_explicit(&loop->consumer, memory_order_relaxed) != 0 &&
-        (cw_events_count(&loop->endpoint->events) > 0 || !cw_token_is_taken(&loop->token))) {
+        (cw_events_count(&loop->endpoint->events) > 0 ||
+         atomic_load_explicit(&loop->turning, memory_order_relaxed) == 0)) {
         atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
         syscall(SYS_futex, &loop->consumer, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     }
@@ -225,6 +234,7 @@ static void *dedicated_thread(void *argument)
     while (!cw_token_take(&loop->token)) {
         sched_yield();
     }
+    atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
     uint64_t busy_ns = cw_clock_ns();
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint32_t work = cw_loop_turn(loop);
@@ -266,7 +276,9 @@ static void *fallback_thread(void *argument)
         cw_loop_futex_wait(&loop->stop, 0, CW_LOOP_FALLBACK_NS);
         unsigned long polls = atomic_load_explicit(&loop->polls, memory_order_relaxed);
         if (polls == seen && cw_token_take(&loop->token)) {
+            atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
             stand_in(loop);
+            atomic_store_explicit(&loop->turning, 0, memory_order_relaxed);
             atomic_store_explicit(&loop->wanted, 0, memory_order_relaxed);
             cw_loop_give(loop);
             tell_consumer(loop);

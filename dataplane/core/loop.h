@@ -1,7 +1,7 @@
 /* Loop: who turns an endpoint, and when; the calls of dataplane.h for any thread, on the real clock.
  *
  * Invariants
- *   - The right to turn an endpoint is a token, taken and given back with one atomic operation each. Whoever has it is the owner.
+ *   - The right to turn an endpoint is a token (token.h). Whoever has it is the owner.
  *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in order before
  *     anything newer. A command never waits for a thread that has left: whoever gives the token back looks once more.
  *   - Waiting is graded: spin, then yield, then sleep on the port until a packet, a command or a deadline comes.

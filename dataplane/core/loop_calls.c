@@ -99,6 +99,7 @@ uint32_t cw_loop_run_commands(struct cw_loop *loop)
 {
     uint32_t count = 0;
     struct cw_command *command;
+    cw_endpoint_clock(loop->endpoint, cw_clock_ns());
     while (count < COMMANDS_AT_ONCE &&
            cw_events_count(&loop->endpoint->events) < loop->endpoint->config.event_count_max &&
            (command = cw_commands_peek(&loop->commands)) != NULL) {
@@ -113,7 +114,7 @@ uint32_t cw_loop_run_commands(struct cw_loop *loop)
 }
 
 /* Takes the token for a call. False: it has to be queued, since another thread has the token or older commands wait for room. */
-static inline bool enter(struct cw_loop *loop, uint32_t flags)
+static inline bool enter(struct cw_loop *loop)
 {
     if (!cw_token_take(&loop->token)) {
         return false;
@@ -125,9 +126,7 @@ static inline bool enter(struct cw_loop *loop, uint32_t flags)
             return false;
         }
     }
-    if ((flags & CW_MORE) == 0) { /* what waits for more leaves in a turn, which reads the clock */
-        cw_endpoint_clock(loop->endpoint, cw_clock_ns());
-    }
+    cw_endpoint_clock(loop->endpoint, cw_clock_ns());
     return true;
 }
 
@@ -151,7 +150,7 @@ static int enqueue(struct cw_loop *loop, const struct cw_command *command)
 
 int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
 {
-    if (enter(loop, put->flags)) {
+    if (enter(loop)) {
         int status = cw_put(loop->endpoint, put);
         cw_loop_give(loop);
         return status;
@@ -165,7 +164,7 @@ int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
 
 int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
 {
-    if (enter(loop, get->flags)) {
+    if (enter(loop)) {
         int status = cw_get(loop->endpoint, get);
         cw_loop_give(loop);
         return status;
@@ -178,7 +177,7 @@ int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
 
 int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message)
 {
-    if (enter(loop, message->flags)) {
+    if (enter(loop)) {
         int status = cw_message_send(loop->endpoint, message);
         cw_loop_give(loop);
         return status;
@@ -195,7 +194,7 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
     if (slot >= loop->endpoint->config.pool_slot_count) {
         return CW_ERROR_ARGUMENT;
     }
-    if (enter(loop, 0)) {
+    if (enter(loop)) {
         int status = cw_message_release(loop->endpoint, slot);
         cw_loop_give(loop);
         return status;
@@ -208,7 +207,7 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
 
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context)
 {
-    if (enter(loop, 0)) {
+    if (enter(loop)) {
         int status = function(loop->endpoint, context);
         cw_loop_give(loop);
         return status;

@@ -17,6 +17,7 @@ struct cw_loop {
     struct cw_commands commands;
     _Alignas(64) struct cw_token token;
     atomic_int sleeping;              /* the owner sleeps on the port: wake it for commands */
+    atomic_int turning;               /* a thread of ours has the token and turns all the time */
     atomic_int wanted;                /* somebody would like the token that the fallback thread has */
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
     _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */

@@ -45,8 +45,22 @@ static inline void cw_token_give(struct cw_token *token)
         return;
     }
     atomic_store_explicit(&token->use, CW_TOKEN_SHARED, memory_order_relaxed);
-    /* an exchange, since it is a full barrier and cheaper than a store and a fence; pairs with the fence in cw_token_announce */
+#if defined(__x86_64__)
+    /* here an exchange is a full barrier, and cheaper than a store and a fence; pairs with the fence in cw_token_announce */
     (void)atomic_exchange_explicit(&token->taken, 0, memory_order_seq_cst);
+#else
+    /* pairs with the acquire in cw_token_take, the fence with that in cw_token_announce */
+    atomic_store_explicit(&token->taken, 0, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Owner only, on finding something that was announced: an owner that keeps the token spares announcers the kernel's barrier, too. */
+static inline void cw_token_notice(struct cw_token *token)
+{
+    if (atomic_load_explicit(&token->use, memory_order_relaxed) == CW_TOKEN_ANNOUNCED) {
+        atomic_store_explicit(&token->use, CW_TOKEN_SHARED, memory_order_relaxed);
+    }
 }
 
 /* True if a thread has the token; a snapshot. */

@@ -106,8 +106,13 @@ static enum cw_verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow,
     if (frame->old) {
         return CW_ACCEPT_OLD;
     }
-    if (number - puts->base >= cw_window_span()) {
-        return CW_LATER;
+    if (number - puts->base >= CW_PUT_WINDOW) {
+        return CW_LATER; /* no sender is so far ahead; and so the frames of a packet lie in two blocks of the window */
+    }
+    bool bears_put =
+        frame->wire->kind == CW_FRAME_PUT || frame->wire->kind == CW_FRAME_PART || frame->wire->kind == CW_FRAME_VOID;
+    if (!bears_put && cw_arrival_known(endpoint, flow, number)) {
+        return CW_MALFORMED; /* half of a put is here under this number */
     }
     switch (frame->wire->kind) {
     case CW_FRAME_PUT:
@@ -186,12 +191,39 @@ static void count_needs(const struct cw_frame *frame, struct needs *needs)
     }
 }
 
-static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first,
+static bool is_earlier(const struct cw_frames *frames, uint32_t index, uint64_t number)
+{
+    while (index > 0 && frames->list[index - 1].put.number > number) {
+        index--;
+    }
+    return index > 0 && frames->list[index - 1].put.number == number;
+}
+
+/* True if each put of the packet is whole and has its turn, given those before it: then each is told of, or forgotten, before the next. */
+static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *frames)
+{
+    for (uint32_t i = 0; i < frames->count; i++) {
+        const struct cw_frame *frame = &frames->list[i];
+        const struct cw_arrival_frame *put = &frame->put;
+        if (frame->old || put->predecessor == put->number) {
+            continue;
+        }
+        if (put->bytes != put->total ||
+            (!cw_window_seen(&flow->receiver.puts, put->predecessor) && !is_earlier(frames, i, put->predecessor))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, const struct cw_frames *frames,
                      const struct needs *needs)
 {
-    return cw_arrivals_room(endpoint, flow, first, needs->records) &&
-           cw_arrival_passable(endpoint, flow, needs->pass_first, needs->passes) &&
-           cw_gets_room(endpoint, flow, needs->gets);
+    bool arrivals =
+        cw_arrivals_plenty(endpoint, needs->records) ||
+        cw_arrivals_room(endpoint, flow, frames->list[0].put.number, needs->records, told_at_once(flow, frames));
+    return arrivals && cw_arrival_passable(endpoint, flow, needs->pass_first, needs->passes) &&
+           cw_gets_room(endpoint, flow, needs->gets, needs->passes - needs->gets);
 }
 
 enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
@@ -201,9 +233,7 @@ enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *fl
     const uint8_t *at = (const uint8_t *)(header + 1);
     uint32_t left = header->payload_bytes;
     enum cw_verdict worst = CW_ACCEPT;
-    uint64_t highest = 0;
     frames->count = 0;
-    frames->rising = true;
     while (left > 0) {
         struct cw_frame *frame = &frames->list[frames->count];
         uint32_t bytes = frames->count == CW_OPERATIONS_A_PACKET ? 0 : parse_frame(at, left, frame);
@@ -218,10 +248,11 @@ enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *fl
             send_reject(endpoint, flow, header->number, frame->wire->put_number);
             return CW_REFUSE;
         }
+        if (frames->count > 0 && frame->put.number <= frame[-1].put.number) {
+            return CW_MALFORMED; /* every sender has the numbers rise */
+        }
         worst = verdict == CW_LATER ? CW_LATER : worst;
         count_needs(frame, &needs);
-        frames->rising = frames->rising && (frames->count == 0 || frame->put.number > highest);
-        highest = frame->put.number;
         frames->count++;
         at += bytes;
         left -= bytes;
@@ -229,7 +260,7 @@ enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *fl
     if (frames->count == 0) {
         return CW_MALFORMED;
     }
-    return worst == CW_ACCEPT && has_room(endpoint, flow, frames->list[0].put.number, &needs) ? CW_ACCEPT : CW_LATER;
+    return worst == CW_ACCEPT && has_room(endpoint, flow, frames, &needs) ? CW_ACCEPT : CW_LATER;
 }
 
 void cw_frames_apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames)
@@ -238,7 +269,7 @@ void cw_frames_apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
     for (uint32_t i = 1; i < frames->count; i++) {
         struct cw_frame *frame = &frames->list[i];
         /* judged again where what an earlier frame of the same packet has done counts */
-        if ((frame->plain && frames->rising) || judge(endpoint, flow, frame) == CW_ACCEPT) {
+        if (frame->plain || judge(endpoint, flow, frame) == CW_ACCEPT) {
             apply(endpoint, flow, frame);
         }
     }

@@ -22,15 +22,13 @@ struct cw_frame {
     const uint8_t *data;
     uint8_t *target; /* where the data goes, once judged */
     bool old;        /* judged CW_ACCEPT_OLD */
-    bool
-        plain; /* nothing that another frame of the same packet does, one with another number, changes what was judged */
+    bool plain;      /* nothing that another frame of the same packet does changes what was judged */
     struct cw_arrival_frame put;
 };
 
 /* The frames of a packet, judged. */
 struct cw_frames {
     uint32_t count;
-    bool rising; /* the numbers of their puts rise, as every sender has them */
     struct cw_frame list[CW_OPERATIONS_A_PACKET];
 };
 

@@ -6,6 +6,8 @@
 
 #include "dataplane/core/endpoint.h"
 
+enum { PACKET_BLOCKS = 3 /* of windows, that noting a packet may take: one for itself, two for its frames */ };
+
 int cw_arrivals_init(struct cw_arrivals *arrivals, uint32_t count)
 {
     uint32_t buckets = 16;
@@ -105,22 +107,35 @@ static struct cw_arrival *create(struct cw_endpoint *endpoint, struct cw_flow *f
     arrival->next_by_number = *bucket;
     *bucket = arrival;
     flow->receiver.arrivals++;
+    if (endpoint->messages.region != NULL && frame->token == endpoint->messages.region->token) {
+        cw_messages_reserve(endpoint, frame);
+    }
     return arrival;
 }
 
-bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count)
+bool cw_arrivals_plenty(const struct cw_endpoint *endpoint, uint32_t count)
+{
+    /* one for the oldest put of each flow is kept */
+    return count == 0 || cw_pool_available(&endpoint->arrivals.pool) >= count + endpoint->flows.fresh;
+}
+
+bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count,
+                      bool at_once)
 {
     const struct cw_arrivals *arrivals = &endpoint->arrivals;
-    uint32_t available = cw_pool_available(&arrivals->pool);
-    if (available >= count + endpoint->flows.fresh || count == 0 ||
-        (count == 1 && find(arrivals, flow, first) != NULL)) {
+    if (count == 1 && find(arrivals, flow, first) != NULL) {
         return true;
     }
     bool events_free =
         arrivals->ready_first == NULL && cw_events_count(&endpoint->events) + count <= endpoint->config.event_count_max;
-    /* several at once need no record only if each can be told and noted at once */
-    bool told_at_once = events_free && cw_pool_available(&endpoint->blocks) >= 2;
-    return first <= flow->receiver.puts.base && available > 0 && (count == 1 || told_at_once);
+    bool blocks_free = cw_pool_available(&endpoint->blocks) >= PACKET_BLOCKS;
+    return first <= flow->receiver.puts.base && cw_pool_available(&arrivals->pool) > 0 &&
+           (count == 1 || (at_once && events_free && blocks_free));
+}
+
+bool cw_arrival_known(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number)
+{
+    return endpoint->arrivals.pool.used > 0 && find(&endpoint->arrivals, flow, number) != NULL;
 }
 
 bool cw_arrival_settled(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number)
@@ -235,9 +250,8 @@ uint32_t cw_arrivals_deliver(struct cw_endpoint *endpoint)
 bool cw_arrival_passable(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number,
                          uint32_t count)
 {
-    /* a packet's frames lie in two blocks of the window at most */
     return count == 0 || (count == 1 && number == flow->receiver.puts.base) ||
-           cw_pool_available(&endpoint->blocks) >= 2;
+           cw_pool_available(&endpoint->blocks) >= PACKET_BLOCKS;
 }
 
 void cw_arrival_pass(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number)

@@ -68,11 +68,18 @@ struct cw_arrival_frame {
     bool detached;
 };
 
-/* True if a packet with `count` frames of puts, the first one of put `first`, may be accepted: cw_arrival_accept will find the records it
- * needs. Where they are short only the oldest put of the flow goes on (`first` is that of the packet's first frame of any kind), and what
- * has a record already; senders put nothing into one packet that waits for a put between its first frame and itself, so that this
- * always gets on. */
-bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count);
+/* True if there are records for `count` puts whatever they wait for. */
+bool cw_arrivals_plenty(const struct cw_endpoint *endpoint, uint32_t count);
+
+/* The same where records are short: true if a packet with `count` frames of puts, the first one of put `first`, may be accepted:
+ * cw_arrival_accept will find the records it needs. Only the oldest put of the flow goes on (`first` is that of the packet's first frame of
+ * any kind), with others if `at_once`: each is whole and has its turn once those before it are told of. And what has a record already.
+ * Senders put nothing into one packet that waits for a put between its first frame and itself, so that this always gets on. */
+bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count,
+                      bool at_once);
+
+/* True if something of this put is here, but it is not done. */
+bool cw_arrival_known(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number);
 
 /* True if all of a put is here, or it was given up, and it only waits for its turn: what still comes of it is late. */
 bool cw_arrival_settled(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number);

@@ -59,7 +59,6 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
     operation->signal = true;
     operation->local.token = get->local_region;
     operation->local.offset = get->local_offset;
-    operation->cursor = (struct cw_source_cursor){0};
     operation->region = region;
     region->users++;
     cw_operation_queue_up(endpoint, operation);
@@ -104,11 +103,11 @@ bool cw_get_allowed(const struct cw_endpoint *endpoint, const struct cw_wire_get
                                                    frame->bytes, CW_REGION_READ) != NULL;
 }
 
-bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint32_t count)
+bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint32_t count, uint32_t others)
 {
     /* the other half of the reserve is for credit: a storm of requests must not stop messages */
-    return count == 0 || (cw_pool_available(&endpoint->operations) >= count + CW_OPERATIONS_RESERVED / 2 &&
-                          cw_operation_numbers_free(flow, count));
+    return count == 0 || (cw_pool_available(&endpoint->operations) >= count + others + CW_OPERATIONS_RESERVED / 2 &&
+                          cw_operation_numbers_free(flow, count + others));
 }
 
 void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame)

@@ -240,16 +240,32 @@ bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flo
 {
     const struct cw_message_pool *pool = &endpoint->messages;
     uint64_t slot = frame->offset / endpoint->config.pool_slot_bytes;
-    return slot < endpoint->config.pool_slot_count && frame->offset % endpoint->config.pool_slot_bytes == 0 &&
-           frame->total <= endpoint->config.pool_slot_bytes && pool->slots[slot].state == CW_SLOT_LENT &&
-           pool->slots[slot].peer == flow->index;
+    if (slot >= endpoint->config.pool_slot_count || frame->offset % endpoint->config.pool_slot_bytes != 0 ||
+        frame->total > endpoint->config.pool_slot_bytes) {
+        return false;
+    }
+    const struct cw_slot *entry = &pool->slots[slot];
+    return entry->peer == flow->index &&
+           (entry->state == CW_SLOT_LENT || (entry->state == CW_SLOT_ARRIVING && entry->number == frame->number));
+}
+
+void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_arrival_frame *frame)
+{
+    struct cw_slot *entry = &endpoint->messages.slots[frame->offset / endpoint->config.pool_slot_bytes];
+    entry->state = CW_SLOT_ARRIVING;
+    entry->number = frame->number;
+}
+
+static inline bool is_lent(const struct cw_slot *entry)
+{
+    return entry->state == CW_SLOT_LENT || entry->state == CW_SLOT_ARRIVING;
 }
 
 uint32_t cw_messages_fill(struct cw_endpoint *endpoint, uint64_t offset)
 {
     uint32_t slot = (uint32_t)(offset / endpoint->config.pool_slot_bytes);
     struct cw_slot *entry = &endpoint->messages.slots[slot];
-    if (entry->state == CW_SLOT_LENT) {
+    if (is_lent(entry)) {
         entry->state = CW_SLOT_FILLED;
         slot_came_back(&endpoint->messages, cw_pool_at(&endpoint->flows, entry->peer));
     }
@@ -359,7 +375,7 @@ void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_message_pool *pool = &endpoint->messages;
     for (uint32_t i = 0; i < endpoint->config.pool_slot_count && flow->credit.lent > 0; i++) {
-        if (pool->slots[i].state == CW_SLOT_LENT && pool->slots[i].peer == flow->index) {
+        if (is_lent(&pool->slots[i]) && pool->slots[i].peer == flow->index) {
             free_slot(pool, i);
             flow->credit.lent--;
         }

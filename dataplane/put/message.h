@@ -19,11 +19,17 @@ struct cw_flow;
 struct cw_region;
 struct cw_arrival_frame;
 
-enum cw_slot_state { CW_SLOT_FREE = 0, CW_SLOT_LENT = 1, CW_SLOT_FILLED = 2 };
+enum cw_slot_state {
+    CW_SLOT_FREE = 0,
+    CW_SLOT_LENT = 1,
+    CW_SLOT_ARRIVING = 2, /* lent, and a message is on its way into it that has a record: no other one may come */
+    CW_SLOT_FILLED = 3,
+};
 
 struct cw_slot {
-    uint32_t peer; /* LENT: to whom */
-    uint32_t next; /* FREE: chain */
+    uint32_t peer;   /* LENT, ARRIVING: to whom */
+    uint32_t next;   /* FREE: chain */
+    uint64_t number; /* ARRIVING: of the put */
     uint8_t state;
 };
 
@@ -51,6 +57,9 @@ bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const
 /* Owner: true if a put into the pool goes to a slot that is lent to this flow, and stays within it. */
 bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
                          const struct cw_arrival_frame *frame);
+
+/* Owner: the put that was expected has a record, and its slot is for no other one. */
+void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_arrival_frame *frame);
 
 /* Owner: the message at this offset of the pool is complete; returns its slot, which is the application's from now on. */
 uint32_t cw_messages_fill(struct cw_endpoint *endpoint, uint64_t offset);

@@ -119,43 +119,73 @@ __attribute__((target("avx2"))) static void tag_lanes_avx2(const struct cw_wire_
     tag_lanes(lanes, tags);
 }
 
-/* False: this core has no registers wide enough to gain anything. */
-static inline bool tag_vector(const struct cw_wire_tag_lanes *lanes, uint64_t *tags)
+static inline bool can(enum cw_wire_tags_way way)
 {
-    if (__builtin_cpu_supports("avx512vl")) {
+    switch (way) {
+    case CW_WIRE_TAGS_AVX512VL:
+        return __builtin_cpu_supports("avx512vl");
+    case CW_WIRE_TAGS_AVX2:
+        return __builtin_cpu_supports("avx2");
+    default:
+        return true;
+    }
+}
+
+static inline void tag_vector(const struct cw_wire_tag_lanes *lanes, uint64_t *tags, enum cw_wire_tags_way way)
+{
+    if (way == CW_WIRE_TAGS_AVX512VL) {
         tag_lanes_avx512vl(lanes, tags);
-        return true;
-    }
-    if (__builtin_cpu_supports("avx2")) {
+    } else {
         tag_lanes_avx2(lanes, tags);
-        return true;
     }
-    return false;
 }
 
 #else
 
-static inline bool tag_vector(const struct cw_wire_tag_lanes *lanes, uint64_t *tags)
+static inline bool can(enum cw_wire_tags_way way)
+{
+    return way == CW_WIRE_TAGS_BEST || way == CW_WIRE_TAGS_ALONE;
+}
+
+static inline void tag_vector(const struct cw_wire_tag_lanes *lanes, uint64_t *tags, enum cw_wire_tags_way way)
 {
     (void)lanes;
     (void)tags;
-    return false;
+    (void)way;
 }
 
 #endif
 
-void cw_wire_tags_compute(struct cw_wire_tags *tags)
+static inline enum cw_wire_tags_way best_way(void)
 {
+    return can(CW_WIRE_TAGS_AVX512VL) ? CW_WIRE_TAGS_AVX512VL
+           : can(CW_WIRE_TAGS_AVX2)   ? CW_WIRE_TAGS_AVX2
+                                      : CW_WIRE_TAGS_ALONE;
+}
+
+bool cw_wire_tags_compute_as(struct cw_wire_tags *tags, enum cw_wire_tags_way way)
+{
+    if (!can(way)) {
+        return false;
+    }
+    way = way == CW_WIRE_TAGS_BEST ? best_way() : way;
     for (uint32_t first = 0; first < tags->count; first += CW_WIRE_TAG_LANES) {
         const struct cw_wire_tag_lanes *lanes = &tags->lanes[first / CW_WIRE_TAG_LANES];
         uint32_t left = tags->count - first;
         left = left < CW_WIRE_TAG_LANES ? left : CW_WIRE_TAG_LANES;
         /* lanes that nobody has filled are computed too, from whatever is there */
-        if (left > CW_WIRE_TAGS_FEW && tag_vector(lanes, &tags->value[first])) {
+        if (left > CW_WIRE_TAGS_FEW && way != CW_WIRE_TAGS_ALONE) {
+            tag_vector(lanes, &tags->value[first], way);
             continue;
         }
         for (uint32_t lane = 0; lane < left; lane++) {
             tags->value[first + lane] = tag_alone(lanes, lane);
         }
     }
+    return true;
+}
+
+void cw_wire_tags_compute(struct cw_wire_tags *tags)
+{
+    (void)cw_wire_tags_compute_as(tags, CW_WIRE_TAGS_BEST);
 }

@@ -8,6 +8,7 @@
 #define CW_WIRE_TAGS_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -59,6 +60,12 @@ static inline bool cw_wire_tags_key_is(const struct cw_wire_tags *tags, uint32_t
 
 /* The tag of one packet, of what cw_wire_tags_add takes. */
 uint64_t cw_wire_tag_words(const uint64_t words[CW_WIRE_TAG_WORDS], const struct cw_wire_key *key);
+
+/* How tags are computed; what a core cannot do falls back to one by one. */
+enum cw_wire_tags_way { CW_WIRE_TAGS_BEST, CW_WIRE_TAGS_ALONE, CW_WIRE_TAGS_AVX2, CW_WIRE_TAGS_AVX512VL };
+
+/* As cw_wire_tags_compute, in a given way; false: this core cannot, and nothing was computed. */
+bool cw_wire_tags_compute_as(struct cw_wire_tags *tags, enum cw_wire_tags_way way);
 
 /* Computes all tags; each is what cw_wire_tag gives for that header alone. */
 void cw_wire_tags_compute(struct cw_wire_tags *tags);

@@ -3,7 +3,7 @@
  * Invariants
  *   - All numbers of our own header are little-endian, Ethernet, IPv4 and UDP big-endian as everywhere.
  *   - cw_wire_parse reads no byte beyond the length it is given and believes no length field before it has been checked.
- *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only cw_wire_verify says.
+ *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only its tag says.
  */
 #ifndef CW_WIRE_H
 #define CW_WIRE_H

@@ -144,6 +144,7 @@ static void world_create(struct world *world, uint64_t seed)
     config.endpoint.operation_count_max = 256;
     config.endpoint.event_count_max = 256;
     config.endpoint.get_count_max = 32;
+    config.endpoint.window_block_count = (uint32_t)(8 + seed % 8);
     config.endpoint.failure_timeout_ns = 4000 * SIMULATION_MS;
     cw_random_seed(&world->random, seed);
     simulation_hosts(&world->hosts, &config);
@@ -290,6 +291,46 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
     }
 }
 
+/* A data packet of frames that no sender would put together: many kinds, numbers that leap, predecessors that are not there. */
+static uint32_t compose(struct world *world, uint8_t *payload)
+{
+    struct cw_random *random = &world->random;
+    const struct cw_flow *flow = cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, 4792);
+    uint64_t number = flow->receiver.puts.base + cw_random_below(random, 3);
+    uint64_t count = cw_random_between(random, 1, 24);
+    uint32_t used = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        struct cw_wire_get get = {
+            .put = {.frame = {.kind = (uint8_t)cw_random_between(random, CW_FRAME_PUT, CW_FRAME_RETURN),
+                              .put_number = (uint32_t)number},
+                    .predecessor = cw_random_chance(random, 0.5) ? (uint16_t)cw_random_below(random, 30) : 0,
+                    .token = world->tokens[cw_random_chance(random, 0.9) ? 3 : cw_random_below(random, 6)],
+                    .offset = 8 * cw_random_below(random, 100)},
+            .bytes = cw_random_below(random, 64),
+        };
+        struct cw_wire_part part = {.put = get.put, .position = 0, .total = 16};
+        struct cw_wire_frame *frame = &get.put.frame;
+        const void *from = &get;
+        uint32_t bytes = sizeof(struct cw_wire_frame);
+        if (frame->kind == CW_FRAME_PUT || frame->kind == CW_FRAME_GET) {
+            bytes = frame->kind == CW_FRAME_PUT ? sizeof(get.put) : sizeof(get);
+            get.put.reply = frame->kind == CW_FRAME_GET ? 1 : 0;
+        } else if (frame->kind == CW_FRAME_PART) {
+            part.put.frame.length = 8; /* what follows is its data */
+            from = &part;
+            bytes = sizeof(part) + 8;
+        } else if (frame->kind == CW_FRAME_VOID || frame->kind == CW_FRAME_ASK) {
+            frame->length = (uint16_t)cw_random_between(random, 1, 8);
+        }
+        uint8_t copy[sizeof(part) + 8] = {0};
+        memcpy(copy, from, bytes < sizeof(get) ? bytes : frame->kind == CW_FRAME_PART ? sizeof(part) : sizeof(get));
+        memcpy(payload + used, copy, bytes);
+        used += bytes;
+        number += cw_random_chance(random, 0.9) ? 1 : cw_random_below(random, 3 * 8192);
+    }
+    return used;
+}
+
 /* Changed by somebody who has the job's key: it may do what a peer may do, and no more. Kept for the next burst. */
 static void attack_signed_one(struct world *world)
 {
@@ -309,7 +350,16 @@ static void attack_signed_one(struct world *world)
     uint64_t number =
         data ? flow->receiver.packets.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 70000 : 40)
              : flow->receiver.control_highest + cw_random_below(random, 3);
-    change_fields(world, payload, header.payload_bytes, header.type);
+    if (data && cw_random_chance(random, 0.2)) {
+        header.payload_bytes = (uint16_t)compose(world, payload);
+        frame.length = CW_WIRE_OVERHEAD_BYTES + header.payload_bytes;
+        cw_wire_network_init((struct cw_wire_network *)frame.bytes, endpoint->config.address.mac,
+                             endpoint->config.address.mac, 0x0a000001u + MADMAN, endpoint->config.address.ipv4, 4792,
+                             endpoint->config.address.udp_port);
+        cw_wire_network_finish((struct cw_wire_network *)frame.bytes, header.payload_bytes);
+    } else {
+        change_fields(world, payload, header.payload_bytes, header.type);
+    }
     struct cw_wire_key key = flow->session.key_in;
     if (hello) {
         memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
@@ -430,7 +480,7 @@ static void hostile_packets(void **state)
     printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n",
            (unsigned long long)world->counts[UNSIGNED], (unsigned long long)world->counts[NOISE],
            (unsigned long long)world->counts[SIGNED]);
-    if (packets >= 10000) {
+    if (packets >= PACKETS) {
         /* every type of packet, but for the goodbye, and every kind of frame was among the originals */
         assert_int_equal(seen_types & 0x7e, 0x7e);
         assert_int_equal(seen_kinds & 0x1fe, 0x1fe);

@@ -8,15 +8,23 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/core/clock.h"
-#include "dataplane/core/loop.h"
+#include "dataplane/core/loop_private.h"
 #include "tests/unit/pair_port.h"
 
-enum { THREADS = 4, PUTS = 2000, EVENTS = 32, MEMORY_BYTES = 1 << 16, LANE_BYTES = MEMORY_BYTES / THREADS };
+enum {
+    THREADS = 4,
+    PUTS = 2000,
+    EVENTS = 32,
+    MEMORY_BYTES = 1 << 16,
+    LANE_BYTES = MEMORY_BYTES / THREADS,
+    MEETINGS = 100000
+};
 
 #define PATIENCE_NS 20000000000ull
 
@@ -302,6 +310,86 @@ static void test_errors_of_queued_commands_become_events(void **state)
     free(hosts);
 }
 
+/* Two threads meet again and again in calls; one of them pushes while the other gives the token back. */
+struct meeting {
+    struct cw_loop *loop;
+    atomic_uint round;
+    atomic_uint done;
+};
+
+static void *meet(void *argument)
+{
+    struct meeting *meeting = argument;
+    for (unsigned round = 1; round <= MEETINGS; round++) {
+        while (atomic_load(&meeting->round) < round) {
+            sched_yield();
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            (void)cw_loop_message_release(meeting->loop, 0); /* a command that changes nothing */
+        }
+        atomic_store(&meeting->done, round);
+    }
+    return NULL;
+}
+
+static void test_no_command_is_left_behind(void **state)
+{
+    (void)state;
+    struct hosts hosts;
+    hosts_open(&hosts, &(struct mode){.name = "inline"});
+    struct meeting meeting = {.loop = hosts.list[0].loop};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, meet, &meeting), 0);
+    uint32_t left_behind = 0;
+    for (unsigned round = 1; round <= MEETINGS; round++) {
+        atomic_store(&meeting.round, round);
+        for (uint32_t i = 0; i < 3; i++) {
+            (void)cw_loop_message_release(meeting.loop, 0);
+        }
+        while (atomic_load(&meeting.done) != round) {
+        }
+        if (!cw_commands_empty(&meeting.loop->commands)) {
+            struct cw_event event;
+            left_behind++;
+            (void)cw_loop_poll(meeting.loop, &event, 1);
+        }
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(left_behind, 0);
+    hosts_close(&hosts);
+}
+
+/* An application that computes for longer than the failure bound before it posts, with more to follow. */
+static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **state)
+{
+    (void)state;
+    struct hosts hosts;
+    hosts_open(&hosts, &(struct mode){.name = "inline"});
+    struct host *host = &hosts.list[0];
+    host->endpoint->now_ns -= 2 * host->endpoint->config.failure_timeout_ns; /* as if the last turn were so long ago */
+    uint64_t value = 7;
+    struct cw_put put = {.peer = host->peer,
+                         .region = hosts.list[1].token,
+                         .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}},
+                         .flags = CW_MORE};
+    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    bool arrived = false;
+    while (!arrived && cw_clock_ns() < until_ns) {
+        struct cw_event events[8];
+        uint32_t count = cw_loop_poll(host->loop, events, 8);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(events[i].status >= 0);
+        }
+        count = cw_loop_poll(hosts.list[1].loop, events, 8);
+        for (uint32_t i = 0; i < count; i++) {
+            arrived = arrived || events[i].kind == CW_EVENT_PUT;
+        }
+    }
+    assert_true(arrived);
+    hosts_close(&hosts);
+}
+
 static void test_bad_configuration_is_refused(void **state)
 {
     (void)state;
@@ -326,6 +414,8 @@ int main(void)
         cmocka_unit_test(test_fallback_acknowledges_for_an_application_that_computes),
         cmocka_unit_test(test_calls_run_one_at_a_time),
         cmocka_unit_test(test_errors_of_queued_commands_become_events),
+        cmocka_unit_test(test_no_command_is_left_behind),
+        cmocka_unit_test(test_a_first_put_after_a_long_time_does_not_fail_its_peer),
         cmocka_unit_test(test_bad_configuration_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

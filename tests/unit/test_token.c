@@ -113,10 +113,26 @@ static void test_one_has_it_at_a_time(void **state)
     assert_true(cw_token_take(&token));
 }
 
+/* An owner that never gives the token back, since it turns a dedicated loop, must not cost announcers the kernel's barrier for ever. */
+static void test_an_owner_that_keeps_it_notices(void **state)
+{
+    (void)state;
+    struct cw_token token;
+    cw_token_init(&token);
+    assert_true(cw_token_take(&token));
+    int use = atomic_load(&token.use);
+    cw_token_notice(&token);
+    assert_int_equal(atomic_load(&token.use), use); /* nothing to notice */
+    cw_token_announce(&token);
+    cw_token_notice(&token);
+    assert_int_equal(atomic_load(&token.use), CW_TOKEN_SHARED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_has_it_at_a_time),
+        cmocka_unit_test(test_an_owner_that_keeps_it_notices),
         cmocka_unit_test(test_first_announcement_reaches_an_owner_that_pays_nothing),
         cmocka_unit_test(test_later_announcements_reach_the_owner),
     };

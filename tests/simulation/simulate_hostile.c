@@ -1,0 +1,283 @@
+/* Packets that a peer of the job, which has its key, must not get anything out of: written by hand, each against one way to be short of room.
+ * (tests/fuzz looks for more of them at random.) */
+#include "tests/simulation/simulation.h"
+
+#include "dataplane/core/endpoint.h"
+#include "dataplane/wire/wire.h"
+
+enum { TARGET = 0, MADMAN = 1, RECORDS = 64 };
+
+struct world {
+    struct sim_hosts hosts;
+    struct simulation_stream stream;
+    struct cw_endpoint *endpoint; /* the target's */
+    struct cw_flow *flow;         /* towards the madman */
+    uint64_t base;                /* the first put number that is not done */
+    uint8_t frame[2048];
+    uint32_t used;
+};
+
+/* Two hosts in session; the target has little of everything. */
+static void world_open(struct world *world, uint32_t window_blocks)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.memory_bytes = 1 << 16;
+    config.endpoint.pool_slot_count = 6;
+    config.endpoint.pool_slot_bytes = 1024;
+    config.endpoint.arrival_count_max = RECORDS;
+    config.endpoint.operation_count_max = 256;
+    config.endpoint.event_count_max = 256;
+    config.endpoint.get_count_max = 32;
+    config.endpoint.window_block_count = window_blocks;
+    memset(world, 0, sizeof(*world));
+    simulation_hosts(&world->hosts, &config);
+    simulation_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 32, 20);
+    (void)simulation_stream_finish(&world->hosts, MADMAN, 1000 * SIMULATION_MS);
+    world->endpoint = world->hosts.list[TARGET].endpoint;
+    world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, 4792);
+    assert_non_null(world->flow);
+    world->base = world->flow->receiver.puts.base;
+}
+
+static void begin(struct world *world)
+{
+    world->used = 0;
+}
+
+static void add(struct world *world, const void *bytes, uint32_t count)
+{
+    uint8_t *payload = world->frame + CW_WIRE_OVERHEAD_BYTES;
+    memcpy(payload + world->used, bytes, count);
+    world->used += count;
+    while (world->used % 8 != 0) {
+        payload[world->used++] = 0;
+    }
+}
+
+static void add_put(struct world *world, uint64_t number, uint16_t predecessor)
+{
+    struct cw_wire_put put = {.frame = {.kind = CW_FRAME_PUT, .put_number = (uint32_t)number},
+                              .predecessor = predecessor,
+                              .token = world->hosts.list[TARGET].token};
+    add(world, &put, sizeof(put));
+}
+
+static void add_bare(struct world *world, enum cw_wire_frame_kind kind, uint16_t length, uint64_t number)
+{
+    struct cw_wire_frame frame = {.kind = (uint8_t)kind, .length = length, .put_number = (uint32_t)number};
+    add(world, &frame, sizeof(frame));
+}
+
+static void add_get(struct world *world, uint64_t number)
+{
+    struct cw_wire_get get = {.put = {.frame = {.kind = CW_FRAME_GET, .put_number = (uint32_t)number},
+                                      .reply = 1,
+                                      .token = world->hosts.list[TARGET].token}};
+    add(world, &get, sizeof(get));
+}
+
+static void add_half(struct world *world, uint64_t number, uint64_t token, uint64_t offset)
+{
+    struct {
+        struct cw_wire_part part;
+        uint64_t data;
+    } half = {.part = {.put = {.frame = {.kind = CW_FRAME_PART, .length = 8, .put_number = (uint32_t)number},
+                               .token = token,
+                               .offset = offset},
+                       .total = 16}};
+    add(world, &half, sizeof(half));
+}
+
+/* Signs the packet as the madman and lets it in, `ahead` numbers after the next one. */
+static void deliver(struct world *world, uint64_t ahead)
+{
+    const struct cw_endpoint_config *config = &world->endpoint->config;
+    struct cw_wire_network *network = (struct cw_wire_network *)world->frame;
+    cw_wire_network_init(network, config->address.mac, config->address.mac, 0x0a000001u + MADMAN, config->address.ipv4,
+                         4792, config->address.udp_port);
+    cw_wire_network_finish(network, world->used);
+    uint64_t number = world->flow->receiver.packets.base + ahead;
+    struct cw_wire_header header = {
+        .version = CW_WIRE_VERSION,
+        .type = CW_WIRE_DATA,
+        .flow = world->flow->index,
+        .number = (uint32_t)number,
+        .acknowledged = (uint32_t)world->flow->sender.sent.base,
+        .payload_bytes = (uint16_t)world->used,
+        .timestamp = world->flow->receiver.echo,
+        .checksum = cw_wire_checksum(0, world->frame + CW_WIRE_OVERHEAD_BYTES, world->used),
+    };
+    header.tag = cw_wire_tag(&header, (uint32_t)(number >> 32), &world->flow->session.key_in);
+    memcpy(world->frame + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
+    struct cw_received packet = {.data = world->frame, .length = CW_WIRE_OVERHEAD_BYTES + world->used};
+    cw_receive_frames(world->endpoint, &packet, 1);
+}
+
+static uint64_t refused_for_room(const struct world *world)
+{
+    return cw_endpoint_counter(world->endpoint, CW_COUNTER_DROP_FULL);
+}
+
+static void puts_out_of_turn_find_no_records(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64);
+    for (uint32_t i = 0; i < RECORDS - 1; i++) {
+        begin(&world);
+        add_put(&world, world.base + 10 + i, (uint16_t)(5 + i)); /* waits for a put that never comes */
+        deliver(&world, 0);
+    }
+    uint64_t refused = refused_for_room(&world);
+    begin(&world);
+    add_put(&world, world.base, 0); /* the oldest one, which always has room, and behind it others that have none */
+    for (uint32_t i = 0; i < 20; i++) {
+        add_put(&world, world.base + 200 + i, (uint16_t)(195 + i));
+    }
+    deliver(&world, 0);
+    assert_int_equal(refused_for_room(&world), refused + 1);
+    assert_int_equal(world.flow->receiver.puts.base, world.base);
+    begin(&world);
+    add_put(&world, world.base, 0); /* alone it comes through, */
+    deliver(&world, 0);
+    assert_int_equal(world.flow->receiver.puts.base, world.base + 1);
+    begin(&world);
+    for (uint16_t i = 1; i <= 4; i++) {
+        add_put(&world, world.base + i, 1); /* and so do others that wait for nothing but each other */
+    }
+    deliver(&world, 0);
+    assert_true(world.flow->receiver.puts.base >= world.base + 5);
+    sim_hosts_destroy(&world.hosts);
+}
+
+static void credit_takes_no_number_that_a_get_was_promised(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64);
+    world.flow->session.put_window = 65; /* the least that a peer may name: one number is left of it below */
+    struct {
+        struct cw_wire_frame frame;
+        uint16_t slots[4];
+    } grant = {{.kind = CW_FRAME_GRANT, .length = 4, .put_number = (uint32_t)world.base}, {0, 1, 2, 3}};
+    begin(&world);
+    add(&world, &grant, sizeof(grant));
+    deliver(&world, 0);
+    for (uint32_t i = 1; i <= 64; i++) {
+        begin(&world);
+        add_get(&world, world.base + i);
+        deliver(&world, 0);
+    }
+    assert_int_equal(world.flow->sender.open_count, 64);
+    uint64_t refused = refused_for_room(&world);
+    begin(&world);
+    add_bare(&world, CW_FRAME_RECALL, 0, world.base + 65); /* gives four slots back, by an operation of its own */
+    add_get(&world, world.base + 66);
+    deliver(&world, 0);
+    assert_int_equal(refused_for_room(&world), refused + 1);
+    sim_hosts_destroy(&world.hosts);
+}
+
+static void frames_far_apart_find_no_blocks(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 4);
+    uint64_t refused = refused_for_room(&world);
+    begin(&world);
+    for (uint32_t i = 1; i <= 6; i++) {
+        add_bare(&world, CW_FRAME_ASK, 1, world.base + 8192ull * i);
+    }
+    deliver(&world, 0);
+    assert_int_equal(refused_for_room(&world), refused + 1);
+    /* a packet that came early takes a block itself, its two frames lie in one each */
+    while (cw_pool_available(&world.endpoint->blocks) > 2) {
+        assert_non_null(cw_pool_take(&world.endpoint->blocks));
+    }
+    begin(&world);
+    add_bare(&world, CW_FRAME_ASK, 1, 0xffffffffull);
+    add_bare(&world, CW_FRAME_RECALL, 0, 0x100000000ull);
+    deliver(&world, 1);
+    assert_int_equal(refused_for_room(&world), refused + 2);
+    sim_hosts_destroy(&world.hosts);
+}
+
+static void half_a_put_keeps_its_number(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64);
+    uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        begin(&world);
+        add_half(&world, world.base + i, world.hosts.list[TARGET].token, 0);
+        deliver(&world, 0);
+        begin(&world);
+        add_bare(&world, CW_FRAME_RECALL, 0, world.base + i);
+        deliver(&world, 0);
+    }
+    assert_true(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED) >= malformed + RECORDS - 2);
+    assert_true(cw_pool_available(&world.endpoint->arrivals.pool) > 0); /* for the oldest put of anybody */
+    assert_int_equal(world.flow->receiver.puts.base, world.base);
+    sim_hosts_destroy(&world.hosts);
+}
+
+static void two_messages_cannot_share_a_slot(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64);
+    begin(&world);
+    add_bare(&world, CW_FRAME_ASK, 1, world.base);
+    deliver(&world, 0);
+    sim_host_wake(&world.hosts.list[TARGET]);
+    cw_simulator_run_until(world.hosts.simulator, cw_simulator_now(world.hosts.simulator) + SIMULATION_MS);
+    uint32_t slot = 0;
+    while (world.endpoint->messages.slots[slot].state != CW_SLOT_LENT) {
+        slot++;
+        assert_true(slot < 6);
+    }
+    uint64_t token = world.endpoint->messages.region->token;
+    uint64_t rejected = cw_endpoint_counter(world.endpoint, CW_COUNTER_REJECTS_OUT);
+    for (uint32_t i = 1; i <= 2; i++) {
+        begin(&world);
+        add_half(&world, world.base + i, token, 1024ull * slot);
+        deliver(&world, 0);
+        assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_REJECTS_OUT), rejected + i - 1);
+    }
+    sim_hosts_destroy(&world.hosts);
+}
+
+static void numbers_that_do_not_rise_are_malformed(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64);
+    uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);
+    uint64_t arrived = cw_endpoint_counter(world.endpoint, CW_COUNTER_PUTS_ARRIVED);
+    begin(&world);
+    add_put(&world, world.base, 0);
+    add_put(&world, world.base, 0);
+    deliver(&world, 0);
+    begin(&world);
+    add_put(&world, world.base + 1, 0);
+    add_put(&world, world.base, 0);
+    deliver(&world, 0);
+    assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED), malformed + 2);
+    assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_PUTS_ARRIVED), arrived);
+    sim_hosts_destroy(&world.hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(puts_out_of_turn_find_no_records),
+        cmocka_unit_test(credit_takes_no_number_that_a_get_was_promised),
+        cmocka_unit_test(frames_far_apart_find_no_blocks),
+        cmocka_unit_test(half_a_put_keeps_its_number),
+        cmocka_unit_test(two_messages_cannot_share_a_slot),
+        cmocka_unit_test(numbers_that_do_not_rise_are_malformed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
