@@ -2,7 +2,7 @@
  *
  * Each process asks another one, chosen at random, by a put with notification; the other answers at once with a put of its own; then
  * the next one is asked. So there are always as many puts under way as processes, each process is asker and answerer at once, and each
- * put finds its target busy, spinning, yielding or asleep.
+ * put finds its target busy, yielding or asleep.
  *
  * Latency is one way: from just before the call that posts a put to when the target's call that waits for events has returned with its
  * notification. All processes read the same clock (CLOCK_MONOTONIC), so the put carries the time at which it was sent.

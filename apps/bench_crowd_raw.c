@@ -5,7 +5,7 @@
 
 #include "apps/apps.h"
 #include "apps/bench_crowd.h"
-#include "apps/crowding.h"
+#include "dataplane/core/crowding.h"
 #include "dataplane/fabric/random.h"
 
 #define YIELD_NS 50000ull

@@ -74,8 +74,7 @@ void doctor_settings(struct doctor *doctor)
     struct cw_loop_config loop;
     cw_loop_config_init(&loop);
     setting_count(doctor, "loop.command_count", loop.command_count, "commands waiting for the loop's owner");
-    setting_count(doctor, "loop.spin_ns", loop.spin_ns, "spins this long before it yields");
-    setting_count(doctor, "loop.yield_ns", loop.yield_ns, "yields this long before it sleeps");
+    setting_count(doctor, "loop.yield_ns", loop.yield_ns, "yields this long before it sleeps, unless yields take long");
     setting_count(doctor, "ack_delay_ns", CW_ACK_DELAY_NS, "an acknowledgement waits for company");
     setting_count(doctor, "probe_spin_ns", CW_PROBE_SPIN_NS, "least time-out towards a peer that spins");
     setting_count(doctor, "probe_sleep_ns", CW_PROBE_SLEEP_NS, "... that is woken");

@@ -194,7 +194,7 @@ void doctor_choice(struct doctor *doctor)
                 "4 KiB pages (--no-huge): no privilege, and no file is left behind",
                 "huge pages are taken when asked for");
     doctor_tell(doctor, "choice", "waiting", DOCTOR_NOTE,
-                cores > 2 ? "spins 20 us, yields 50 us, sleeps; a dedicated core spins when asked for"
-                          : "spins 20 us, yields 50 us, sleeps: few cores",
+                cores > 2 ? "yields 50 us, sleeps; a dedicated core spins when asked for"
+                          : "yields 50 us, sleeps: few cores",
                 NULL);
 }

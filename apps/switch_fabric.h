@@ -19,8 +19,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "apps/crowding.h"
 #include "apps/switch_config.h"
+#include "dataplane/core/crowding.h"
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/fabric/heap.h"
 #include "dataplane/fabric/link.h"

@@ -17,6 +17,7 @@ enum {
     SKIP_MAX = 4,             /* idle turns that look for packets only */
     SPINS_A_CLOCK = 64,       /* looks of a spinning waiter between two at the clock */
     BUSY_MIN = 8,             /* packets and the like in a turn whose duration says something */
+    PARK_AFTER = 16,          /* looks of the fallback thread at an application that sleeps */
     SLEEP_MAX_NS = 500000000, /* nobody sleeps longer without looking */
 };
 
@@ -27,7 +28,6 @@ void cw_loop_config_init(struct cw_loop_config *config)
         .core = -1,
         .fallback = true,
         .command_count = 1024,
-        .spin_ns = 20000,
         .yield_ns = 50000,
     };
 }
@@ -120,15 +120,23 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
     return cw_endpoint_events(loop->endpoint, events, count_max);
 }
 
+static void unpark(struct cw_loop *loop)
+{
+    atomic_store_explicit(&loop->parked, 0, memory_order_relaxed);
+    syscall(SYS_futex, &loop->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 /* Sleeps as owner until a packet, a command, the endpoint's deadline or `until_ns`. */
-static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns)
+static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in)
 {
     atomic_store_explicit(&loop->sleeping, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_wake_owner */
     uint64_t now_ns = cw_clock_ns();
     uint64_t deadline_ns = cw_endpoint_deadline(loop->endpoint);
     uint64_t wake_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
-    bool wanted = atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0;
+    /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and concerns nobody else: an
+     * application that heeded it would never sleep again. */
+    bool wanted = standing_in && atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0;
     if (cw_commands_empty(&loop->commands) && !wanted && wake_ns > now_ns &&
         atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint64_t sleep_ns = wake_ns - now_ns;
@@ -136,6 +144,10 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns)
         loop->counters.sleeps++;
     }
     atomic_store_explicit(&loop->sleeping, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in park */
+    if (atomic_load_explicit(&loop->parked, memory_order_relaxed) != 0) {
+        unpark(loop);
+    }
 }
 
 /* Waits as the consumer of a loop that another thread turns. */
@@ -209,14 +221,13 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
         if (loop->config.spin) {
             continue;
         }
-        if (waited_ns < loop->config.spin_ns) {
-            pause_cpu();
-        } else if (waited_ns < loop->config.spin_ns + loop->config.yield_ns) {
-            sched_yield();
-        } else if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
+        if (waited_ns < loop->config.yield_ns && cw_crowding_yield(&loop->crowding, now_ns)) {
+            continue;
+        }
+        if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
             /* what came while the token was elsewhere is looked at before the sleep */
             if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
-                sleep_on_port(loop, until_ns);
+                sleep_on_port(loop, until_ns, false);
                 (void)cw_loop_turn(loop);
             }
             cw_loop_give(loop);
@@ -241,12 +252,11 @@ static void *dedicated_thread(void *argument)
         if (work > 0) {
             tell_consumer(loop);
             busy_ns = loop->endpoint->now_ns;
-        } else if (loop->config.spin || loop->endpoint->now_ns - busy_ns < loop->config.spin_ns) {
+        } else if (loop->config.spin) {
             pause_cpu();
-        } else if (loop->endpoint->now_ns - busy_ns < loop->config.spin_ns + loop->config.yield_ns) {
-            sched_yield();
-        } else {
-            sleep_on_port(loop, UINT64_MAX);
+        } else if (loop->endpoint->now_ns - busy_ns >= loop->config.yield_ns ||
+                   !cw_crowding_yield(&loop->crowding, cw_clock_ns())) {
+            sleep_on_port(loop, UINT64_MAX, false);
         }
     }
     cw_token_give(&loop->token);
@@ -263,19 +273,37 @@ static void stand_in(struct cw_loop *loop)
         if (work > 0) {
             tell_consumer(loop);
         } else {
-            sleep_on_port(loop, UINT64_MAX);
+            sleep_on_port(loop, UINT64_MAX, true);
         }
     }
+}
+
+/* Sleeps for as long as the application sleeps with the token: it will not go away without waking up. */
+static void park(struct cw_loop *loop)
+{
+    atomic_store_explicit(&loop->parked, 1, memory_order_relaxed);
+    /* pairs with the fences in sleep_on_port and cw_loop_destroy: either they see `parked`, or this sees what they have done */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0 &&
+        atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
+        cw_loop_futex_wait(&loop->parked, 1, SLEEP_MAX_NS);
+    }
+    atomic_store_explicit(&loop->parked, 0, memory_order_relaxed);
 }
 
 static void *fallback_thread(void *argument)
 {
     struct cw_loop *loop = argument;
+    uint32_t asleep = 0; /* looks at a sleeping application, in a row */
     unsigned long seen = atomic_load_explicit(&loop->polls, memory_order_relaxed);
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         cw_loop_futex_wait(&loop->stop, 0, CW_LOOP_FALLBACK_NS);
         unsigned long polls = atomic_load_explicit(&loop->polls, memory_order_relaxed);
-        if (polls == seen && cw_token_take(&loop->token)) {
+        bool sleeps = polls == seen && atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0;
+        asleep = sleeps ? asleep + 1 : 0;
+        if (asleep > PARK_AFTER) {
+            park(loop);
+        } else if (polls == seen && cw_token_take(&loop->token)) {
             atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
             stand_in(loop);
             atomic_store_explicit(&loop->turning, 0, memory_order_relaxed);
@@ -356,6 +384,7 @@ void cw_loop_destroy(struct cw_loop *loop)
     if (loop->has_thread) {
         syscall(SYS_futex, &loop->stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
         atomic_thread_fence(memory_order_seq_cst);
+        unpark(loop);
         cw_port_wake(loop->port);
         pthread_join(loop->thread, NULL);
     }

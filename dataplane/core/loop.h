@@ -4,7 +4,7 @@
  *   - The right to turn an endpoint is a token (token.h). Whoever has it is the owner.
  *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in order before
  *     anything newer. A command never waits for a thread that has left: whoever gives the token back looks once more.
- *   - Waiting is graded: spin, then yield, then sleep on the port until a packet, a command or a deadline comes.
+ *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command or a deadline comes.
  *
  * Modes, all with the same turn:
  *   inline      the application's threads turn it inside cw_loop_poll, cw_loop_wait and the posting calls (the default)
@@ -35,13 +35,12 @@ struct cw_loop_config {
     bool spin;              /* never sleep: the core is ours */
     bool fallback;          /* INLINE: keep a fallback thread */
     uint32_t command_count; /* a power of two */
-    uint64_t spin_ns;       /* before yielding */
-    uint64_t yield_ns;      /* before sleeping */
+    uint64_t yield_ns;      /* before sleeping, where that pays (crowding.h) */
 };
 
 #define CW_LOOP_FALLBACK_NS 2000000ull
 
-/* Inline with fallback, 1,024 commands; spins 20 us and yields 50 us before it sleeps, or spins for ever if `spin`. */
+/* Inline with fallback, 1,024 commands; yields 50 us before it sleeps, or spins for ever if `spin`. */
 void cw_loop_config_init(struct cw_loop_config *config);
 
 /* How an endpoint with this configuration on this port should say it waits (struct cw_endpoint_config, waiting). */

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "dataplane/core/command.h"
+#include "dataplane/core/crowding.h"
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/loop.h"
 #include "dataplane/core/token.h"
@@ -22,7 +23,9 @@ struct cw_loop {
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
     _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
     atomic_int stop;
-    uint32_t skipped; /* the owner's, as is the next */
+    atomic_int parked;           /* 1: the fallback thread sleeps until the owner that sleeps is awake */
+    struct cw_crowding crowding; /* of the thread that waits */
+    uint32_t skipped;            /* the owner's, as is the next */
     struct cw_loop_counters counters;
     pthread_t thread;
     bool has_thread;

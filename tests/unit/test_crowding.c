@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "apps/crowding.h"
+#include "dataplane/core/crowding.h"
 
 enum { SHORT_NS = 2000 };
 

@@ -407,6 +407,20 @@ static void test_bad_configuration_is_refused(void **state)
     }
 }
 
+/* A wish for the token that came when the fallback thread had just let go is left standing, and keeps nobody awake. */
+static void test_stale_wish_lets_sleep(void **state)
+{
+    (void)state;
+    static struct hosts hosts;
+    const struct mode mode = {.name = "inline", .fallback = {false, false}};
+    struct cw_event event;
+    hosts_open(&hosts, &mode);
+    atomic_store(&hosts.list[0].loop->wanted, 1);
+    assert_int_equal(cw_loop_wait(hosts.list[0].loop, &event, 1, 10000000), 0);
+    assert_true(cw_loop_counters(hosts.list[0].loop).sleeps > 0);
+    hosts_close(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_errors_of_queued_commands_become_events),
         cmocka_unit_test(test_no_command_is_left_behind),
         cmocka_unit_test(test_a_first_put_after_a_long_time_does_not_fail_its_peer),
+        cmocka_unit_test(test_stale_wish_lets_sleep),
         cmocka_unit_test(test_bad_configuration_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
