@@ -18,8 +18,12 @@
 #include "apps/bench_fabric.h"
 #include "apps/bench_raw.h"
 #include "apps/bench_testpmd.h"
+#include "dataplane/wire/wire.h"
 
-enum { REGION_BYTES = 256 << 20, RAW_REGION_BYTES = 1 << 20, RAW_LATENCY_FRAME_BYTES = 64 };
+enum { REGION_BYTES = 256 << 20, RAW_REGION_BYTES = 1 << 20, RAW_SMALL_FRAME_BYTES = 64 };
+
+/* The frame of an 8-byte put: what the raw ping-pong is played with. */
+enum { RAW_PUT_FRAME_BYTES = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put) + 8 };
 
 #define WAIT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
 
@@ -96,8 +100,8 @@ static int raw_round(struct run *run, uint64_t round)
     struct bench_raw_latency latency;
     int status = raw_rate(run, full, false, &frames);
     status = status == CW_OK ? raw_rate(run, full, true, &copies) : status;
-    status = status == CW_OK ? raw_rate(run, RAW_LATENCY_FRAME_BYTES, false, &small) : status;
-    struct bench_raw_settings settings = {.frame_bytes = RAW_LATENCY_FRAME_BYTES,
+    status = status == CW_OK ? raw_rate(run, RAW_SMALL_FRAME_BYTES, false, &small) : status;
+    struct bench_raw_settings settings = {.frame_bytes = RAW_PUT_FRAME_BYTES,
                                           .warmup_ns = run->options->duration_ns / 4,
                                           .duration_ns = run->options->duration_ns};
     memcpy(settings.peer_mac, run->peer_mac, 6);
@@ -390,7 +394,7 @@ static int run_both(struct run *run)
 static int run_testpmd(const struct bench_put_options *options, enum bench_fabric_kind kind,
                        struct testpmd_results *results)
 {
-    uint32_t frames[2] = {14 + (uint32_t)options->mtu_bytes, RAW_LATENCY_FRAME_BYTES};
+    uint32_t frames[2] = {14 + (uint32_t)options->mtu_bytes, RAW_SMALL_FRAME_BYTES};
     double *pps[2] = {&results->full_pps, &results->small_pps};
     for (uint32_t i = 0; i < 2; i++) {
         struct bench_fabric fabric;
