@@ -24,14 +24,10 @@
 
 #include <jansson.h>
 
-#include "dataplane/port/ethdev.h"
-#include "dataplane/status.h"
+#include "tests/lab/lab_client.h"
 
 enum {
     PORTS = 3,
-    FRAME_BYTES = 100,
-    MARKER_AT = 50,
-    MARKERS = 256,
     MARKER_FENCE = 255,
     CHUNK = 200, /* less than any ring holds, so that only the switch's own loss takes frames away */
     TRIES = 1000,
@@ -39,18 +35,6 @@ enum {
 };
 
 static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-struct command {
-    bool send; /* else: asks for the tally */
-    uint32_t count;
-    uint32_t length;
-    uint8_t frame[FRAME_BYTES];
-};
-
-struct tally {
-    uint64_t total;
-    uint64_t marked[MARKERS];
-};
 
 struct client {
     pid_t process;
@@ -65,81 +49,6 @@ struct lab {
     FILE *output;
     struct client clients[PORTS];
 };
-
-/* ---- a client: forwards commands to its port and counts what it receives ---- */
-
-static void client_send(struct cw_port *port, const struct command *command)
-{
-    for (uint32_t i = 0; i < command->count; i++) {
-        struct cw_transmit packet;
-        while (cw_port_reserve(port, &packet, 1) == 0) {
-            usleep(100);
-        }
-        memcpy(packet.data, command->frame, command->length);
-        packet.length = command->length;
-        while (cw_port_transmit(port, &packet, 1) == 0) {
-            usleep(100);
-        }
-    }
-}
-
-static void client_receive(struct cw_port *port, struct tally *tally)
-{
-    struct cw_received packets[CW_PORT_BURST_MAX];
-    uint32_t count = cw_port_receive(port, packets, CW_PORT_BURST_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        tally->total++;
-        tally->marked[packets[i].data[MARKER_AT]]++;
-    }
-    cw_port_release(port, packets, count);
-}
-
-static _Noreturn void client_run(const char *path, uint32_t index, int control)
-{
-    char arguments[160];
-    char bell[96];
-    char error[CW_PORT_TEXT_BYTES];
-    struct cw_port_ethdev_config config;
-    struct cw_port *port;
-    struct tally tally = {0};
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    cw_port_ethdev_config_init(&config);
-    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no", index, path);
-    snprintf(bell, sizeof(bell), "%s.bell", path);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
-    config.doorbell_path = bell;
-    config.doorbell_own = 1 + index;
-    config.doorbell_peer = 0;
-    if (cw_port_ethdev_open(&config, &port, error, sizeof(error)) != CW_OK) {
-        fprintf(stderr, "client %u: %s\n", index, error);
-        _exit(1);
-    }
-    while (!cw_port_link_up(port)) {
-        usleep(1000);
-    }
-    ssize_t ready = send(control, &index, sizeof(index), 0);
-    (void)ready;
-    for (;;) {
-        struct command command;
-        ssize_t got = recv(control, &command, sizeof(command), MSG_DONTWAIT);
-        client_receive(port, &tally);
-        if (got == 0) {
-            break;
-        }
-        if (got < 0) {
-            cw_port_sleep(port, 200000);
-        } else if (command.send) {
-            client_send(port, &command);
-        }
-        if (got > 0) {
-            client_receive(port, &tally);
-            got = send(control, &tally, sizeof(tally), 0);
-        }
-    }
-    cw_port_close(port);
-    _exit(0);
-}
 
 static struct tally client_ask(struct client *client, const struct command *command)
 {
@@ -187,7 +96,7 @@ static void clients_start(struct lab *lab, uint32_t count)
             for (uint32_t j = 0; j <= i; j++) {
                 close(lab->clients[j].control);
             }
-            client_run(lab->path, i, ends[1]);
+            lab_client_run(lab->path, i, ends[1]);
         }
         close(ends[1]);
         uint32_t ready;

@@ -335,7 +335,7 @@ static void *meet(void *argument)
 static void test_no_command_is_left_behind(void **state)
 {
     (void)state;
-    struct hosts hosts;
+    struct hosts hosts = {0};
     hosts_open(&hosts, &(struct mode){.name = "inline"});
     struct meeting meeting = {.loop = hosts.list[0].loop};
     pthread_t thread;
@@ -363,7 +363,7 @@ static void test_no_command_is_left_behind(void **state)
 static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **state)
 {
     (void)state;
-    struct hosts hosts;
+    struct hosts hosts = {0};
     hosts_open(&hosts, &(struct mode){.name = "inline"});
     struct host *host = &hosts.list[0];
     host->endpoint->now_ns -= 2 * host->endpoint->config.failure_timeout_ns; /* as if the last turn were so long ago */

@@ -1,0 +1,84 @@
+#include "tests/lab/lab_client.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dataplane/port/ethdev.h"
+#include "dataplane/status.h"
+
+static void client_send(struct cw_port *port, const struct command *command)
+{
+    for (uint32_t i = 0; i < command->count; i++) {
+        struct cw_transmit packet;
+        while (cw_port_reserve(port, &packet, 1) == 0) {
+            usleep(100);
+        }
+        memcpy(packet.data, command->frame, command->length);
+        packet.length = command->length;
+        while (cw_port_transmit(port, &packet, 1) == 0) {
+            usleep(100);
+        }
+    }
+}
+
+static void client_receive(struct cw_port *port, struct tally *tally)
+{
+    struct cw_received packets[CW_PORT_BURST_MAX];
+    uint32_t count = cw_port_receive(port, packets, CW_PORT_BURST_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        tally->total++;
+        tally->marked[packets[i].data[MARKER_AT]]++;
+    }
+    cw_port_release(port, packets, count);
+}
+
+_Noreturn void lab_client_run(const char *path, uint32_t index, int control)
+{
+    char arguments[160];
+    char bell[96];
+    char error[CW_PORT_TEXT_BYTES];
+    struct cw_port_ethdev_config config;
+    struct cw_port *port;
+    struct tally tally = {0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no", index, path);
+    snprintf(bell, sizeof(bell), "%s.bell", path);
+    config.device = "net_memif0";
+    config.device_arguments = arguments;
+    config.doorbell_path = bell;
+    config.doorbell_own = 1 + index;
+    config.doorbell_peer = 0;
+    if (cw_port_ethdev_open(&config, &port, error, sizeof(error)) != CW_OK) {
+        fprintf(stderr, "client %u: %s\n", index, error);
+        _exit(1);
+    }
+    while (!cw_port_link_up(port)) {
+        usleep(1000);
+    }
+    ssize_t ready = send(control, &index, sizeof(index), 0);
+    (void)ready;
+    for (;;) {
+        struct command command;
+        ssize_t got = recv(control, &command, sizeof(command), MSG_DONTWAIT);
+        client_receive(port, &tally);
+        if (got == 0) {
+            break;
+        }
+        if (got < 0) {
+            cw_port_sleep(port, 200000);
+        } else if (command.send) {
+            client_send(port, &command);
+        }
+        if (got > 0) {
+            client_receive(port, &tally);
+            got = send(control, &tally, sizeof(tally), 0);
+        }
+    }
+    cw_port_close(port);
+    _exit(0);
+}

@@ -1,0 +1,30 @@
+/* A client of the switch, in a process of its own: forwards commands to its port and counts what it receives. */
+#ifndef LAB_CLIENT_H
+#define LAB_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    FRAME_BYTES = 100,
+    MARKER_AT = 50, /* the byte by which frames are counted */
+    MARKERS = 256,
+};
+
+struct command {
+    bool send; /* else: asks for the tally */
+    uint32_t count;
+    uint32_t length;
+    uint8_t frame[FRAME_BYTES];
+};
+
+struct tally {
+    uint64_t total;
+    uint64_t marked[MARKERS];
+};
+
+/* Opens port `index` of the switch at `path`, says so on `control`, and answers each struct command that comes there with a struct tally,
+ * until `control` is closed. Ends the process. */
+_Noreturn void lab_client_run(const char *path, uint32_t index, int control);
+
+#endif
