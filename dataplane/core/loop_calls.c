@@ -113,8 +113,15 @@ uint32_t cw_loop_run_commands(struct cw_loop *loop)
     return count;
 }
 
+/* True if nothing leaves and no time is taken before the next turn, which reads the clock. */
+static inline bool waits_for_turn(const struct cw_loop *loop, uint32_t peer, uint32_t flags)
+{
+    const struct cw_flow *flow = (flags & CW_MORE) == 0 ? NULL : cw_endpoint_flow(loop->endpoint, peer);
+    return flow != NULL && flow->state == CW_PEER_ESTABLISHED;
+}
+
 /* Takes the token for a call. False: it has to be queued, since another thread has the token or older commands wait for room. */
-static inline bool enter(struct cw_loop *loop)
+static inline bool enter(struct cw_loop *loop, uint32_t peer, uint32_t flags)
 {
     if (!cw_token_take(&loop->token)) {
         return false;
@@ -126,7 +133,9 @@ static inline bool enter(struct cw_loop *loop)
             return false;
         }
     }
-    cw_endpoint_clock(loop->endpoint, cw_clock_ns());
+    if (!waits_for_turn(loop, peer, flags)) {
+        cw_endpoint_clock(loop->endpoint, cw_clock_ns());
+    }
     return true;
 }
 
@@ -150,7 +159,7 @@ static int enqueue(struct cw_loop *loop, const struct cw_command *command)
 
 int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
 {
-    if (enter(loop)) {
+    if (enter(loop, put->peer, put->flags)) {
         int status = cw_put(loop->endpoint, put);
         cw_loop_give(loop);
         return status;
@@ -164,7 +173,7 @@ int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
 
 int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
 {
-    if (enter(loop)) {
+    if (enter(loop, get->peer, get->flags)) {
         int status = cw_get(loop->endpoint, get);
         cw_loop_give(loop);
         return status;
@@ -177,7 +186,7 @@ int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
 
 int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message)
 {
-    if (enter(loop)) {
+    if (enter(loop, message->peer, message->flags)) {
         int status = cw_message_send(loop->endpoint, message);
         cw_loop_give(loop);
         return status;
@@ -194,7 +203,7 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
     if (slot >= loop->endpoint->config.pool_slot_count) {
         return CW_ERROR_ARGUMENT;
     }
-    if (enter(loop)) {
+    if (enter(loop, 0, 0)) {
         int status = cw_message_release(loop->endpoint, slot);
         cw_loop_give(loop);
         return status;
@@ -207,7 +216,7 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
 
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context)
 {
-    if (enter(loop)) {
+    if (enter(loop, 0, 0)) {
         int status = function(loop->endpoint, context);
         cw_loop_give(loop);
         return status;
