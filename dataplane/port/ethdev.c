@@ -4,6 +4,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum {
+    DIAL_ATTEMPTS = 20,
+    DIAL_PATIENCE_MS = 50, /* for each of them */
+};
 
 static void device_close_quietly(struct ethdev_port *port)
 {
@@ -88,6 +94,35 @@ static int device_open_quietly(struct ethdev_port *port, const struct cw_port_et
     return status;
 }
 
+/* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it knows its numbers. The
+ * driver gives up then, for ever; so it is started again for a while. */
+static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                        size_t error_bytes)
+{
+    if (!ethdev_driver_dials(&port->driver, config->device_arguments)) {
+        return CW_OK;
+    }
+    for (uint32_t attempt = 0; attempt < DIAL_ATTEMPTS; attempt++) {
+        for (uint32_t i = 0; i < DIAL_PATIENCE_MS; i++) {
+            if (ethdev_link_up(&port->port)) {
+                return CW_OK;
+            }
+            usleep(1000);
+        }
+        ethdev_gate_hold(port);
+        int failed = rte_eth_dev_stop(port->id);
+        failed = failed == 0 ? rte_eth_dev_start(port->id) : failed;
+        ethdev_gate_let_go(port);
+        if (failed != 0) {
+            break;
+        }
+    }
+    return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                         "port %s: the memif server does not take this client (%.100s): its id is not served or is "
+                         "taken, or the server is gone",
+                         port->device, config->device_arguments);
+}
+
 static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
                        size_t error_bytes)
 {
@@ -106,6 +141,9 @@ static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_con
     }
     if (status == CW_OK && port->driver.gated) {
         status = ethdev_gate_add(port, error, error_bytes);
+    }
+    if (status == CW_OK) {
+        status = client_await(port, config, error, error_bytes);
     }
     return status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
 }

@@ -31,6 +31,7 @@ static const struct ethdev_driver drivers[] = {
         .name = "net_memif",
         .gated = true,
         .slot_argument = "bsize",
+        .role_argument = "role",
         .frame_limit_unset = true,
         .probe_remedy =
             "memif takes role=server|client, socket=PATH (the socket's folder must exist), id=N; a server's socket "
@@ -115,6 +116,13 @@ static uint32_t slot_bytes_given(const struct ethdev_driver *driver, const char 
     const char *value = driver->slot_argument == NULL ? NULL : argument_find(arguments, driver->slot_argument, &length);
     unsigned long bytes = value == NULL ? 0 : strtoul(value, NULL, 10);
     return bytes > UINT16_MAX ? UINT16_MAX : (uint32_t)bytes;
+}
+
+bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *arguments)
+{
+    size_t length;
+    const char *role = driver->role_argument == NULL ? NULL : argument_find(arguments, driver->role_argument, &length);
+    return role != NULL && length == strlen("client") && strncmp(role, "client", length) == 0;
 }
 
 uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments)

@@ -55,6 +55,7 @@ struct ethdev_driver {
     uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
     bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
+    const char *role_argument; /* the argument whose value client means that a server answers first; NULL: none */
     uint32_t slot_overhead_bytes;
     bool room_is_slot;        /* our buffers must be as long as its slots */
     uint32_t pool_extra;      /* buffers held beside its rings */
@@ -122,6 +123,9 @@ static inline struct ethdev_port *ethdev_of(struct cw_port *port)
 {
     return (struct ethdev_port *)port;
 }
+
+/* True if the device is the client of a server that may refuse it. */
+bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *arguments);
 
 /* ethdev_driver.c */
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver);
