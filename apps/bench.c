@@ -30,6 +30,27 @@ static const char put_usage[] =
     "are\n"
     "interleaved; medians are printed. Ratios: goodput is user bytes over raw frame bytes, latency is ours over raw.";
 
+#define NOT_GIVEN UINT64_MAX
+
+/* Options of the simulated fabric: their defaults, or an error where there is another fabric. */
+static bool sim_options_settle(struct bench_put_options *options)
+{
+    bool given = options->rate_bps != NOT_GIVEN || options->delay_ns != NOT_GIVEN || options->loss >= 0 ||
+                 options->seed != NOT_GIVEN;
+    if (given && strcmp(options->fabric, "sim") != 0) {
+        app_error("--rate, --delay, --loss and --seed are for --fabric sim only", options->fabric,
+                  "leave them out, or emulate a network with causeway switch");
+        return false;
+    }
+    options->rate_bps = options->rate_bps != NOT_GIVEN ? options->rate_bps : 10000000000ull;
+    options->delay_ns = options->delay_ns != NOT_GIVEN ? options->delay_ns : 20000;
+    options->loss = options->loss >= 0 ? options->loss : 0;
+    options->seed = options->seed != NOT_GIVEN ? options->seed : 1;
+    /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames that do) */
+    options->no_raw = options->no_raw || strcmp(options->fabric, "switch") == 0;
+    return true;
+}
+
 static int bench_put(int argc, char **argv)
 {
     struct bench_put_options options = {
@@ -38,9 +59,10 @@ static int bench_put(int argc, char **argv)
         .rounds = 3,
         .duration_ns = 300000000,
         .core = {0, 1},
-        .rate_bps = 10000000000ull,
-        .delay_ns = 20000,
-        .seed = 1,
+        .rate_bps = NOT_GIVEN,
+        .delay_ns = NOT_GIVEN,
+        .loss = -1,
+        .seed = NOT_GIVEN,
     };
     const char *sizes = "8,32,1024,65536,1M";
     const struct app_option table[] = {
@@ -77,6 +99,9 @@ static int bench_put(int argc, char **argv)
             app_error("a size is above 64M", sizes, "take a smaller one: larger puts are no faster");
             return APP_EXIT_USAGE;
         }
+    }
+    if (!sim_options_settle(&options)) {
+        return APP_EXIT_USAGE;
     }
     if (strcmp(options.fabric, "sim") == 0) {
         return bench_put_sim(&options);

@@ -382,7 +382,7 @@ int bench_cost(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("causeway bench cost [options]\nWhat the protocol costs a core, in nanoseconds, without any "
+    if (app_options_parse("bench cost [options]\nWhat the protocol costs a core, in nanoseconds, without any "
                           "driver: both sides in one thread.",
                           options, 0, argc, argv, &code) < 0) {
         return code;

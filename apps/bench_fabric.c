@@ -23,6 +23,7 @@ enum {
     FOLDER_PLACE_BYTES_MAX = 40,
     INDEX_FIRST = 1 << 16, /* of our interfaces */
     INDEX_APART = 1 << 15,
+    CLEANER_WAIT_US = 200000,
 };
 
 /* Runs a program without output; 0 if it succeeded. */
@@ -60,6 +61,52 @@ static int create_folder(struct bench_fabric *fabric)
     }
     snprintf(fabric->socket, sizeof(fabric->socket), "%s/memif.sock", fabric->folder);
     return APP_EXIT_SUCCESS;
+}
+
+static void take_away(const struct bench_fabric *fabric);
+
+/* A process that takes everything away when this one ends without doing so, killed or interrupted. */
+static void start_cleaner(struct bench_fabric *fabric)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return;
+    }
+    fflush(stdout);
+    fabric->cleaner = fork();
+    if (fabric->cleaner == 0) {
+        setsid(); /* what interrupts the benchmark does not interrupt this */
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int stream = 0; null >= 0 && stream < 3; stream++) {
+            dup2(null, stream);
+        }
+        close(ends[1]);
+        char done;
+        if (read(ends[0], &done, 1) == 0) {
+            usleep(CLEANER_WAIT_US); /* the processes of the benchmark end with it, too */
+            take_away(fabric);
+        }
+        _exit(APP_EXIT_SUCCESS);
+    }
+    close(ends[0]);
+    if (fabric->cleaner < 0) {
+        fabric->cleaner = 0;
+        close(ends[1]);
+        return;
+    }
+    fabric->cleaner_end = ends[1];
+}
+
+static void end_cleaner(struct bench_fabric *fabric)
+{
+    char done = 1;
+    if (fabric->cleaner > 0) {
+        (void)!write(fabric->cleaner_end, &done, 1);
+        close(fabric->cleaner_end);
+        while (waitpid(fabric->cleaner, NULL, 0) < 0 && errno == EINTR) {
+        }
+        fabric->cleaner = 0;
+    }
 }
 
 static int create_veth(struct bench_fabric *fabric)
@@ -151,16 +198,12 @@ int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind
                         uint32_t mtu_bytes)
 {
     *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes};
-    switch (kind) {
-    case BENCH_FABRIC_MEMIF:
-        return create_folder(fabric);
-    case BENCH_FABRIC_SWITCH: {
-        int code = create_folder(fabric);
-        return code == APP_EXIT_SUCCESS ? start_switch(fabric) : code;
+    bool veth = kind == BENCH_FABRIC_VETH_AF_PACKET || kind == BENCH_FABRIC_VETH_AF_XDP;
+    int code = veth ? create_veth(fabric) : create_folder(fabric);
+    if (code == APP_EXIT_SUCCESS) {
+        start_cleaner(fabric);
     }
-    default:
-        return create_veth(fabric);
-    }
+    return code == APP_EXIT_SUCCESS && kind == BENCH_FABRIC_SWITCH ? start_switch(fabric) : code;
 }
 
 static void name_device(const struct bench_fabric *fabric, uint32_t side, const char **device, char *arguments,
@@ -249,16 +292,10 @@ bool bench_fabric_lives(struct bench_fabric *fabric)
     return fabric->switch_process > 0;
 }
 
-void bench_fabric_destroy(struct bench_fabric *fabric)
+static void take_away(const struct bench_fabric *fabric)
 {
-    if (fabric->switch_process > 0) {
-        kill(fabric->switch_process, SIGTERM);
-        while (waitpid(fabric->switch_process, NULL, 0) < 0 && errno == EINTR) {
-        }
-        close(fabric->switch_output); /* open until now, so that its last words find a reader */
-    }
     if (fabric->has_interfaces) {
-        (void)run((char *[]){"ip", "link", "del", fabric->interface[0], NULL});
+        (void)run((char *[]){"ip", "link", "del", (char *)(uintptr_t)fabric->interface[0], NULL});
     }
     if (fabric->folder[0] != 0) {
         char bell[128];
@@ -267,5 +304,17 @@ void bench_fabric_destroy(struct bench_fabric *fabric)
         unlink(fabric->socket);
         rmdir(fabric->folder);
     }
+}
+
+void bench_fabric_destroy(struct bench_fabric *fabric)
+{
+    if (fabric->switch_process > 0) {
+        kill(fabric->switch_process, SIGTERM);
+        while (waitpid(fabric->switch_process, NULL, 0) < 0 && errno == EINTR) {
+        }
+        close(fabric->switch_output); /* open until now, so that its last words find a reader */
+    }
+    take_away(fabric);
+    end_cleaner(fabric);
     *fabric = (struct bench_fabric){0};
 }

@@ -29,6 +29,8 @@ struct bench_fabric {
     bool has_interfaces;
     int switch_output;
     pid_t switch_process; /* 0: none */
+    pid_t cleaner;        /* takes everything away if this process cannot; 0: none */
+    int cleaner_end;      /* of a pipe to it */
 };
 
 /* Makes what all sides need; `port_count` is 2 but for a switch. One of enum app_exit; an error has been reported. */

@@ -161,7 +161,12 @@ static int measure(const struct bench_put_options *options, uint64_t size, doubl
     measure_latency(&hosts, size, outcome);
     /* long enough for the windows to settle: 200 ms of the link */
     measure_rate(&hosts, size, options->rate_bps / 8 / 5, outcome);
+    bool failed = hosts.list[0].failed > 0 || hosts.list[0].down > 0;
     sim_hosts_destroy(&hosts);
+    if (failed) {
+        app_error("puts fail, the peer is taken for dead", "--fabric sim", "lower --loss");
+        return APP_EXIT_FAILURE;
+    }
     return APP_EXIT_SUCCESS;
 }
 

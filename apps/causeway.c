@@ -103,5 +103,10 @@ int main(int argc, char **argv)
     if (command->run != help_main) {
         app_command_set(command->name);
     }
-    return command->run(argc - 1, argv + 1);
+    int code = command->run(argc - 1, argv + 1);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == APP_EXIT_SUCCESS) {
+        app_error("the results cannot be written", "stdout", "is the disk full, or the reader gone?");
+        return APP_EXIT_MACHINE;
+    }
+    return code;
 }

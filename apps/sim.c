@@ -8,7 +8,7 @@
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
-static const char usage[] = "causeway sim [--seeds N] [options]\n"
+static const char usage[] = "sim [--seeds N] [options]\n"
                             "Runs random puts, gets and messages between simulated processes under random faults, in "
                             "virtual time, one world a\n"
                             "seed, and checks every byte, every notification and every order; then heals all and "

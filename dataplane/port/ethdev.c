@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 enum {
-    DIAL_ATTEMPTS = 20,
-    DIAL_PATIENCE_MS = 50, /* for each of them */
+    DIAL_ATTEMPTS = 8,
+    DIAL_PATIENCE_MS = 100, /* for each of them */
 };
 
 static void device_close_quietly(struct ethdev_port *port)
@@ -95,29 +95,20 @@ static int device_open_quietly(struct ethdev_port *port, const struct cw_port_et
 }
 
 /* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it knows its numbers. The
- * driver gives up then, for ever; so it is started again for a while. */
+ * client's driver gives up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again opens the device anew. */
 static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
                         size_t error_bytes)
 {
     if (!ethdev_driver_dials(&port->driver, config->device_arguments)) {
         return CW_OK;
     }
-    for (uint32_t attempt = 0; attempt < DIAL_ATTEMPTS; attempt++) {
-        for (uint32_t i = 0; i < DIAL_PATIENCE_MS; i++) {
-            if (ethdev_link_up(&port->port)) {
-                return CW_OK;
-            }
-            usleep(1000);
+    for (uint32_t i = 0; i < DIAL_PATIENCE_MS; i++) {
+        if (ethdev_link_up(&port->port)) {
+            return CW_OK;
         }
-        ethdev_gate_hold(port);
-        int failed = rte_eth_dev_stop(port->id);
-        failed = failed == 0 ? rte_eth_dev_start(port->id) : failed;
-        ethdev_gate_let_go(port);
-        if (failed != 0) {
-            break;
-        }
+        usleep(1000);
     }
-    return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+    return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
                          "port %s: the memif server does not take this client (%.100s): its id is not served or is "
                          "taken, or the server is gone",
                          port->device, config->device_arguments);
@@ -142,10 +133,37 @@ static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_con
     if (status == CW_OK && port->driver.gated) {
         status = ethdev_gate_add(port, error, error_bytes);
     }
-    if (status == CW_OK) {
-        status = client_await(port, config, error, error_bytes);
-    }
     return status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+}
+
+/* Opens the device once. *refused: it is a client that its server does not take, which another attempt may change. */
+static int port_create(const struct cw_port_ethdev_config *config, const struct ethdev_driver *driver,
+                       struct cw_port **port, bool *refused, char *error, size_t error_bytes)
+{
+    *refused = false;
+    struct ethdev_port *created = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*created));
+    if (created == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "port %s: out of memory", config->device);
+    }
+    *created = (struct ethdev_port){.port.ops = &ethdev_ops,
+                                    .port.info.mtu_bytes = config->mtu_bytes,
+                                    .port.info.rate_bps = config->rate_bps,
+                                    .wake_descriptor = -1,
+                                    .epoll_descriptor = -1,
+                                    .driver = *driver};
+    strcpy(created->device, config->device);
+    ethdev_gate_init(created);
+    int status = ethdev_open(created, config, error, error_bytes);
+    if (status == CW_OK) {
+        status = client_await(created, config, error, error_bytes);
+        *refused = status != CW_OK;
+    }
+    if (status != CW_OK) {
+        ethdev_free(created);
+        return status;
+    }
+    *port = &created->port;
+    return CW_OK;
 }
 
 int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
@@ -170,25 +188,14 @@ int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_po
     if (status != CW_OK) {
         return status;
     }
-    struct ethdev_port *created = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*created));
-    if (created == NULL) {
-        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "port %s: out of memory", config->device);
+    for (uint32_t attempt = 0; attempt < DIAL_ATTEMPTS; attempt++) {
+        bool refused;
+        status = port_create(config, &driver, port, &refused, error, error_bytes);
+        if (!refused) {
+            return status;
+        }
     }
-    *created = (struct ethdev_port){.port.ops = &ethdev_ops,
-                                    .port.info.mtu_bytes = config->mtu_bytes,
-                                    .port.info.rate_bps = config->rate_bps,
-                                    .wake_descriptor = -1,
-                                    .epoll_descriptor = -1,
-                                    .driver = driver};
-    strcpy(created->device, config->device);
-    ethdev_gate_init(created);
-    status = ethdev_open(created, config, error, error_bytes);
-    if (status != CW_OK) {
-        ethdev_free(created);
-        return status;
-    }
-    *port = &created->port;
-    return CW_OK;
+    return CW_ERROR_NOT_FOUND;
 }
 
 uint16_t cw_port_ethdev_id(const struct cw_port *port)

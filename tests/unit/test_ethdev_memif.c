@@ -342,6 +342,33 @@ static void test_stale_socket(void **state)
 
 /* ---- privileges ---- */
 
+/* A server has no place for a client whose number it does not serve: the client's open says so, instead of a link that never comes up. */
+static void case_refused(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    const struct pair *pair = argument;
+    char arguments[160];
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *server = memif_open(pair, true);
+    struct cw_port *client;
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "role=client,id=7,socket=%s,socket-abstract=no", pair->socket);
+    config.device = "net_memif1";
+    config.device_arguments = arguments;
+    CHECK(cw_port_ethdev_open(&config, &client, error, sizeof(error)) == CW_ERROR_NOT_FOUND);
+    CHECK(strstr(error, "id=7") != NULL && strstr(error, "not served") != NULL);
+    cw_port_close(server);
+}
+
+static void test_refused_client(void **state)
+{
+    (void)state;
+    struct pair pair = pair_of(1500);
+    case_run(case_refused, &pair);
+    pair_clean(&pair);
+}
+
 static void case_unprivileged(int descriptor, const void *argument)
 {
     (void)descriptor;
@@ -373,7 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames),       cmocka_unit_test(test_sleep),        cmocka_unit_test(test_death),
-        cmocka_unit_test(test_stale_socket), cmocka_unit_test(test_unprivileged),
+        cmocka_unit_test(test_stale_socket), cmocka_unit_test(test_unprivileged), cmocka_unit_test(test_refused_client),
     };
     return cmocka_run_group_tests_name("ethdev_memif", tests, NULL, NULL);
 }
