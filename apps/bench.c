@@ -1,8 +1,10 @@
 /* causeway bench: measurements, each beside the limit of the same run. */
 #include "apps/bench.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/apps.h"
 
@@ -48,6 +50,21 @@ static bool sim_options_settle(struct bench_put_options *options)
     options->seed = options->seed != NOT_GIVEN ? options->seed : 1;
     /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames that do) */
     options->no_raw = options->no_raw || strcmp(options->fabric, "switch") == 0;
+    return true;
+}
+
+static bool cores_exist(const struct bench_put_options *options)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    for (uint32_t side = 0; side < 2; side++) {
+        if (cores > 0 && options->core[side] >= (uint64_t)cores) {
+            char where[64];
+            snprintf(where, sizeof(where), "%s %llu", side == 0 ? "--core" : "--peer-core",
+                     (unsigned long long)options->core[side]);
+            app_error("no such core", where, "causeway doctor lists them; with one core give 0 for both");
+            return false;
+        }
+    }
     return true;
 }
 
@@ -100,7 +117,8 @@ static int bench_put(int argc, char **argv)
             return APP_EXIT_USAGE;
         }
     }
-    if (!sim_options_settle(&options)) {
+    bool real = strcmp(options.fabric, "sim") != 0;
+    if (!sim_options_settle(&options) || (real && !cores_exist(&options))) {
         return APP_EXIT_USAGE;
     }
     if (strcmp(options.fabric, "sim") == 0) {
@@ -130,10 +148,24 @@ static int bench_without_dpdk(int argc, char **argv)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
+    const char *help;
 } benchmarks[] = {
-    {"put", bench_put},   {"cost", bench_cost},     {"crowd", bench_crowd},
-    {"idle", bench_idle}, {"incast", bench_incast}, {"pace", bench_pace},
+    {"put", bench_put, "latency and goodput of puts, beside the raw limit of the same port"},
+    {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
+    {"crowd", bench_crowd, "many processes on few cores, through a switch"},
+    {"idle", bench_idle, "what processes cost that have nothing to do"},
+    {"incast", bench_incast, "many senders to one port, in virtual time"},
+    {"pace", bench_pace, "paced flows, in virtual time"},
 };
+
+static void list_print(void)
+{
+    printf("usage: causeway bench NAME [options]\n\n");
+    for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
+        printf("  %-8s %s\n", benchmarks[i].name, benchmarks[i].help);
+    }
+    printf("\ncauseway bench NAME --help has its options.\n");
+}
 
 int bench_main(int argc, char **argv)
 {
@@ -148,7 +180,8 @@ int bench_main(int argc, char **argv)
         }
     }
     if (strcmp(argv[1], "--help") == 0) {
-        return bench_put(argc, argv);
+        list_print();
+        return APP_EXIT_SUCCESS;
     }
     app_error("no such benchmark", argv[1], list);
     return APP_EXIT_USAGE;
