@@ -143,7 +143,7 @@ static void expect_tag(const struct cw_endpoint *endpoint, struct burst *burst, 
     incoming->number = number_of(flow, header);
     uint64_t words[CW_WIRE_TAG_WORDS];
     memcpy(words, header, sizeof(words));
-    words[0] = (words[0] & UINT32_MAX) | (incoming->number >> 32) << 32;
+    cw_wire_tag_number(words, (uint32_t)(incoming->number >> 32));
     incoming->tag = burst->tags.count;
     cw_wire_tags_add(&burst->tags, words, &flow->session.key_in);
 }

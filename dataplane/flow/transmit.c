@@ -42,7 +42,7 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
     struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
     cw_wire_header_words(&header, signature->words);
     memcpy(at + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
-    signature->words[0] = (signature->words[0] & UINT32_MAX) | (number >> 32) << 32;
+    cw_wire_tag_number(signature->words, (uint32_t)(number >> 32));
     signature->key = flow->session.key_out;
     signature->wanted = true;
     packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;

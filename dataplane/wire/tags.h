@@ -33,6 +33,12 @@ struct cw_wire_tags {
     uint64_t value[CW_WIRE_TAGS_MAX];
 };
 
+/* Makes of a header's words what its tag covers: the high half of the packet's number stands in place of `flow`. */
+static inline void cw_wire_tag_number(uint64_t words[CW_WIRE_TAG_WORDS], uint32_t number_high)
+{
+    words[0] = (words[0] & UINT32_MAX) | (uint64_t)number_high << 32;
+}
+
 /* One more packet, at most CW_WIRE_TAGS_MAX: the first 32 bytes of its header, `flow` replaced by the high half of its number. */
 static inline void cw_wire_tags_add(struct cw_wire_tags *tags, const uint64_t words[CW_WIRE_TAG_WORDS],
                                     const struct cw_wire_key *key)

@@ -1,5 +1,7 @@
 #include "dataplane/wire/wire.h"
 
+#include "dataplane/wire/tags.h"
+
 #include <isa-l/crc.h>
 #include <sodium.h>
 #include <string.h>
@@ -112,14 +114,10 @@ uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes)
 
 uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, const struct cw_wire_key *key)
 {
-    uint8_t input[32];
-    memcpy(input, header, sizeof(input));
-    memcpy(input + offsetof(struct cw_wire_header, flow), &number_high, sizeof(number_high));
-    uint64_t tag;
-    static_assert(crypto_shorthash_BYTES == sizeof(tag) && crypto_shorthash_KEYBYTES == sizeof(key->bytes),
-                  "SipHash-2-4");
-    crypto_shorthash((unsigned char *)&tag, input, sizeof(input), key->bytes);
-    return tag;
+    uint64_t words[CW_WIRE_TAG_WORDS];
+    memcpy(words, header, sizeof(words));
+    cw_wire_tag_number(words, number_high);
+    return cw_wire_tag_words(words, key);
 }
 
 void cw_wire_key_derive(struct cw_wire_key *key, const uint8_t job_key[16], uint64_t sender_session,

@@ -49,6 +49,17 @@ struct mode {
     uint32_t lose_one_in;
 };
 
+static struct cw_loop_config loop_config(const struct mode *mode, uint32_t host)
+{
+    struct cw_loop_config loop;
+    cw_loop_config_init(&loop);
+    loop.mode = mode->mode[host];
+    loop.fallback = mode->fallback[host];
+    loop.spin = mode->spin;
+    loop.command_count = 64; /* small, so that it fills */
+    return loop;
+}
+
 static void hosts_open(struct hosts *hosts, const struct mode *mode)
 {
     struct cw_port *ports[2];
@@ -56,12 +67,7 @@ static void hosts_open(struct hosts *hosts, const struct mode *mode)
     for (uint32_t i = 0; i < 2; i++) {
         struct host *host = &hosts->list[i];
         char error[CW_PORT_TEXT_BYTES];
-        struct cw_loop_config loop;
-        cw_loop_config_init(&loop);
-        loop.mode = mode->mode[i];
-        loop.fallback = mode->fallback[i];
-        loop.spin = mode->spin;
-        loop.command_count = 64; /* small, so that it fills */
+        struct cw_loop_config loop = loop_config(mode, i);
         struct cw_endpoint_config config;
         cw_endpoint_config_init(&config);
         config.address = (struct cw_address){.ipv4 = 0x0a000001 + i, .udp_port = 4792};
@@ -78,12 +84,7 @@ static void hosts_open(struct hosts *hosts, const struct mode *mode)
     for (uint32_t i = 0; i < 2; i++) {
         struct host *host = &hosts->list[i];
         char error[CW_PORT_TEXT_BYTES];
-        struct cw_loop_config loop;
-        cw_loop_config_init(&loop);
-        loop.mode = mode->mode[i];
-        loop.fallback = mode->fallback[i];
-        loop.spin = mode->spin;
-        loop.command_count = 64;
+        struct cw_loop_config loop = loop_config(mode, i);
         struct cw_address address = cw_endpoint_address(hosts->list[1 - i].endpoint);
         assert_int_equal(cw_peer_add(host->endpoint, &address, &host->peer), CW_OK);
         assert_int_equal(cw_loop_create(&loop, host->endpoint, host->port, &host->loop, error, sizeof(error)), CW_OK);
