@@ -1,0 +1,41 @@
+/* registry: the tables of algorithms, one a family, and how they are called. */
+#ifndef CW_REGISTRY_H
+#define CW_REGISTRY_H
+
+#include "collectives/algorithms/algorithms.h"
+#include "collectives/build.h"
+
+struct cw_recipe {
+    struct cw_algorithm about; /* first, so that a cw_algorithm of the registry is its recipe */
+    void (*build)(struct cw_emit *emit, const struct cw_recipe *recipe);
+    uint32_t variant; /* what tells the algorithms apart that share a function */
+};
+
+extern const struct cw_recipe cw_recipes_bcast[];
+extern const uint32_t cw_recipes_bcast_count;
+extern const struct cw_recipe cw_recipes_clusters_bcast[];
+extern const uint32_t cw_recipes_clusters_bcast_count;
+extern const struct cw_recipe cw_recipes_overlapped[];
+extern const uint32_t cw_recipes_overlapped_count;
+extern const struct cw_recipe cw_recipes_scatter[];
+extern const uint32_t cw_recipes_scatter_count;
+extern const struct cw_recipe cw_recipes_gather[];
+extern const uint32_t cw_recipes_gather_count;
+extern const struct cw_recipe cw_recipes_allgather[];
+extern const uint32_t cw_recipes_allgather_count;
+extern const struct cw_recipe cw_recipes_concurrent[];
+extern const uint32_t cw_recipes_concurrent_count;
+extern const struct cw_recipe cw_recipes_alltoall[];
+extern const uint32_t cw_recipes_alltoall_count;
+extern const struct cw_recipe cw_recipes_reduce[];
+extern const uint32_t cw_recipes_reduce_count;
+extern const struct cw_recipe cw_recipes_clusters_allreduce[];
+extern const uint32_t cw_recipes_clusters_allreduce_count;
+extern const struct cw_recipe cw_recipes_reduce_scatter[];
+extern const uint32_t cw_recipes_reduce_scatter_count;
+extern const struct cw_recipe cw_recipes_scan[];
+extern const uint32_t cw_recipes_scan_count;
+extern const struct cw_recipe cw_recipes_barrier[];
+extern const uint32_t cw_recipes_barrier_count;
+
+#endif

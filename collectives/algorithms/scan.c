@@ -1,0 +1,130 @@
+/* Inclusive and exclusive prefix reductions. Operands stay in rank order. */
+#include "collectives/algorithms/registry.h"
+
+static const struct cw_place send = {CW_BUFFER_SEND, 0, 0};
+static const struct cw_place receive = {CW_BUFFER_RECEIVE, 0, 0};
+
+static uint64_t vector_bytes(const struct cw_emit *emit)
+{
+    return emit->problem->count * emit->problem->element_bytes;
+}
+
+static bool is_exclusive(const struct cw_emit *emit)
+{
+    return emit->problem->collective == CW_EXSCAN;
+}
+
+static void build_chain(struct cw_emit *emit, const struct cw_recipe *recipe)
+{
+    (void)recipe;
+    uint64_t bytes = vector_bytes(emit);
+    uint32_t rank = emit->rank;
+    bool exclusive = is_exclusive(emit);
+    bool last = rank + 1 == emit->problem->ranks;
+    struct cw_place work = cw_emit_scratch(emit, bytes);
+    struct cw_place landing = exclusive ? receive : work;
+    struct cw_place inclusive = exclusive ? work : receive;
+    if (!exclusive || (rank > 0 && !last)) {
+        cw_emit_copy(emit, inclusive, send, bytes);
+    }
+    if (rank > 0) {
+        cw_emit_receive(emit, rank - 1, landing, bytes);
+        if (!exclusive || !last) {
+            cw_emit_reduce(emit, inclusive, landing, bytes, true);
+        }
+    }
+    if (!last) {
+        cw_emit_send(emit, rank + 1, exclusive && rank == 0 ? send : inclusive, landing, bytes);
+    }
+}
+
+/* In step k each rank sends the result of the 2^k ranks up to itself to the rank 2^k after. */
+static void build_recursive_doubling(struct cw_emit *emit, const struct cw_recipe *recipe)
+{
+    (void)recipe;
+    uint64_t bytes = vector_bytes(emit);
+    uint32_t rank = emit->rank;
+    uint32_t ranks = emit->problem->ranks;
+    bool exclusive = is_exclusive(emit);
+    struct cw_place work = cw_emit_scratch(emit, bytes);
+    struct cw_place partial = exclusive ? work : receive;
+    cw_emit_copy(emit, partial, send, bytes);
+    for (uint32_t distance = 1; distance < ranks; distance *= 2) {
+        struct cw_place landing = cw_emit_scratch(emit, bytes);
+        bool sends = rank + distance < ranks;
+        if (sends) {
+            cw_emit_send(emit, rank + distance, partial, landing, bytes);
+        }
+        if (rank < distance) {
+            continue;
+        }
+        cw_emit_receive(emit, rank - distance, landing, bytes);
+        if (exclusive && distance == 1) {
+            cw_emit_copy(emit, receive, landing, bytes);
+        } else if (exclusive) {
+            cw_emit_reduce(emit, receive, landing, bytes, true);
+        }
+        if (!exclusive || rank + 2 * distance < ranks) {
+            cw_emit_reduce(emit, partial, landing, bytes, true);
+        }
+    }
+}
+
+/* Up: rank r with r + 1 a multiple of 2d combines what r - d has. Down: who has a whole prefix passes it to r + d. Exclusive: one step further on. */
+static void build_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
+{
+    (void)recipe;
+    uint64_t bytes = vector_bytes(emit);
+    uint64_t number = emit->rank + 1ull;
+    uint32_t rank = emit->rank;
+    uint32_t ranks = emit->problem->ranks;
+    bool exclusive = is_exclusive(emit);
+    struct cw_place work = cw_emit_scratch(emit, bytes);
+    struct cw_place prefix = exclusive ? work : receive;
+    cw_emit_copy(emit, prefix, send, bytes);
+    uint32_t top = 1u << cw_log2_floor(ranks);
+    struct cw_place landing[32];
+    for (uint32_t distance = 1, i = 0; distance < ranks; distance *= 2, i++) {
+        landing[i] = cw_emit_scratch(emit, bytes);
+        if (number % (2ull * distance) == 0) {
+            cw_emit_receive(emit, rank - distance, landing[i], bytes);
+            cw_emit_reduce(emit, prefix, landing[i], bytes, true);
+        } else if (number % (2ull * distance) == distance && rank + distance < ranks) {
+            cw_emit_send(emit, rank + distance, prefix, landing[i], bytes);
+        }
+    }
+    struct cw_place down = cw_emit_scratch(emit, bytes);
+    for (uint32_t distance = top; distance > 0; distance /= 2) {
+        if (number % (2ull * distance) == 0 && rank + distance < ranks) {
+            cw_emit_send(emit, rank + distance, prefix, down, bytes);
+        } else if (number % (2ull * distance) == distance && number > distance) {
+            cw_emit_receive(emit, rank - distance, down, bytes);
+            cw_emit_reduce(emit, prefix, down, bytes, true);
+        }
+    }
+    if (exclusive && rank + 1 < ranks) {
+        cw_emit_send(emit, rank + 1, prefix, receive, bytes);
+    }
+    if (exclusive && rank > 0) {
+        cw_emit_receive(emit, rank - 1, receive, bytes);
+    }
+}
+
+#define SCANS(collective)                                                                                              \
+    {{collective, "chain", 0, 0, "each rank passes the result so far to the next", "MPI 5.0, section 6.11"},           \
+     build_chain,                                                                                                      \
+     0},                                                                                                               \
+        {{collective, "recursive-doubling", 0, 0, "log2(P) steps; each rank sends its partial result 1, 2, 4, ... on", \
+          "Hillis and Steele 1986"},                                                                                   \
+         build_recursive_doubling,                                                                                     \
+         0},                                                                                                           \
+    {                                                                                                                  \
+        {collective, "binomial", 0, 0, "up and down a tree: fewer messages in twice the steps", "Blelloch 1990"},      \
+            build_binomial, 0                                                                                          \
+    }
+
+const struct cw_recipe cw_recipes_scan[] = {
+    SCANS(CW_SCAN),
+    SCANS(CW_EXSCAN),
+};
+const uint32_t cw_recipes_scan_count = sizeof(cw_recipes_scan) / sizeof(cw_recipes_scan[0]);

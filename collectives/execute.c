@@ -1,0 +1,351 @@
+/* Starting ops, completing them, and what follows from that. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectives/execute_state.h"
+#include "dataplane/status.h"
+
+void execution_fail(struct cw_execution *execution, int status, const char *format, ...)
+{
+    if (execution->status != CW_ERROR_AGAIN) {
+        return; /* the first failure is the one that counts */
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(execution->failure, sizeof(execution->failure), format, arguments);
+    va_end(arguments);
+    execution->status = status;
+    execution_early_release(execution);
+}
+
+/* ---- What an op waits for ---- */
+
+bool execution_is_complete(const struct op_state *state, uint32_t iteration)
+{
+    return iteration < state->prefix ||
+           (iteration < state->started && (state->complete_bits >> (iteration % 64) & 1) != 0);
+}
+
+static bool is_sent(const struct op_state *state, uint32_t iteration)
+{
+    return execution_is_complete(state, iteration) ||
+           (iteration < state->started && (state->sent_bits >> (iteration % 64) & 1) != 0);
+}
+
+static void unmet_decrease(struct cw_execution *execution, uint32_t index)
+{
+    struct op_state *state = &execution->states[index];
+    assert(state->unmet > 0);
+    if (--state->unmet == 0) {
+        execution_ready_add(execution, index);
+    }
+}
+
+/* The same for an op of the body, if it is iteration `iteration` that it could start next. */
+static void unmet_decrease_of(struct cw_execution *execution, uint32_t index, uint32_t iteration)
+{
+    if (execution->states[index].started == iteration && iteration < execution->schedule->ops[index].iterations) {
+        unmet_decrease(execution, index);
+    }
+}
+
+/* Counts what iteration `started` > 0 of an op of a body waits for: what is outside was there for iteration 0 already. */
+static void next_iteration_prepare(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_schedule *schedule = execution->schedule;
+    const struct cw_op *op = &schedule->ops[index];
+    struct op_state *state = &execution->states[index];
+    uint32_t iteration = state->started;
+    uint32_t repeat = execution->layouts[index].repeat;
+    uint32_t unmet =
+        iteration >= CW_REPEAT_WINDOW && !execution_is_complete(state, iteration - CW_REPEAT_WINDOW) ? 1 : 0;
+    const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first];
+    for (const struct cw_dependency *end = dependency + op->dependency_count; dependency < end; dependency++) {
+        if (execution->layouts[dependency->op].repeat != repeat || iteration < dependency->back) {
+            continue;
+        }
+        const struct op_state *other = &execution->states[dependency->op];
+        uint32_t wanted = iteration - dependency->back;
+        bool met = (dependency->flags & CW_DEPENDENCY_SENT) != 0 ? is_sent(other, wanted)
+                                                                 : execution_is_complete(other, wanted);
+        unmet += met ? 0 : 1;
+    }
+    state->unmet = unmet;
+    if (unmet == 0) {
+        execution_ready_add(execution, index);
+    }
+}
+
+static void iteration_started(struct cw_execution *execution, uint32_t index)
+{
+    if (++execution->states[index].started < execution->schedule->ops[index].iterations) {
+        next_iteration_prepare(execution, index);
+    }
+}
+
+/* ---- What follows ---- */
+
+/* Lets ops that wait for `iteration` (or for `all` iterations) of this one know: those with EDGE_SENT, or those without. */
+static void notify(struct cw_execution *execution, uint32_t index, uint32_t iteration, bool all, uint16_t sent_flag)
+{
+    const struct execution_edge *edge = &execution->edges[execution->layouts[index].edge_first];
+    const struct execution_edge *end = &execution->edges[execution->layouts[index + 1].edge_first];
+    for (; edge < end; edge++) {
+        if ((edge->flags & EDGE_SENT) != sent_flag) {
+            continue;
+        }
+        if ((edge->flags & EDGE_BODY) != 0) {
+            unmet_decrease_of(execution, edge->op, iteration + edge->back);
+        } else if (all) {
+            unmet_decrease(execution, edge->op);
+        }
+    }
+}
+
+static void sent(struct cw_execution *execution, uint32_t index, uint32_t iteration)
+{
+    struct op_state *state = &execution->states[index];
+    state->sent++;
+    bool all = state->sent == execution->schedule->ops[index].iterations;
+    notify(execution, index, iteration, all, EDGE_SENT);
+}
+
+static bool is_put(const struct cw_op *op)
+{
+    return op->kind == CW_OP_PUT || op->kind == CW_OP_MULTICAST;
+}
+
+void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    struct op_state *state = &execution->states[index];
+    uint64_t bit = 1ull << (iteration % 64);
+    assert(iteration < state->started && !execution_is_complete(state, iteration));
+    bool was_sent = (state->sent_bits & bit) != 0;
+    state->sent_bits &= ~bit;
+    state->complete_bits |= bit;
+    while (state->prefix < state->started && (state->complete_bits >> (state->prefix % 64) & 1) != 0) {
+        state->complete_bits &= ~(1ull << (state->prefix % 64));
+        state->prefix++;
+    }
+    execution->steps_left--;
+    bool all = state->prefix == execution_iterations(op);
+    if (is_put(op) && !was_sent) {
+        sent(execution, index, iteration);
+    }
+    notify(execution, index, iteration, all, 0);
+    uint32_t repeat = execution->layouts[index].repeat;
+    if (repeat == EXECUTION_NO_OP) {
+        return;
+    }
+    unmet_decrease_of(execution, index, iteration + CW_REPEAT_WINDOW);
+    if (all && --execution->states[repeat].body_left == 0) {
+        execution_complete(execution, repeat, 0);
+    }
+}
+
+/* ---- Starting ---- */
+
+void execution_refused_add(struct cw_execution *execution, uint32_t index)
+{
+    uint32_t capacity = execution->schedule->op_count;
+    assert(execution->refused_count < capacity);
+    uint32_t slot = execution->refused_first + execution->refused_count++;
+    execution->refused[slot < capacity ? slot : slot - capacity] = index;
+}
+
+static void put_start(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    uint32_t iteration = execution->states[index].started;
+    if (execution->refusals >= EXECUTION_REFUSALS_MAX) {
+        execution_refused_add(execution, index);
+        return;
+    }
+    struct cw_transport_put put = {
+        .peers = &op->peer,
+        .peer_count = 1,
+        .tag = cw_op_tag(op, iteration),
+        .eager = (op->flags & CW_OP_EAGER) != 0,
+        .bytes = cw_op_bytes(op, iteration),
+        .buffer = op->to.buffer,
+        .offset = cw_place_offset(&op->to, iteration),
+        .context = index | (uint64_t)iteration << 32,
+    };
+    if (put.bytes > 0) {
+        put.data = execution_at(execution, &op->from, iteration);
+    }
+    if (op->kind == CW_OP_MULTICAST) {
+        const struct cw_group_range *group = &execution->schedule->groups[op->peer];
+        put.peers = &execution->schedule->members[group->first];
+        put.peer_count = group->count;
+    }
+    int status = execution->request.transport->put(execution->request.transport->state, &put);
+    if (status == CW_OK) {
+        iteration_started(execution, index);
+    } else if (status == CW_ERROR_AGAIN) {
+        execution->refusals++;
+        execution_refused_add(execution, index);
+    } else {
+        execution_fail(execution, status, "op %u (%s) with tag %u to %s %u: %s", index, cw_op_kind_name(op->kind),
+                       put.tag, op->kind == CW_OP_PUT ? "rank" : "group", op->peer, cw_status_text(status));
+    }
+}
+
+static void copy_run(struct cw_execution *execution, const struct cw_op *op, uint32_t iteration)
+{
+    uint8_t *to = execution_at(execution, &op->to, iteration);
+    const uint8_t *from = execution_at(execution, &op->from, iteration);
+    for (uint32_t block = 1; block < op->blocks; block++) {
+        memcpy(to, from, op->bytes);
+        to += op->to_stride;
+        from += op->from_stride;
+    }
+    memcpy(to, from, cw_op_bytes(op, iteration));
+}
+
+static void reduce_run(struct cw_execution *execution, const struct cw_op *op, uint32_t iteration)
+{
+    uint8_t *to = execution_at(execution, &op->to, iteration);
+    const uint8_t *from = execution_at(execution, &op->from, iteration);
+    bool from_left = (op->flags & CW_OP_LEFT) != 0;
+    execution->request.reduce(execution->request.reduce_context, to, from_left ? from : to, from_left ? to : from,
+                              cw_op_bytes(op, iteration) / execution->request.element_bytes);
+}
+
+/* Ops that are complete as soon as they have run. */
+static void local_start(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    uint32_t iteration = execution->states[index].started;
+    if (op->kind == CW_OP_COPY) {
+        copy_run(execution, op, iteration);
+    } else if (op->kind == CW_OP_REDUCE) {
+        reduce_run(execution, op, iteration);
+    }
+    iteration_started(execution, index);
+    execution_complete(execution, index, iteration);
+}
+
+static void repeat_start(struct cw_execution *execution, uint32_t index)
+{
+    execution->states[index].started = 1;
+    for (uint32_t i = 0; i < execution->schedule->ops[index].body_count; i++) {
+        unmet_decrease(execution, index + 1 + i);
+    }
+}
+
+static void start(struct cw_execution *execution, uint32_t index)
+{
+    uint32_t iteration = execution->states[index].started;
+    switch (execution->schedule->ops[index].kind) {
+    case CW_OP_PUT:
+    case CW_OP_MULTICAST:
+        put_start(execution, index);
+        break;
+    case CW_OP_WAIT:
+        iteration_started(execution, index);
+        execution_wait_start(execution, index, iteration);
+        break;
+    case CW_OP_BARRIER:
+        execution->states[index].started = 1;
+        execution_barrier_start(execution, index);
+        break;
+    case CW_OP_REPEAT:
+        repeat_start(execution, index);
+        break;
+    default:
+        local_start(execution, index);
+    }
+}
+
+/* Tries puts again that were refused at earlier polls; what is refused now goes to the end of the line. */
+static void refused_retry(struct cw_execution *execution)
+{
+    for (uint32_t left = execution->refused_count; left > 0; left--) {
+        if (execution->refusals >= EXECUTION_REFUSALS_MAX || execution->status != CW_ERROR_AGAIN) {
+            return;
+        }
+        uint32_t index = execution->refused[execution->refused_first];
+        execution->refused_first =
+            execution->refused_first + 1 < execution->schedule->op_count ? execution->refused_first + 1 : 0;
+        execution->refused_count--;
+        if (execution->schedule->ops[index].kind == CW_OP_BARRIER) {
+            execution_barrier_retry(execution, index);
+        } else {
+            put_start(execution, index);
+        }
+    }
+}
+
+/* ---- Polling ---- */
+
+static void event_take(struct cw_execution *execution, const struct cw_transport_event *event)
+{
+    if (execution->status != CW_ERROR_AGAIN) { /* the event before it was the last straw */
+        if (event->kind == CW_TRANSPORT_ARRIVED && event->eager) {
+            execution->request.transport->release(execution->request.transport->state, event->buffer);
+        }
+        return;
+    }
+    if (event->kind == CW_TRANSPORT_ARRIVED) {
+        execution_arrived(execution, event);
+        return;
+    }
+    if (event->context == EXECUTION_BARRIER_CONTEXT) {
+        execution->barrier_puts -= event->kind == CW_TRANSPORT_COMPLETE ? 1 : 0;
+        return;
+    }
+    uint32_t index = (uint32_t)event->context;
+    uint32_t iteration = (uint32_t)(event->context >> 32);
+    assert(index < execution->schedule->op_count && is_put(&execution->schedule->ops[index]));
+    if (event->kind == CW_TRANSPORT_COMPLETE) {
+        execution_complete(execution, index, iteration);
+        return;
+    }
+    struct op_state *state = &execution->states[index];
+    assert(event->kind == CW_TRANSPORT_SENT && iteration < state->started && !is_sent(state, iteration));
+    state->sent_bits |= 1ull << (iteration % 64);
+    sent(execution, index, iteration);
+}
+
+static void ready_start(struct cw_execution *execution, uint32_t *budget)
+{
+    while (execution->ready_count > 0 && *budget > 0 && execution->status == CW_ERROR_AGAIN) {
+        start(execution, execution_ready_take(execution));
+        (*budget)--;
+    }
+}
+
+int cw_execution_poll(struct cw_execution *execution)
+{
+    const struct cw_transport *transport = execution->request.transport;
+    struct cw_transport_event events[EXECUTION_BATCH_EVENTS];
+    uint32_t budget = EXECUTION_STARTS_MAX;
+    if (execution->status != CW_ERROR_AGAIN) {
+        return execution->status;
+    }
+    execution->refusals = 0;
+    refused_retry(execution);
+    ready_start(execution, &budget);
+    for (uint32_t batch = 0; batch < EXECUTION_BATCHES_MAX && execution->status == CW_ERROR_AGAIN; batch++) {
+        if (execution->steps_left == 0 && execution->barrier_puts == 0) {
+            execution->status = CW_OK;
+            break;
+        }
+        int count = transport->poll(transport->state, events, EXECUTION_BATCH_EVENTS);
+        if (count < 0) {
+            execution_fail(execution, count, "the transport: %s", cw_status_text(count));
+        }
+        if (count <= 0) {
+            break;
+        }
+        for (int i = 0; i < count; i++) {
+            event_take(execution, &events[i]);
+        }
+        ready_start(execution, &budget);
+    }
+    return execution->status;
+}

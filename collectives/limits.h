@@ -1,0 +1,23 @@
+/* All limits of collectives/ in one place. */
+#ifndef CW_COLLECTIVES_LIMITS_H
+#define CW_COLLECTIVES_LIMITS_H
+
+enum {
+    CW_RANKS_MAX = 1 << 20,
+    CW_CLUSTERS_MAX = 4096,
+    CW_OPS_MAX = 1 << 24,          /* of one rank */
+    CW_DEPENDENCIES_MAX = 1 << 26, /* of one rank */
+    CW_PHASES_MAX = 65535,
+    CW_BACK_MAX = 63,      /* iterations that a dependency may reach back */
+    CW_REPEAT_WINDOW = 64, /* an op's iteration i starts only when its iteration i - 64 has completed */
+    CW_REPEAT_COUNT_MAX = 1 << 17,
+    CW_BARRIERS_MAX = 4096,    /* of one schedule */
+    CW_SCHEDULE_TAG_BITS = 20, /* what a notified put carries beside its lane (dataplane/limits.h) */
+    CW_ELEMENT_BYTES_MAX = 1 << 16,
+    CW_ALGORITHM_NAME_MAX = 48, /* bytes with the final zero */
+};
+
+/* Bytes of one buffer of one rank. */
+#define CW_BUFFER_BYTES_MAX (1ull << 46)
+
+#endif
