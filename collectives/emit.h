@@ -26,7 +26,8 @@ struct cw_emit {
     const struct cw_problem *problem;
     struct cw_parameters parameters;
     uint32_t rank;
-    bool rendezvous; /* senders ask before each message that is not eager */
+    const void *shared; /* what the algorithm has prepared for all ranks */
+    bool rendezvous;    /* senders ask before each message that is not eager */
     struct cw_schedule schedule;
     uint32_t op_capacity;
     uint32_t dependency_capacity;

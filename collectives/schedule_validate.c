@@ -18,7 +18,7 @@ struct validation {
     const struct cw_schedule *schedule;
     const uint64_t *buffer_bytes; /* NULL: only the scratch buffer's size is known */
     uint32_t ranks;
-    uint32_t index;  /* of the op being looked at */
+    uint32_t index;  /* of the op being looked at, or NO_OP */
     uint32_t repeat; /* whose body it is in; its own index while the repeat itself is looked at, else NO_OP */
     uint32_t body_end;
     uint64_t barriers_seen[CW_BARRIERS_MAX / 64];
@@ -28,24 +28,18 @@ struct validation {
 
 __attribute__((format(printf, 2, 3))) static int refuse(const struct validation *validation, const char *format, ...)
 {
+    const struct cw_schedule *schedule = validation->schedule;
     va_list arguments;
+    char where[64] = "";
     char reason[200];
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
-    snprintf(validation->error, validation->error_bytes, "rank %u: %s", validation->schedule->rank, reason);
-    return CW_ERROR_ARGUMENT;
-}
-
-__attribute__((format(printf, 2, 3))) static int refuse_op(const struct validation *validation, const char *format, ...)
-{
-    va_list arguments;
-    char reason[200];
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof(reason), format, arguments);
-    va_end(arguments);
-    snprintf(validation->error, validation->error_bytes, "rank %u, op %u (%s): %s", validation->schedule->rank,
-             validation->index, cw_op_kind_name(validation->schedule->ops[validation->index].kind), reason);
+    if (validation->index != NO_OP) {
+        snprintf(where, sizeof(where), ", op %u (%s)", validation->index,
+                 cw_op_kind_name(schedule->ops[validation->index].kind));
+    }
+    snprintf(validation->error, validation->error_bytes, "rank %u%s: %s", schedule->rank, where, reason);
     return CW_ERROR_ARGUMENT;
 }
 
@@ -144,17 +138,17 @@ static int validate_place(const struct validation *validation, const char *name,
 {
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     if (place->buffer != CW_BUFFER_SEND && place->buffer != CW_BUFFER_RECEIVE && place->buffer != CW_BUFFER_SCRATCH) {
-        return refuse_op(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
+        return refuse(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
     }
     bool in_body = validation->repeat != NO_OP;
     if ((!in_body && place->step != 0) || place->step > CW_BUFFER_BYTES_MAX) {
-        return refuse_op(validation, "`%s` has a step of %llu bytes%s", name, (unsigned long long)place->step,
-                         in_body ? "" : " outside a body");
+        return refuse(validation, "`%s` has a step of %llu bytes%s", name, (unsigned long long)place->step,
+                      in_body ? "" : " outside a body");
     }
     uint64_t end = 0;
     if (!row_end(place->offset, in_body ? place->step : stride, in_body ? op->iterations : op->blocks, op->bytes,
                  op->last_bytes, &end)) {
-        return refuse_op(validation, "`%s` ends beyond any buffer", name);
+        return refuse(validation, "`%s` ends beyond any buffer", name);
     }
     uint64_t size = CW_BUFFER_BYTES_MAX;
     if (here && validation->buffer_bytes != NULL) {
@@ -164,8 +158,8 @@ static int validate_place(const struct validation *validation, const char *name,
         size = validation->schedule->scratch_bytes;
     }
     if (end > size) {
-        return refuse_op(validation, "`%s` ends at byte %llu of the %s buffer, which has %llu", name,
-                         (unsigned long long)end, cw_buffer_name(place->buffer), (unsigned long long)size);
+        return refuse(validation, "`%s` ends at byte %llu of the %s buffer, which has %llu", name,
+                      (unsigned long long)end, cw_buffer_name(place->buffer), (unsigned long long)size);
     }
     return CW_OK;
 }
@@ -175,7 +169,7 @@ static int validate_written(const struct validation *validation, const struct cw
 {
     int status = validate_place(validation, "to", place, stride, here);
     if (status == CW_OK && place->buffer == CW_BUFFER_SEND) {
-        return refuse_op(validation, "`to` is in the send buffer, which is never written");
+        return refuse(validation, "`to` is in the send buffer, which is never written");
     }
     return status;
 }
@@ -183,7 +177,7 @@ static int validate_written(const struct validation *validation, const struct cw
 static int validate_unused(const struct validation *validation, const char *name, const struct cw_place *place)
 {
     if (place->buffer != CW_BUFFER_NONE || place->offset != 0 || place->step != 0) {
-        return refuse_op(validation, "has no use for `%s`", name);
+        return refuse(validation, "has no use for `%s`", name);
     }
     return CW_OK;
 }
@@ -243,10 +237,10 @@ static int validate_local(const struct validation *validation)
         return status;
     }
     if (op->blocks > 1 && op->to_stride < op->bytes) {
-        return refuse_op(validation, "its blocks overlap where they are written");
+        return refuse(validation, "its blocks overlap where they are written");
     }
     if (op->from.buffer == op->to.buffer && (op->blocks > 1 ? overlaps_strided(op) : overlaps_in_body(op))) {
-        return refuse_op(validation, "`from` and `to` overlap");
+        return refuse(validation, "`from` and `to` overlap");
     }
     return CW_OK;
 }
@@ -258,11 +252,11 @@ static int validate_tag(const struct validation *validation)
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     uint64_t last = (uint64_t)op->tag + (uint64_t)CW_TAG_STEP * (op->iterations - 1);
     if (last >= 1u << CW_SCHEDULE_TAG_BITS) {
-        return refuse_op(validation, "tag %llu has more than %d bits", (unsigned long long)last, CW_SCHEDULE_TAG_BITS);
+        return refuse(validation, "tag %llu has more than %d bits", (unsigned long long)last, CW_SCHEDULE_TAG_BITS);
     }
     if (op->tag % CW_TAG_STEP == CW_TAG_SIGNAL && last / CW_TAG_STEP >= SIGNAL_NUMBERS_MAX) {
-        return refuse_op(validation, "signal %llu has a number that barriers use",
-                         (unsigned long long)(last / CW_TAG_STEP));
+        return refuse(validation, "signal %llu has a number that barriers use",
+                      (unsigned long long)(last / CW_TAG_STEP));
     }
     return CW_OK;
 }
@@ -273,10 +267,10 @@ static int validate_message(const struct validation *validation)
     const struct cw_op *op = &schedule->ops[validation->index];
     if (op->kind == CW_OP_MULTICAST) {
         if (op->peer >= schedule->group_count || schedule->groups[op->peer].count == 0) {
-            return refuse_op(validation, "group %u does not exist or is empty", op->peer);
+            return refuse(validation, "group %u does not exist or is empty", op->peer);
         }
     } else if (op->peer >= validation->ranks || op->peer == schedule->rank) {
-        return refuse_op(validation, "peer %u is %s", op->peer, op->peer == schedule->rank ? "itself" : "no rank");
+        return refuse(validation, "peer %u is %s", op->peer, op->peer == schedule->rank ? "itself" : "no rank");
     }
     int status = validate_tag(validation);
     if (status != CW_OK) {
@@ -284,7 +278,7 @@ static int validate_message(const struct validation *validation)
     }
     bool eager = (op->flags & CW_OP_EAGER) != 0;
     if (op->bytes == 0 && !eager) {
-        return refuse_op(validation, "a direct put has no bytes");
+        return refuse(validation, "a direct put has no bytes");
     }
     if (op->kind == CW_OP_WAIT) {
         status = validate_unused(validation, "from", &op->from);
@@ -313,18 +307,17 @@ static int validate_order_op(struct validation *validation)
         return status;
     }
     if (op->bytes != 0) {
-        return refuse_op(validation, "moves no bytes, but names %llu", (unsigned long long)op->bytes);
+        return refuse(validation, "moves no bytes, but names %llu", (unsigned long long)op->bytes);
     }
     if (op->kind != CW_OP_BARRIER) {
         return CW_OK;
     }
     if (op->tag >= validation->schedule->barrier_count) {
-        return refuse_op(validation, "number %u, but there are %u barriers", op->tag,
-                         validation->schedule->barrier_count);
+        return refuse(validation, "number %u, but there are %u barriers", op->tag, validation->schedule->barrier_count);
     }
     uint64_t bit = 1ull << (op->tag % 64);
     if ((validation->barriers_seen[op->tag / 64] & bit) != 0) {
-        return refuse_op(validation, "number %u is there twice", op->tag);
+        return refuse(validation, "number %u is there twice", op->tag);
     }
     validation->barriers_seen[op->tag / 64] |= bit;
     return CW_OK;
@@ -346,32 +339,32 @@ static int validate_shape(const struct validation *validation)
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     bool in_body = validation->repeat != NO_OP && validation->repeat != validation->index;
     if (op->kind < CW_OP_PUT || op->kind > CW_OP_REPEAT) {
-        return refuse_op(validation, "kind %u", op->kind);
+        return refuse(validation, "kind %u", op->kind);
     }
     if ((op->flags & ~flags_allowed[op->kind]) != 0) {
-        return refuse_op(validation, "flags %u are not for it", op->flags);
+        return refuse(validation, "flags %u are not for it", op->flags);
     }
     if (in_body && (op->kind == CW_OP_REPEAT || op->kind == CW_OP_BARRIER || op->blocks != 1)) {
-        return refuse_op(validation, "a body holds no repeat, no barrier and no strided copy");
+        return refuse(validation, "a body holds no repeat, no barrier and no strided copy");
     }
     if (op->blocks < 1 || (op->blocks > 1 && op->kind != CW_OP_COPY)) {
-        return refuse_op(validation, "%u blocks", op->blocks);
+        return refuse(validation, "%u blocks", op->blocks);
     }
     uint32_t iterations = in_body ? validation->schedule->ops[validation->repeat].iterations : 1;
     if (op->kind != CW_OP_REPEAT && (op->iterations != iterations || op->body_count != 0)) {
-        return refuse_op(validation, "%u iterations of %u ops where %u of none are due", op->iterations, op->body_count,
-                         iterations);
+        return refuse(validation, "%u iterations of %u ops where %u of none are due", op->iterations, op->body_count,
+                      iterations);
     }
     bool may_differ = in_body || op->kind == CW_OP_COPY;
     if (op->bytes > CW_BUFFER_BYTES_MAX || op->last_bytes > op->bytes || (op->last_bytes != op->bytes && !may_differ) ||
         (op->last_bytes == 0 && op->bytes != 0)) {
-        return refuse_op(validation, "the last of its pieces of %llu bytes has %llu", (unsigned long long)op->bytes,
-                         (unsigned long long)op->last_bytes);
+        return refuse(validation, "the last of its pieces of %llu bytes has %llu", (unsigned long long)op->bytes,
+                      (unsigned long long)op->last_bytes);
     }
     if (op->from_stride > CW_BUFFER_BYTES_MAX || op->to_stride > CW_BUFFER_BYTES_MAX ||
         (op->blocks == 1 && (op->from_stride != 0 || op->to_stride != 0))) {
-        return refuse_op(validation, "strides of %llu and %llu bytes", (unsigned long long)op->from_stride,
-                         (unsigned long long)op->to_stride);
+        return refuse(validation, "strides of %llu and %llu bytes", (unsigned long long)op->from_stride,
+                      (unsigned long long)op->to_stride);
     }
     return CW_OK;
 }
@@ -380,10 +373,10 @@ static int validate_repeat(struct validation *validation)
 {
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     if (op->iterations < 1 || op->iterations > CW_REPEAT_COUNT_MAX) {
-        return refuse_op(validation, "%u iterations", op->iterations);
+        return refuse(validation, "%u iterations", op->iterations);
     }
     if (op->body_count < 1 || op->body_count >= validation->schedule->op_count - validation->index) {
-        return refuse_op(validation, "a body of %u ops", op->body_count);
+        return refuse(validation, "a body of %u ops", op->body_count);
     }
     validation->body_end = validation->index + op->body_count + 1;
     return CW_OK;
@@ -404,7 +397,7 @@ static int validate_op(struct validation *validation)
     case CW_OP_COPY:
     case CW_OP_REDUCE:
         if (op->bytes == 0) {
-            return refuse_op(validation, "moves no bytes");
+            return refuse(validation, "moves no bytes");
         }
         return validate_local(validation);
     case CW_OP_REPEAT:
@@ -423,20 +416,20 @@ static int validate_dependency(const struct validation *validation, const struct
     bool same_body = in_body && dependency->op > validation->repeat && dependency->op < validation->body_end;
     if (dependency->op >= validation->schedule->op_count ||
         (dependency->op >= validation->index && !(same_body && dependency->back > 0))) {
-        return refuse_op(validation, "depends on op %u, which is not before it", dependency->op);
+        return refuse(validation, "depends on op %u, which is not before it", dependency->op);
     }
     if (dependency->back > CW_BACK_MAX || (dependency->back > 0 && !same_body)) {
-        return refuse_op(validation, "depends on op %u, %u iterations back", dependency->op, dependency->back);
+        return refuse(validation, "depends on op %u, %u iterations back", dependency->op, dependency->back);
     }
     if (in_body && dependency->op == validation->repeat) {
-        return refuse_op(validation, "depends on its own repeat");
+        return refuse(validation, "depends on its own repeat");
     }
     if ((dependency->flags & ~CW_DEPENDENCY_SENT) != 0) {
-        return refuse_op(validation, "a dependency has flags %u", dependency->flags);
+        return refuse(validation, "a dependency has flags %u", dependency->flags);
     }
     uint8_t kind = validation->schedule->ops[dependency->op].kind;
     if ((dependency->flags & CW_DEPENDENCY_SENT) != 0 && kind != CW_OP_PUT && kind != CW_OP_MULTICAST) {
-        return refuse_op(validation, "op %u (%s) is never sent", dependency->op, cw_op_kind_name(kind));
+        return refuse(validation, "op %u (%s) is never sent", dependency->op, cw_op_kind_name(kind));
     }
     return CW_OK;
 }
@@ -447,11 +440,11 @@ static int validate_dependencies(const struct validation *validation, uint64_t *
     const struct cw_op *op = &schedule->ops[validation->index];
     if (op->dependency_count > schedule->dependency_count ||
         op->dependency_first > schedule->dependency_count - op->dependency_count) {
-        return refuse_op(validation, "its dependencies lie outside the list");
+        return refuse(validation, "its dependencies lie outside the list");
     }
     *total += op->dependency_count;
     if (*total > schedule->dependency_count) { /* else the work would not be linear in what the schedule names */
-        return refuse_op(validation, "shares dependencies with other ops");
+        return refuse(validation, "shares dependencies with other ops");
     }
     for (uint32_t i = 0; i < op->dependency_count; i++) {
         int status = validate_dependency(validation, &schedule->dependencies[op->dependency_first + i]);
@@ -470,6 +463,7 @@ int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, con
         .schedule = schedule,
         .buffer_bytes = buffer_bytes,
         .ranks = ranks,
+        .index = NO_OP,
         .repeat = NO_OP,
         .error = error,
         .error_bytes = error_bytes,
@@ -490,6 +484,7 @@ int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, con
         }
     }
     for (uint32_t i = 0; i < schedule->barrier_count && status == CW_OK; i++) {
+        validation.index = NO_OP;
         if ((validation.barriers_seen[i / 64] >> (i % 64) & 1) == 0) {
             status = refuse(&validation, "barrier %u is missing", i);
         }

@@ -163,18 +163,20 @@ static void build_phased(struct cw_emit *emit, const struct cw_recipe *recipe)
 #define THAKUR "Thakur, Rabenseifner and Gropp 2005"
 
 const struct cw_recipe cw_recipes_allgather[] = {
-    {ALLGATHER("ring", 0, 0, "each rank passes the block it got last to the next", THAKUR), build_ring, 0},
+    {ALLGATHER("ring", 0, 0, "each rank passes the block it got last to the next", THAKUR), build_ring, 0, NULL},
     {ALLGATHER("recursive-doubling", 0, 0, "pairwise exchange with distances 1, 2, 4, ..., each time all there is",
                THAKUR),
-     build_recursive_doubling, 0},
+     build_recursive_doubling, 0, NULL},
     {ALLGATHER("bruck", 0, 0, "log2(P) steps for any P: all there is to the rank 1, 2, 4, ... before",
                "Bruck, Ho, Kipnis, Upfal and Weathersby 1997"),
-     build_bruck, 0},
+     build_bruck, 0, NULL},
     {ALLGATHER("gather-bcast", 0, 0, "gather up a binomial tree and broadcast down the same tree", THAKUR),
-     build_gather_bcast, 0},
+     build_gather_bcast, 0, NULL},
     {ALLGATHER("multicasts", 0, CW_NEEDS_MULTICAST, "each rank in turn multicasts its block, barriers between", CC_MPI),
-     build_multicasts, 0},
-    {ALLGATHER("phased-barriers", 0, 0, "P - 1 phases without contention, barriers between", CC_MPI), build_phased, 1},
-    {ALLGATHER("phased", 0, 0, "the same, neighbouring phases kept apart from rank to rank", CC_MPI), build_phased, 0},
+     build_multicasts, 0, NULL},
+    {ALLGATHER("phased-barriers", 0, 0, "P - 1 phases without contention, barriers between", CC_MPI), build_phased, 1,
+     NULL},
+    {ALLGATHER("phased", 0, 0, "the same, neighbouring phases kept apart from rank to rank", CC_MPI), build_phased, 0,
+     NULL},
 };
 const uint32_t cw_recipes_allgather_count = sizeof(cw_recipes_allgather) / sizeof(cw_recipes_allgather[0]);

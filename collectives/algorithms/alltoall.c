@@ -133,17 +133,18 @@ static void build_bruck(struct cw_emit *emit, const struct cw_recipe *recipe)
 #define PAPER "Barchet-Estefanel and Mounie 2004, section 5"
 
 const struct cw_recipe cw_recipes_alltoall[] = {
-    {ALLTOALL("direct", 0, 0, "all messages at once, every rank beginning with rank 0", PAPER), build_direct, DIRECT},
+    {ALLTOALL("direct", 0, 0, "all messages at once, every rank beginning with rank 0", PAPER), build_direct, DIRECT,
+     NULL},
     {ALLTOALL("rotated", 0, 0, "all messages at once, each rank beginning with its neighbour", PAPER), build_direct,
-     ROTATED},
+     ROTATED, NULL},
     {ALLTOALL("pairwise", 0, 0, "P - 1 steps with one exchange each; a power of two in pairs",
               "Thakur, Rabenseifner and Gropp 2005"),
-     build_steps, PAIRWISE},
+     build_steps, PAIRWISE, NULL},
     {ALLTOALL("concurrent", CW_TAKES_CONCURRENCY, 0, "steps of C exchanges at once",
               "Tipparaju and Nieplocha 2005, section 5"),
-     build_steps, CONCURRENT},
+     build_steps, CONCURRENT, NULL},
     {ALLTOALL("bruck", 0, CW_NEEDS_EQUAL, "log2(P) messages of half the blocks each",
               "Bruck, Ho, Kipnis, Upfal and Weathersby 1997"),
-     build_bruck, 0},
+     build_bruck, 0, NULL},
 };
 const uint32_t cw_recipes_alltoall_count = sizeof(cw_recipes_alltoall) / sizeof(cw_recipes_alltoall[0]);

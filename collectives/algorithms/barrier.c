@@ -51,10 +51,11 @@ static void build_tree(struct cw_emit *emit, const struct cw_recipe *recipe)
 const struct cw_recipe cw_recipes_barrier[] = {
     {BARRIER("dissemination", 0, "log2(P) rounds of signals to the rank 1, 2, 4, ... after",
              "Hensgen, Finkel and Manber 1988"),
-     build_dissemination, 0},
-    {BARRIER("tree", 0, "signals up a binomial tree and down again", "Mellor-Crummey and Scott 1991"), build_tree, 0},
+     build_dissemination, 0, NULL},
+    {BARRIER("tree", 0, "signals up a binomial tree and down again", "Mellor-Crummey and Scott 1991"), build_tree, 0,
+     NULL},
     {BARRIER("tree-multicast", CW_NEEDS_MULTICAST, "signals up a binomial tree, one multicast releases all",
              "Mamidala, Liu and Panda 2004"),
-     build_tree, 1},
+     build_tree, 1, NULL},
 };
 const uint32_t cw_recipes_barrier_count = sizeof(cw_recipes_barrier) / sizeof(cw_recipes_barrier[0]);

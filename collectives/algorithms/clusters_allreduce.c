@@ -233,11 +233,11 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
 const struct cw_recipe cw_recipes_clusters_allreduce[] = {
     {ALLREDUCE("clusters-two-tier", 0, "reduce to one rank of each cluster, exchange among these, broadcast in each",
                "3.2"),
-     build_clusters, 1},
+     build_clusters, 1, NULL},
     {ALLREDUCE("clusters-rabenseifner", CW_TAKES_SENDERS,
                "reduce-scatter in each cluster, exchange by n senders that others hand their parts to, all-gather",
                "2.3"),
-     build_clusters, 0},
+     build_clusters, 0, NULL},
 };
 const uint32_t cw_recipes_clusters_allreduce_count =
     sizeof(cw_recipes_clusters_allreduce) / sizeof(cw_recipes_clusters_allreduce[0]);

@@ -151,16 +151,16 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
 const struct cw_recipe cw_recipes_clusters_bcast[] = {
     {BCAST("clusters-farfirst", 0, "the whole message to one rank of each other cluster, then van-de-geijn in each",
            "3.1"),
-     build_clusters, FARFIRST},
+     build_clusters, FARFIRST, NULL},
     {BCAST("clusters-van-de-geijn", CW_TAKES_SENDERS,
            "scatter, copy to the other clusters by n senders that others hand their parts to, all-gather", "2.2"),
-     build_clusters, FORWARDED},
+     build_clusters, FORWARDED, NULL},
     {BCAST("clusters-heads", CW_TAKES_SENDERS, "copy to the other clusters when the scatter has reached 2^i ranks",
            "2.4"),
-     build_clusters, HEADS},
+     build_clusters, HEADS, NULL},
     {BCAST("clusters-chained", CW_TAKES_SENDERS, "n ranks copy to the other clusters, then the next n, and so on",
            "2.4"),
-     build_clusters, CHAINED},
+     build_clusters, CHAINED, NULL},
 };
 const uint32_t cw_recipes_clusters_bcast_count =
     sizeof(cw_recipes_clusters_bcast) / sizeof(cw_recipes_clusters_bcast[0]);

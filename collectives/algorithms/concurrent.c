@@ -218,9 +218,9 @@ static void build_concurrent_split(struct cw_emit *emit, const struct cw_recipe 
 const struct cw_recipe cw_recipes_concurrent[] = {
     {CONCURRENT(CW_ALLGATHER, "concurrent", CW_TAKES_CONCURRENCY,
                 "C groups; all there is of the own group goes to a pair in every group at once", PAPER),
-     build_concurrent, 0},
+     build_concurrent, 0, NULL},
     {CONCURRENT(CW_ALLGATHER, "concurrent-split", 0,
                 "half of each block to the pair and half to the co-pair, in opposite directions at once", PAPER),
-     build_concurrent_split, 0},
+     build_concurrent_split, 0, NULL},
 };
 const uint32_t cw_recipes_concurrent_count = sizeof(cw_recipes_concurrent) / sizeof(cw_recipes_concurrent[0]);

@@ -108,10 +108,10 @@ static void build_pipelined_chain(struct cw_emit *emit, const struct cw_recipe *
     }
 
 const struct cw_recipe cw_recipes_gather[] = {
-    {GATHER("flat", "each rank sends its block to the root"), build_tree, CW_TREE_FLAT},
+    {GATHER("flat", "each rank sends its block to the root"), build_tree, CW_TREE_FLAT, NULL},
     {GATHER("chain", "each rank passes its block and those of all that follow towards the root, in one message"),
-     build_tree, CW_TREE_CHAIN},
-    {GATHER("pipelined-chain", "the same block by block, the nearest one first"), build_pipelined_chain, 0},
-    {GATHER("binomial", "each rank passes on the blocks of its whole subtree"), build_tree, CW_TREE_BINOMIAL},
+     build_tree, CW_TREE_CHAIN, NULL},
+    {GATHER("pipelined-chain", "the same block by block, the nearest one first"), build_pipelined_chain, 0, NULL},
+    {GATHER("binomial", "each rank passes on the blocks of its whole subtree"), build_tree, CW_TREE_BINOMIAL, NULL},
 };
 const uint32_t cw_recipes_gather_count = sizeof(cw_recipes_gather) / sizeof(cw_recipes_gather[0]);

@@ -173,6 +173,7 @@ const struct cw_recipe cw_recipes_overlapped[] = {
       "scatter, crossing and all-gather in one pipeline of segments",
       "after Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006, and a chain per part"},
      build_overlapped,
-     0},
+     0,
+     NULL},
 };
 const uint32_t cw_recipes_overlapped_count = sizeof(cw_recipes_overlapped) / sizeof(cw_recipes_overlapped[0]);

@@ -122,19 +122,19 @@ static void build_allreduce_rabenseifner(struct cw_emit *emit, const struct cw_r
 #define PATARASUK    "Patarasuk and Yuan 2009"
 
 const struct cw_recipe cw_recipes_reduce[] = {
-    {REDUCE("binomial", 0, "partial results climb a binomial tree", THAKUR), build_reduce_binomial, 0},
+    {REDUCE("binomial", 0, "partial results climb a binomial tree", THAKUR), build_reduce_binomial, 0, NULL},
     {REDUCE("ring", CW_NEEDS_COMMUTATIVE, "reduce-scatter around a ring, then each rank sends its block to the root",
             PATARASUK),
-     build_reduce_ring, 0},
+     build_reduce_ring, 0, NULL},
     {REDUCE("rabenseifner", 0, "vector halving with doubling distance, then gather up a binomial tree", RABENSEIFNER),
-     build_reduce_rabenseifner, 0},
+     build_reduce_rabenseifner, 0, NULL},
     {ALLREDUCE("binomial", 0, "reduce up a binomial tree and broadcast down the same tree", THAKUR),
-     build_allreduce_binomial, 0},
+     build_allreduce_binomial, 0, NULL},
     {ALLREDUCE("recursive-doubling", 0, "whole vectors in pairwise exchange with distances 1, 2, 4, ...", THAKUR),
-     build_allreduce_doubling, 0},
+     build_allreduce_doubling, 0, NULL},
     {ALLREDUCE("ring", CW_NEEDS_COMMUTATIVE, "reduce-scatter, then all-gather around a ring", PATARASUK),
-     build_allreduce_ring, 0},
+     build_allreduce_ring, 0, NULL},
     {ALLREDUCE("rabenseifner", 0, "vector halving with doubling distance, then the way back", RABENSEIFNER),
-     build_allreduce_rabenseifner, 0},
+     build_allreduce_rabenseifner, 0, NULL},
 };
 const uint32_t cw_recipes_reduce_count = sizeof(cw_recipes_reduce) / sizeof(cw_recipes_reduce[0]);

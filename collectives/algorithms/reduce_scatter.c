@@ -182,23 +182,24 @@ static void build_exchange(struct cw_emit *emit, const struct cw_recipe *recipe)
 #define THAKUR "Thakur, Rabenseifner and Gropp 2005"
 
 const struct cw_recipe cw_recipes_reduce_scatter[] = {
-    {REDUCE_SCATTER("binomial", 0, 0, "reduce up a binomial tree, then scatter down it", THAKUR), build_binomial, 0},
+    {REDUCE_SCATTER("binomial", 0, 0, "reduce up a binomial tree, then scatter down it", THAKUR), build_binomial, 0,
+     NULL},
     {REDUCE_SCATTER("recursive-doubling", 0, 0, "whole vectors in pairwise exchange; each rank keeps its block",
                     THAKUR),
-     build_recursive_doubling, 0},
+     build_recursive_doubling, 0, NULL},
     {REDUCE_SCATTER("recursive-halving", 0, CW_NEEDS_COMMUTATIVE,
                     "half of what is left to the rank P/2, P/4, ..., 1 away", THAKUR),
-     build_recursive_halving, 0},
+     build_recursive_halving, 0, NULL},
     {REDUCE_SCATTER("rabenseifner", 0, 0, "vector halving with doubling distance, then blocks to their owners",
                     "Rabenseifner 2004"),
-     build_rabenseifner, 0},
+     build_rabenseifner, 0, NULL},
     {REDUCE_SCATTER("ring", 0, CW_NEEDS_COMMUTATIVE, "partial results pass all ranks on their way to their owner",
                     "Patarasuk and Yuan 2009"),
-     build_ring, 0},
-    {REDUCE_SCATTER("pairwise", 0, 0, "P - 1 steps; the owner combines", THAKUR), build_exchange, 1},
+     build_ring, 0, NULL},
+    {REDUCE_SCATTER("pairwise", 0, 0, "P - 1 steps; the owner combines", THAKUR), build_exchange, 1, NULL},
     {REDUCE_SCATTER("concurrent", CW_TAKES_CONCURRENCY, 0, "steps of C exchanges at once; the owner combines",
                     "Tipparaju and Nieplocha 2005, section 5"),
-     build_exchange, 0},
+     build_exchange, 0, NULL},
 };
 const uint32_t cw_recipes_reduce_scatter_count =
     sizeof(cw_recipes_reduce_scatter) / sizeof(cw_recipes_reduce_scatter[0]);

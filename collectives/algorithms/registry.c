@@ -18,6 +18,7 @@ static const struct {
     {cw_recipes_allgather, &cw_recipes_allgather_count},
     {cw_recipes_concurrent, &cw_recipes_concurrent_count},
     {cw_recipes_alltoall, &cw_recipes_alltoall_count},
+    {cw_recipes_phases, &cw_recipes_phases_count},
     {cw_recipes_reduce, &cw_recipes_reduce_count},
     {cw_recipes_clusters_allreduce, &cw_recipes_clusters_allreduce_count},
     {cw_recipes_reduce_scatter, &cw_recipes_reduce_scatter_count},
@@ -81,47 +82,102 @@ struct cw_parameters cw_parameters_default(void)
     };
 }
 
-int cw_schedule_build(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
-                      const struct cw_parameters *parameters, uint32_t rank, struct cw_schedule *schedule, char *error,
-                      size_t error_bytes)
+/* What all ranks share, with the parameters filled in. */
+struct build {
+    const struct cw_problem *problem;
+    const struct cw_recipe *recipe;
+    struct cw_parameters parameters;
+    void *shared;
+};
+
+static int build_open(struct build *build, const struct cw_problem *problem, const struct cw_algorithm *algorithm,
+                      const struct cw_parameters *parameters, char *error, size_t error_bytes)
 {
-    const struct cw_recipe *recipe = (const struct cw_recipe *)algorithm;
     int status = cw_algorithm_fits(algorithm, problem, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
-    struct cw_parameters used = *parameters;
     struct cw_parameters defaults = cw_parameters_default();
-    used.degree = used.degree == 0 ? defaults.degree : used.degree;
-    used.concurrency = used.concurrency == 0 ? defaults.concurrency : used.concurrency;
+    *build = (struct build){
+        .problem = problem,
+        .recipe = (const struct cw_recipe *)algorithm,
+        .parameters = *parameters,
+    };
+    if (build->parameters.degree == 0) {
+        build->parameters.degree = defaults.degree;
+    }
+    if (build->parameters.concurrency == 0) {
+        build->parameters.concurrency = defaults.concurrency;
+    }
+    if (build->recipe->preparation != NULL) {
+        status = build->recipe->preparation->prepare(problem, &build->parameters, build->recipe, &build->shared);
+        if (status != CW_OK) {
+            snprintf(error, error_bytes, "%s %s: no memory for the pattern", cw_collective_name(algorithm->collective),
+                     algorithm->name);
+        }
+    }
+    return status;
+}
+
+static void build_close(struct build *build)
+{
+    if (build->shared != NULL) {
+        build->recipe->preparation->release(build->shared);
+    }
+}
+
+static int build_rank(const struct build *build, uint32_t rank, struct cw_schedule *schedule, char *error,
+                      size_t error_bytes)
+{
     struct cw_emit emit;
     const char *reason = NULL;
-    cw_emit_init(&emit, problem, &used, rank);
+    cw_emit_init(&emit, build->problem, &build->parameters, rank);
+    emit.shared = build->shared;
     if (emit.status == CW_OK) {
-        recipe->build(&emit, recipe);
+        build->recipe->build(&emit, build->recipe);
     }
-    status = cw_emit_finish(&emit, schedule, &reason);
+    int status = cw_emit_finish(&emit, schedule, &reason);
     if (status != CW_OK) {
-        snprintf(error, error_bytes, "%s %s, rank %u: %s", cw_collective_name(algorithm->collective), algorithm->name,
-                 rank, reason);
+        snprintf(error, error_bytes, "%s %s, rank %u: %s", cw_collective_name(build->problem->collective),
+                 build->recipe->about.name, rank, reason);
     }
+    return status;
+}
+
+int cw_schedule_build(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
+                      const struct cw_parameters *parameters, uint32_t rank, struct cw_schedule *schedule, char *error,
+                      size_t error_bytes)
+{
+    struct build build;
+    int status = build_open(&build, problem, algorithm, parameters, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    status = build_rank(&build, rank, schedule, error, error_bytes);
+    build_close(&build);
     return status;
 }
 
 int cw_plan_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
                   const struct cw_parameters *parameters, struct cw_plan **plan, char *error, size_t error_bytes)
 {
+    struct build build;
+    int status = build_open(&build, problem, algorithm, parameters, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
     struct cw_plan *made = calloc(1, sizeof(*made));
     struct cw_schedule *schedules = calloc(problem->ranks, sizeof(*schedules));
-    int status = made != NULL && schedules != NULL ? CW_OK : CW_ERROR_MEMORY;
-    if (status != CW_OK) {
+    if (made == NULL || schedules == NULL) {
         snprintf(error, error_bytes, "no memory for the schedules of %u ranks", problem->ranks);
+        status = CW_ERROR_MEMORY;
     }
     uint32_t built = 0;
     while (status == CW_OK && built < problem->ranks) {
-        status = cw_schedule_build(problem, algorithm, parameters, built, &schedules[built], error, error_bytes);
+        status = build_rank(&build, built, &schedules[built], error, error_bytes);
         built += status == CW_OK;
     }
+    build_close(&build);
     if (status != CW_OK) {
         while (built > 0) {
             cw_schedule_dispose(&schedules[--built]);
@@ -132,7 +188,7 @@ int cw_plan_build(struct cw_problem *problem, const struct cw_algorithm *algorit
     }
     made->problem = problem;
     made->schedules = schedules;
-    made->parameters = *parameters;
+    made->parameters = build.parameters;
     snprintf(made->algorithm, sizeof(made->algorithm), "%s", algorithm->name);
     *plan = made;
     return CW_OK;

@@ -5,10 +5,21 @@
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/build.h"
 
+struct cw_recipe;
+
+/* What all ranks' schedules rest on, worked out once. */
+struct cw_preparation {
+    /* CW_OK or CW_ERROR_MEMORY. */
+    int (*prepare)(const struct cw_problem *problem, const struct cw_parameters *parameters,
+                   const struct cw_recipe *recipe, void **shared);
+    void (*release)(void *shared);
+};
+
 struct cw_recipe {
     struct cw_algorithm about; /* first, so that a cw_algorithm of the registry is its recipe */
     void (*build)(struct cw_emit *emit, const struct cw_recipe *recipe);
-    uint32_t variant; /* what tells the algorithms apart that share a function */
+    uint32_t variant;                         /* what tells the algorithms apart that share a function */
+    const struct cw_preparation *preparation; /* NULL: nothing is shared */
 };
 
 extern const struct cw_recipe cw_recipes_bcast[];
@@ -27,6 +38,8 @@ extern const struct cw_recipe cw_recipes_concurrent[];
 extern const uint32_t cw_recipes_concurrent_count;
 extern const struct cw_recipe cw_recipes_alltoall[];
 extern const uint32_t cw_recipes_alltoall_count;
+extern const struct cw_recipe cw_recipes_phases[];
+extern const uint32_t cw_recipes_phases_count;
 extern const struct cw_recipe cw_recipes_reduce[];
 extern const uint32_t cw_recipes_reduce_count;
 extern const struct cw_recipe cw_recipes_clusters_allreduce[];

@@ -113,14 +113,16 @@ static void build_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
 #define SCANS(collective)                                                                                              \
     {{collective, "chain", 0, 0, "each rank passes the result so far to the next", "MPI 5.0, section 6.11"},           \
      build_chain,                                                                                                      \
-     0},                                                                                                               \
+     0,                                                                                                                \
+     NULL},                                                                                                            \
         {{collective, "recursive-doubling", 0, 0, "log2(P) steps; each rank sends its partial result 1, 2, 4, ... on", \
           "Hillis and Steele 1986"},                                                                                   \
          build_recursive_doubling,                                                                                     \
-         0},                                                                                                           \
+         0,                                                                                                            \
+         NULL},                                                                                                        \
     {                                                                                                                  \
         {collective, "binomial", 0, 0, "up and down a tree: fewer messages in twice the steps", "Blelloch 1990"},      \
-            build_binomial, 0                                                                                          \
+            build_binomial, 0, NULL                                                                                    \
     }
 
 const struct cw_recipe cw_recipes_scan[] = {

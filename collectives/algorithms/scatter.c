@@ -131,14 +131,15 @@ static void build_multicast(struct cw_emit *emit, const struct cw_recipe *recipe
     }
 
 const struct cw_recipe cw_recipes_scatter[] = {
-    {SCATTER("flat", 0, "the root sends each rank its block in turn", PAPER), build_tree, CW_TREE_FLAT},
+    {SCATTER("flat", 0, "the root sends each rank its block in turn", PAPER), build_tree, CW_TREE_FLAT, NULL},
     {SCATTER("chain", 0, "each rank passes the blocks of all that follow to the next, in one message", PAPER),
-     build_tree, CW_TREE_CHAIN},
+     build_tree, CW_TREE_CHAIN, NULL},
     {SCATTER("pipelined-chain", 0, "the same block by block, the one with the longest way first", PAPER),
-     build_pipelined_chain, 0},
-    {SCATTER("binomial", 0, "each rank passes on the blocks of whole subtrees", PAPER), build_tree, CW_TREE_BINOMIAL},
+     build_pipelined_chain, 0, NULL},
+    {SCATTER("binomial", 0, "each rank passes on the blocks of whole subtrees", PAPER), build_tree, CW_TREE_BINOMIAL,
+     NULL},
     {SCATTER("multicast", CW_NEEDS_MULTICAST, "all blocks in one multicast; each rank takes its own",
              "Karwande, Yuan and Lowenthal 2003, section 4.1"),
-     build_multicast, 0},
+     build_multicast, 0, NULL},
 };
 const uint32_t cw_recipes_scatter_count = sizeof(cw_recipes_scatter) / sizeof(cw_recipes_scatter[0]);

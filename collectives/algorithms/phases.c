@@ -1,0 +1,268 @@
+/* All-to-all in phases: those of Karwande, Yuan and Lowenthal 2003, Figure 2, for the same counts everywhere, and those that a scheduler finds for
+ * a pattern (patterns/pattern.h). Phases are kept apart by barriers, or from rank to rank: a receiver says that it is ready for a message when
+ * those of earlier phases have come.
+ */
+#include <stdlib.h>
+
+#include "collectives/algorithms/registry.h"
+#include "collectives/patterns/pattern.h"
+#include "dataplane/status.h"
+
+enum {
+    ROTATION,
+    GREEDY,
+    ALL_TO_ALL_BASED,
+    COLOURING,
+    SPLITTING,
+    SWITCHES,
+    SCHEDULER_MASK = 15,
+    BARRIERS = 16,
+};
+
+/* One rank's messages in order of phases. */
+struct side {
+    uint32_t *first; /* by rank, ranks + 1 entries */
+    uint32_t *parts; /* indices of phase messages */
+};
+
+struct shared {
+    struct cw_pattern pattern;
+    struct cw_phases phases;
+    struct side out;
+    struct side in;
+};
+
+static void release(void *state)
+{
+    struct shared *shared = state;
+    cw_pattern_dispose(&shared->pattern);
+    cw_phases_dispose(&shared->phases);
+    free(shared->out.first);
+    free(shared->out.parts);
+    free(shared->in.first);
+    free(shared->in.parts);
+    free(shared);
+}
+
+static uint32_t rank_on(const struct shared *shared, uint32_t part, bool in)
+{
+    const struct cw_pattern_message *message = &shared->pattern.messages[shared->phases.messages[part].message];
+    return in ? message->to : message->from;
+}
+
+static bool side_make(const struct shared *shared, struct side *side, bool in)
+{
+    uint32_t ranks = shared->pattern.ranks;
+    uint32_t count = shared->phases.message_count;
+    side->first = calloc(ranks + 2ull, sizeof(*side->first));
+    side->parts = malloc((count + 1ull) * sizeof(*side->parts));
+    if (side->first == NULL || side->parts == NULL) {
+        return false;
+    }
+    uint32_t *next = &side->first[1]; /* counts, then where each rank's next part goes, then where it ends */
+    for (uint32_t i = 0; i < count; i++) {
+        next[rank_on(shared, i, in) + 1]++;
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        next[rank + 1] += next[rank];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        side->parts[next[rank_on(shared, i, in)]++] = i;
+    }
+    return true;
+}
+
+static int schedule(const struct cw_problem *problem, const struct cw_parameters *parameters, uint32_t scheduler,
+                    struct shared *shared)
+{
+    switch (scheduler) {
+    case GREEDY:
+        return cw_schedule_greedy(&shared->pattern, parameters->threshold_bytes, &shared->phases);
+    case ALL_TO_ALL_BASED:
+        return cw_schedule_all_to_all_based(&shared->pattern, parameters->threshold_bytes, &shared->phases);
+    case COLOURING:
+        return cw_schedule_colouring(&shared->pattern, &shared->phases);
+    case SPLITTING:
+        return cw_schedule_splitting(&shared->pattern, problem->element_bytes, &shared->phases);
+    default:
+        return cw_schedule_switches(&shared->pattern, problem, parameters->senders, &shared->phases);
+    }
+}
+
+static int prepare(const struct cw_problem *problem, const struct cw_parameters *parameters,
+                   const struct cw_recipe *recipe, void **state)
+{
+    struct shared *shared = calloc(1, sizeof(*shared));
+    if (shared == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    int status = cw_pattern_create(problem, &shared->pattern);
+    if (status == CW_OK) {
+        status = schedule(problem, parameters, recipe->variant & SCHEDULER_MASK, shared);
+    }
+    if (status == CW_OK && (!side_make(shared, &shared->out, false) || !side_make(shared, &shared->in, true))) {
+        status = CW_ERROR_MEMORY;
+    }
+    if (status != CW_OK) {
+        release(shared);
+        return status;
+    }
+    *state = shared;
+    return CW_OK;
+}
+
+static void own_copy(struct cw_emit *emit)
+{
+    const struct cw_problem *problem = emit->problem;
+    uint32_t rank = emit->rank;
+    cw_emit_copy(emit, cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, rank, rank)),
+                 cw_place(CW_BUFFER_SEND, cw_problem_pair_send_offset(problem, rank, rank)),
+                 cw_problem_pair_bytes(problem, rank, rank));
+}
+
+static void part_send(struct cw_emit *emit, uint32_t to, uint64_t offset, uint64_t bytes)
+{
+    const struct cw_problem *problem = emit->problem;
+    cw_emit_send(emit, to, cw_place(CW_BUFFER_SEND, cw_problem_pair_send_offset(problem, emit->rank, to) + offset),
+                 cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, emit->rank, to) + offset), bytes);
+}
+
+static void part_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes)
+{
+    const struct cw_problem *problem = emit->problem;
+    cw_emit_receive(emit, from,
+                    cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, from, emit->rank) + offset),
+                    bytes);
+}
+
+static void promise(struct cw_emit *emit, bool barriers)
+{
+    emit->schedule.promise.fan_in = 1;
+    emit->schedule.promise.fan_out = 1;
+    emit->schedule.promise.phases_apart = 1;
+    if (!barriers) {
+        emit->parameters.eager_max_bytes = 0; /* the receiver's word that it is ready keeps the phases apart */
+    }
+}
+
+static void phase_end(struct cw_emit *emit, bool barriers)
+{
+    if (barriers) {
+        cw_emit_barrier(emit);
+    } else {
+        cw_emit_fence(emit);
+    }
+}
+
+/* Phase i: rank j sends to j + i + 1. */
+static void build_rotation(struct cw_emit *emit, const struct cw_recipe *recipe)
+{
+    const struct cw_problem *problem = emit->problem;
+    uint32_t ranks = problem->ranks;
+    uint32_t rank = emit->rank;
+    bool barriers = (recipe->variant & BARRIERS) != 0;
+    promise(emit, barriers);
+    own_copy(emit);
+    for (uint32_t i = 1; i < ranks; i++) {
+        uint32_t to = (rank + i) % ranks;
+        uint32_t from = (rank + ranks - i) % ranks;
+        cw_emit_phase(emit, i - 1);
+        part_send(emit, to, 0, cw_problem_pair_bytes(problem, rank, to));
+        part_receive(emit, from, 0, cw_problem_pair_bytes(problem, from, rank));
+        if (i + 1 < ranks) {
+            phase_end(emit, barriers);
+        }
+    }
+}
+
+/* This rank's parts in one phase; *out and *in go on from phase to phase. */
+static void phase_emit(struct cw_emit *emit, const struct shared *shared, uint32_t phase, uint32_t *out, uint32_t *in)
+{
+    uint32_t rank = emit->rank;
+    for (; *out < shared->out.first[rank + 1]; (*out)++) {
+        const struct cw_phase_message *part = &shared->phases.messages[shared->out.parts[*out]];
+        if (part->phase != phase) {
+            break;
+        }
+        part_send(emit, shared->pattern.messages[part->message].to, part->offset, part->bytes);
+    }
+    for (; *in < shared->in.first[rank + 1]; (*in)++) {
+        const struct cw_phase_message *part = &shared->phases.messages[shared->in.parts[*in]];
+        if (part->phase != phase) {
+            break;
+        }
+        part_receive(emit, shared->pattern.messages[part->message].from, part->offset, part->bytes);
+    }
+}
+
+/* The next phase that this rank has a part in. */
+static uint32_t phase_next(const struct cw_emit *emit, const struct shared *shared, uint32_t out, uint32_t in)
+{
+    uint32_t phase = shared->phases.phase_count;
+    if (out < shared->out.first[emit->rank + 1]) {
+        phase = shared->phases.messages[shared->out.parts[out]].phase;
+    }
+    if (in < shared->in.first[emit->rank + 1]) {
+        uint32_t other = shared->phases.messages[shared->in.parts[in]].phase;
+        phase = other < phase ? other : phase;
+    }
+    return phase;
+}
+
+static void build_pattern(struct cw_emit *emit, const struct cw_recipe *recipe)
+{
+    const struct shared *shared = emit->shared;
+    bool barriers = (recipe->variant & BARRIERS) != 0;
+    uint32_t phase_count = shared->phases.phase_count;
+    uint32_t out = shared->out.first[emit->rank];
+    uint32_t in = shared->in.first[emit->rank];
+    promise(emit, barriers);
+    if (shared->phases.last_is_mixed) {
+        emit->schedule.promise.fan_in = emit->schedule.promise.fan_out = 0;
+    }
+    if ((recipe->variant & SCHEDULER_MASK) == SWITCHES) {
+        uint32_t limit = emit->parameters.senders > 0 ? emit->parameters.senders : 1;
+        emit->schedule.promise.wan_senders = limit * (emit->problem->cluster_count - 1);
+    }
+    own_copy(emit);
+    uint32_t phase = barriers ? 0 : phase_next(emit, shared, out, in);
+    while (phase < phase_count) {
+        cw_emit_phase(emit, phase);
+        phase_emit(emit, shared, phase, &out, &in);
+        phase = barriers ? phase + 1 : phase_next(emit, shared, out, in);
+        if (phase < phase_count) {
+            phase_end(emit, barriers);
+        }
+    }
+}
+
+static const struct cw_preparation preparation = {prepare, release};
+
+#define CC_MPI "Karwande, Yuan and Lowenthal 2003, section 4.2"
+#define PHASES(name, takes, needs, summary, source, variant)                                     \
+    {                                                                                            \
+        {CW_ALLTOALL, name, takes, needs, summary, source}, build_pattern, variant, &preparation \
+    }
+#define ROTATED(name, summary, variant)                                           \
+    {                                                                             \
+        {CW_ALLTOALL, name, 0, 0, summary, CC_MPI}, build_rotation, variant, NULL \
+    }
+
+const struct cw_recipe cw_recipes_phases[] = {
+    ROTATED("phased-barriers", "P - 1 phases without contention, barriers between", ROTATION | BARRIERS),
+    ROTATED("phased", "the same, neighbouring phases kept apart from rank to rank", ROTATION),
+    PHASES("greedy-barriers", CW_TAKES_THRESHOLD, 0, "phases filled up with the longest messages, barriers between",
+           CC_MPI, GREEDY | BARRIERS),
+    PHASES("greedy", CW_TAKES_THRESHOLD, 0, "the same, phases kept apart from rank to rank", CC_MPI, GREEDY),
+    PHASES("all-to-all-based-barriers", CW_TAKES_THRESHOLD, 0,
+           "phases that begin with the distance of the longest message left, barriers between", CC_MPI,
+           ALL_TO_ALL_BASED | BARRIERS),
+    PHASES("all-to-all-based", CW_TAKES_THRESHOLD, 0, "the same, phases kept apart from rank to rank", CC_MPI,
+           ALL_TO_ALL_BASED),
+    PHASES("colouring", 0, 0, "as many phases as the busiest rank has messages", "Koenig 1916", COLOURING),
+    PHASES("splitting", 0, 0, "messages split so that phases take what the busiest rank takes, and no more",
+           "Gonzalez and Sahni 1976", SPLITTING),
+    PHASES("switches", CW_TAKES_SENDERS, CW_NEEDS_CLUSTERS,
+           "at most n messages a phase over each link between clusters", CC_MPI ", Figure 5", SWITCHES | BARRIERS),
+};
+const uint32_t cw_recipes_phases_count = sizeof(cw_recipes_phases) / sizeof(cw_recipes_phases[0]);

@@ -1,0 +1,286 @@
+/* Patterns of an all-to-all in phases: the paper's example, and random ones against what a division must be and its bounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/patterns/pattern.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+
+enum { RANDOM_PATTERNS = 1000 };
+
+typedef int (*scheduler)(const struct cw_pattern *pattern, struct cw_phases *phases);
+
+static int greedy(const struct cw_pattern *pattern, struct cw_phases *phases)
+{
+    return cw_schedule_greedy(pattern, 0, phases);
+}
+
+static int all_to_all_based(const struct cw_pattern *pattern, struct cw_phases *phases)
+{
+    return cw_schedule_all_to_all_based(pattern, 0, phases);
+}
+
+static int splitting(const struct cw_pattern *pattern, struct cw_phases *phases)
+{
+    return cw_schedule_splitting(pattern, 1, phases);
+}
+
+/* Every byte of every message once and in order, and in no phase two messages out of or into one rank. */
+static void assert_division(const struct cw_pattern *pattern, const struct cw_phases *phases)
+{
+    uint64_t *done = calloc(pattern->message_count + 1ull, sizeof(*done));
+    uint32_t *out = calloc(pattern->ranks, sizeof(*out));
+    uint32_t *in = calloc(pattern->ranks, sizeof(*in));
+    assert_true(done != NULL && out != NULL && in != NULL);
+    uint32_t phase_before = 0;
+    for (uint32_t i = 0; i < phases->message_count; i++) {
+        const struct cw_phase_message *part = &phases->messages[i];
+        const struct cw_pattern_message *message = &pattern->messages[part->message];
+        assert_true(part->phase >= phase_before && part->phase < phases->phase_count);
+        phase_before = part->phase;
+        assert_true(part->bytes > 0 && part->offset == done[part->message]);
+        done[part->message] += part->bytes;
+        if (phases->last_is_mixed && part->phase + 1 == phases->phase_count) {
+            continue;
+        }
+        assert_true(out[message->from] != part->phase + 1 && in[message->to] != part->phase + 1);
+        out[message->from] = in[message->to] = part->phase + 1;
+    }
+    for (uint32_t i = 0; i < pattern->message_count; i++) {
+        assert_true(done[i] == pattern->messages[i].bytes);
+    }
+    free(done);
+    free(out);
+    free(in);
+}
+
+/* ---- Figure 3 ---- */
+
+enum { MB = 1000000, KB = 1000 };
+
+static struct cw_pattern_message figure_3[] = {
+    {0, 1, MB}, {1, 3, MB}, {0, 2, 10 * KB}, {2, 3, 100}, {1, 5, 100}, {2, 1, 100},
+};
+
+static const struct cw_pattern figure_3_pattern = {6, 6, figure_3};
+
+static void assert_phases_of_figure(scheduler schedule, const uint32_t expected[6], uint32_t phase_count)
+{
+    struct cw_phases phases;
+    assert_int_equal(schedule(&figure_3_pattern, &phases), CW_OK);
+    assert_int_equal(phases.phase_count, phase_count);
+    assert_int_equal(phases.message_count, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(phases.messages[i].phase, expected[phases.messages[i].message]);
+    }
+    assert_division(&figure_3_pattern, &phases);
+    cw_phases_dispose(&phases);
+}
+
+static void test_figure_3_greedy(void **state)
+{
+    (void)state;
+    static const uint32_t phases[] = {0, 0, 1, 1, 1, 2};
+    assert_phases_of_figure(greedy, phases, 3);
+}
+
+static void test_figure_3_all_to_all_based(void **state)
+{
+    (void)state;
+    static const uint32_t phases[] = {0, 1, 1, 0, 0, 1};
+    assert_phases_of_figure(all_to_all_based, phases, 2);
+}
+
+static void test_figure_3_better_ones(void **state)
+{
+    (void)state;
+    struct cw_phases phases;
+    assert_int_equal(cw_schedule_colouring(&figure_3_pattern, &phases), CW_OK);
+    assert_int_equal(phases.phase_count, 2);
+    assert_division(&figure_3_pattern, &phases);
+    cw_phases_dispose(&phases);
+    assert_int_equal(splitting(&figure_3_pattern, &phases), CW_OK);
+    assert_int_equal(cw_phases_bytes(&phases), MB + 10 * KB);
+    assert_division(&figure_3_pattern, &phases);
+    cw_phases_dispose(&phases);
+}
+
+/* What is below the threshold fills phases of longer messages, and the rest shares one. */
+static void test_threshold(void **state)
+{
+    (void)state;
+    struct cw_phases phases;
+    assert_int_equal(cw_schedule_greedy(&figure_3_pattern, 1000, &phases), CW_OK);
+    assert_int_equal(phases.phase_count, 3);
+    assert_true(phases.last_is_mixed);
+    assert_division(&figure_3_pattern, &phases);
+    cw_phases_dispose(&phases);
+    assert_int_equal(cw_schedule_greedy(&figure_3_pattern, 2 * MB, &phases), CW_OK);
+    assert_int_equal(phases.phase_count, 1);
+    cw_phases_dispose(&phases);
+    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_pattern, 2 * MB, &phases), CW_OK);
+    assert_int_equal(phases.phase_count, 1);
+    assert_true(phases.last_is_mixed);
+    cw_phases_dispose(&phases);
+    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_pattern, 1000, &phases), CW_OK);
+    assert_int_equal(phases.phase_count, 2);
+    assert_false(phases.last_is_mixed);
+    cw_phases_dispose(&phases);
+}
+
+/* ---- Random patterns ---- */
+
+static struct cw_pattern random_pattern(struct cw_random *random, uint32_t ranks, uint32_t density_percent)
+{
+    struct cw_pattern pattern = {.ranks = ranks};
+    pattern.messages = malloc((uint64_t)ranks * ranks * sizeof(*pattern.messages));
+    assert_non_null(pattern.messages);
+    for (uint32_t from = 0; from < ranks; from++) {
+        for (uint32_t to = 0; to < ranks; to++) {
+            if (from != to && cw_random_below(random, 100) < density_percent) {
+                uint64_t bytes = 1 + cw_random_below(random, 1ull << cw_random_below(random, 24));
+                pattern.messages[pattern.message_count++] = (struct cw_pattern_message){from, to, bytes};
+            }
+        }
+    }
+    return pattern;
+}
+
+/* Table 3: 16 nodes; 160 messages of 64 KB, 20 of 16 KB, 60 of 100 B between random pairs: 240 is all pairs. */
+static struct cw_pattern table_3_pattern(struct cw_random *random)
+{
+    struct cw_pattern pattern = random_pattern(random, 16, 100);
+    assert_int_equal(pattern.message_count, 240);
+    for (uint32_t i = 0; i < 240; i++) {
+        pattern.messages[i].bytes = i < 160 ? 64 << 10 : i < 180 ? 16 << 10 : 100;
+    }
+    for (uint32_t i = 239; i > 0; i--) {
+        uint32_t j = (uint32_t)cw_random_below(random, i + 1);
+        uint64_t swap = pattern.messages[i].bytes;
+        pattern.messages[i].bytes = pattern.messages[j].bytes;
+        pattern.messages[j].bytes = swap;
+    }
+    return pattern;
+}
+
+static void assert_bounds(const struct cw_pattern *pattern)
+{
+    uint32_t degree;
+    uint64_t load;
+    struct cw_phases phases;
+    assert_int_equal(cw_pattern_degree(pattern, &degree), CW_OK);
+    assert_int_equal(cw_pattern_load(pattern, &load), CW_OK);
+
+    assert_int_equal(greedy(pattern, &phases), CW_OK);
+    assert_division(pattern, &phases);
+    assert_true(cw_phases_bytes(&phases) >= load);
+    cw_phases_dispose(&phases);
+
+    assert_int_equal(all_to_all_based(pattern, &phases), CW_OK);
+    assert_division(pattern, &phases);
+    assert_true(phases.phase_count <= pattern->ranks - 1);
+    cw_phases_dispose(&phases);
+
+    assert_int_equal(cw_schedule_colouring(pattern, &phases), CW_OK);
+    assert_division(pattern, &phases);
+    assert_true(phases.phase_count == degree);
+    cw_phases_dispose(&phases);
+
+    assert_int_equal(splitting(pattern, &phases), CW_OK);
+    assert_division(pattern, &phases);
+    assert_true(cw_phases_bytes(&phases) == load);
+    cw_phases_dispose(&phases);
+}
+
+static void test_random_patterns(void **state)
+{
+    (void)state;
+    struct cw_random random;
+    cw_random_seed(&random, 20031);
+    for (uint32_t i = 0; i < RANDOM_PATTERNS; i++) {
+        uint32_t ranks = 2 + (uint32_t)cw_random_below(&random, 30);
+        struct cw_pattern pattern = i % 4 == 0
+                                        ? table_3_pattern(&random)
+                                        : random_pattern(&random, ranks, 5 + (uint32_t)cw_random_below(&random, 96));
+        assert_bounds(&pattern);
+        cw_pattern_dispose(&pattern);
+    }
+}
+
+static void test_nothing_to_do(void **state)
+{
+    (void)state;
+    struct cw_pattern_message none;
+    const struct cw_pattern pattern = {5, 0, &none};
+    static const scheduler schedulers[] = {greedy, all_to_all_based, cw_schedule_colouring, splitting};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct cw_phases phases;
+        assert_int_equal(schedulers[i](&pattern, &phases), CW_OK);
+        assert_int_equal(phases.phase_count, 0);
+        assert_int_equal(phases.message_count, 0);
+        cw_phases_dispose(&phases);
+    }
+}
+
+/* ---- Switches ---- */
+
+/* Two switches as in Figure 5, here with 5 and 4 nodes: no phase has more than `limit` messages over the link. */
+static void test_switches(void **state)
+{
+    (void)state;
+    static const uint32_t cluster_of[] = {0, 0, 0, 0, 0, 1, 1, 1, 1};
+    struct cw_random random;
+    cw_random_seed(&random, 7);
+    for (uint32_t limit = 1; limit <= 4; limit++) {
+        struct cw_problem_request request = {
+            .collective = CW_ALLTOALL, .ranks = 9, .element_bytes = 1, .cluster_count = 2, .cluster_of = cluster_of};
+        uint64_t counts[81];
+        for (uint32_t i = 0; i < 81; i++) {
+            counts[i] = cw_random_below(&random, 1000);
+        }
+        request.counts = counts;
+        struct cw_problem *problem;
+        struct cw_pattern pattern;
+        struct cw_phases phases;
+        char error[200];
+        assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+        assert_int_equal(cw_pattern_create(problem, &pattern), CW_OK);
+        assert_int_equal(cw_schedule_switches(&pattern, problem, limit, &phases), CW_OK);
+        assert_division(&pattern, &phases);
+        uint32_t crossing[2] = {0, 0};
+        for (uint32_t i = 0; i < phases.message_count; i++) {
+            if (i > 0 && phases.messages[i].phase != phases.messages[i - 1].phase) {
+                crossing[0] = crossing[1] = 0;
+            }
+            const struct cw_pattern_message *message = &pattern.messages[phases.messages[i].message];
+            if (cluster_of[message->from] != cluster_of[message->to]) {
+                assert_true(++crossing[cluster_of[message->from]] <= limit);
+            }
+        }
+        cw_phases_dispose(&phases);
+        cw_pattern_dispose(&pattern);
+        cw_problem_destroy(problem);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_figure_3_greedy),
+        cmocka_unit_test(test_figure_3_all_to_all_based),
+        cmocka_unit_test(test_figure_3_better_ones),
+        cmocka_unit_test(test_threshold),
+        cmocka_unit_test(test_random_patterns),
+        cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_switches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
