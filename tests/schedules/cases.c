@@ -34,10 +34,11 @@ static bool walk_visit(struct walk *walk)
 {
     const struct cw_problem_request *request = &walk->one.request;
     const struct cw_parameters *parameters = &walk->one.parameters;
-    if (walk->passed++ % walk->thin != 0) {
+    walk->one.number = walk->passed++;
+    /* mixed, so that what is left out keeps no step with parameters */
+    if ((walk->one.number * 0x9e3779b97f4a7c15ull >> 33) % walk->thin != 0) {
         return true;
     }
-    walk->one.number++;
     snprintf(walk->one.name, sizeof(walk->one.name),
              "%s %s ranks %u root %u count %llu%s element %u%s clusters %u eager %s segment %llu degree %u "
              "concurrency %u senders %u threshold %llu",
@@ -231,7 +232,12 @@ bool schedule_cases(const struct cw_algorithm *algorithm, uint32_t ranks, uint32
         .visit = visit,
         .context = context,
     };
-    return (algorithm->needs & CW_NEEDS_CLUSTERS) != 0 ? walk_clusters(&walk) : walk_roots(&walk);
+    bool clusters = (algorithm->needs & CW_NEEDS_CLUSTERS) != 0;
+    if (thin > 1) {
+        /* a case takes as long as its ranks are many, and there are five times as many with clusters */
+        walk.thin *= (ranks > ALL_ROOTS_MAX ? 8 : 1) * (clusters ? 5 : 1);
+    }
+    return clusters ? walk_clusters(&walk) : walk_roots(&walk);
 }
 
 struct cw_plan *schedule_case_build(const struct schedule_case *one)

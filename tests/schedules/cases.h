@@ -19,7 +19,8 @@ struct schedule_case {
 /* Called for each case; stops when it returns false. */
 typedef bool (*schedule_case_visit)(void *context, const struct schedule_case *one);
 
-/* Goes through the cases of one algorithm with P ranks; false if stopped. `thin`: only each thin-th of them (1: all). */
+/* Goes through the cases of one algorithm with P ranks; false if stopped. `thin`: only about each thin-th of them (1: all; else fewer still of the
+ * large ones). */
 bool schedule_cases(const struct cw_algorithm *algorithm, uint32_t ranks, uint32_t thin, schedule_case_visit visit,
                     void *context);
 

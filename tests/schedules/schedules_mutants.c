@@ -1,0 +1,153 @@
+/* The checker is itself tested: small changes to valid plans of every algorithm. What ever fails under the adversarial transport the checker must have
+ * caught; what it caught and never failed is counted by the checker's fault, and only faults with a reason for that are accepted.
+ *
+ * CW_TEST_SEEDS: runs of each mutant (default 30). CW_TEST_THIN: only about each n-th mutant. Argument: the collective.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collectives/check.h"
+#include "dataplane/status.h"
+#include "tests/schedules/cases.h"
+#include "tests/schedules/mutate.h"
+#include "tests/unit/plan_run.h"
+
+/* Why a plan with this fault may deliver the right bytes in all runs that were tried. NULL: it may not. */
+static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
+    [CW_CHECK_INVALID] = "refused before it runs: no run to compare with",
+    [CW_CHECK_MISMATCH] = "the wait for a direct put only repeats where the bytes land",
+    [CW_CHECK_DEADLOCK] = "only with certain numbers of buffers, or in orders that were not drawn",
+    [CW_CHECK_NOT_READY] = "the target happened to have entered in time",
+    [CW_CHECK_READ_UNDEFINED] = "what was read is overwritten, or not part of the result",
+    [CW_CHECK_RACE] = "the accesses did not meet in the orders that were drawn, or wrote the same bytes",
+    [CW_CHECK_WRITTEN_TWICE] = "the same bytes, or in the right order: wasteful, not wrong",
+    [CW_CHECK_DIFFERENT_RESULTS] = "the operation of the test does not round",
+    [CW_CHECK_NOT_SYNCHRONIZED] = "every rank happened to have entered",
+    [CW_CHECK_FAN_IN] = "a promise about contention, not about the result",
+    [CW_CHECK_FAN_OUT] = "a promise about contention, not about the result",
+    [CW_CHECK_PHASES] = "a promise about contention, not about the result",
+    [CW_CHECK_WAN_SENDERS] = "a promise about contention, not about the result",
+    [CW_CHECK_WAN_BYTES] = "a promise about contention, not about the result",
+    [CW_CHECK_WRONG_REDUCTION] = "an operand combined wrongly in bytes that are not part of the result",
+};
+
+struct tally {
+    uint64_t mutants;
+    uint64_t harmless; /* the checker passes them, and no run fails */
+    uint64_t caught;   /* ... it does not, and some run fails */
+    uint64_t alarms[CW_CHECK_FAULT_COUNT];
+    uint64_t seeds;
+    uint32_t thin;
+    uint64_t passed_by;
+};
+
+static struct tally tally;
+static enum cw_collective collective;
+
+/* Whether any run of the plan fails. */
+static bool ever_fails(const struct cw_plan *plan, char *error, size_t error_bytes)
+{
+    static const uint32_t eager_buffers[] = {0, 1, 3, PLAN_RUN_EAGER_BUFFERS_MANY};
+    struct plan_runner *runner;
+    bool failed = false;
+    if (plan_runner_create(plan, 1, &runner, error, error_bytes) != 0) {
+        fail_msg("the runner cannot be made: %s", error);
+    }
+    for (uint64_t seed = 0; seed < tally.seeds && !failed; seed++) {
+        failed = plan_runner_run(runner, seed, eager_buffers[seed % 4], error, error_bytes) != 0;
+    }
+    plan_runner_destroy(runner);
+    return failed;
+}
+
+static void mutant_judge(const struct schedule_case *one, const struct cw_plan *plan, enum mutation kind, uint32_t site)
+{
+    struct cw_check_report report;
+    char error[400] = "";
+    assert_int_equal(cw_check(plan, &report), CW_OK);
+    tally.mutants++;
+    if (report.fault == CW_CHECK_INVALID) {
+        tally.alarms[report.fault]++;
+        return;
+    }
+    bool failed = ever_fails(plan, error, sizeof(error));
+    if (failed && report.fault == CW_CHECK_PASSED) {
+        fail_msg("missed: %s: %s at site %u fails (%s), and the checker passes it", one->name, mutation_name(kind),
+                 site, error);
+    }
+    if (!failed && report.fault != CW_CHECK_PASSED) {
+        tally.alarms[report.fault]++;
+        if (false_alarms[report.fault] == NULL) {
+            fail_msg("false alarm: %s: %s at site %u: %s: %s", one->name, mutation_name(kind), site,
+                     cw_check_fault_name(report.fault), report.text);
+        }
+        return;
+    }
+    tally.caught += failed;
+    tally.harmless += !failed;
+}
+
+static bool case_mutate(void *context, const struct schedule_case *one)
+{
+    (void)context;
+    for (uint32_t kind = 0; kind < MUTATION_COUNT; kind++) {
+        bool there = true;
+        for (uint32_t site = 0; there; site++) {
+            struct cw_plan *plan = schedule_case_build(one);
+            bool changed = false;
+            there = plan_mutate(plan, (enum mutation)kind, site, &changed);
+            if (changed && (tally.passed_by++ * 0x9e3779b97f4a7c15ull >> 33) % tally.thin == 0) {
+                mutant_judge(one, plan, (enum mutation)kind, site);
+            }
+            cw_plan_destroy(plan);
+        }
+    }
+    return true;
+}
+
+static void test_mutants(void **state)
+{
+    (void)state;
+    static const uint32_t ranks[] = {2, 3, 4, 5};
+    const struct cw_algorithm *algorithm;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        if (algorithm->collective != collective) {
+            continue;
+        }
+        for (uint32_t j = 0; j < sizeof(ranks) / sizeof(ranks[0]); j++) {
+            schedule_cases(algorithm, ranks[j], 40, case_mutate, NULL);
+        }
+    }
+    print_message("%llu mutants with %llu runs each: %llu fail and are caught, %llu are harmless and pass\n",
+                  (unsigned long long)tally.mutants, (unsigned long long)tally.seeds, (unsigned long long)tally.caught,
+                  (unsigned long long)tally.harmless);
+    for (uint32_t fault = 0; fault < CW_CHECK_FAULT_COUNT; fault++) {
+        if (tally.alarms[fault] != 0) {
+            print_message("%6llu never failed and are caught as \"%s\": %s\n", (unsigned long long)tally.alarms[fault],
+                          cw_check_fault_name(fault), false_alarms[fault]);
+        }
+    }
+    assert_true(tally.caught > 0 && tally.mutants > 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutants)};
+    const char *seeds = getenv("CW_TEST_SEEDS");
+    const char *thin = getenv("CW_TEST_THIN");
+    collective = argc == 2 ? cw_collective_find(argv[1]) : CW_COLLECTIVE_COUNT;
+    if (collective == CW_COLLECTIVE_COUNT) {
+        fprintf(stderr, "usage: schedules_mutants COLLECTIVE\n");
+        return 2;
+    }
+    tally.seeds = seeds != NULL ? strtoull(seeds, NULL, 10) : 30;
+    tally.thin = thin != NULL ? (uint32_t)strtoul(thin, NULL, 10) : 20;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+#include "plan_buffers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RED_ZONE_BYTES = 64,
+    RED_ZONE_FILL = 0xa5,
+};
+
+static uint64_t room(uint64_t bytes)
+{
+    return (bytes + 63) / 64 * 64 + RED_ZONE_BYTES;
+}
+
+static bool memory_create(struct plan_buffers *buffers)
+{
+    const struct cw_problem *problem = buffers->plan->problem;
+    uint64_t offset = RED_ZONE_BYTES;
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        struct plan_rank_buffers *of = &buffers->ranks[rank];
+        of->bytes[CW_BUFFER_SEND] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
+        of->bytes[CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_RECEIVE);
+        of->bytes[CW_BUFFER_SCRATCH] = buffers->plan->schedules[rank].scratch_bytes;
+        for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
+            offset += room(of->bytes[i]);
+        }
+    }
+    buffers->memory = aligned_alloc(64, offset);
+    if (buffers->memory == NULL) {
+        return false;
+    }
+    memset(buffers->memory, RED_ZONE_FILL, offset);
+    uint8_t *next = buffers->memory + RED_ZONE_BYTES;
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
+            buffers->ranks[rank].at[i] = next;
+            next += room(buffers->ranks[rank].bytes[i]);
+        }
+    }
+    return true;
+}
+
+static void fill(uint8_t *to, uint64_t bytes, uint64_t key)
+{
+    for (uint64_t i = 0; i < bytes; i += 8) {
+        uint64_t word = (key + i) * 0x9e3779b97f4a7c15u;
+        word = (word ^ (word >> 31)) * 0xbf58476d1ce4e5b9u;
+        word ^= word >> 29;
+        memcpy(to + i, &word, bytes - i < 8 ? bytes - i : 8);
+    }
+}
+
+/* Send buffers have their contents for good; a copy tells whether that is kept. */
+static bool send_create(struct plan_buffers *buffers, uint64_t salt)
+{
+    uint32_t ranks = buffers->plan->problem->ranks;
+    uint64_t total = 0;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        total += buffers->ranks[rank].bytes[CW_BUFFER_SEND];
+    }
+    buffers->send_copy = malloc(total + 1);
+    uint8_t **send = calloc(ranks, sizeof(*send));
+    if (buffers->send_copy == NULL || send == NULL) {
+        free(send);
+        return false;
+    }
+    uint8_t *copy = buffers->send_copy;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint64_t bytes = buffers->ranks[rank].bytes[CW_BUFFER_SEND];
+        send[rank] = buffers->ranks[rank].at[CW_BUFFER_SEND];
+        fill(send[rank], bytes, cw_random_derive(salt, rank));
+        memcpy(copy, send[rank], bytes);
+        copy += bytes;
+    }
+    bool created = plan_reference_create(&buffers->reference, buffers->plan->problem, send);
+    free(send);
+    return created;
+}
+
+int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan, uint64_t salt, char *error,
+                        size_t error_bytes)
+{
+    *buffers = (struct plan_buffers){.plan = plan};
+    buffers->ranks = calloc(plan->problem->ranks, sizeof(*buffers->ranks));
+    if (buffers->ranks == NULL || !memory_create(buffers) || !send_create(buffers, salt)) {
+        snprintf(error, error_bytes, "no memory for buffers");
+        return -1;
+    }
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
+        uint64_t has = buffers->ranks[rank].bytes[CW_BUFFER_RECEIVE];
+        if (buffers->reference.bytes[rank] != has) {
+            snprintf(error, error_bytes, "rank %u has to receive %llu bytes, but its buffer has %llu", rank,
+                     (unsigned long long)buffers->reference.bytes[rank], (unsigned long long)has);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void plan_buffers_dispose(struct plan_buffers *buffers)
+{
+    plan_reference_dispose(&buffers->reference);
+    free(buffers->ranks);
+    free(buffers->memory);
+    free(buffers->send_copy);
+}
+
+void plan_buffers_spoil(struct plan_buffers *buffers, struct cw_random *random)
+{
+    for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
+        struct plan_rank_buffers *of = &buffers->ranks[rank];
+        fill(of->at[CW_BUFFER_RECEIVE], of->bytes[CW_BUFFER_RECEIVE], cw_random_next(random));
+        fill(of->at[CW_BUFFER_SCRATCH], of->bytes[CW_BUFFER_SCRATCH], cw_random_next(random));
+    }
+}
+
+/* ---- Judging ---- */
+
+static int receive_compare(const struct plan_buffers *buffers, uint32_t rank, char *error, size_t error_bytes)
+{
+    const uint8_t *got = buffers->ranks[rank].at[CW_BUFFER_RECEIVE];
+    const uint8_t *expected = buffers->reference.expected[rank];
+    uint64_t bytes = buffers->reference.bytes[rank];
+    if (bytes == 0 || memcmp(got, expected, bytes) == 0) {
+        return 0;
+    }
+    uint64_t first = 0;
+    while (got[first] == expected[first]) {
+        first++;
+    }
+    snprintf(error, error_bytes, "rank %u: byte %llu of the %llu received is 0x%02x instead of 0x%02x", rank,
+             (unsigned long long)first, (unsigned long long)bytes, got[first], expected[first]);
+    return -1;
+}
+
+static int red_zones_check(const struct plan_buffers *buffers, char *error, size_t error_bytes)
+{
+    for (uint32_t i = 0; i < RED_ZONE_BYTES; i++) {
+        if (buffers->memory[i] != RED_ZONE_FILL) {
+            snprintf(error, error_bytes, "something was written before the first buffer");
+            return -1;
+        }
+    }
+    for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
+        const struct plan_rank_buffers *of = &buffers->ranks[rank];
+        for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
+            const uint8_t *start = of->at[i];
+            for (uint64_t byte = of->bytes[i]; byte < room(of->bytes[i]); byte++) {
+                if (start[byte] != RED_ZONE_FILL) {
+                    snprintf(error, error_bytes, "rank %u: something was written behind the %s buffer", rank,
+                             cw_buffer_name(i));
+                    return -1;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t error_bytes)
+{
+    const uint8_t *copy = buffers->send_copy;
+    for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
+        const struct plan_rank_buffers *of = &buffers->ranks[rank];
+        if (memcmp(of->at[CW_BUFFER_SEND], copy, of->bytes[CW_BUFFER_SEND]) != 0) {
+            snprintf(error, error_bytes, "rank %u: the send buffer was written", rank);
+            return -1;
+        }
+        copy += of->bytes[CW_BUFFER_SEND];
+        if (receive_compare(buffers, rank, error, error_bytes) != 0) {
+            return -1;
+        }
+    }
+    return red_zones_check(buffers, error, error_bytes);
+}

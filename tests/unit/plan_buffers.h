@@ -1,0 +1,38 @@
+/* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For plan_run.c. */
+#ifndef PLAN_BUFFERS_H
+#define PLAN_BUFFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/plan.h"
+#include "dataplane/fabric/random.h"
+#include "plan_reference.h"
+
+/* By enum cw_buffer. */
+struct plan_rank_buffers {
+    void *at[4];
+    uint64_t bytes[4];
+};
+
+struct plan_buffers {
+    const struct cw_plan *plan;
+    struct plan_rank_buffers *ranks;
+    uint8_t *memory; /* all of them with their red zones */
+    uint8_t *send_copy;
+    struct plan_reference reference;
+};
+
+/* The contents of the send buffers depend on rank, byte and `salt`. 0, or -1 and the reason. To be disposed of in either case. */
+int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan, uint64_t salt, char *error,
+                        size_t error_bytes);
+void plan_buffers_dispose(struct plan_buffers *buffers);
+
+/* Fills the receive and scratch buffers. */
+void plan_buffers_spoil(struct plan_buffers *buffers, struct cw_random *random);
+
+/* Compares them with the reference after a run. 0, or -1 and the reason. */
+int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t error_bytes);
+
+#endif
