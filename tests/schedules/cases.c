@@ -235,7 +235,7 @@ bool schedule_cases(const struct cw_algorithm *algorithm, uint32_t ranks, uint32
     bool clusters = (algorithm->needs & CW_NEEDS_CLUSTERS) != 0;
     if (thin > 1) {
         /* a case takes as long as its ranks are many, and there are five times as many with clusters */
-        walk.thin *= (ranks > ALL_ROOTS_MAX ? 8 : 1) * (clusters ? 5 : 1);
+        walk.thin *= (ranks > ALL_ROOTS_MAX ? 8u : 1u) * (clusters ? 5u : 1u);
     }
     return clusters ? walk_clusters(&walk) : walk_roots(&walk);
 }
