@@ -15,8 +15,8 @@ static void help_print(const char *usage, const struct app_option *options)
     for (const struct app_option *option = options; option->name; option++) {
         char left[96];
 
-        snprintf(left, sizeof(left), "--%s%s%s", option->name, option->argument ? " " : "",
-                 option->argument ? option->argument : "");
+        snprintf(left, sizeof(left), "%s--%s%s%s", strcmp(option->name, "output") == 0 ? "-o, " : "", option->name,
+                 option->argument ? " " : "", option->argument ? option->argument : "");
         printf("  %-*s %s\n", HELP_COLUMN, left, option->help);
     }
     printf("  %-*s %s\n", HELP_COLUMN, "--help", "prints this");
@@ -92,10 +92,12 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
 {
     struct option rows[APP_OPTIONS_MAX + 2] = {{NULL, 0, NULL, 0}};
     int row_count = 0;
+    int output = -1; /* the row of --output, which has a short form */
     int found;
 
     for (; options[row_count].name; row_count++) {
         assert(row_count < APP_OPTIONS_MAX);
+        output = strcmp(options[row_count].name, "output") == 0 ? row_count : output;
         rows[row_count] = (struct option){
             options[row_count].name,
             options[row_count].kind == APP_OPTION_FLAG ? no_argument : required_argument,
@@ -106,7 +108,7 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
     rows[row_count] = (struct option){"help", no_argument, NULL, 'h'};
     optind = 0; /* GNU: starts afresh, whoever called getopt before */
     opterr = 0;
-    while ((found = getopt_long(argc, argv, ":h", rows, NULL)) != -1) {
+    while ((found = getopt_long(argc, argv, output >= 0 ? ":ho:" : ":h", rows, NULL)) != -1) {
         if (found == 'h') {
             help_print(usage, options);
             *exit_code = APP_EXIT_SUCCESS;
@@ -118,7 +120,7 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
             *exit_code = APP_EXIT_USAGE;
             return -1;
         }
-        *exit_code = option_take(&options[found - FIRST_ROW], optarg);
+        *exit_code = option_take(&options[found == 'o' ? output : found - FIRST_ROW], optarg);
         if (*exit_code != APP_EXIT_SUCCESS) {
             return -1;
         }

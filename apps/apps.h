@@ -30,6 +30,7 @@ enum app_exit {
 int bench_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int plan_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int switch_main(int argc, char **argv);
 
@@ -71,7 +72,7 @@ struct app_option {
 
 enum { APP_OPTIONS_MAX = 48 };
 
-/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL. `usage` is what help opens
+/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too. `usage` is what help opens
  * with: one line of synopsis, and lines of explanation if wanted. Returns the index of the first argument that is no
  * option (== argc: none), or -1 when the command is over: *exit_code says how (--help was printed, or an error was
  * reported). A command that takes no plain arguments passes operands_max 0 and has them refused here. */

@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"doctor", doctor_main,
      "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
+    {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
     {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
 #ifdef CW_HAVE_DPDK
     {"switch", switch_main, "joins processes and devices by an Ethernet switch with rates, delays, queues and losses"},

@@ -314,7 +314,11 @@ static void event_take(struct cw_execution *execution, const struct cw_transport
 static void ready_start(struct cw_execution *execution, uint32_t *budget)
 {
     while (execution->ready_count > 0 && *budget > 0 && execution->status == CW_ERROR_AGAIN) {
-        start(execution, execution_ready_take(execution));
+        uint32_t index = execution_ready_take(execution);
+        if (index == EXECUTION_NO_OP) {
+            return;
+        }
+        start(execution, index);
         (*budget)--;
     }
 }

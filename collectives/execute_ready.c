@@ -109,7 +109,9 @@ uint32_t execution_ready_take(struct cw_execution *execution)
     assert(execution->ready_count > 0);
     if (execution->ready_list != NULL) {
         uint32_t chosen = execution->request.pick(execution->request.pick_context, execution->ready_count);
-        assert(chosen < execution->ready_count);
+        if (chosen >= execution->ready_count) {
+            return EXECUTION_NO_OP;
+        }
         uint32_t index = execution->ready_list[chosen];
         execution->ready_list[chosen] = execution->ready_list[--execution->ready_count];
         return index;

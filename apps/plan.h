@@ -1,0 +1,64 @@
+/* plan: what the files of `causeway plan` share: the problem and parameters on the command line, plan files, networks. */
+#ifndef APPS_PLAN_H
+#define APPS_PLAN_H
+
+#include "apps/apps.h"
+#include "collectives/build.h"
+#include "collectives/plan_file.h"
+
+/* ---- The problem on the command line (plan_request.c) ---- */
+
+enum { PLAN_REQUEST_OPTIONS = 20 };
+
+/* Zeroed, then plan_request_options. Texts point into argv. */
+struct plan_request {
+    const char *collective;
+    const char *algorithm;
+    const char *counts;
+    const char *clusters;
+    const char *via;
+    const char *eager;
+    uint64_t ranks;
+    uint64_t root;
+    uint64_t size_bytes;
+    uint64_t element_bytes;
+    uint64_t segment_bytes;
+    uint64_t threshold_bytes;
+    uint64_t degree;
+    uint64_t concurrency;
+    uint64_t senders;
+    bool ordered;
+    bool size_given;
+};
+
+/* Fills in the rows for a problem, and with `how` those for algorithm and parameters, with defaults; returns how many. */
+size_t plan_request_options(struct plan_request *request, bool how, struct app_option *rows);
+
+/* The problem that was asked for; NULL: reported. */
+struct cw_problem *plan_request_problem(const struct plan_request *request);
+
+/* The algorithm; NULL: reported, with the names there are. */
+const struct cw_algorithm *plan_request_algorithm(const struct plan_request *request, enum cw_collective collective);
+
+/* False: reported. */
+bool plan_request_parameters(const struct plan_request *request, struct cw_parameters *parameters);
+
+/* ---- Files (plan_io.c) ---- */
+
+/* The plan in a file; NULL: reported, *exit_code says how. */
+struct cw_plan *plan_read(const char *path, int *exit_code);
+
+/* One of enum app_exit. "-" is standard output. */
+int plan_write(const struct cw_plan *plan, const char *path);
+
+/* A whole text file, ended by zero, to be freed; NULL: reported. */
+char *plan_read_text(const char *path);
+
+/* ---- Subcommands, argv[0] their name ---- */
+
+int plan_build_main(int argc, char **argv);
+int plan_check_main(int argc, char **argv);
+int plan_dump_main(int argc, char **argv);
+int plan_list_main(int argc, char **argv);
+
+#endif

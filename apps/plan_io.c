@@ -1,0 +1,101 @@
+/* Plan files and text files: the I/O that collectives/ leaves to its callers. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/plan.h"
+#include "dataplane/status.h"
+
+enum { READ_FIRST = 1 << 16 };
+
+/* All bytes of a stream, and a zero after them. NULL: errno says why. */
+static char *stream_read(FILE *stream, size_t *length)
+{
+    size_t capacity = READ_FIRST;
+    char *bytes = malloc(capacity + 1);
+    *length = 0;
+    while (bytes != NULL) {
+        *length += fread(bytes + *length, 1, capacity - *length, stream);
+        if (*length < capacity) {
+            bytes[*length] = '\0';
+            break;
+        }
+        capacity *= 2;
+        char *grown = realloc(bytes, capacity + 1);
+        if (grown == NULL) {
+            free(bytes);
+        }
+        bytes = grown;
+    }
+    if (bytes != NULL && ferror(stream)) {
+        free(bytes);
+        bytes = NULL;
+    }
+    return bytes;
+}
+
+static char *file_read(const char *path, size_t *length)
+{
+    FILE *stream = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (stream == NULL) {
+        app_error("the file cannot be opened", path, strerror(errno));
+        return NULL;
+    }
+    char *bytes = stream_read(stream, length);
+    if (bytes == NULL) {
+        app_error("the file cannot be read", path, strerror(errno));
+    }
+    if (stream != stdin) {
+        fclose(stream);
+    }
+    return bytes;
+}
+
+char *plan_read_text(const char *path)
+{
+    size_t length;
+    return file_read(path, &length);
+}
+
+struct cw_plan *plan_read(const char *path, int *exit_code)
+{
+    size_t length;
+    char error[400];
+    struct cw_plan *plan = NULL;
+    char *bytes = file_read(path, &length);
+    *exit_code = APP_EXIT_USAGE;
+    if (bytes == NULL) {
+        return NULL;
+    }
+    int status = cw_plan_decode(bytes, length, &plan, error, sizeof(error));
+    free(bytes);
+    if (status != CW_OK) {
+        app_error(error, path, "`causeway plan build` makes plan files");
+        *exit_code = status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+        return NULL;
+    }
+    *exit_code = APP_EXIT_SUCCESS;
+    return plan;
+}
+
+int plan_write(const struct cw_plan *plan, const char *path)
+{
+    void *bytes;
+    size_t length;
+    if (cw_plan_encode(plan, &bytes, &length) != CW_OK) {
+        app_error("no memory for the plan file", path, "free memory, or build for fewer ranks");
+        return APP_EXIT_MACHINE;
+    }
+    FILE *stream = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
+    bool written = stream != NULL && fwrite(bytes, 1, length, stream) == length && fflush(stream) == 0;
+    if (stream != NULL && stream != stdout) {
+        written = fclose(stream) == 0 && written;
+    }
+    free(bytes);
+    if (!written) {
+        app_error("the file cannot be written", path, strerror(errno));
+        return APP_EXIT_MACHINE;
+    }
+    return APP_EXIT_SUCCESS;
+}
