@@ -1,0 +1,289 @@
+/* Plan files: what is written is read again; anything else is refused with a reason, and never trusted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <lz4frame.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "collectives/build.h"
+#include "collectives/check.h"
+#include "collectives/plan_file.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+
+enum {
+    HEADER = 24,
+    CHECKSUM = 8,
+    GARBLED = 3000, /* contents with a valid checksum, per plan */
+};
+
+static struct cw_plan *plan_make(enum cw_collective collective, const char *algorithm, uint32_t ranks)
+{
+    static const uint32_t cluster_of[] = {0, 1, 2, 0, 1, 2, 0};
+    static const uint32_t via[] = {CW_DIRECT, CW_DIRECT, 1, CW_DIRECT, CW_DIRECT, CW_DIRECT, 1, CW_DIRECT, CW_DIRECT};
+    const struct cw_algorithm *found = cw_algorithm_find(collective, algorithm);
+    struct cw_parameters parameters = cw_parameters_default();
+    uint64_t counts[49];
+    char error[200];
+    assert_non_null(found);
+    for (uint32_t i = 0; i < 49; i++) {
+        counts[i] = i * 7919 % 301;
+    }
+    parameters.segment_bytes = 40;
+    struct cw_problem_request request = {
+        .collective = collective,
+        .ranks = ranks,
+        .element_bytes = 4,
+        .count = 333,
+        .counts = cw_collective_takes_counts(collective) ? counts : NULL,
+        .cluster_count = 3,
+        .cluster_of = cluster_of,
+        .cluster_via = via,
+    };
+    struct cw_problem *problem;
+    struct cw_plan *plan;
+    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    assert_int_equal(cw_plan_build(problem, found, &parameters, &plan, error, sizeof(error)), CW_OK);
+    return plan;
+}
+
+static const struct {
+    enum cw_collective collective;
+    const char *algorithm;
+} plans[] = {
+    {CW_BCAST, "segmented-chain"},       {CW_BCAST, "multicast"},
+    {CW_BCAST, "clusters-overlapped"},   {CW_SCATTER, "binomial"},
+    {CW_ALLGATHER, "concurrent"},        {CW_ALLTOALL, "greedy-barriers"},
+    {CW_ALLREDUCE, "clusters-two-tier"}, {CW_REDUCE_SCATTER, "pairwise"},
+    {CW_BARRIER, "dissemination"},
+};
+enum { PLANS = sizeof(plans) / sizeof(plans[0]) };
+
+static void *encode(const struct cw_plan *plan, size_t *length)
+{
+    void *bytes;
+    assert_int_equal(cw_plan_encode(plan, &bytes, length), CW_OK);
+    return bytes;
+}
+
+static void assert_places_equal(const struct cw_place *one, const struct cw_place *other)
+{
+    assert_true(one->buffer == other->buffer && one->offset == other->offset && one->step == other->step);
+}
+
+static void assert_ops_equal(const struct cw_op *one, const struct cw_op *other)
+{
+    assert_true(one->kind == other->kind && one->flags == other->flags && one->phase == other->phase);
+    assert_true(one->peer == other->peer && one->tag == other->tag);
+    assert_true(one->dependency_first == other->dependency_first && one->dependency_count == other->dependency_count);
+    assert_true(one->body_count == other->body_count && one->iterations == other->iterations);
+    assert_true(one->bytes == other->bytes && one->last_bytes == other->last_bytes);
+    assert_true(one->blocks == other->blocks && one->from_stride == other->from_stride &&
+                one->to_stride == other->to_stride);
+    assert_places_equal(&one->from, &other->from);
+    assert_places_equal(&one->to, &other->to);
+}
+
+static void assert_schedules_equal(const struct cw_schedule *one, const struct cw_schedule *other)
+{
+    assert_int_equal(one->rank, other->rank);
+    assert_int_equal(one->op_count, other->op_count);
+    assert_int_equal(one->dependency_count, other->dependency_count);
+    assert_int_equal(one->group_count, other->group_count);
+    assert_int_equal(one->member_count, other->member_count);
+    assert_int_equal(one->barrier_count, other->barrier_count);
+    assert_true(one->scratch_bytes == other->scratch_bytes);
+    assert_memory_equal(&one->promise, &other->promise, sizeof(one->promise));
+    for (uint32_t i = 0; i < one->op_count; i++) {
+        assert_ops_equal(&one->ops[i], &other->ops[i]);
+    }
+    for (uint32_t i = 0; i < one->dependency_count; i++) {
+        assert_memory_equal(&one->dependencies[i], &other->dependencies[i], sizeof(one->dependencies[i]));
+    }
+    for (uint32_t i = 0; i < one->group_count; i++) {
+        assert_memory_equal(&one->groups[i], &other->groups[i], sizeof(one->groups[i]));
+    }
+    for (uint32_t i = 0; i < one->member_count; i++) {
+        assert_int_equal(one->members[i], other->members[i]);
+    }
+}
+
+static void test_written_and_read(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < PLANS; i++) {
+        struct cw_plan *plan = plan_make(plans[i].collective, plans[i].algorithm, 7);
+        struct cw_plan *again;
+        char error[300];
+        size_t length;
+        size_t length_again;
+        void *bytes = encode(plan, &length);
+        assert_int_equal(cw_plan_decode(bytes, length, &again, error, sizeof(error)), CW_OK);
+        assert_string_equal(plan->algorithm, again->algorithm);
+        assert_true(plan->parameters.segment_bytes == again->parameters.segment_bytes);
+        assert_true(plan->problem->count == again->problem->count && plan->problem->root == again->problem->root);
+        for (uint32_t rank = 0; rank < 7; rank++) {
+            assert_schedules_equal(&plan->schedules[rank], &again->schedules[rank]);
+            for (uint32_t buffer = 1; buffer <= 2; buffer++) {
+                assert_true(cw_problem_buffer_bytes(plan->problem, rank, buffer) ==
+                            cw_problem_buffer_bytes(again->problem, rank, buffer));
+            }
+            assert_int_equal(cw_problem_cluster(plan->problem, rank), cw_problem_cluster(again->problem, rank));
+        }
+        void *bytes_again = encode(again, &length_again);
+        assert_int_equal(length, length_again);
+        assert_memory_equal(bytes, bytes_again, length);
+        free(bytes);
+        free(bytes_again);
+        cw_plan_destroy(plan);
+        cw_plan_destroy(again);
+    }
+}
+
+static void assert_refused(const void *bytes, size_t length, const char *words)
+{
+    struct cw_plan *plan = NULL;
+    char error[300] = "";
+    /* a copy of exactly that length, so that a read beyond it shows under the sanitizers */
+    void *copy = malloc(length + (length == 0));
+    assert_non_null(copy);
+    memcpy(copy, bytes, length);
+    assert_true(cw_plan_decode(copy, length, &plan, error, sizeof(error)) < 0);
+    free(copy);
+    assert_null(plan);
+    if (strstr(error, words) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", error, words);
+    }
+}
+
+static void test_cut_off_or_altered(void **state)
+{
+    (void)state;
+    struct cw_plan *plan = plan_make(CW_ALLGATHER, "bruck", 5);
+    size_t length;
+    uint8_t *bytes = encode(plan, &length);
+    for (size_t cut = 0; cut < length; cut++) {
+        assert_refused(bytes, cut, cut < 8 ? "no plan file" : "cut off");
+    }
+    for (size_t i = 0; i < length; i++) {
+        bytes[i] ^= 0x10;
+        assert_refused(bytes, length, i < 8 ? "no plan file" : i < 12 ? "version" : "altered");
+        bytes[i] ^= 0x10;
+    }
+    free(bytes);
+    cw_plan_destroy(plan);
+}
+
+/* ---- Contents that nobody has written, with a valid checksum ---- */
+
+static uint8_t *content_of(const uint8_t *file, size_t length, size_t *content_length)
+{
+    LZ4F_dctx *context;
+    memcpy(content_length, file + 16, 8);
+    uint8_t *content = malloc(*content_length);
+    size_t made = *content_length;
+    size_t used = length - HEADER - CHECKSUM;
+    assert_non_null(content);
+    assert_false(LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)));
+    assert_int_equal(LZ4F_decompress(context, content, &made, file + HEADER, &used, NULL), 0);
+    LZ4F_freeDecompressionContext(context);
+    return content;
+}
+
+static uint8_t *file_of(const uint8_t *content, size_t content_length, const uint8_t *header, size_t *length)
+{
+    size_t bound = LZ4F_compressFrameBound(content_length, NULL);
+    uint8_t *file = malloc(HEADER + bound + CHECKSUM);
+    uint64_t announced = content_length;
+    assert_non_null(file);
+    memcpy(file, header, 16);
+    memcpy(file + 16, &announced, 8);
+    size_t frame = LZ4F_compressFrame(file + HEADER, bound, content, content_length, NULL);
+    assert_false(LZ4F_isError(frame));
+    uint64_t checksum = XXH3_64bits(file, HEADER + frame);
+    memcpy(file + HEADER + frame, &checksum, CHECKSUM);
+    *length = HEADER + frame + CHECKSUM;
+    return file;
+}
+
+static void garble(struct cw_random *random, uint8_t *content, size_t *length)
+{
+    uint32_t changes = 1 + (uint32_t)cw_random_below(random, 4);
+    for (uint32_t i = 0; i<changes && * length> 0; i++) {
+        size_t at = cw_random_below(random, *length);
+        switch (cw_random_below(random, 4)) {
+        case 0:
+            content[at] = (uint8_t)cw_random_below(random, 256);
+            break;
+        case 1:
+            content[at] ^= (uint8_t)(1u << cw_random_below(random, 8));
+            break;
+        case 2:
+            memmove(content + at, content + at + 1, *length - at - 1);
+            (*length)--;
+            break;
+        default:
+            content[at] = 0xff;
+            break;
+        }
+    }
+}
+
+/* Either refused with a reason, or a plan that is valid and can be checked and written again. */
+static void test_garbled(void **state)
+{
+    (void)state;
+    struct cw_random random;
+    uint32_t accepted = 0;
+    cw_random_seed(&random, 4711);
+    for (uint32_t i = 0; i < PLANS; i++) {
+        struct cw_plan *plan = plan_make(plans[i].collective, plans[i].algorithm, 4);
+        size_t length;
+        size_t content_length;
+        uint8_t *bytes = encode(plan, &length);
+        uint8_t *content = content_of(bytes, length, &content_length);
+        uint8_t *work = malloc(content_length);
+        assert_non_null(work);
+        for (uint32_t j = 0; j < GARBLED; j++) {
+            size_t work_length = content_length;
+            memcpy(work, content, content_length);
+            garble(&random, work, &work_length);
+            struct cw_plan *read = NULL;
+            char error[300] = "";
+            uint8_t *file = file_of(work, work_length, bytes, &length);
+            int status = cw_plan_decode(file, length, &read, error, sizeof(error));
+            free(file);
+            if (status != CW_OK) {
+                assert_true(error[0] != '\0');
+                continue;
+            }
+            struct cw_check_report report;
+            accepted++;
+            assert_int_equal(cw_plan_validate(read, error, sizeof(error)), CW_OK);
+            (void)cw_check(read, &report);
+            cw_plan_destroy(read);
+        }
+        free(work);
+        free(content);
+        free(bytes);
+        cw_plan_destroy(plan);
+    }
+    assert_true(accepted > 0); /* changed sizes and the like: a valid plan, if not the one that was written */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_written_and_read),
+        cmocka_unit_test(test_cut_off_or_altered),
+        cmocka_unit_test(test_garbled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
