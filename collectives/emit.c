@@ -29,10 +29,6 @@ void cw_emit_init(struct cw_emit *emit, const struct cw_problem *problem, const 
     emit->schedule.promise.wan_bytes = UINT64_MAX;
     emit->fence = CW_NO_OP;
     emit->repeat = CW_NO_OP;
-    emit->peers = calloc(problem->ranks, sizeof(*emit->peers));
-    if (emit->peers == NULL) {
-        cw_emit_fail(emit, CW_ERROR_MEMORY, no_memory);
-    }
 }
 
 int cw_emit_finish(struct cw_emit *emit, struct cw_schedule *schedule, const char **reason)
@@ -196,14 +192,67 @@ static uint32_t iterations_now(const struct cw_emit *emit)
     return emit->repeat == CW_NO_OP ? 1 : emit->schedule.ops[emit->repeat].iterations;
 }
 
-uint32_t emit_tag_out(struct cw_emit *emit, uint32_t peer, enum cw_tag_kind kind)
+/* The entry of `rank`, or the empty one where it belongs. */
+static struct cw_emit_peer *peer_slot(struct cw_emit_peer *peers, uint32_t capacity, uint32_t rank)
 {
-    return emit->status != CW_OK ? 0 : tag_take(emit, &emit->peers[peer].out[kind], kind, iterations_now(emit));
+    uint32_t at = (rank * 2654435769u) & (capacity - 1);
+    while (peers[at].rank != rank && peers[at].rank != CW_NO_OP) {
+        at = (at + 1) & (capacity - 1);
+    }
+    return &peers[at];
 }
 
-uint32_t emit_tag_in(struct cw_emit *emit, uint32_t peer, enum cw_tag_kind kind)
+/* Doubles the table when it is three quarters full. */
+static bool peers_grow(struct cw_emit *emit)
 {
-    return emit->status != CW_OK ? 0 : tag_take(emit, &emit->peers[peer].in[kind], kind, iterations_now(emit));
+    if (emit->peer_count < emit->peer_capacity / 4 * 3) {
+        return true;
+    }
+    uint32_t capacity = emit->peer_capacity == 0 ? 16 : emit->peer_capacity * 2;
+    struct cw_emit_peer *peers = malloc(capacity * sizeof(*peers));
+    if (peers == NULL) {
+        cw_emit_fail(emit, CW_ERROR_MEMORY, no_memory);
+        return false;
+    }
+    for (uint32_t i = 0; i < capacity; i++) {
+        peers[i].rank = CW_NO_OP;
+    }
+    for (uint32_t i = 0; i < emit->peer_capacity; i++) {
+        if (emit->peers[i].rank != CW_NO_OP) {
+            *peer_slot(peers, capacity, emit->peers[i].rank) = emit->peers[i];
+        }
+    }
+    free(emit->peers);
+    emit->peers = peers;
+    emit->peer_capacity = capacity;
+    return true;
+}
+
+/* NULL after a failure. */
+static struct cw_emit_peer *peer_find(struct cw_emit *emit, uint32_t rank)
+{
+    if (emit->status != CW_OK || !peers_grow(emit)) {
+        return NULL;
+    }
+    struct cw_emit_peer *peer = peer_slot(emit->peers, emit->peer_capacity, rank);
+    if (peer->rank == CW_NO_OP) {
+        memset(peer, 0, sizeof(*peer));
+        peer->rank = rank;
+        emit->peer_count++;
+    }
+    return peer;
+}
+
+uint32_t emit_tag_out(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind)
+{
+    struct cw_emit_peer *peer = peer_find(emit, rank);
+    return peer != NULL ? tag_take(emit, &peer->out[kind], kind, iterations_now(emit)) : 0;
+}
+
+uint32_t emit_tag_in(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind)
+{
+    struct cw_emit_peer *peer = peer_find(emit, rank);
+    return peer != NULL ? tag_take(emit, &peer->in[kind], kind, iterations_now(emit)) : 0;
 }
 
 struct cw_place cw_emit_scratch(struct cw_emit *emit, uint64_t bytes)

@@ -18,6 +18,7 @@
 
 /* What has been numbered so far between this rank and one other. */
 struct cw_emit_peer {
+    uint32_t rank;             /* CW_NO_OP: an empty entry */
     uint32_t out[CW_TAG_STEP]; /* by enum cw_tag_kind */
     uint32_t in[CW_TAG_STEP];
 };
@@ -34,11 +35,13 @@ struct cw_emit {
     uint32_t group_capacity;
     uint32_t member_capacity;
     struct cw_hazards hazards;
-    struct cw_emit_peer *peers;
-    uint32_t *marks;    /* by op: the last op found to depend on it, so that no dependency is listed twice */
-    uint32_t fence;     /* every new op waits for it */
-    uint32_t fence_end; /* ops from here on came after the fence */
-    uint32_t after[8];  /* what the next op waits for beside its hazards */
+    struct cw_emit_peer *peers; /* by a hash of the rank: as many as this rank talks to, not as there are */
+    uint32_t peer_count;
+    uint32_t peer_capacity; /* a power of two */
+    uint32_t *marks;        /* by op: the last op found to depend on it, so that no dependency is listed twice */
+    uint32_t fence;         /* every new op waits for it */
+    uint32_t fence_end;     /* ops from here on came after the fence */
+    uint32_t after[8];      /* what the next op waits for beside its hazards */
     uint32_t after_flags[8];
     uint32_t after_count;
     uint16_t phase;

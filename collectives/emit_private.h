@@ -30,8 +30,8 @@ void emit_access_op(struct cw_emit *emit, struct cw_place place, bool write);
 /* ... touches `bytes` at `place`; not to be remembered unless `record`. */
 void emit_access_bytes(struct cw_emit *emit, struct cw_place place, uint64_t bytes, bool write, bool record);
 
-/* The next tag from this rank to `peer`, or back. */
-uint32_t emit_tag_out(struct cw_emit *emit, uint32_t peer, enum cw_tag_kind kind);
-uint32_t emit_tag_in(struct cw_emit *emit, uint32_t peer, enum cw_tag_kind kind);
+/* The next tag from this rank to another, or back. */
+uint32_t emit_tag_out(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind);
+uint32_t emit_tag_in(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind);
 
 #endif

@@ -34,6 +34,10 @@
  *   - A dependency with CW_DEPENDENCY_SENT on a put or multicast is met already when the last byte has left this host. It paces;
  *     a source is not yet reusable then.
  *   - The send buffer is never written.
+ *   - Nothing may rest on when the iterations of one op follow each other; that rule only says what may not wait for what.
+ *   - Without buffers an eager put is neither complete nor sent before its wait has started.
+ *   - A message belongs to the phase of its put. Signals (CW_TAG_SIGNAL) have numbers below 2^17; the upper half is for barriers.
+ *   - What an op does not use is zero; blocks is 1 except in copies, whose blocks do not overlap where they are written.
  */
 #ifndef CW_SCHEDULE_H
 #define CW_SCHEDULE_H

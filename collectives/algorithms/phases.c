@@ -46,7 +46,7 @@ static void release(void *state)
 
 static uint32_t rank_on(const struct shared *shared, uint32_t part, bool in)
 {
-    const struct cw_pattern_message *message = &shared->pattern.messages[shared->phases.messages[part].message];
+    const struct cw_phase_message *message = &shared->phases.messages[part];
     return in ? message->to : message->from;
 }
 
@@ -184,14 +184,14 @@ static void phase_emit(struct cw_emit *emit, const struct shared *shared, uint32
         if (part->phase != phase) {
             break;
         }
-        part_send(emit, shared->pattern.messages[part->message].to, part->offset, part->bytes);
+        part_send(emit, part->to, part->offset, part->bytes);
     }
     for (; *in < shared->in.first[rank + 1]; (*in)++) {
         const struct cw_phase_message *part = &shared->phases.messages[shared->in.parts[*in]];
         if (part->phase != phase) {
             break;
         }
-        part_receive(emit, shared->pattern.messages[part->message].from, part->offset, part->bytes);
+        part_receive(emit, part->from, part->offset, part->bytes);
     }
 }
 

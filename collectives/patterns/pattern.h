@@ -39,6 +39,8 @@ int cw_pattern_load(const struct cw_pattern *pattern, uint64_t *bytes);
 struct cw_phase_message {
     uint32_t message; /* index in the pattern */
     uint32_t phase;
+    uint32_t from;
+    uint32_t to;
     uint64_t offset; /* of the part */
     uint64_t bytes;
 };

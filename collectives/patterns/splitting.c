@@ -184,7 +184,7 @@ static void phase_search(struct shop *shop)
     memcpy(shop->match, shop->best, bytes);
 }
 
-static bool part_add(struct shop *shop, struct cw_phase_message part)
+static bool part_add(struct shop *shop, const struct cw_phase_message *part)
 {
     if (shop->part_count == shop->part_capacity) {
         uint32_t capacity = shop->part_capacity == 0 ? 1024 : shop->part_capacity * 2;
@@ -195,7 +195,7 @@ static bool part_add(struct shop *shop, struct cw_phase_message part)
         shop->parts = parts;
         shop->part_capacity = capacity;
     }
-    shop->parts[shop->part_count++] = part;
+    shop->parts[shop->part_count++] = *part;
     return true;
 }
 
@@ -211,8 +211,15 @@ static bool phase_run(struct shop *shop, uint32_t phase)
             continue;
         }
         uint64_t amount = shop->weight[message] < length ? shop->weight[message] : length;
-        if (!part_add(shop, (struct cw_phase_message){message, phase, shop->sent[message] * shop->element_bytes,
-                                                      amount * shop->element_bytes})) {
+        const struct cw_phase_message part = {
+            .message = message,
+            .phase = phase,
+            .from = node,
+            .to = shop->pattern->messages[message].to,
+            .offset = shop->sent[message] * shop->element_bytes,
+            .bytes = amount * shop->element_bytes,
+        };
+        if (!part_add(shop, &part)) {
             return false;
         }
         shop->weight[message] -= amount;
