@@ -156,6 +156,7 @@ static const struct {
     {"idle", bench_idle, "what processes cost that have nothing to do"},
     {"incast", bench_incast, "many senders to one port, in virtual time"},
     {"pace", bench_pace, "paced flows, in virtual time"},
+    {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
 };
 
 static void list_print(void)
@@ -169,7 +170,7 @@ static void list_print(void)
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] = "there are put, cost, crowd, idle, incast and pace; each has --help";
+    static const char list[] = "there are put, cost, crowd, idle, incast, pace and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

@@ -42,6 +42,7 @@ int bench_idle(int argc, char **argv);
 /* causeway bench incast, causeway bench pace. */
 int bench_incast(int argc, char **argv);
 int bench_pace(int argc, char **argv);
+int bench_plan(int argc, char **argv);
 
 /* The middle of `count` numbers, which are sorted; 0 of none. */
 double bench_median(double *numbers, size_t count);

@@ -15,6 +15,11 @@ static const struct subcommand subcommands[] = {
     {"build", plan_build_main, "builds the schedules of all ranks and writes them to a file"},
     {"check", plan_check_main, "proves that a plan is right in every order that it allows"},
     {"dump", plan_dump_main, "prints a plan as text"},
+    {"run", plan_run_main, "carries a plan out and compares every byte"},
+    {"choose", plan_choose_main, "ranks the algorithms for a problem on a network"},
+    {"price", plan_price_main, "tells what a plan takes on a network"},
+    {"draw", plan_draw_main, "draws a plan as SVG: ranks by time, or an all-to-all's phases"},
+    {"networks", plan_networks_main, "names the networks that come with the program"},
 };
 
 static void overview_print(FILE *stream)

@@ -5,6 +5,7 @@
 #include "apps/apps.h"
 #include "collectives/build.h"
 #include "collectives/plan_file.h"
+#include "collectives/price/network.h"
 
 /* ---- The problem on the command line (plan_request.c) ---- */
 
@@ -54,11 +55,21 @@ int plan_write(const struct cw_plan *plan, const char *path);
 /* A whole text file, ended by zero, to be freed; NULL: reported. */
 char *plan_read_text(const char *path);
 
+/* ---- Networks (plan_network.c) ---- */
+
+/* A network by name, or @FILE. False: reported. */
+bool plan_network_take(const char *text, struct cw_network *network);
+
 /* ---- Subcommands, argv[0] their name ---- */
 
 int plan_build_main(int argc, char **argv);
 int plan_check_main(int argc, char **argv);
 int plan_dump_main(int argc, char **argv);
 int plan_list_main(int argc, char **argv);
+int plan_run_main(int argc, char **argv);
+int plan_networks_main(int argc, char **argv);
+int plan_price_main(int argc, char **argv);
+int plan_choose_main(int argc, char **argv);
+int plan_draw_main(int argc, char **argv);
 
 #endif

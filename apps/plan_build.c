@@ -167,9 +167,8 @@ static const struct {
         {CW_TAKES_SENDERS, "--senders"}, {CW_TAKES_THRESHOLD, "--threshold"},
 },
   needs_names[] = {
-      {CW_NEEDS_COMMUTATIVE, "a commutative operation"},
-      {CW_NEEDS_EQUAL, "the same count everywhere"},
-      {CW_NEEDS_CLUSTERS, "clusters"},
+      {CW_NEEDS_COMMUTATIVE, "a commutative operation"},     {CW_NEEDS_EQUAL, "the same count everywhere"},
+      {CW_NEEDS_COUNTS, "different counts to pay"},          {CW_NEEDS_CLUSTERS, "clusters"},
       {CW_NEEDS_MULTICAST, "multicast (else as many puts)"},
 };
 

@@ -28,6 +28,7 @@ enum cw_algorithm_needs {
     CW_NEEDS_COMMUTATIVE = 1, /* an operation whose operands may change places */
     CW_NEEDS_EQUAL = 2,       /* the same count everywhere */
     CW_NEEDS_CLUSTERS = 4,    /* makes sense with at least two clusters only */
+    CW_NEEDS_COUNTS = 16,     /* pays with different counts only: with equal ones it finds the phases of `phased` */
     CW_NEEDS_MULTICAST = 8,   /* a network that multicasts; elsewhere a multicast is as many puts */
 };
 

@@ -325,6 +325,19 @@ void cw_emit_fence(struct cw_emit *emit)
     emit->fence_end = emit->schedule.op_count;
 }
 
+void cw_emit_fence_at(struct cw_emit *emit, uint32_t op)
+{
+    if (op == CW_NO_OP || emit->status != CW_OK) {
+        return;
+    }
+    if (emit->fence != CW_NO_OP) {
+        cw_emit_after(emit, op);
+        op = cw_emit_gate(emit); /* waits for the fence before, too */
+    }
+    emit->fence = op;
+    emit->fence_end = emit->schedule.op_count;
+}
+
 void cw_emit_barrier(struct cw_emit *emit)
 {
     assert(emit->repeat == CW_NO_OP);

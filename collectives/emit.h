@@ -89,7 +89,10 @@ uint32_t cw_emit_gate(struct cw_emit *emit);
 /* Every op from here on waits for all ops before. */
 void cw_emit_fence(struct cw_emit *emit);
 
-/* The same, for all ranks. */
+/* Every op from here on waits for `op`, beside what earlier fences ask for. */
+void cw_emit_fence_at(struct cw_emit *emit, uint32_t op);
+
+/* The same as cw_emit_fence, for all ranks. */
 void cw_emit_barrier(struct cw_emit *emit);
 
 /* Ops from here on belong to this phase. */

@@ -28,7 +28,10 @@ struct cw_plan {
 /* Frees a plan and what it owns; NULL is allowed. */
 void cw_plan_destroy(struct cw_plan *plan);
 
-/* Runs cw_schedule_validate over all ranks. CW_OK or CW_ERROR_ARGUMENT with the reason. */
+/* Frees a plan, but gives its problem back to the caller. */
+struct cw_problem *cw_plan_release(struct cw_plan *plan);
+
+/* Runs cw_schedule_validate over all ranks. CW_OK, or CW_ERROR_ARGUMENT or CW_ERROR_MEMORY with the reason. */
 int cw_plan_validate(const struct cw_plan *plan, char *error, size_t error_bytes);
 
 #endif

@@ -154,7 +154,7 @@ void cw_schedule_dispose(struct cw_schedule *schedule);
 
 /* Checks what can be told from one schedule alone: kinds, ranges of indices, peers, tags, dependencies, bodies, the shape of ops; with
  * `buffer_bytes` (by enum cw_buffer) also that every own place lies in its buffer. Everybody else relies on it. CW_OK, or
- * CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."). */
+ * CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."); CW_ERROR_MEMORY: it could not be checked, the reason says so. */
 int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, const uint64_t buffer_bytes[4],
                          char *error, size_t error_bytes);
 

@@ -52,8 +52,8 @@ static struct cw_crossing crossing_from(struct cw_emit *emit, uint32_t variant, 
         .from = holders_of(emit, variant, cluster, bytes),
         .source = cw_place(emit->rank == emit->problem->root ? CW_BUFFER_SEND : CW_BUFFER_RECEIVE, 0),
         .relay = relay,
-        .senders = emit->parameters.senders,
-        .chained = variant == CHAINED,
+        .senders = variant == FARFIRST ? 1 : emit->parameters.senders,
+        .chained = variant == CHAINED || variant == FARFIRST,
     };
 }
 
@@ -80,6 +80,10 @@ static void cross(struct cw_emit *emit, uint32_t variant, uint64_t bytes)
         }
     }
     cw_crossing_end(emit, &crossing);
+    if (variant == FARFIRST) {
+        cw_emit_fence_at(
+            emit, crossing.sent); /* far first: nothing may get in before what crosses, which waits for its handshake */
+    }
 }
 
 static void build_farfirst(struct cw_emit *emit, uint64_t bytes)

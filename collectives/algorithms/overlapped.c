@@ -15,7 +15,8 @@ struct chain {
     struct cw_team team;
     uint32_t count; /* of nodes: all members, in the root's cluster without the root */
     uint32_t skip;  /* 1 in the root's cluster: index 0 is the root */
-    uint32_t first; /* node 0 is member skip + first */
+    uint32_t first; /* node 0 is member skip + first: the part's head */
+    uint32_t next;  /* so many members on is the next part's head, which is the last node; 0: there is no other part */
 };
 
 static struct cw_team team_of(const struct cw_emit *emit, uint32_t cluster)
@@ -26,19 +27,31 @@ static struct cw_team team_of(const struct cw_emit *emit, uint32_t cluster)
                                                               : team;
 }
 
-/* `parts` heads are spread evenly over the cluster, so that chains are shared out, too. */
+/* Heads are spread evenly over a cluster. */
+static uint32_t head_of(uint32_t count, uint32_t part, uint32_t parts)
+{
+    return (uint32_t)((uint64_t)part * count / parts);
+}
+
 static struct chain chain_of(const struct cw_emit *emit, uint32_t cluster, uint32_t part, uint32_t parts)
 {
     struct chain chain = {.team = team_of(emit, cluster)};
     chain.skip = cw_problem_cluster(emit->problem, emit->problem->root) == cluster ? 1 : 0;
     chain.count = chain.team.size - chain.skip;
-    chain.first = chain.count == 0 ? 0 : (uint32_t)((uint64_t)part * chain.count / parts) % chain.count;
+    if (chain.count > 0) {
+        chain.first = head_of(chain.count, part, parts);
+        chain.next = (head_of(chain.count, (part + 1) % parts, parts) + chain.count - chain.first) % chain.count;
+    }
     return chain;
 }
 
 static uint32_t chain_rank(const struct chain *chain, uint32_t node)
 {
-    return cw_team_rank(&chain->team, chain->skip + (chain->first + node) % chain->count);
+    uint32_t offset = node;
+    if (chain->next > 0 && node > 0) {
+        offset = node + 1 == chain->count ? chain->next : node < chain->next ? node : node + 1;
+    }
+    return cw_team_rank(&chain->team, chain->skip + (chain->first + offset) % chain->count);
 }
 
 /* The node of this rank; count if it is none. */
@@ -48,7 +61,11 @@ static uint32_t chain_me(const struct chain *chain)
     if (me >= chain->team.size || me < chain->skip) {
         return chain->count;
     }
-    return (me - chain->skip + chain->count - chain->first) % chain->count;
+    uint32_t offset = (me - chain->skip + chain->count - chain->first) % chain->count;
+    if (chain->next == 0 || offset < chain->next) {
+        return offset;
+    }
+    return offset == chain->next ? chain->count - 1 : offset - 1;
 }
 
 /* Who sends a part out of a cluster: its head there, or the root if it is alone. */

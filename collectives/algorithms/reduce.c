@@ -2,6 +2,12 @@
 #include "collectives/algorithms/reduction.h"
 #include "collectives/algorithms/registry.h"
 
+/* How all vectors reach all ranks. */
+enum {
+    DIRECT,
+    BRUCK,
+};
+
 static const struct cw_place send = {CW_BUFFER_SEND, 0, 0};
 static const struct cw_place receive = {CW_BUFFER_RECEIVE, 0, 0};
 
@@ -109,6 +115,51 @@ static void build_allreduce_rabenseifner(struct cw_emit *emit, const struct cw_r
     cw_allreduce_rabenseifner(emit, &team, send, receive, vector_bytes(emit));
 }
 
+/* Vectors of `count` ranks from `first` on, around, between this rank and a peer; that of rank r lies at r times its length. */
+static void vectors_exchange(struct cw_emit *emit, uint32_t peer, uint32_t first, uint32_t count, bool sends)
+{
+    uint32_t ranks = emit->problem->ranks;
+    uint64_t bytes = vector_bytes(emit);
+    while (count > 0) {
+        uint32_t run = count < ranks - first ? count : ranks - first;
+        struct cw_place place = cw_place(CW_BUFFER_SCRATCH, first * bytes);
+        if (sends) {
+            cw_emit_send(emit, peer, place, place, run * bytes);
+        } else {
+            cw_emit_receive(emit, peer, place, run * bytes);
+        }
+        count -= run;
+        first = (first + run) % ranks;
+    }
+}
+
+/* Every rank gets every vector, and combines them in rank order: the fewest steps of all, for short vectors. */
+static void build_allreduce_vectors(struct cw_emit *emit, const struct cw_recipe *recipe)
+{
+    uint32_t ranks = emit->problem->ranks;
+    uint32_t rank = emit->rank;
+    uint64_t bytes = vector_bytes(emit);
+    cw_emit_scratch(emit, ranks * bytes);
+    cw_emit_copy(emit, cw_place(CW_BUFFER_SCRATCH, rank * bytes), send, bytes);
+    if (recipe->variant == DIRECT) {
+        for (uint32_t i = 1; i < ranks; i++) {
+            vectors_exchange(emit, (rank + i) % ranks, rank, 1, true);
+            vectors_exchange(emit, (rank + ranks - i) % ranks, (rank + ranks - i) % ranks, 1, false);
+        }
+    } else {
+        for (uint32_t distance = 1; distance < ranks; distance *= 2) {
+            uint32_t count = distance < ranks - distance ? distance : ranks - distance;
+            uint32_t from = (rank + distance) % ranks;
+            vectors_exchange(emit, (rank + ranks - distance) % ranks, rank, count, true);
+            vectors_exchange(emit, from, from, count, false);
+        }
+    }
+    cw_emit_copy(emit, receive, cw_place(CW_BUFFER_SCRATCH, 0), bytes);
+    for (uint32_t i = 1; i < ranks; i++) {
+        cw_emit_reduce(emit, receive, cw_place(CW_BUFFER_SCRATCH, i * bytes), bytes, false);
+    }
+}
+
 #define REDUCE(name, needs, summary, source)       \
     {                                              \
         CW_REDUCE, name, 0, needs, summary, source \
@@ -136,5 +187,10 @@ const struct cw_recipe cw_recipes_reduce[] = {
      build_allreduce_ring, 0, NULL},
     {ALLREDUCE("rabenseifner", 0, "vector halving with doubling distance, then the way back", RABENSEIFNER),
      build_allreduce_rabenseifner, 0, NULL},
+    {ALLREDUCE("direct", 0, "each rank sends its vector to all, and combines all", "MPI 5.0, section 6.9"),
+     build_allreduce_vectors, DIRECT, NULL},
+    {ALLREDUCE("bruck", 0, "all vectors to all ranks in log2(P) steps; each rank combines all",
+               "Bruck, Ho, Kipnis, Upfal and Weathersby 1997"),
+     build_allreduce_vectors, BRUCK, NULL},
 };
 const uint32_t cw_recipes_reduce_count = sizeof(cw_recipes_reduce) / sizeof(cw_recipes_reduce[0]);

@@ -1,7 +1,7 @@
 /* The checker is itself tested: small changes to valid plans of every algorithm. What ever fails under the adversarial transport the checker must have
  * caught; what it caught and never failed is counted by the checker's fault, and only faults with a reason for that are accepted.
  *
- * CW_TEST_SEEDS: runs of each mutant (default 30). CW_TEST_THIN: only about each n-th mutant. Argument: the collective.
+ * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument: the collective.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
 #include "tests/schedules/mutate.h"
-#include "tests/unit/plan_run.h"
+#include "apps/plan_trial.h"
 
 /* Why a plan with this fault may deliver the right bytes in all runs that were tried. NULL: it may not. */
 static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
@@ -38,6 +38,8 @@ static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
     [CW_CHECK_WRONG_REDUCTION] = "an operand combined wrongly in bytes that are not part of the result",
 };
 
+enum { SEEDS_MAX = 1000 };
+
 struct tally {
     uint64_t mutants;
     uint64_t harmless; /* the checker passes them, and no run fails */
@@ -54,16 +56,16 @@ static enum cw_collective collective;
 /* Whether any run of the plan fails. */
 static bool ever_fails(const struct cw_plan *plan, char *error, size_t error_bytes)
 {
-    static const uint32_t eager_buffers[] = {0, 1, 3, PLAN_RUN_EAGER_BUFFERS_MANY};
-    struct plan_runner *runner;
+    static const uint32_t eager_buffers[] = {0, 1, 3, PLAN_TRIAL_EAGER_BUFFERS_MANY};
+    struct plan_trial *trial;
     bool failed = false;
-    if (plan_runner_create(plan, 1, &runner, error, error_bytes) != 0) {
-        fail_msg("the runner cannot be made: %s", error);
+    if (plan_trial_create(plan, 1, &trial, error, error_bytes) != 0) {
+        fail_msg("the trial cannot be made: %s", error);
     }
     for (uint64_t seed = 0; seed < tally.seeds && !failed; seed++) {
-        failed = plan_runner_run(runner, seed, eager_buffers[seed % 4], error, error_bytes) != 0;
+        failed = plan_trial_run(trial, seed, eager_buffers[seed % 4], error, error_bytes) != 0;
     }
-    plan_runner_destroy(runner);
+    plan_trial_destroy(trial);
     return failed;
 }
 
@@ -148,6 +150,7 @@ int main(int argc, char **argv)
         return 2;
     }
     tally.seeds = seeds != NULL ? strtoull(seeds, NULL, 10) : 30;
+    tally.seeds = tally.seeds < SEEDS_MAX ? tally.seeds : SEEDS_MAX;
     tally.thin = thin != NULL ? (uint32_t)strtoul(thin, NULL, 10) : 20;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 #include "collectives/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
-#include "tests/unit/plan_run.h"
+#include "apps/plan_trial.h"
 
 struct sweep {
     enum cw_collective collective;
@@ -29,7 +29,7 @@ static struct sweep sweep;
 
 static bool case_judge(void *context, const struct schedule_case *one)
 {
-    static const uint32_t eager_buffers[] = {0, 2, PLAN_RUN_EAGER_BUFFERS_MANY};
+    static const uint32_t eager_buffers[] = {0, 2, PLAN_TRIAL_EAGER_BUFFERS_MANY};
     struct sweep *counted = context;
     struct cw_plan *plan = schedule_case_build(one);
     struct cw_check_report report;
@@ -38,7 +38,7 @@ static bool case_judge(void *context, const struct schedule_case *one)
     if (report.fault != CW_CHECK_PASSED) {
         fail_msg("%s: %s: %s", one->name, cw_check_fault_name(report.fault), report.text);
     }
-    if (plan_run(plan, one->number, eager_buffers[counted->cases % 3], error, sizeof(error)) != 0) {
+    if (plan_trial_once(plan, one->number, eager_buffers[counted->cases % 3], error, sizeof(error)) != 0) {
         fail_msg("%s: run with seed %llu: %s", one->name, (unsigned long long)one->number, error);
     }
     cw_plan_destroy(plan);

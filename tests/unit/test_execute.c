@@ -9,27 +9,27 @@
 #include <stdio.h>
 
 #include "check_plans.h"
-#include "plan_run.h"
+#include "apps/plan_trial.h"
 
 enum { SEEDS = 200 };
 
-static const uint32_t eager_buffers[] = {0, 1, 3, PLAN_RUN_EAGER_BUFFERS_MANY};
+static const uint32_t eager_buffers[] = {0, 1, 3, PLAN_TRIAL_EAGER_BUFFERS_MANY};
 
 /* Runs the plan with many seeds and ends it. */
 static void runs_well(struct test_plan *test, uint64_t seeds)
 {
     char error[800] = "";
-    struct plan_runner *runner = NULL;
+    struct plan_trial *trial = NULL;
     if (cw_plan_validate(&test->plan, error, sizeof(error)) != CW_OK ||
-        plan_runner_create(&test->plan, 1, &runner, error, sizeof(error)) != 0) {
+        plan_trial_create(&test->plan, 1, &trial, error, sizeof(error)) != 0) {
         fail_msg("%s", error);
     }
     for (uint64_t seed = 0; seed < seeds; seed++) {
-        if (plan_runner_run(runner, seed, eager_buffers[seed % 4], error, sizeof(error)) != 0) {
+        if (plan_trial_run(trial, seed, eager_buffers[seed % 4], error, sizeof(error)) != 0) {
             fail_msg("%s", error);
         }
     }
-    plan_runner_destroy(runner);
+    plan_trial_destroy(trial);
     cw_problem_destroy(test->plan.problem);
     free(test->plan.schedules);
     free(test->ranks);
@@ -232,7 +232,7 @@ static void test_multicast(void **state)
     }
 }
 
-/* The runner sees a rank that leaves before all have come. */
+/* The trial sees a rank that leaves before all have come. */
 static void test_barriers(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@
 #include "collectives/build.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
-#include "plan_run.h"
+#include "apps/plan_trial.h"
 
 enum { MUTANTS_PER_PLAN = 120, CHANGES_MAX = 3, SCRATCH_BYTES_MAX = 1 << 20 };
 
@@ -125,9 +125,9 @@ static void schedule_change(struct cw_random *random, struct cw_schedule *schedu
 
 static void mutant_run(struct cw_random *random, const struct cw_plan *plan, struct tally *tally)
 {
-    static const uint32_t buffers[] = {0, 1, PLAN_RUN_EAGER_BUFFERS_MANY};
+    static const uint32_t buffers[] = {0, 1, PLAN_TRIAL_EAGER_BUFFERS_MANY};
     char error[800];
-    struct plan_runner *runner = NULL;
+    struct plan_trial *trial = NULL;
     for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
         if (plan->schedules[rank].scratch_bytes > SCRATCH_BYTES_MAX) {
             return;
@@ -138,15 +138,15 @@ static void mutant_run(struct cw_random *random, const struct cw_plan *plan, str
         tally->refused++;
         return;
     }
-    if (plan_runner_create(plan, 1, &runner, error, sizeof(error)) != 0) {
+    if (plan_trial_create(plan, 1, &trial, error, sizeof(error)) != 0) {
         tally->refused++;
         return;
     }
     for (int i = 0; i < 4; i++) {
-        int result = plan_runner_run(runner, cw_random_next(random), buffers[i % 3], error, sizeof(error));
+        int result = plan_trial_run(trial, cw_random_next(random), buffers[i % 3], error, sizeof(error));
         *(result == 0 ? &tally->ran : &tally->failed) += 1;
     }
-    plan_runner_destroy(runner);
+    plan_trial_destroy(trial);
 }
 
 /* Changes the schedules of a plan, runs it, and puts them back. */

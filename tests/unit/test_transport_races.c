@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "check_plans.h"
-#include "plan_run.h"
+#include "apps/plan_trial.h"
 
 enum { SEEDS = 1000, BYTES = 16 };
 
@@ -235,24 +235,24 @@ static void plan_free(struct test_plan *test)
 /* How many seeds show a fault; whether one of the errors has the words. */
 static uint32_t seeds_that_fail(struct test_plan *test, const struct racy *racy, bool *found)
 {
-    static const uint32_t several[] = {0, 1, 2, PLAN_RUN_EAGER_BUFFERS_MANY};
+    static const uint32_t several[] = {0, 1, 2, PLAN_TRIAL_EAGER_BUFFERS_MANY};
     char error[800];
-    struct plan_runner *runner = NULL;
+    struct plan_trial *trial = NULL;
     if (cw_plan_validate(&test->plan, error, sizeof(error)) != CW_OK ||
-        plan_runner_create(&test->plan, 7, &runner, error, sizeof(error)) != 0) {
+        plan_trial_create(&test->plan, 7, &trial, error, sizeof(error)) != 0) {
         fail_msg("%s: %s", racy->name, error);
     }
     uint32_t failures = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         uint32_t buffers = racy->eager_buffers == UINT32_MAX ? several[seed % 4] : racy->eager_buffers;
         error[0] = '\0';
-        if (plan_runner_run(runner, seed, buffers, error, sizeof(error)) != 0) {
+        if (plan_trial_run(trial, seed, buffers, error, sizeof(error)) != 0) {
             failures++;
             *found = *found || strstr(error, racy->words) != NULL;
             assert_true(strlen(error) > 20);
         }
     }
-    plan_runner_destroy(runner);
+    plan_trial_destroy(trial);
     return failures;
 }
 
@@ -280,19 +280,19 @@ static void test_seeds_replay(void **state)
     (void)state;
     struct test_plan test;
     build_read_before_the_wait(&test, true);
-    struct plan_runner *runner = NULL;
+    struct plan_trial *trial = NULL;
     char first[800] = "";
     char error[800] = "";
-    assert_int_equal(plan_runner_create(&test.plan, 1, &runner, error, sizeof(error)), 0);
+    assert_int_equal(plan_trial_create(&test.plan, 1, &trial, error, sizeof(error)), 0);
     for (uint64_t seed = 0; seed < 100; seed++) {
         first[0] = error[0] = '\0';
-        int result = plan_runner_run(runner, seed, 1, first, sizeof(first));
-        plan_runner_run(runner, seed + 1000, 0, error, sizeof(error));
+        int result = plan_trial_run(trial, seed, 1, first, sizeof(first));
+        plan_trial_run(trial, seed + 1000, 0, error, sizeof(error));
         error[0] = '\0';
-        assert_int_equal(plan_runner_run(runner, seed, 1, error, sizeof(error)), result);
+        assert_int_equal(plan_trial_run(trial, seed, 1, error, sizeof(error)), result);
         assert_string_equal(error, first);
     }
-    plan_runner_destroy(runner);
+    plan_trial_destroy(trial);
     plan_free(&test);
 }
 

@@ -1,4 +1,5 @@
-/* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For plan_run.c. */
+/* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For plan_trial.c and
+ * plan_puts.c. */
 #ifndef PLAN_BUFFERS_H
 #define PLAN_BUFFERS_H
 
@@ -6,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apps/plan_reference.h"
 #include "collectives/plan.h"
 #include "dataplane/fabric/random.h"
-#include "plan_reference.h"
 
 /* By enum cw_buffer. */
 struct plan_rank_buffers {
     void *at[4];
     uint64_t bytes[4];
+    uint64_t send_offset; /* of its send buffer's contents in send_copy */
 };
 
 struct plan_buffers {
@@ -34,5 +36,15 @@ void plan_buffers_spoil(struct plan_buffers *buffers, struct cw_random *random);
 
 /* Compares them with the reference after a run. 0, or -1 and the reason. */
 int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t error_bytes);
+
+/* ---- One rank at a time, for runs that overlap: what is sent and expected is that of `truth`, made for the same plan with another salt ---- */
+
+/* Fills all three buffers of a rank. */
+void plan_buffers_refill(struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
+                         struct cw_random *random);
+
+/* 0, or -1 and the reason. */
+int plan_buffers_judge_rank(const struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
+                            char *error, size_t error_bytes);
 
 #endif

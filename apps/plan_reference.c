@@ -1,4 +1,4 @@
-#include "plan_reference.h"
+#include "apps/plan_reference.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,27 +11,27 @@
  *     operand all show.
  * Order of calls: create, run any number of times, destroy. Thread: one.
  */
-#ifndef PLAN_RUN_H
-#define PLAN_RUN_H
+#ifndef PLAN_TRIAL_H
+#define PLAN_TRIAL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "collectives/plan.h"
 
-#define PLAN_RUN_EAGER_BUFFERS_MANY 1000000u
+#define PLAN_TRIAL_EAGER_BUFFERS_MANY 1000000u
 
-struct plan_runner;
+struct plan_trial;
 
 /* The plan must be valid (cw_plan_validate) and stay. 0, or -1 and the reason. */
-int plan_runner_create(const struct cw_plan *plan, uint64_t salt, struct plan_runner **runner, char *error,
-                       size_t error_bytes);
-void plan_runner_destroy(struct plan_runner *runner);
+int plan_trial_create(const struct cw_plan *plan, uint64_t salt, struct plan_trial **trial, char *error,
+                      size_t error_bytes);
+void plan_trial_destroy(struct plan_trial *trial);
 
 /* 0; -1 and what went wrong: a wrong result, a deadlock with what each rank waits for, a fault that the fabric saw, ... */
-int plan_runner_run(struct plan_runner *runner, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes);
+int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes);
 
 /* All three, for one seed. */
-int plan_run(const struct cw_plan *plan, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes);
+int plan_trial_once(const struct cw_plan *plan, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes);
 
 #endif

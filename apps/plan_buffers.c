@@ -1,4 +1,4 @@
-#include "plan_buffers.h"
+#include "apps/plan_buffers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +77,7 @@ static bool send_create(struct plan_buffers *buffers, uint64_t salt)
         send[rank] = buffers->ranks[rank].at[CW_BUFFER_SEND];
         fill(send[rank], bytes, cw_random_derive(salt, rank));
         memcpy(copy, send[rank], bytes);
+        buffers->ranks[rank].send_offset = (uint64_t)(copy - buffers->send_copy);
         copy += bytes;
     }
     bool created = plan_reference_create(&buffers->reference, buffers->plan->problem, send);
@@ -112,22 +113,35 @@ void plan_buffers_dispose(struct plan_buffers *buffers)
     free(buffers->send_copy);
 }
 
+static void spoil(const struct plan_rank_buffers *of, struct cw_random *random)
+{
+    fill(of->at[CW_BUFFER_RECEIVE], of->bytes[CW_BUFFER_RECEIVE], cw_random_next(random));
+    fill(of->at[CW_BUFFER_SCRATCH], of->bytes[CW_BUFFER_SCRATCH], cw_random_next(random));
+}
+
 void plan_buffers_spoil(struct plan_buffers *buffers, struct cw_random *random)
 {
     for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
-        struct plan_rank_buffers *of = &buffers->ranks[rank];
-        fill(of->at[CW_BUFFER_RECEIVE], of->bytes[CW_BUFFER_RECEIVE], cw_random_next(random));
-        fill(of->at[CW_BUFFER_SCRATCH], of->bytes[CW_BUFFER_SCRATCH], cw_random_next(random));
+        spoil(&buffers->ranks[rank], random);
     }
+}
+
+void plan_buffers_refill(struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
+                         struct cw_random *random)
+{
+    const struct plan_rank_buffers *of = &buffers->ranks[rank];
+    memcpy(of->at[CW_BUFFER_SEND], truth->send_copy + of->send_offset, of->bytes[CW_BUFFER_SEND]);
+    spoil(of, random);
 }
 
 /* ---- Judging ---- */
 
-static int receive_compare(const struct plan_buffers *buffers, uint32_t rank, char *error, size_t error_bytes)
+static int receive_compare(const struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
+                           char *error, size_t error_bytes)
 {
     const uint8_t *got = buffers->ranks[rank].at[CW_BUFFER_RECEIVE];
-    const uint8_t *expected = buffers->reference.expected[rank];
-    uint64_t bytes = buffers->reference.bytes[rank];
+    const uint8_t *expected = truth->reference.expected[rank];
+    uint64_t bytes = truth->reference.bytes[rank];
     if (bytes == 0 || memcmp(got, expected, bytes) == 0) {
         return 0;
     }
@@ -140,43 +154,49 @@ static int receive_compare(const struct plan_buffers *buffers, uint32_t rank, ch
     return -1;
 }
 
-static int red_zones_check(const struct plan_buffers *buffers, char *error, size_t error_bytes)
+static int red_zones_check(const struct plan_buffers *buffers, uint32_t rank, char *error, size_t error_bytes)
 {
-    for (uint32_t i = 0; i < RED_ZONE_BYTES; i++) {
-        if (buffers->memory[i] != red(i)) {
-            snprintf(error, error_bytes, "something was written before the first buffer");
-            return -1;
+    const struct plan_rank_buffers *of = &buffers->ranks[rank];
+    for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
+        uint64_t start = (uint64_t)((const uint8_t *)of->at[i] - buffers->memory);
+        for (uint64_t byte = start - RED_ZONE_BYTES; byte < start; byte++) {
+            if (buffers->memory[byte] != red(byte)) {
+                snprintf(error, error_bytes, "rank %u: something was written before the %s buffer", rank,
+                         cw_buffer_name(i));
+                return -1;
+            }
         }
-    }
-    for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
-        const struct plan_rank_buffers *of = &buffers->ranks[rank];
-        for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
-            uint64_t start = (uint64_t)((const uint8_t *)of->at[i] - buffers->memory);
-            for (uint64_t byte = start + of->bytes[i]; byte < start + room(of->bytes[i]); byte++) {
-                if (buffers->memory[byte] != red(byte)) {
-                    snprintf(error, error_bytes, "rank %u: something was written behind the %s buffer", rank,
-                             cw_buffer_name(i));
-                    return -1;
-                }
+        for (uint64_t byte = start + of->bytes[i]; byte < start + room(of->bytes[i]); byte++) {
+            if (buffers->memory[byte] != red(byte)) {
+                snprintf(error, error_bytes, "rank %u: something was written behind the %s buffer", rank,
+                         cw_buffer_name(i));
+                return -1;
             }
         }
     }
     return 0;
 }
 
+int plan_buffers_judge_rank(const struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
+                            char *error, size_t error_bytes)
+{
+    const struct plan_rank_buffers *of = &buffers->ranks[rank];
+    if (memcmp(of->at[CW_BUFFER_SEND], truth->send_copy + of->send_offset, of->bytes[CW_BUFFER_SEND]) != 0) {
+        snprintf(error, error_bytes, "rank %u: the send buffer was written", rank);
+        return -1;
+    }
+    if (receive_compare(buffers, truth, rank, error, error_bytes) != 0) {
+        return -1;
+    }
+    return red_zones_check(buffers, rank, error, error_bytes);
+}
+
 int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t error_bytes)
 {
-    const uint8_t *copy = buffers->send_copy;
     for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
-        const struct plan_rank_buffers *of = &buffers->ranks[rank];
-        if (memcmp(of->at[CW_BUFFER_SEND], copy, of->bytes[CW_BUFFER_SEND]) != 0) {
-            snprintf(error, error_bytes, "rank %u: the send buffer was written", rank);
-            return -1;
-        }
-        copy += of->bytes[CW_BUFFER_SEND];
-        if (receive_compare(buffers, rank, error, error_bytes) != 0) {
+        if (plan_buffers_judge_rank(buffers, buffers, rank, error, error_bytes) != 0) {
             return -1;
         }
     }
-    return red_zones_check(buffers, error, error_bytes);
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* What each rank has to receive, computed serially (plan_reference.c). For plan_run.c. */
+/* What each rank has to receive, computed serially (plan_reference.c). For plan_trial.c. */
 #ifndef PLAN_REFERENCE_H
 #define PLAN_REFERENCE_H
 

@@ -1,0 +1,67 @@
+/* Runs a plan over real puts between simulated hosts in virtual time: an endpoint per rank, clusters joined by wide-area trunks. Every rank
+ * compares what it receives with the serial reference at the end of each of its runs.
+ *
+ * Invariants
+ *   - The same plan and options give the same run, bit for bit.
+ *   - A rank begins its next run as soon as it is through with the one before, whatever the others do (`together`: when all are). What
+ *     is sent differs from one run to the next, so that bytes of another run show.
+ *   - Nothing hangs: a rank that loses a peer gives up and says so, and at `limit_ns` the run ends.
+ */
+#ifndef PLAN_PUTS_H
+#define PLAN_PUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectives/plan.h"
+#include "dataplane/dataplane.h"
+
+#define PLAN_PUTS_NOBODY         UINT32_MAX
+#define PLAN_PUTS_SLOT_BYTES_MAX 65536u
+
+struct plan_puts_options {
+    uint64_t seed;
+    uint32_t runs; /* at least 1 */
+    bool together;
+    uint64_t rate_bps; /* of every host's link */
+    uint64_t delay_ns; /* between two hosts of a cluster, one way */
+    double loss;       /* of frames on their last link, and likewise below */
+    double duplicate;
+    double reorder;
+    uint64_t wan_rate_bps; /* between two clusters */
+    uint64_t wan_delay_ns;
+    uint64_t enter_delay_max_ns; /* ranks begin at times drawn up to this */
+    uint32_t slots_kept_max;     /* as in collectives/transport_puts.h, and likewise below */
+    uint32_t put_count_max;
+    uint32_t event_count_max;
+    struct cw_endpoint_config endpoint; /* address, key, seed and numbers of peers are filled in */
+    uint32_t crash_rank;                /* this process ends without a word at crash_ns; PLAN_PUTS_NOBODY: none does */
+    uint64_t crash_ns;
+    uint64_t limit_ns; /* of virtual time */
+};
+
+struct plan_puts_report {
+    uint64_t
+        first_ns; /* of the first run, from its beginning until the last rank is through; connections are set up in it */
+    uint64_t last_ns;  /* together: of the last run */
+    uint64_t total_ns; /* until the last rank is through with its last run */
+    uint64_t packets;  /* data packets, acknowledgements and the rest, of all hosts */
+    uint64_t retransmitted;
+    uint64_t hash; /* of all frames */
+    uint32_t ranks_done;
+    uint32_t ranks_failed;  /* that gave up */
+    uint32_t ranks_hanging; /* when the limit was reached */
+};
+
+/* 10 Gb/s, 20 us one way, no faults, between clusters 1 Gb/s and 5 ms; pools of 64 slots of 4096 bytes, 10 s of virtual time. */
+void plan_puts_options_init(struct plan_puts_options *options);
+
+/* The longest message without a handshake of any rank: pool_slot_bytes must not be smaller. */
+uint64_t plan_puts_message_bytes(const struct cw_plan *plan);
+
+/* The plan must be valid (cw_plan_validate). 0: all ranks are through and everything is right; -1 and the reason. */
+int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *options, struct plan_puts_report *report,
+                  char *error, size_t error_bytes);
+
+#endif

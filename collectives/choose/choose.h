@@ -1,0 +1,66 @@
+/* choose: which algorithm, with which parameters, will serve a problem soonest on a network; and why.
+ *
+ * Purpose
+ *   Every algorithm of the registry that fits is priced with the best parameters that a search finds: segments by m / 2^i, then hill climbing
+ *   (Barchet-Estefanel and Mounie 2004, section 3, after Kielmann et al. 2001); degree of a tree; concurrency index; ranks that send across a WAN.
+ *   The answer is the whole ranking.
+ *
+ * Invariants
+ *   - The price is that of the algorithm's formula; where there is none, or counts differ, plans are built and interpreted as long as they are small,
+ *     and all-to-all patterns beyond that are priced by their phases. What cannot be priced is not chosen.
+ *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
+ *   - A chooser remembers answers; asked again it looks them up.
+ *
+ * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_ask }*, cw_chooser_destroy. Thread: a chooser one at a time.
+ */
+#ifndef CW_CHOOSE_H
+#define CW_CHOOSE_H
+
+#include "collectives/build.h"
+#include "collectives/price/price.h"
+
+enum {
+    CW_CANDIDATES_MAX = 64,
+    CW_CHOOSER_ENTRIES = 1024,            /* answers that a chooser remembers; then old ones make place */
+    CW_CHOOSE_INTERPRET_OPS_MAX = 100000, /* larger plans are not interpreted for a choice */
+};
+
+enum cw_candidate_priced {
+    CW_PRICED_FORMULA = 0,
+    CW_PRICED_INTERPRETER = 1,
+    CW_PRICED_PHASES = 2, /* all-to-all: the sum over phases of their longest message */
+};
+
+struct cw_candidate {
+    const struct cw_algorithm *algorithm;
+    struct cw_parameters parameters;
+    double time_ns;
+    enum cw_candidate_priced priced;
+};
+
+struct cw_choice {
+    uint32_t count;
+    struct cw_candidate candidates[CW_CANDIDATES_MAX]; /* the soonest first */
+};
+
+struct cw_choose_request {
+    const struct cw_problem *problem;
+    const struct cw_network *network; /* valid (cw_network_validate) */
+    uint64_t eager_max_bytes;         /* what the transport sends without a handshake */
+    bool multicast;                   /* whether the network multicasts */
+};
+
+/* Ranks all candidates. CW_OK; CW_ERROR_UNSUPPORTED if there is none; CW_ERROR_MEMORY. */
+int cw_choose(const struct cw_choose_request *request, struct cw_choice *choice);
+
+struct cw_chooser;
+
+/* CW_OK or CW_ERROR_MEMORY; the network is copied. */
+int cw_chooser_create(const struct cw_network *network, uint64_t eager_max_bytes, bool multicast,
+                      struct cw_chooser **chooser);
+void cw_chooser_destroy(struct cw_chooser *chooser);
+
+/* The best candidate. Errors as cw_choose. */
+int cw_chooser_ask(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best);
+
+#endif

@@ -1,0 +1,130 @@
+/* The price of one candidate, by the cheapest means that is exact enough. */
+#include <math.h>
+#include <string.h>
+
+#include "collectives/choose/choose_private.h"
+#include "collectives/patterns/pattern.h"
+#include "dataplane/status.h"
+
+uint64_t choose_vector_bytes(const struct cw_problem *problem)
+{
+    return problem->count * problem->element_bytes;
+}
+
+/* How many ops, iterations counted one by one, the plan will have, about: what interpreting it costs. */
+static uint64_t ops_estimate(const struct cw_problem *problem, const struct cw_candidate *candidate)
+{
+    uint64_t ranks = problem->ranks;
+    bool pairs = problem->collective == CW_ALLTOALL || problem->collective == CW_ALLGATHER ||
+                 problem->collective == CW_REDUCE_SCATTER || problem->collective == CW_ALLREDUCE;
+    uint64_t segments = 1;
+    if ((candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0) {
+        segments += choose_vector_bytes(problem) / candidate->parameters.segment_bytes;
+    }
+    return ranks * (pairs ? 4 * ranks : 64) + 2 * ranks * segments;
+}
+
+/* Builds all ranks' schedules and runs them in model time. */
+static int price_interpret(const struct cw_choose_request *request, struct cw_candidate *candidate)
+{
+    char error[200];
+    struct cw_plan *plan;
+    struct cw_price price;
+    if (ops_estimate(request->problem, candidate) > CW_CHOOSE_INTERPRET_OPS_MAX) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    int status = cw_plan_build((struct cw_problem *)request->problem, candidate->algorithm, &candidate->parameters,
+                               &plan, error, sizeof(error));
+    if (status != CW_OK) {
+        return status == CW_ERROR_MEMORY ? status : CW_ERROR_UNSUPPORTED;
+    }
+    status = cw_price_interpret(plan, request->network, &price, NULL);
+    cw_plan_release(plan); /* the problem is the caller's */
+    if (status == CW_OK) {
+        candidate->time_ns = price.time_ns;
+        candidate->priced = CW_PRICED_INTERPRETER;
+    }
+    return status;
+}
+
+/* ---- Patterns too large to interpret ---- */
+
+static int phases_make(const struct cw_choose_request *request, const struct cw_candidate *candidate,
+                       const struct cw_pattern *pattern, struct cw_phases *phases)
+{
+    const char *name = candidate->algorithm->name;
+    uint64_t threshold = candidate->parameters.threshold_bytes;
+    if (strncmp(name, "greedy", strlen("greedy")) == 0) {
+        return cw_schedule_greedy(pattern, threshold, phases);
+    }
+    if (strncmp(name, "all-to-all-based", strlen("all-to-all-based")) == 0) {
+        return cw_schedule_all_to_all_based(pattern, threshold, phases);
+    }
+    if (strcmp(name, "colouring") == 0) {
+        return cw_schedule_colouring(pattern, phases);
+    }
+    (void)request;
+    return CW_ERROR_UNSUPPORTED; /* splitting takes longer than it could gain */
+}
+
+/* Each phase takes its longest message and what keeps it apart from the next: a ready signal, or a barrier. */
+static int price_phases(const struct cw_choose_request *request, struct cw_candidate *candidate)
+{
+    const struct cw_plogp *path = &request->network->paths[CW_PATH_LAN];
+    struct cw_pattern pattern;
+    struct cw_phases phases;
+    int status = cw_pattern_create(request->problem, &pattern);
+    if (status != CW_OK) {
+        return status;
+    }
+    status = phases_make(request, candidate, &pattern, &phases);
+    cw_pattern_dispose(&pattern);
+    if (status != CW_OK) {
+        return status;
+    }
+    bool barriers = strstr(candidate->algorithm->name, "barriers") != NULL;
+    double hop = path->latency_ns + cw_plogp_gap(path, 0);
+    double apart = barriers ? ceil(log2((double)request->problem->ranks)) * hop : hop;
+    double time = 0;
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < phases.message_count; i++) {
+        const struct cw_phase_message *part = &phases.messages[i];
+        longest = part->bytes > longest ? part->bytes : longest;
+        if (i + 1 == phases.message_count || phases.messages[i + 1].phase != part->phase) {
+            time += cw_plogp_gap(path, longest) + path->latency_ns + apart;
+            longest = 0;
+        }
+    }
+    cw_phases_dispose(&phases);
+    candidate->time_ns = time;
+    candidate->priced = CW_PRICED_PHASES;
+    return CW_OK;
+}
+
+/* A bound that looks away from what a plan pays for is no price to choose by. */
+static bool formula_tells(const struct cw_choose_request *request, struct cw_candidate *candidate)
+{
+    const struct cw_formula *formula = cw_formula_find(request->problem->collective, candidate->algorithm->name);
+    struct cw_parameters eager = candidate->parameters;
+    struct cw_formula_value value;
+    eager.eager_max_bytes = CW_EAGER_ALL; /* what formulas speak of */
+    if (formula == NULL || cw_formula_evaluate(formula, request->problem, &eager, request->network, &value) != CW_OK ||
+        formula->kind == CW_FORMULA_LOWER_BOUND || value.kind == CW_FORMULA_NONE) {
+        return false;
+    }
+    candidate->time_ns = value.time_ns;
+    candidate->priced = CW_PRICED_FORMULA;
+    return true;
+}
+
+int choose_price(const struct cw_choose_request *request, struct cw_candidate *candidate)
+{
+    if (formula_tells(request, candidate)) {
+        return CW_OK;
+    }
+    int status = price_interpret(request, candidate);
+    if (status == CW_ERROR_UNSUPPORTED && request->problem->collective == CW_ALLTOALL) {
+        status = price_phases(request, candidate);
+    }
+    return status;
+}

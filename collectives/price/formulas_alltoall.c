@@ -1,0 +1,124 @@
+/* All-to-alls. */
+#include "collectives/price/formulas_private.h"
+
+/* Everybody begins with rank 0, so that the last rank's messages begin to come P - 2 messages later than the first one's, all at once. */
+static double direct(struct terms *terms)
+{
+    unless(terms, terms->ports == 1 && formula_streams(terms, terms->bytes), CW_FORMULA_LOWER_BOUND);
+    return formula_train(terms, terms->ranks - 2, terms->bytes) + latency(terms) +
+           (terms->ports == 1 ? (terms->ranks - 1) * gap(terms, terms->bytes) : gap(terms, terms->bytes));
+}
+
+static double rotated(struct terms *terms)
+{
+    unless(terms, terms->ranks == 2 ? formula_exchanges(terms, terms->bytes) : formula_streams(terms, terms->bytes),
+           CW_FORMULA_LOWER_BOUND);
+    return formula_train(terms, terms->ranks - 2, terms->bytes) + hop(terms, terms->bytes);
+}
+
+/* Table 3: at best a processor sends one message after the other as fast as it can, at worst one a gap; contention says where in between. */
+static double contended(struct terms *terms)
+{
+    double receive = (terms->ranks - 1) * cw_plogp_receive(terms->path, terms->bytes) + latency(terms);
+    double lower = (terms->ranks - 1) * cw_plogp_send(terms->path, terms->bytes) + receive;
+    double upper = (terms->ranks - 1) * gap(terms, terms->bytes) + receive;
+    return lower + (upper - lower) * terms->network->contention;
+}
+
+static double printed_upper(struct terms *terms)
+{
+    return (terms->ranks - 1) * gap(terms, terms->bytes) +
+           (terms->ranks - 1) * cw_plogp_receive(terms->path, terms->bytes) + latency(terms);
+}
+
+static double printed_lower(struct terms *terms)
+{
+    bool holds = terms->ports == 1 && formula_keeps_up(terms, terms->bytes);
+    terms->kind = holds ? CW_FORMULA_LOWER_BOUND : CW_FORMULA_NONE;
+    return (terms->ranks - 1) *
+               (cw_plogp_send(terms->path, terms->bytes) + cw_plogp_receive(terms->path, terms->bytes)) +
+           latency(terms);
+}
+
+static double pairwise(struct terms *terms)
+{
+    unless(terms, formula_exchanges(terms, terms->bytes), CW_FORMULA_LOWER_BOUND);
+    return (terms->ranks - 1) * hop(terms, terms->bytes);
+}
+
+/* One step: `width` messages out and as many in. */
+static double step(struct terms *terms, uint32_t width)
+{
+    double last = formula_train(terms, width - 1, terms->bytes);
+    bool apart = last <= latency(terms) && terms->ports == 1; /* all sends have begun when the first message comes */
+    unless(terms, width == 1 ? formula_exchanges(terms, terms->bytes) : apart || formula_streams(terms, terms->bytes),
+           CW_FORMULA_LOWER_BOUND);
+    return last + hop(terms, terms->bytes);
+}
+
+static double concurrent(struct terms *terms)
+{
+    uint32_t messages = terms->ranks - 1;
+    uint32_t width = terms->concurrency < messages ? terms->concurrency : messages;
+    double sum = messages / width * step(terms, width);
+    return messages % width == 0 ? sum : sum + step(terms, messages % width);
+}
+
+/* In step k the blocks travel whose number has bit k. With all numbers there are, each step has a block of the one before. */
+static double bruck(struct terms *terms)
+{
+    double sum = 0;
+    unless(terms, power_of_two(terms->ranks), CW_FORMULA_UPPER_BOUND);
+    for (uint32_t bit = 1; bit < terms->ranks; bit *= 2) {
+        uint32_t beyond = terms->ranks % (2 * bit);
+        uint64_t blocks = (uint64_t)terms->ranks / (2 * bit) * bit + (beyond > bit ? beyond - bit : 0);
+        unless(terms, formula_exchanges(terms, blocks * terms->bytes), CW_FORMULA_LOWER_BOUND);
+        sum += hop(terms, blocks * terms->bytes);
+    }
+    return sum;
+}
+
+static double phased_barriers(struct terms *terms)
+{
+    return pairwise(terms) + (terms->ranks - 2) * formula_barrier(terms);
+}
+
+/* The receiver's word, the message, and the word that it has come. */
+static double phased(struct terms *terms)
+{
+    bool exchanges = formula_exchanges(terms, terms->bytes) && formula_exchanges(terms, 0);
+    unless(terms, exchanges, CW_FORMULA_LOWER_BOUND);
+    return (terms->ranks - 1) * (hop(terms, 0) + hop(terms, terms->bytes) + latency(terms));
+}
+
+/* ---- Table ---- */
+
+#define DERIVED   "derived from the algorithm"
+#define TABLE_3   "Barchet-Estefanel and Mounie 2004, Table 3"
+#define EXCHANGES "os + or <= g + L"
+#define STREAMS   "one port, os and or never meet"
+#define ROW(algorithm, text, source, kind, condition, factor)                          \
+    {                                                                                  \
+        CW_ALLTOALL, algorithm, text, source, CW_FORMULA_##kind, (condition), (factor) \
+    }
+#define CONTENDED "lower + (upper - lower) gamma"
+#define UPPER     "upper = (P-1) g(m) + (P-1) or(m) + L"
+#define LOWER     "lower = (P-1) os(m) + (P-1) or(m) + L"
+
+static const struct formula_row rows[] = {
+    {ROW("direct", "(P-2) g(m) + (P-1) g(m) + L", DERIVED, EXACT, STREAMS, 0), direct, 0},
+    {ROW("direct", CONTENDED, TABLE_3 " and section 5", NONE, NULL, 0), contended, 0},
+    {ROW("direct", LOWER, TABLE_3, LOWER_BOUND, "one port, os(m) + or(m) <= g(m)", 0), printed_lower, 0},
+    {ROW("rotated", "(P-1) g(m) + L", DERIVED, EXACT, STREAMS, 0), rotated, 0},
+    {ROW("rotated", CONTENDED, TABLE_3 " and section 5", NONE, NULL, 0), contended, 0},
+    {ROW("rotated", LOWER, TABLE_3, LOWER_BOUND, "one port, os(m) + or(m) <= g(m)", 0), printed_lower, 0},
+    {ROW("rotated", UPPER, TABLE_3, UPPER_BOUND, NULL, 0), printed_upper, 0},
+    {ROW("pairwise", "(P-1) (g(m) + L)", DERIVED, EXACT, EXCHANGES, 0), pairwise, 0},
+    {ROW("concurrent", "ceil((P-1)/C) steps of C g(m) + L", DERIVED, EXACT, STREAMS " in a step", 0), concurrent, 0},
+    {ROW("bruck", "sum k of (g(blocks with bit k, m each) + L)", DERIVED, EXACT, "P a power of two, " EXCHANGES, 2),
+     bruck, FORMULA_VECTOR},
+    {ROW("phased-barriers", "(P-1) (g(m) + L) + (P-2) barrier", DERIVED, EXACT, EXCHANGES, 0), phased_barriers, 0},
+    {ROW("phased", "(P-1) (g(0) + g(m) + 3 L)", DERIVED, EXACT, EXCHANGES, 0), phased, FORMULA_HANDSHAKES},
+};
+
+const struct formula_family formulas_alltoall = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -1,0 +1,207 @@
+/* The choice of algorithms: the best of what is asked, the same whoever asks, smooth from P to P + 1. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/choose.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+
+static struct cw_problem *problem_make(const struct cw_problem_request *request)
+{
+    char error[200];
+    struct cw_problem *problem;
+    if (cw_problem_create(request, &problem, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    return problem;
+}
+
+static void choose(const struct cw_problem *problem, const char *network_name, bool multicast, struct cw_choice *choice)
+{
+    struct cw_network network;
+    assert_int_equal(cw_network_find(network_name, &network), CW_OK);
+    struct cw_choose_request request = {
+        .problem = problem, .network = &network, .eager_max_bytes = CW_EAGER_ALL, .multicast = multicast};
+    assert_int_equal(cw_choose(&request, choice), CW_OK);
+}
+
+static double best_time(enum cw_collective collective, uint32_t ranks, uint64_t count, const char *network)
+{
+    struct cw_problem_request request = {.collective = collective, .ranks = ranks, .element_bytes = 1, .count = count};
+    struct cw_problem *problem = problem_make(&request);
+    struct cw_choice choice;
+    choose(problem, network, false, &choice);
+    cw_problem_destroy(problem);
+    return choice.candidates[0].time_ns;
+}
+
+/* Never more than twice as long with one rank more. */
+static void test_smooth(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 100, 4099, 100000, 10000000};
+    static const enum cw_collective collectives[] = {CW_BCAST,    CW_SCATTER, CW_GATHER,    CW_ALLGATHER,
+                                                     CW_ALLTOALL, CW_REDUCE,  CW_ALLREDUCE, CW_REDUCE_SCATTER,
+                                                     CW_SCAN,     CW_EXSCAN,  CW_BARRIER};
+    static const char *const networks[] = {"gigabit", "10g"};
+    for (uint32_t n = 0; n < 2; n++) {
+        for (uint32_t c = 0; c < sizeof(collectives) / sizeof(collectives[0]); c++) {
+            for (uint32_t s = 0; s < 5; s++) {
+                double before = best_time(collectives[c], 2, sizes[s], networks[n]);
+                for (uint32_t ranks = 3; ranks <= 140; ranks++) {
+                    double now = best_time(collectives[c], ranks, sizes[s], networks[n]);
+                    if (now > 2 * before) {
+                        fail_msg("%s of %llu on %s: %.0f ns with %u ranks, %.0f with %u",
+                                 cw_collective_name(collectives[c]), (unsigned long long)sizes[s], networks[n], before,
+                                 ranks - 1, now, ranks);
+                    }
+                    before = now;
+                }
+            }
+        }
+    }
+}
+
+/* The ranking is complete and in order, and each candidate's parameters are as good as those of a fine grid. */
+static void test_best_of_grid(void **state)
+{
+    (void)state;
+    struct cw_network network;
+    assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
+    for (uint32_t ranks = 3; ranks <= 64; ranks += 13) {
+        struct cw_problem_request request = {
+            .collective = CW_BCAST, .ranks = ranks, .element_bytes = 1, .count = 1000003};
+        struct cw_problem *problem = problem_make(&request);
+        struct cw_choice choice;
+        choose(problem, "gigabit", true, &choice);
+        assert_int_equal(choice.count, 14); /* all but those across clusters */
+        for (uint32_t i = 0; i < choice.count; i++) {
+            const struct cw_candidate *candidate = &choice.candidates[i];
+            assert_true(i == 0 || candidate->time_ns >= choice.candidates[i - 1].time_ns);
+            struct cw_parameters parameters = candidate->parameters;
+            uint32_t degrees = (candidate->algorithm->takes & CW_TAKES_DEGREE) != 0 ? 6 : 1;
+            for (uint32_t degree = 1; degree <= degrees; degree++) {
+                for (uint64_t segment = 200; segment < 1000003; segment += segment / 16) {
+                    double time;
+                    parameters.degree = degree;
+                    parameters.segment_bytes = segment;
+                    assert_int_equal(cw_formula_price(problem, candidate->algorithm, &parameters, &network, &time),
+                                     CW_OK);
+                    if (time < candidate->time_ns * 0.98) {
+                        fail_msg("%s, %u ranks: %.0f ns with segments of %llu, chosen %llu: %.0f ns",
+                                 candidate->algorithm->name, ranks, time, (unsigned long long)segment,
+                                 (unsigned long long)candidate->parameters.segment_bytes, candidate->time_ns);
+                    }
+                }
+            }
+        }
+        cw_problem_destroy(problem);
+    }
+}
+
+static void test_multicast_only_where_there_is_one(void **state)
+{
+    (void)state;
+    struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 16, .element_bytes = 1, .count = 4096};
+    struct cw_problem *problem = problem_make(&request);
+    struct cw_choice choice;
+    choose(problem, "gigabit", true, &choice);
+    assert_string_equal(choice.candidates[0].algorithm->name, "multicast");
+    choose(problem, "gigabit", false, &choice);
+    for (uint32_t i = 0; i < choice.count; i++) {
+        assert_true((choice.candidates[i].algorithm->needs & CW_NEEDS_MULTICAST) == 0);
+    }
+    cw_problem_destroy(problem);
+}
+
+static void test_chooser_remembers(void **state)
+{
+    (void)state;
+    struct cw_network network;
+    struct cw_chooser *chooser;
+    assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
+    assert_int_equal(cw_chooser_create(&network, 4096, false, &chooser), CW_OK);
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 3000; i++) { /* more than it remembers */
+            struct cw_problem_request request = {.collective = i % 2 == 0 ? CW_BCAST : CW_ALLREDUCE,
+                                                 .ranks = 2 + i % 50,
+                                                 .element_bytes = 4,
+                                                 .count = i * 31ull};
+            struct cw_problem *problem = problem_make(&request);
+            struct cw_candidate best;
+            assert_int_equal(cw_chooser_ask(chooser, problem, &best), CW_OK);
+            if (i % 97 == 0) {
+                struct cw_choose_request asked = {.problem = problem, .network = &network, .eager_max_bytes = 4096};
+                struct cw_choice choice;
+                assert_int_equal(cw_choose(&asked, &choice), CW_OK);
+                assert_ptr_equal(best.algorithm, choice.candidates[0].algorithm);
+                assert_true(best.time_ns == choice.candidates[0].time_ns);
+                assert_true(best.parameters.segment_bytes == choice.candidates[0].parameters.segment_bytes);
+            }
+            cw_problem_destroy(problem);
+        }
+    }
+    cw_chooser_destroy(chooser);
+}
+
+/* What is chosen for a random pattern is the soonest of all when each is built and run in model time. */
+static void test_patterns(void **state)
+{
+    (void)state;
+    struct cw_random random;
+    struct cw_network network;
+    cw_random_seed(&random, 99);
+    assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
+    for (uint32_t i = 0; i < 200; i++) {
+        uint64_t counts[256];
+        for (uint32_t j = 0; j < 256; j++) {
+            uint64_t kind = cw_random_below(&random, 240);
+            bool table_3 = i % 2 == 0; /* 160 x 64 KB, 20 x 16 KB, 60 x 100 B */
+            counts[j] =
+                table_3 ? (kind < 160   ? 65536
+                           : kind < 180 ? 16384
+                                        : 100)
+                        : cw_random_below(&random, 2) * cw_random_below(&random, 1ull << cw_random_below(&random, 20));
+        }
+        struct cw_problem_request request = {
+            .collective = CW_ALLTOALL, .ranks = 16, .element_bytes = 1, .counts = counts};
+        struct cw_problem *problem = problem_make(&request);
+        struct cw_choice choice;
+        choose(problem, "gigabit", false, &choice);
+        const struct cw_algorithm *algorithm;
+        for (uint32_t a = 0; (algorithm = cw_algorithm_at(a)) != NULL; a++) {
+            struct cw_parameters parameters = cw_parameters_default();
+            struct cw_plan *plan;
+            struct cw_price price;
+            char error[200];
+            parameters.eager_max_bytes = CW_EAGER_ALL;
+            if (cw_algorithm_fits(algorithm, problem, error, sizeof(error)) != CW_OK) {
+                continue;
+            }
+            assert_int_equal(cw_plan_build(problem, algorithm, &parameters, &plan, error, sizeof(error)), CW_OK);
+            assert_int_equal(cw_price_interpret(plan, &network, &price, NULL), CW_OK);
+            cw_plan_release(plan);
+            assert_true(choice.candidates[0].time_ns <= price.time_ns * 1.000001);
+        }
+        cw_problem_destroy(problem);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smooth),
+        cmocka_unit_test(test_best_of_grid),
+        cmocka_unit_test(test_multicast_only_where_there_is_one),
+        cmocka_unit_test(test_chooser_remembers),
+        cmocka_unit_test(test_patterns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
