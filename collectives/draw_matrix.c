@@ -12,6 +12,7 @@ enum {
     LIST_WIDE = 330,    /* for the phases beside */
     CELL_TEXT_MIN = 16, /* smaller cells have no number in them */
     LIST_LINE = 16,
+    LIST_MAX = 100, /* phases in the list; more would be taller than any screen */
 };
 
 struct phase_sum {
@@ -99,7 +100,7 @@ static void list_draw(const struct matrix *matrix, double x)
     for (uint32_t phase = 0; phase < matrix->phase_count; phase++) {
         longest = matrix->phases[phase].longest > longest ? matrix->phases[phase].longest : longest;
     }
-    for (uint32_t phase = 0; phase < matrix->phase_count; phase++) {
+    for (uint32_t phase = 0; phase < matrix->phase_count && phase < LIST_MAX; phase++) {
         const struct phase_sum *sum = &matrix->phases[phase];
         double y = HEAD + (double)LIST_LINE * phase;
         char text[32];
@@ -109,6 +110,10 @@ static void list_draw(const struct matrix *matrix, double x)
                 "<text x=\"%.2f\" y=\"%.2f\">phase %u: %u messages, longest %s</text>\n",
                 x, y, 100.0 * (double)sum->longest / (double)longest, LIST_LINE - 3, draw_colour(phase), x + 106,
                 y + 10, phase, sum->messages, text);
+    }
+    if (matrix->phase_count > LIST_MAX) {
+        fprintf(matrix->stream, "<text x=\"%.2f\" y=\"%d\">... and %u more phases</text>\n", x,
+                HEAD + LIST_LINE * LIST_MAX + 10, matrix->phase_count - LIST_MAX);
     }
 }
 
@@ -139,7 +144,7 @@ int cw_draw_matrix(const struct cw_plan *plan, FILE *stream)
         }
     }
     double side = matrix.cell * ranks;
-    double list = HEAD + (double)LIST_LINE * matrix.phase_count;
+    double list = HEAD + (double)LIST_LINE * (matrix.phase_count < LIST_MAX ? matrix.phase_count : LIST_MAX + 1);
     draw_open(stream, MARGIN + side + 30 + LIST_WIDE, (side + HEAD > list ? side + HEAD : list) + 20, plan, "phases");
     for (uint32_t rank = 0; rank < ranks; rank++) {
         row_draw(&matrix, &plan->schedules[rank], counts, counts + ranks);

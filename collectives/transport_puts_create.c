@@ -195,7 +195,7 @@ static int create(struct cw_puts_transport *transport, struct survey *survey, ch
     }
     if (survey->messages > PUTS_EVENTS_MAX) {
         snprintf(error, error_bytes, "rank %u: %llu messages come in one run, more than %u", transport->rank,
-                 (unsigned long long)survey->messages, PUTS_EVENTS_MAX);
+                 (unsigned long long)survey->messages, (uint32_t)PUTS_EVENTS_MAX);
         return CW_ERROR_LIMIT;
     }
     return records_create(transport) && queues_create(transport, survey) ? CW_OK : CW_ERROR_MEMORY;

@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/plan_trial.h"
 #include "collectives/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
 #include "tests/schedules/mutate.h"
-#include "apps/plan_trial.h"
 
 /* Why a plan with this fault may deliver the right bytes in all runs that were tried. NULL: it may not. */
 static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/plan_trial.h"
 #include "collectives/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
-#include "apps/plan_trial.h"
 
 struct sweep {
     enum cw_collective collective;

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "check_plans.h"
 #include "apps/plan_trial.h"
+#include "check_plans.h"
 
 enum { SEEDS = 200 };
 

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/plan_trial.h"
 #include "collectives/build.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
-#include "apps/plan_trial.h"
 
 enum { MUTANTS_PER_PLAN = 120, CHANGES_MAX = 3, SCRATCH_BYTES_MAX = 1 << 20 };
 

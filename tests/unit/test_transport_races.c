@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "check_plans.h"
 #include "apps/plan_trial.h"
+#include "check_plans.h"
 
 enum { SEEDS = 1000, BYTES = 16 };
 

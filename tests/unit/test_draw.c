@@ -1,0 +1,160 @@
+/* Pictures: well-formed, and of what the trace has: a bar for each thing that was sent and received, the last rank marked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/draw.h"
+#include "dataplane/status.h"
+
+static struct cw_plan *plan_make(enum cw_collective collective, const char *algorithm, uint32_t ranks, uint64_t count,
+                                 const uint64_t *counts)
+{
+    struct cw_problem_request request = {
+        .collective = collective, .ranks = ranks, .element_bytes = 1, .count = count, .counts = counts};
+    struct cw_parameters parameters = cw_parameters_default();
+    struct cw_problem *problem;
+    struct cw_plan *plan;
+    char error[200];
+    parameters.eager_max_bytes = CW_EAGER_ALL;
+    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    assert_int_equal(
+        cw_plan_build(problem, cw_algorithm_find(collective, algorithm), &parameters, &plan, error, sizeof(error)),
+        CW_OK);
+    return plan;
+}
+
+static char *timeline_of(const struct cw_plan *plan, struct cw_price *price)
+{
+    struct cw_network network;
+    struct cw_trace trace;
+    char *text = NULL;
+    size_t length;
+    assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
+    assert_int_equal(cw_price_interpret(plan, &network, price, &trace), CW_OK);
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    cw_draw_timeline(plan, &trace, price, stream);
+    fclose(stream);
+    cw_trace_dispose(&trace);
+    return text;
+}
+
+static uint32_t count_of(const char *text, const char *word)
+{
+    uint32_t count = 0;
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+/* Every element is closed, in order; attributes are quoted; no number is broken. */
+static void assert_well_formed(const char *text)
+{
+    char open[16][16];
+    uint32_t depth = 0;
+    assert_null(strstr(text, "\"nan"));
+    assert_null(strstr(text, "\"-nan"));
+    assert_null(strstr(text, "\"inf"));
+    for (const char *at = strchr(text, '<'); at != NULL; at = strchr(at + 1, '<')) {
+        const char *end = strchr(at, '>');
+        assert_non_null(end);
+        uint32_t quotes = 0;
+        for (const char *c = at; c < end; c++) {
+            quotes += *c == '"';
+        }
+        assert_int_equal(quotes % 2, 0);
+        char name[16] = "";
+        const char *begin = at[1] == '/' ? at + 2 : at + 1;
+        for (uint32_t i = 0; i + 1 < sizeof(name) && isalpha((unsigned char)begin[i]); i++) {
+            name[i] = begin[i];
+        }
+        if (at[1] == '/') {
+            assert_true(depth > 0);
+            assert_string_equal(open[--depth], name);
+        } else if (end[-1] != '/') {
+            assert_true(depth < 16);
+            memcpy(open[depth++], name, sizeof(name));
+        }
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void test_timeline(void **state)
+{
+    (void)state;
+    struct cw_plan *plan = plan_make(CW_BCAST, "binomial", 16, 65536, NULL);
+    struct cw_price price;
+    char *text = timeline_of(plan, &price);
+    char last[32];
+    assert_well_formed(text);
+    assert_int_equal(count_of(text, "phase 0, op"), 15 * 3); /* sent, received, and a line: each says so on its own */
+    assert_int_equal(count_of(text, ">rank "), 16 + 16);     /* rows and where they are done */
+    snprintf(last, sizeof(last), "bold\">rank %u<", price.last_rank);
+    assert_non_null(strstr(text, last));
+    assert_int_equal(count_of(text, "font-weight=\"bold\">rank "), 1);
+    free(text);
+    cw_plan_destroy(plan);
+}
+
+static void test_timelines_of_any_plan(void **state)
+{
+    (void)state;
+    const struct cw_algorithm *algorithm;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        if ((algorithm->needs & CW_NEEDS_CLUSTERS) != 0) {
+            continue;
+        }
+        for (uint32_t ranks = 1; ranks <= 5; ranks += 2) {
+            struct cw_plan *plan =
+                plan_make(algorithm->collective, algorithm->name, ranks, ranks == 3 ? 0 : 20000, NULL);
+            struct cw_price price;
+            char *text = timeline_of(plan, &price);
+            assert_well_formed(text);
+            free(text);
+            cw_plan_destroy(plan);
+        }
+    }
+}
+
+static void test_matrix(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {9, 100, 200, 300, 9, 0, 7, 0, 9};
+    struct cw_plan *plan = plan_make(CW_ALLTOALL, "greedy", 3, 0, counts);
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    assert_int_equal(cw_draw_matrix(plan, stream), CW_OK);
+    fclose(stream);
+    assert_well_formed(text);
+    assert_non_null(strstr(text, "1 to 0: 300 B in phase 0"));
+    assert_non_null(strstr(text, "0 to 2: 200 B in phase 0"));
+    assert_non_null(strstr(text, "0 to 1: 100 B in phase 1"));
+    assert_null(strstr(text, "1 to 2:"));
+    assert_null(strstr(text, "1 to 1:"));
+    free(text);
+    cw_plan_destroy(plan);
+    plan = plan_make(CW_BCAST, "flat", 3, 5, NULL);
+    assert_int_equal(cw_draw_matrix(plan, stdout), CW_ERROR_UNSUPPORTED);
+    cw_plan_destroy(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_timelines_of_any_plan),
+        cmocka_unit_test(test_matrix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
