@@ -279,12 +279,10 @@ static void broadcast_across_clusters(void **state)
             assert_true(is_near(slow / fast, expected));
             continue;
         }
-        /* The far rank's word that it is ready takes L. The root has begun its scatter by then and sends half of the message first: with P ranks a
-         * cluster farfirst takes another M/2B, and is not "far first". */
-        double half = (double)setting->bytes * 8 / 2;
+        /* The far rank's word that it is ready takes L, which Table 1 does not have; scatter and all-gather wait for it. */
         double eager =
             crossed(&(struct setting){setting->ranks, setting->bytes, CW_EAGER_ALL}, CW_BCAST, "clusters-farfirst", 0);
-        assert_true(slow >= eager && slow <= eager + half + 2 * 10e6);
+        assert_true(slow >= eager && slow <= eager + 2 * 10e6);
         assert_true(slow / fast > 0.95 * expected);
     }
 }
@@ -323,10 +321,7 @@ static void overlapped_broadcast_comes_near_its_bound(void **state)
         SHOW("overlapped broadcast, 2 x %u ranks, %llu bytes, %s: %.1f ms with segments of %llu, %.3f of M/B + L\n",
              setting->ranks, (unsigned long long)setting->bytes, setting->eager_max_bytes == 0 ? "asked for" : "eager",
              best / 1e6, (unsigned long long)best_segment, best / bound);
-        /* With 16 ranks and 8 parts a head passes on 8 parts and sends one across: 9/8 of the message (overlapped.c's chains end with other parts'
-         * heads only if there are as many parts as ranks). */
-        double most = setting->ranks == 8 ? 1.06 : 9.0 / 8 + 0.04;
-        assert_true(best <= most * bound);
+        assert_true(best <= 1.06 * bound);
     }
 }
 
