@@ -1,4 +1,5 @@
 /* All-to-all that takes what comes: direct, rotated, pairwise and concurrent exchange; Bruck. Those with scheduled phases are in phases.c. */
+#include "collectives/algorithms/pairs.h"
 #include "collectives/algorithms/registry.h"
 #include "dataplane/status.h"
 
@@ -11,26 +12,12 @@ enum {
 
 static void block_send(struct cw_emit *emit, uint32_t to)
 {
-    const struct cw_problem *problem = emit->problem;
-    cw_emit_send(emit, to, cw_place(CW_BUFFER_SEND, cw_problem_pair_send_offset(problem, emit->rank, to)),
-                 cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, emit->rank, to)),
-                 cw_problem_pair_bytes(problem, emit->rank, to));
+    cw_pair_send(emit, to, 0, cw_problem_pair_bytes(emit->problem, emit->rank, to));
 }
 
 static void block_receive(struct cw_emit *emit, uint32_t from)
 {
-    const struct cw_problem *problem = emit->problem;
-    cw_emit_receive(emit, from, cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, from, emit->rank)),
-                    cw_problem_pair_bytes(problem, from, emit->rank));
-}
-
-static void own_copy(struct cw_emit *emit)
-{
-    const struct cw_problem *problem = emit->problem;
-    uint32_t rank = emit->rank;
-    cw_emit_copy(emit, cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, rank, rank)),
-                 cw_place(CW_BUFFER_SEND, cw_problem_pair_send_offset(problem, rank, rank)),
-                 cw_problem_pair_bytes(problem, rank, rank));
+    cw_pair_receive(emit, from, 0, cw_problem_pair_bytes(emit->problem, from, emit->rank));
 }
 
 /* All at once. Direct: every rank begins with rank 0; rotated: each with its neighbour. */
@@ -38,7 +25,7 @@ static void build_direct(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     uint32_t ranks = emit->problem->ranks;
     uint32_t rank = emit->rank;
-    own_copy(emit);
+    cw_pair_copy_own(emit);
     for (uint32_t i = 0; i < ranks; i++) {
         uint32_t to = recipe->variant == ROTATED ? (rank + i) % ranks : i;
         uint32_t from = recipe->variant == ROTATED ? (rank + ranks - i) % ranks : i;
@@ -60,7 +47,7 @@ static void build_steps(struct cw_emit *emit, const struct cw_recipe *recipe)
     bool partners = width == 1 && (ranks & (ranks - 1)) == 0;
     emit->schedule.promise.fan_in = width;
     emit->schedule.promise.fan_out = width;
-    own_copy(emit);
+    cw_pair_copy_own(emit);
     for (uint32_t i = 1; i < ranks; i++) {
         if ((i - 1) % width == 0) {
             cw_emit_fence(emit);

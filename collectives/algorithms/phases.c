@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "collectives/algorithms/pairs.h"
 #include "collectives/algorithms/registry.h"
 #include "collectives/patterns/pattern.h"
 #include "dataplane/status.h"
@@ -111,30 +112,6 @@ static int prepare(const struct cw_problem *problem, const struct cw_parameters 
     return CW_OK;
 }
 
-static void own_copy(struct cw_emit *emit)
-{
-    const struct cw_problem *problem = emit->problem;
-    uint32_t rank = emit->rank;
-    cw_emit_copy(emit, cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, rank, rank)),
-                 cw_place(CW_BUFFER_SEND, cw_problem_pair_send_offset(problem, rank, rank)),
-                 cw_problem_pair_bytes(problem, rank, rank));
-}
-
-static void part_send(struct cw_emit *emit, uint32_t to, uint64_t offset, uint64_t bytes)
-{
-    const struct cw_problem *problem = emit->problem;
-    cw_emit_send(emit, to, cw_place(CW_BUFFER_SEND, cw_problem_pair_send_offset(problem, emit->rank, to) + offset),
-                 cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, emit->rank, to) + offset), bytes);
-}
-
-static void part_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes)
-{
-    const struct cw_problem *problem = emit->problem;
-    cw_emit_receive(emit, from,
-                    cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, from, emit->rank) + offset),
-                    bytes);
-}
-
 static void promise(struct cw_emit *emit, bool barriers)
 {
     emit->schedule.promise.fan_in = 1;
@@ -162,13 +139,13 @@ static void build_rotation(struct cw_emit *emit, const struct cw_recipe *recipe)
     uint32_t rank = emit->rank;
     bool barriers = (recipe->variant & BARRIERS) != 0;
     promise(emit, barriers);
-    own_copy(emit);
+    cw_pair_copy_own(emit);
     for (uint32_t i = 1; i < ranks; i++) {
         uint32_t to = (rank + i) % ranks;
         uint32_t from = (rank + ranks - i) % ranks;
         cw_emit_phase(emit, i - 1);
-        part_send(emit, to, 0, cw_problem_pair_bytes(problem, rank, to));
-        part_receive(emit, from, 0, cw_problem_pair_bytes(problem, from, rank));
+        cw_pair_send(emit, to, 0, cw_problem_pair_bytes(problem, rank, to));
+        cw_pair_receive(emit, from, 0, cw_problem_pair_bytes(problem, from, rank));
         if (i + 1 < ranks) {
             phase_end(emit, barriers);
         }
@@ -184,14 +161,14 @@ static void phase_emit(struct cw_emit *emit, const struct shared *shared, uint32
         if (part->phase != phase) {
             break;
         }
-        part_send(emit, part->to, part->offset, part->bytes);
+        cw_pair_send(emit, part->to, part->offset, part->bytes);
     }
     for (; *in < shared->in.first[rank + 1]; (*in)++) {
         const struct cw_phase_message *part = &shared->phases.messages[shared->in.parts[*in]];
         if (part->phase != phase) {
             break;
         }
-        part_receive(emit, part->from, part->offset, part->bytes);
+        cw_pair_receive(emit, part->from, part->offset, part->bytes);
     }
 }
 
@@ -224,7 +201,7 @@ static void build_pattern(struct cw_emit *emit, const struct cw_recipe *recipe)
         uint32_t limit = emit->parameters.senders > 0 ? emit->parameters.senders : 1;
         emit->schedule.promise.wan_senders = limit * (emit->problem->cluster_count - 1);
     }
-    own_copy(emit);
+    cw_pair_copy_own(emit);
     uint32_t phase = barriers ? 0 : phase_next(emit, shared, out, in);
     while (phase < phase_count) {
         cw_emit_phase(emit, phase);

@@ -82,27 +82,42 @@ static void halving_in_place(struct cw_emit *emit, const struct cw_fold *fold, c
     }
 }
 
+/* Down to a power of two of ranks, whose accumulators then hold their operands and those of who is left out. */
+struct halved {
+    uint64_t bytes;
+    struct cw_fold fold;
+    struct cw_blocks windows;
+    struct cw_place accumulator;
+    struct cw_place landing;
+};
+
+static struct halved halved_begin(struct cw_emit *emit)
+{
+    struct cw_team team = cw_team_all(emit);
+    struct halved halved = {.bytes = vector_bytes(emit), .fold = cw_fold_make(&team, team.size)};
+    halved.windows = windows_of(emit, &halved.fold);
+    halved.accumulator = cw_emit_scratch(emit, halved.bytes);
+    halved.landing = cw_emit_scratch(emit, halved.bytes);
+    if (halved.fold.me < halved.fold.power) {
+        cw_emit_copy(emit, halved.accumulator, send, halved.bytes);
+    }
+    cw_fold_in(emit, &halved.fold, send, halved.accumulator, halved.landing, halved.bytes);
+    return halved;
+}
+
 static void build_recursive_halving(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     (void)recipe;
     const struct cw_problem *problem = emit->problem;
-    uint64_t bytes = vector_bytes(emit);
-    struct cw_team team = cw_team_all(emit);
-    struct cw_fold fold = cw_fold_make(&team, team.size);
-    struct cw_blocks windows = windows_of(emit, &fold);
-    struct cw_place accumulator = cw_emit_scratch(emit, bytes);
-    struct cw_place landing = cw_emit_scratch(emit, bytes);
-    if (fold.me < fold.power) {
-        cw_emit_copy(emit, accumulator, send, bytes);
+    struct halved halved = halved_begin(emit);
+    const struct cw_fold *fold = &halved.fold;
+    if (fold->me < fold->power) {
+        halving_in_place(emit, fold, &halved.windows, halved.accumulator, halved.landing);
+        own_copy(emit, halved.accumulator);
     }
-    cw_fold_in(emit, &fold, send, accumulator, landing, bytes);
-    if (fold.me < fold.power) {
-        halving_in_place(emit, &fold, &windows, accumulator, landing);
-        own_copy(emit, accumulator);
-    }
-    if (fold.partner < team.size) {
-        uint32_t out = fold.me < fold.power ? fold.partner : emit->rank;
-        cw_fold_out(emit, &fold, cw_place_add(accumulator, cw_problem_block_offset(problem, out)), receive,
+    if (fold->partner < fold->team.size) {
+        uint32_t out = fold->me < fold->power ? fold->partner : emit->rank;
+        cw_fold_out(emit, fold, cw_place_add(halved.accumulator, cw_problem_block_offset(problem, out)), receive,
                     cw_problem_block_bytes(problem, out));
     }
 }
@@ -112,30 +127,22 @@ static void build_rabenseifner(struct cw_emit *emit, const struct cw_recipe *rec
 {
     (void)recipe;
     const struct cw_problem *problem = emit->problem;
-    uint64_t bytes = vector_bytes(emit);
-    struct cw_team team = cw_team_all(emit);
-    struct cw_fold fold = cw_fold_make(&team, team.size);
-    struct cw_blocks windows = windows_of(emit, &fold);
-    struct cw_place accumulator = cw_emit_scratch(emit, bytes);
-    struct cw_place landing = cw_emit_scratch(emit, bytes);
-    if (fold.me < fold.power) {
-        cw_emit_copy(emit, accumulator, send, bytes);
-    }
-    cw_fold_in(emit, &fold, send, accumulator, landing, bytes);
+    struct halved halved = halved_begin(emit);
+    const struct cw_fold *fold = &halved.fold;
     uint32_t window = 0;
-    if (fold.me < fold.power) {
-        cw_reduce_halving(emit, &fold, &windows, accumulator, landing, &window);
-        for (uint32_t i = cw_fold_first(&fold, window); i < cw_fold_first(&fold, window + 1); i++) {
+    if (fold->me < fold->power) {
+        cw_reduce_halving(emit, fold, &halved.windows, halved.accumulator, halved.landing, &window);
+        for (uint32_t i = cw_fold_first(fold, window); i < cw_fold_first(fold, window + 1); i++) {
             if (i != emit->rank) {
-                cw_emit_send(emit, i, cw_place_add(accumulator, cw_problem_block_offset(problem, i)), receive,
+                cw_emit_send(emit, i, cw_place_add(halved.accumulator, cw_problem_block_offset(problem, i)), receive,
                              cw_problem_block_bytes(problem, i));
             }
         }
     }
-    uint32_t participant = emit->rank < 2 * fold.pairs ? emit->rank / 2 : emit->rank - fold.pairs;
-    uint32_t holder = cw_fold_member(&fold, cw_halving_window(fold.power, participant));
+    uint32_t participant = emit->rank < 2 * fold->pairs ? emit->rank / 2 : emit->rank - fold->pairs;
+    uint32_t holder = cw_fold_member(fold, cw_halving_window(fold->power, participant));
     if (holder == emit->rank) {
-        own_copy(emit, accumulator);
+        own_copy(emit, halved.accumulator);
     } else {
         cw_emit_receive(emit, holder, receive, cw_problem_block_bytes(problem, emit->rank));
     }

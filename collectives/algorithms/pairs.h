@@ -1,0 +1,14 @@
+/* pairs: the messages of an all-to-all, each from where it lies at its sender to where it belongs at its receiver. */
+#ifndef CW_PAIRS_H
+#define CW_PAIRS_H
+
+#include "collectives/algorithms/algorithms.h"
+
+/* `bytes` from byte `offset` on of what this rank has for `to`, or gets from `from`. */
+void cw_pair_send(struct cw_emit *emit, uint32_t to, uint64_t offset, uint64_t bytes);
+void cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes);
+
+/* What a rank has for itself. */
+void cw_pair_copy_own(struct cw_emit *emit);
+
+#endif
