@@ -1,0 +1,40 @@
+/* collectives: schedules of collective operations, as data.
+ *
+ * Purpose
+ *   A collective is planned before it runs: a problem (who has what, who wants what) and an algorithm give each rank a schedule, an array of typed ops
+ *   with what each waits for. Schedules are checked, priced, chosen, executed, kept and drawn by the code below; none of it does I/O.
+ *
+ * Invariants
+ *   - The meaning of an op is that of schedule.h, whoever looks at it.
+ *   - All ranks that ask the same get schedules that fit together, without talking to each other.
+ *   - 0 or a negative code of dataplane/status.h; outputs untouched on failure.
+ *
+ * Order of calls
+ *   cw_problem_create
+ *   cw_choose or cw_chooser_ask, or cw_algorithm_find                       which algorithm, with which parameters
+ *   cw_schedule_build for one rank, or cw_plan_build for all, or cw_plan_decode from a file
+ *   cw_check, cw_price_interpret, cw_draw_timeline                          of plans, as far as wanted
+ *   cw_execution_create over a transport, { cw_execution_poll }*, cw_execution_reset or cw_execution_destroy
+ *   cw_schedule_dispose or cw_plan_destroy; cw_problem_destroy unless a plan owns it
+ */
+#ifndef CW_COLLECTIVES_H
+#define CW_COLLECTIVES_H
+
+#include "collectives/build.h"
+#include "collectives/check.h"
+#include "collectives/choose/choose.h"
+#include "collectives/draw.h"
+#include "collectives/dump.h"
+#include "collectives/execute.h"
+#include "collectives/limits.h"
+#include "collectives/plan.h"
+#include "collectives/plan_file.h"
+#include "collectives/price/network.h"
+#include "collectives/price/price.h"
+#include "collectives/problem.h"
+#include "collectives/schedule.h"
+#include "collectives/transport.h"
+#include "collectives/transport_memory.h"
+#include "collectives/transport_puts.h"
+
+#endif
