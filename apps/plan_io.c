@@ -9,8 +9,11 @@
 
 enum { READ_FIRST = 1 << 16 };
 
+/* More than any plan that fits into memory. */
+#define FILE_MAX ((size_t)1 << 30)
+
 /* All bytes of a stream, and a zero after them. NULL: errno says why. */
-static char *stream_read(FILE *stream, size_t *length)
+static char *stream_read(FILE *stream, size_t *length, size_t most)
 {
     size_t capacity = READ_FIRST;
     char *bytes = malloc(capacity + 1);
@@ -20,6 +23,11 @@ static char *stream_read(FILE *stream, size_t *length)
         if (*length < capacity) {
             bytes[*length] = '\0';
             break;
+        }
+        if (*length > most) {
+            free(bytes);
+            errno = EFBIG;
+            return NULL;
         }
         capacity *= 2;
         char *grown = realloc(bytes, capacity + 1);
@@ -42,7 +50,7 @@ static char *file_read(const char *path, size_t *length)
         app_error("the file cannot be opened", path, strerror(errno));
         return NULL;
     }
-    char *bytes = stream_read(stream, length);
+    char *bytes = stream_read(stream, length, FILE_MAX);
     if (bytes == NULL) {
         app_error("the file cannot be read", path, strerror(errno));
     }

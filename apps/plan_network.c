@@ -6,7 +6,7 @@
 #include "apps/plan.h"
 #include "dataplane/status.h"
 
-static const char shape[] = "see `causeway plan networks --json` for one to start from";
+static const char shape[] = "`causeway plan networks gigabit --json` prints one to start from";
 
 /* A number under `key`, or what is there already if the key is missing. False: reported. */
 static bool number_take(const json_t *object, const char *key, double *value)
@@ -178,11 +178,20 @@ int plan_networks_main(int argc, char **argv)
         {"json", NULL, "the parameters: a JSON object a network", APP_OPTION_FLAG, &json, 0, 0, NULL},
         {0},
     };
-    if (app_options_parse(networks_usage, rows, 0, argc, argv, &code) < 0) {
+    int first = app_options_parse(networks_usage, rows, 1, argc, argv, &code);
+    if (first < 0) {
         return code;
     }
+    bool found = false;
     for (uint32_t i = 0; cw_network_name(i) != NULL; i++) {
-        network_print(cw_network_name(i), json);
+        if (first == argc || strcmp(argv[first], cw_network_name(i)) == 0) {
+            network_print(cw_network_name(i), json);
+            found = true;
+        }
+    }
+    if (!found) {
+        app_error("no such network", argv[first], "`causeway plan networks` names them");
+        return APP_EXIT_USAGE;
     }
     return APP_EXIT_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /* causeway plan price, choose, draw: what a plan takes on a network. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/plan.h"
@@ -148,7 +149,7 @@ static void parameters_text(const struct cw_candidate *candidate, char *text, si
 
 static void choice_print(const struct cw_choice *choice, uint64_t top, bool json)
 {
-    static const char *const priced[] = {"closed form", "run in model time", "sum of its phases"};
+    static const char *const priced[] = {"closed form", "run in model time", "sum of its phases", "estimate"};
     for (uint32_t i = 0; i < choice->count && i < top; i++) {
         const struct cw_candidate *candidate = &choice->candidates[i];
         char time[32];
@@ -190,6 +191,7 @@ int plan_choose_main(int argc, char **argv)
     struct app_option rows[PLAN_REQUEST_OPTIONS + 8];
     const char *name = "gigabit";
     const char *output = NULL;
+    const char *eager = NULL;
     uint64_t eager_max_bytes = cw_parameters_default().eager_max_bytes;
     uint64_t top = CW_CANDIDATES_MAX;
     bool multicast = false;
@@ -200,8 +202,8 @@ int plan_choose_main(int argc, char **argv)
         {"network", "NAME", "`causeway plan networks` names them; @FILE: your own (gigabit)", APP_OPTION_TEXT, &name, 0,
          0, NULL},
         {"multicast", NULL, "the network multicasts", APP_OPTION_FLAG, &multicast, 0, 0, NULL},
-        {"eager", "BYTES", "messages up to this go without a handshake (4096)", APP_OPTION_BYTES, &eager_max_bytes, 0,
-         0, NULL},
+        {"eager", "BYTES", "messages up to this go without a handshake, or `all` (4096)", APP_OPTION_TEXT, &eager, 0, 0,
+         NULL},
         {"top", "N", "print only the first N", APP_OPTION_COUNT, &top, 1, 0, NULL},
         {"output", "FILE", "write the best one's plan", APP_OPTION_TEXT, &output, 0, 0, NULL},
         {"json", NULL, "a JSON object a candidate", APP_OPTION_FLAG, &json, 0, 0, NULL},
@@ -210,6 +212,16 @@ int plan_choose_main(int argc, char **argv)
     memcpy(rows + count, own, sizeof(own));
     if (app_options_parse(choose_usage, rows, 0, argc, argv, &code) < 0) {
         return code;
+    }
+    if (output != NULL && strcmp(output, "-") == 0) {
+        app_error("the ranking and the plan cannot both go to standard output", "-o -", "name a file");
+        return APP_EXIT_USAGE;
+    }
+    if (eager != NULL && strcmp(eager, "all") == 0) {
+        eager_max_bytes = CW_EAGER_ALL;
+    } else if (eager != NULL && !app_parse_bytes(eager, &eager_max_bytes)) {
+        app_error("bad value", eager, "a size, or `all`, is wanted for --eager");
+        return APP_EXIT_USAGE;
     }
     struct cw_network network;
     struct cw_problem *problem = plan_network_take(name, &network) ? plan_request_problem(&request) : NULL;
@@ -252,26 +264,32 @@ static int draw_to(const struct cw_plan *plan, const struct cw_network *network,
     return status;
 }
 
+/* Whole, or not at all: what was in the file before stays if there is nothing to draw. */
 static int picture_write(const struct cw_plan *plan, const struct cw_network *network, bool matrix, const char *output)
 {
-    FILE *stream = strcmp(output, "-") == 0 ? stdout : fopen(output, "wb");
-    if (stream == NULL) {
-        app_error("the picture cannot be written", output, strerror(errno));
-        return APP_EXIT_MACHINE;
-    }
-    int status = draw_to(plan, network, matrix, stream);
-    bool written = fflush(stream) == 0 && !ferror(stream);
-    if (stream != stdout) {
-        written = fclose(stream) == 0 && written;
+    char *picture = NULL;
+    size_t length = 0;
+    FILE *memory = open_memstream(&picture, &length);
+    int status = memory != NULL ? draw_to(plan, network, matrix, memory) : CW_ERROR_MEMORY;
+    if (memory != NULL && fclose(memory) != 0 && status == CW_OK) {
+        status = CW_ERROR_MEMORY;
     }
     if (status == CW_ERROR_UNSUPPORTED) {
+        free(picture);
         app_error("only an all-to-all has a matrix", cw_collective_name(plan->problem->collective),
                   "draw it without --matrix");
         return APP_EXIT_USAGE;
     }
     if (status != CW_OK) {
-        return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?", output);
+        free(picture);
+        return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?", plan->algorithm);
     }
+    FILE *stream = strcmp(output, "-") == 0 ? stdout : fopen(output, "wb");
+    bool written = stream != NULL && fwrite(picture, 1, length, stream) == length && fflush(stream) == 0;
+    if (stream != NULL && stream != stdout) {
+        written = fclose(stream) == 0 && written;
+    }
+    free(picture);
     if (!written) {
         app_error("the picture cannot be written", output, strerror(errno));
         return APP_EXIT_MACHINE;

@@ -175,6 +175,10 @@ int plan_puts_world_create(struct plan_puts *world, cw_simulator_turn turn)
 {
     uint32_t ranks = world->plan->problem->ranks;
     cw_random_seed(&world->random, cw_random_derive(world->options->seed, 0));
+    if (world->options->slots_kept_max >= world->options->endpoint.pool_slot_count) {
+        return plan_puts_fail(world, "all %u slots may be kept by messages that come early: fewer are wanted",
+                              world->options->endpoint.pool_slot_count);
+    }
     world->ranks = calloc(ranks, sizeof(*world->ranks));
     if (world->ranks == NULL) {
         return plan_puts_fail(world, "no memory for %u ranks", ranks);

@@ -89,6 +89,10 @@ static uint64_t *counts_parse(const char *text, uint64_t wanted, uint64_t elemen
         text += used;
         text += strspn(text, ", \t\r\n");
     }
+    if (counts == NULL) {
+        snprintf(where, sizeof(where), "%llu of them", (unsigned long long)wanted);
+        app_error("no memory for the counts", where, "plan for fewer ranks");
+    }
     if (counts != NULL && found < wanted) {
         snprintf(where, sizeof(where), "%llu of %llu", (unsigned long long)found, (unsigned long long)wanted);
         app_error("fewer counts than ranks", where, "one size per rank; alltoall: per pair of ranks, row by row");
@@ -145,17 +149,23 @@ static bool via_parse(const char *text, uint32_t clusters, uint32_t *via)
         via[i] = CW_DIRECT;
     }
     while (*at != '\0') {
-        unsigned a;
-        unsigned b;
-        unsigned through;
-        int used = 0;
-        if (sscanf(at, "%u-%u:%u%n", &a, &b, &through, &used) != 3 || a >= clusters || b >= clusters ||
-            (at[used] != ',' && at[used] != '\0')) {
-            app_error("bad way between clusters", at, "like 0-2:1: between clusters 0 and 2 through 1");
+        uint32_t numbers[3];
+        static const char after[] = "-:,";
+        const char *start = at;
+        bool good = true;
+        for (uint32_t i = 0; i < 3 && good; i++) {
+            char *end = NULL;
+            unsigned long number = at[0] >= '0' && at[0] <= '9' ? strtoul(at, &end, 10) : clusters;
+            good = number < clusters && (*end == after[i] || (i == 2 && *end == '\0'));
+            numbers[i] = good ? (uint32_t)number : 0;
+            at = good ? end + (*end != '\0') : at;
+        }
+        if (!good || numbers[0] == numbers[1]) {
+            app_error("bad way between clusters", start,
+                      "like 0-2:1: between clusters 0 and 2 through 1, numbers of --clusters");
             return false;
         }
-        via[a * clusters + b] = via[b * clusters + a] = through;
-        at += used + (at[used] == ',');
+        via[numbers[0] * clusters + numbers[1]] = via[numbers[1] * clusters + numbers[0]] = numbers[2];
     }
     return true;
 }
@@ -183,6 +193,10 @@ static bool lists_take(const struct plan_request *request, struct cw_problem_req
         if (asked->cluster_count == 0) {
             return false;
         }
+    }
+    if (request->via != NULL && request->clusters == NULL) {
+        app_error("a way between clusters, and no clusters", request->via, "give --clusters, like 4,4,4");
+        return false;
     }
     if (request->via != NULL) {
         uint32_t clusters = asked->cluster_count;

@@ -143,7 +143,6 @@ static void finish_draw(const struct timeline *timeline, uint32_t rank, double d
 
 static void finishes_draw(const struct timeline *timeline)
 {
-    /* events need not be sorted: the latest end of each rank, rank by rank, would take too long with many */
     uint32_t ranks = timeline->plan->problem->ranks;
     double *done = calloc(ranks, sizeof(*done));
     if (done == NULL) {
@@ -218,7 +217,7 @@ static double scale_step(double end_ns)
 static void scale_draw(const struct timeline *timeline)
 {
     double bottom = y_of(timeline, timeline->plan->problem->ranks);
-    double step = timeline->end_ns > 0 ? scale_step(timeline->end_ns) : 1;
+    double step = timeline->end_ns > 0 && isfinite(timeline->end_ns) ? scale_step(timeline->end_ns) : INFINITY;
     for (double at = 0; at <= timeline->end_ns * 1.0001; at += step) {
         char text[32];
         draw_time(text, sizeof(text), at);

@@ -42,6 +42,12 @@ int cw_emit_finish(struct cw_emit *emit, struct cw_schedule *schedule, const cha
         *reason = emit->reason;
         return emit->status;
     }
+    /* lists grow by doubling: with many ranks what is left over adds up */
+    struct cw_op *ops = realloc(emit->schedule.ops, (emit->schedule.op_count + 1ull) * sizeof(*ops));
+    struct cw_dependency *dependencies =
+        realloc(emit->schedule.dependencies, (emit->schedule.dependency_count + 1ull) * sizeof(*dependencies));
+    emit->schedule.ops = ops != NULL ? ops : emit->schedule.ops;
+    emit->schedule.dependencies = dependencies != NULL ? dependencies : emit->schedule.dependencies;
     *schedule = emit->schedule;
     return CW_OK;
 }

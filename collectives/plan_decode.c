@@ -41,6 +41,9 @@ static uint64_t get_number(struct reader *reader)
     uint64_t number = 0;
     for (uint32_t shift = 0; shift < 64; shift += 7) {
         uint8_t byte = get_byte(reader);
+        if (shift == 63 && byte > 1) {
+            break;
+        }
         number |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             return number;
@@ -53,6 +56,10 @@ static uint64_t get_number(struct reader *reader)
 static int64_t get_signed(struct reader *reader)
 {
     uint64_t number = get_number(reader);
+    if (number >> 34 != 0) {
+        fail(reader, CW_ERROR_ARGUMENT, "a difference of the plan is out of range"); /* all are of 32-bit numbers */
+        return 0;
+    }
     return (int64_t)(number >> 1) ^ -(int64_t)(number & 1);
 }
 
@@ -167,7 +174,8 @@ static void get_how(struct reader *reader, struct cw_plan *plan)
     uint64_t length = get_limited(reader, CW_ALGORITHM_NAME_MAX - 1, "the algorithm's name is too long");
     for (uint64_t i = 0; i < length; i++) {
         plan->algorithm[i] = (char)get_byte(reader);
-        if (plan->algorithm[i] <= ' ' || plan->algorithm[i] > '~') {
+        char c = plan->algorithm[i];
+        if (c != '-' && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) {
             fail(reader, CW_ERROR_ARGUMENT, "the algorithm's name is garbled");
         }
     }
@@ -214,6 +222,10 @@ static void get_op(struct reader *reader, struct cw_schedule *schedule, uint32_t
     struct cw_op *op = &schedule->ops[index];
     op->kind = get_byte(reader);
     op->flags = get_byte(reader);
+    if (op->kind < CW_OP_PUT || op->kind > CW_OP_REPEAT) {
+        fail(reader, CW_ERROR_ARGUMENT, "an op of unknown kind");
+        return;
+    }
     op->iterations = op->blocks = 1;
     uint64_t parts = get_number(reader);
     int64_t phase = index > 0 ? schedule->ops[index - 1].phase : 0;
@@ -347,6 +359,10 @@ static int header_check(const uint8_t *file, size_t length, char *error, size_t 
                  "the plan file has version %llu, this program reads version %d; build the plan again",
                  (unsigned long long)version, CW_PLAN_VERSION);
         return CW_ERROR_UNSUPPORTED;
+    }
+    if (load(file + 12, 4) != 0) {
+        snprintf(error, error_bytes, "the plan file was altered: bytes 12 to 15 are not zero");
+        return CW_ERROR_ARGUMENT;
     }
     size_t checked = length - PLAN_CHECKSUM_BYTES;
     if (load(file + checked, PLAN_CHECKSUM_BYTES) != XXH3_64bits(file, checked)) {

@@ -144,7 +144,8 @@ static int counts_take(struct cw_problem *problem, const struct cw_problem_reque
                         &problem->offsets[i * (ranks + 1)]) ||
             (pairs && !sum_counts(&problem->counts[i], ranks, request->ranks, element_bytes,
                                   &problem->receive_offsets[i * (ranks + 1)]))) {
-            return refuse(error, error_bytes, too_much, i, "lower the counts of this rank");
+            return refuse(error, error_bytes, too_much, i,
+                          pairs ? "lower the counts of this rank" : "lower the counts, whose sum counts here");
         }
     }
     return CW_OK;

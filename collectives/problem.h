@@ -67,7 +67,7 @@ struct cw_problem {
     uint64_t count;
     uint64_t *counts; /* as asked; NULL: all `count` */
     uint64_t *
-        offsets; /* elements before block i; alltoall: in the sender's buffer, [from * (ranks + 1) + to]; NULL with counts */
+        offsets; /* elements before block i; alltoall: in the sender's buffer, [from * (ranks + 1) + to]; NULL without counts */
     uint64_t *receive_offsets; /* alltoall: in the receiver's buffer, [to * (ranks + 1) + from] */
     uint32_t *cluster_of;      /* NULL: all in cluster 0 */
     uint32_t *cluster_via;     /* NULL: all direct */

@@ -68,7 +68,7 @@ void cw_scatter_in_place(struct cw_emit *emit, const struct cw_vector_part *part
     }
 }
 
-/* Whether member v had the block before the all-gather. */
+/* Whether member v had the block before the all-gather: a scatter went down to all (span_min 1). */
 static bool has_block(const struct cw_vector_part *part, uint32_t v, uint32_t block)
 {
     return block >= v && block - v < span_of(part, v);

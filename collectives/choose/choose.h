@@ -6,8 +6,9 @@
  *   The answer is the whole ranking.
  *
  * Invariants
- *   - The price is that of the algorithm's formula; where there is none, or counts differ, plans are built and interpreted as long as they are small,
- *     and all-to-all patterns beyond that are priced by their phases. What cannot be priced is not chosen.
+ *   - Parameters are searched for by the algorithm's formula. Where it is exact it is the price, too; elsewhere plans that might be the best are
+ *     built and interpreted as long as they are small. Larger ones keep their estimate; all-to-all patterns are priced by their phases. What
+ *     cannot be priced is not chosen.
  *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
  *   - A chooser remembers answers; asked again it looks them up.
  *
@@ -21,12 +22,13 @@
 
 enum {
     CW_CANDIDATES_MAX = 64,
-    CW_CHOOSER_ENTRIES = 1024,            /* answers that a chooser remembers; then old ones make place */
-    CW_CHOOSE_INTERPRET_OPS_MAX = 100000, /* larger plans are not interpreted for a choice */
+    CW_CHOOSER_ENTRIES = 1024,           /* answers that a chooser remembers; then old ones make place */
+    CW_CHOOSE_INTERPRET_OPS_MAX = 20000, /* larger plans are not interpreted for a choice */
 };
 
 enum cw_candidate_priced {
-    CW_PRICED_FORMULA = 0,
+    CW_PRICED_FORMULA = 0,  /* exact for this problem, these parameters and this network */
+    CW_PRICED_ESTIMATE = 3, /* a formula that is near it, or a bound: of plans too large to interpret, or far behind */
     CW_PRICED_INTERPRETER = 1,
     CW_PRICED_PHASES = 2, /* all-to-all: the sum over phases of their longest message */
 };

@@ -101,20 +101,24 @@ static int price_phases(const struct cw_choose_request *request, struct cw_candi
     return CW_OK;
 }
 
-/* A bound that looks away from what a plan pays for is no price to choose by. */
+/* A lower bound that looks away from what a plan pays for is nothing to search by. */
 static bool formula_tells(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
     const struct cw_formula *formula = cw_formula_find(request->problem->collective, candidate->algorithm->name);
-    struct cw_parameters eager = candidate->parameters;
     struct cw_formula_value value;
-    eager.eager_max_bytes = CW_EAGER_ALL; /* what formulas speak of */
-    if (formula == NULL || cw_formula_evaluate(formula, request->problem, &eager, request->network, &value) != CW_OK ||
-        formula->kind == CW_FORMULA_LOWER_BOUND || value.kind == CW_FORMULA_NONE) {
+    if (formula == NULL || formula->kind == CW_FORMULA_LOWER_BOUND ||
+        cw_formula_evaluate(formula, request->problem, &candidate->parameters, request->network, &value) != CW_OK) {
         return false;
     }
     candidate->time_ns = value.time_ns;
-    candidate->priced = CW_PRICED_FORMULA;
+    candidate->priced = value.kind == CW_FORMULA_EXACT ? CW_PRICED_FORMULA : CW_PRICED_ESTIMATE;
     return true;
+}
+
+int choose_refine(const struct cw_choose_request *request, struct cw_candidate *candidate)
+{
+    int status = candidate->priced == CW_PRICED_ESTIMATE ? price_interpret(request, candidate) : CW_OK;
+    return status == CW_ERROR_UNSUPPORTED ? CW_OK : status;
 }
 
 int choose_price(const struct cw_choose_request *request, struct cw_candidate *candidate)

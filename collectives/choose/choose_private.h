@@ -8,6 +8,9 @@
  * CW_ERROR_MEMORY. */
 int choose_price(const struct cw_choose_request *request, struct cw_candidate *candidate);
 
+/* Replaces an estimate by what the interpreter finds, if the plan is small. CW_OK or CW_ERROR_MEMORY. */
+int choose_refine(const struct cw_choose_request *request, struct cw_candidate *candidate);
+
 /* Finds the best parameters for the candidate's algorithm, and its price with them. Errors as choose_price. */
 int choose_search(const struct cw_choose_request *request, struct cw_candidate *candidate);
 

@@ -38,7 +38,9 @@ static int search_segment(const struct cw_choose_request *request, struct cw_can
         status = segment_consider(request, best, segment, found);
     }
     if (!*found) {
-        return status == CW_OK ? segment_consider(request, best, bytes > 0 ? bytes : 1, found) : status;
+        return status == CW_OK
+                   ? segment_consider(request, best, bytes > 0 ? bytes : request->problem->element_bytes, found)
+                   : status;
     }
     uint64_t step = best->parameters.segment_bytes / 2;
     while (step >= SEGMENT_LEAST && step > best->parameters.segment_bytes / 64 && status == CW_OK) {
@@ -81,7 +83,8 @@ static int search_degree(const struct cw_choose_request *request, struct cw_cand
 static int search_concurrency(const struct cw_choose_request *request, struct cw_candidate *best, bool *found)
 {
     int status = CW_OK;
-    for (uint32_t concurrency = 1; concurrency <= CONCURRENCY_MAX && status == CW_OK; concurrency++) {
+    uint32_t most = request->problem->ranks < CONCURRENCY_MAX ? request->problem->ranks : CONCURRENCY_MAX;
+    for (uint32_t concurrency = 1; concurrency <= most && status == CW_OK; concurrency++) {
         struct cw_candidate tried = *best;
         tried.parameters.concurrency = concurrency;
         status = search_rest(request, best, &tried, found);
@@ -96,7 +99,10 @@ static int search_senders(const struct cw_choose_request *request, struct cw_can
     const struct cw_plogp *path = &network->paths[CW_PATH_WAN];
     const uint64_t much = 1 << 20;
     double node_rate = (double)much / (cw_plogp_gap(path, 2 * much) - cw_plogp_gap(path, much));
-    uint32_t carried = network->wan_bytes_per_ns > node_rate ? (uint32_t)(network->wan_bytes_per_ns / node_rate) : 1;
+    double carries = network->wan_bytes_per_ns / node_rate;
+    uint32_t carried = carries >= request->problem->ranks ? request->problem->ranks
+                       : carries > 1                      ? (uint32_t)carries
+                                                          : 1;
     int status = CW_OK;
     for (uint64_t senders = 1; senders < 2ull * request->problem->ranks && status == CW_OK; senders *= 2) {
         struct cw_candidate tried = *best;

@@ -105,7 +105,7 @@ static void draw_options(struct draw *draw, uint64_t seed, struct plan_puts_opti
 {
     static const double losses[] = {0, 0.001, 0.02};
     static const uint32_t slots[] = {4, 16, 64};
-    static const uint32_t kept[] = {0, 1, 32};
+    static const uint32_t kept[] = {0, 1, UINT32_MAX};
     static const uint32_t tables[] = {1, 5, 0};
     plan_puts_options_init(options);
     options->seed = seed;
@@ -118,8 +118,9 @@ static void draw_options(struct draw *draw, uint64_t seed, struct plan_puts_opti
     options->endpoint.pool_slot_bytes = SLOT_BYTES;
     options->endpoint.pool_slot_count = slots[draw_below(draw, 3)];
     options->slots_kept_max = kept[draw_below(draw, 3)];
-    options->slots_kept_max =
-        options->endpoint.pool_slot_count == 4 && options->slots_kept_max > 1 ? 3 : options->slots_kept_max;
+    if (options->slots_kept_max == UINT32_MAX) { /* all but one */
+        options->slots_kept_max = options->endpoint.pool_slot_count - 1;
+    }
     options->put_count_max = tables[draw_below(draw, 3)];
     options->event_count_max = tables[draw_below(draw, 3)];
     options->endpoint.event_count_max = draw_chance(draw, 50) ? 256 : 4096;

