@@ -31,6 +31,13 @@ void cw_emit_init(struct cw_emit *emit, const struct cw_problem *problem, const 
     emit->repeat = CW_NO_OP;
 }
 
+/* The list without the room that it has left over from doubling: with many ranks that adds up. */
+static void *list_fit(void *list, uint32_t count, size_t entry_bytes)
+{
+    void *fitted = count > 0 ? realloc(list, count * entry_bytes) : NULL;
+    return fitted != NULL ? fitted : list;
+}
+
 int cw_emit_finish(struct cw_emit *emit, struct cw_schedule *schedule, const char **reason)
 {
     assert(emit->repeat == CW_NO_OP && emit->after_count == 0);
@@ -42,12 +49,9 @@ int cw_emit_finish(struct cw_emit *emit, struct cw_schedule *schedule, const cha
         *reason = emit->reason;
         return emit->status;
     }
-    /* lists grow by doubling: with many ranks what is left over adds up */
-    struct cw_op *ops = realloc(emit->schedule.ops, (emit->schedule.op_count + 1ull) * sizeof(*ops));
-    struct cw_dependency *dependencies =
-        realloc(emit->schedule.dependencies, (emit->schedule.dependency_count + 1ull) * sizeof(*dependencies));
-    emit->schedule.ops = ops != NULL ? ops : emit->schedule.ops;
-    emit->schedule.dependencies = dependencies != NULL ? dependencies : emit->schedule.dependencies;
+    emit->schedule.ops = list_fit(emit->schedule.ops, emit->schedule.op_count, sizeof(struct cw_op));
+    emit->schedule.dependencies =
+        list_fit(emit->schedule.dependencies, emit->schedule.dependency_count, sizeof(struct cw_dependency));
     *schedule = emit->schedule;
     return CW_OK;
 }

@@ -42,7 +42,7 @@ static void put_number(struct writer *writer, uint64_t number)
 /* Numbers near 0 on both sides come out short. */
 static void put_signed(struct writer *writer, int64_t number)
 {
-    put_number(writer, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+    put_number(writer, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }
 
 static void put_place(struct writer *writer, const struct cw_place *place)
