@@ -73,4 +73,12 @@ static inline bool cw_commands_empty(const struct cw_commands *commands)
     return atomic_load_explicit(&commands->cells[tail & commands->mask].turn, memory_order_acquire) != tail + 1;
 }
 
+/* True if nobody has pushed or is pushing a command that has not been popped. Unlike cw_commands_empty this also sees what a thread has pushed behind a
+ * command that another one is still writing: who has older commands there must not overtake them. Any thread, as to its own commands. */
+static inline bool cw_commands_idle(const struct cw_commands *commands)
+{
+    return atomic_load_explicit(&commands->head, memory_order_relaxed) ==
+           atomic_load_explicit(&commands->tail, memory_order_acquire); /* pairs with the release in cw_commands_pop */
+}
+
 #endif

@@ -126,9 +126,9 @@ static inline bool enter(struct cw_loop *loop, uint32_t peer, uint32_t flags)
     if (!cw_token_take(&loop->token)) {
         return false;
     }
-    if (!cw_commands_empty(&loop->commands)) {
+    if (!cw_commands_idle(&loop->commands)) {
         (void)cw_loop_run_commands(loop);
-        if (!cw_commands_empty(&loop->commands)) {
+        if (!cw_commands_idle(&loop->commands)) {
             cw_loop_give(loop);
             return false;
         }

@@ -141,6 +141,29 @@ static void events_pass_from_thread_to_thread(void **state)
 
 /* ---- commands ---- */
 
+/* A thread is writing a command, and another one has pushed one behind it: nothing to take yet, but not idle. */
+static void commands_behind_an_unfinished_one_are_seen(void **state)
+{
+    (void)state;
+    struct cw_commands commands;
+    assert_int_equal(cw_commands_init(&commands, 8), CW_OK);
+    assert_true(cw_commands_idle(&commands));
+    uint32_t unfinished = atomic_fetch_add(&commands.head, 1); /* as cw_commands_push begins */
+    assert_true(cw_commands_push(&commands, &(struct cw_command){.kind = CW_COMMAND_RELEASE, .slot = 2}));
+    assert_null(cw_commands_peek(&commands));
+    assert_true(cw_commands_empty(&commands));
+    assert_false(cw_commands_idle(&commands));
+    commands.cells[unfinished & commands.mask].command = (struct cw_command){.kind = CW_COMMAND_RELEASE, .slot = 1};
+    atomic_store(&commands.cells[unfinished & commands.mask].turn, unfinished + 1); /* ... and ends */
+    for (uint32_t slot = 1; slot <= 2; slot++) {
+        assert_int_equal(cw_commands_peek(&commands)->slot, slot);
+        assert_false(cw_commands_idle(&commands));
+        cw_commands_pop(&commands);
+    }
+    assert_true(cw_commands_idle(&commands));
+    cw_commands_dispose(&commands);
+}
+
 static void commands_refuse_when_full(void **state)
 {
     (void)state;
@@ -221,6 +244,7 @@ int main(void)
         cmocka_unit_test(an_empty_pool_gives_nothing),
         cmocka_unit_test(events_keep_their_order_and_refuse_when_full),
         cmocka_unit_test(events_pass_from_thread_to_thread),
+        cmocka_unit_test(commands_behind_an_unfinished_one_are_seen),
         cmocka_unit_test(commands_refuse_when_full),
         cmocka_unit_test(each_producer_keeps_its_order),
     };

@@ -19,8 +19,8 @@ static void a_put_lands_and_completes(void **state)
         deliver(&bench, rank);
     }
     arrives(&bench, 1, 0, 8);
-    assert_int_equal(bench.hosts.list[1].memory[99], 'a');
-    assert_int_equal(bench.hosts.list[1].memory[100], 'b');
+    assert_int_equal(bench.hosts.list[1].memory[2 * PLACE_BYTES + 99], 'a');
+    assert_int_equal(bench.hosts.list[1].memory[2 * PLACE_BYTES + 100], 'b');
     arrives(&bench, 2, 0, 12);
     completes(&bench, 0, 8);
     completes(&bench, 0, 12);
@@ -94,6 +94,7 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
                                          .data = bench.hosts.list[0].memory,
                                          .bytes = 200,
                                          .buffer = CW_BUFFER_RECEIVE,
+                                         .offset = 64 * PLACE_BYTES,
                                          .context = 1000};
     const struct cw_transport *calls = bench.sides[0].calls;
     for (; puts < 63; puts++) {
