@@ -61,8 +61,8 @@ static void next_iteration_prepare(struct cw_execution *execution, uint32_t inde
     uint32_t repeat = execution->layouts[index].repeat;
     uint32_t unmet =
         iteration >= CW_REPEAT_WINDOW && !execution_is_complete(state, iteration - CW_REPEAT_WINDOW) ? 1 : 0;
-    const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first];
-    for (const struct cw_dependency *end = dependency + op->dependency_count; dependency < end; dependency++) {
+    for (uint32_t i = 0; i < op->dependency_count; i++) {
+        const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first + i];
         if (execution->layouts[dependency->op].repeat != repeat || iteration < dependency->back) {
             continue;
         }

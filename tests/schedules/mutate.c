@@ -177,6 +177,9 @@ static bool order_forget(const struct site *site)
     bool found = false;
     for (uint32_t i = 0; i < site->schedule->op_count; i++) {
         struct cw_op *op = &site->schedule->ops[i];
+        if (op->dependency_count == 0) {
+            continue;
+        }
         struct cw_dependency *list = &site->schedule->dependencies[op->dependency_first];
         for (uint32_t j = 0; j < op->dependency_count; j++) {
             if (list[j].op == site->index) {
@@ -203,10 +206,10 @@ static bool iterations_lower(const struct site *site)
 static bool dependency_mutate(const struct site *site, enum mutation kind)
 {
     struct cw_op *op = site->op;
-    struct cw_dependency *list = &site->schedule->dependencies[op->dependency_first];
     if (op->dependency_count == 0) {
         return false;
     }
+    struct cw_dependency *list = &site->schedule->dependencies[op->dependency_first];
     if (kind == MUTATE_DROP_ORDER) {
         op->dependency_count = 0;
         return true;
