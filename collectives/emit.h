@@ -156,7 +156,6 @@ void cw_emit_repeat_end(struct cw_emit *emit);
 uint32_t cw_emit_segment_send(struct cw_emit *emit, uint32_t opened, uint32_t peer, struct cw_place from,
                               struct cw_place to);
 uint32_t cw_emit_segment_receive(struct cw_emit *emit, uint32_t peer, struct cw_place to);
-uint32_t cw_emit_segment_copy(struct cw_emit *emit, struct cw_place to, struct cw_place from);
 uint32_t cw_emit_segment_reduce(struct cw_emit *emit, struct cw_place to, struct cw_place from, bool from_left);
 
 #endif

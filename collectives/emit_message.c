@@ -351,11 +351,6 @@ uint32_t cw_emit_segment_receive(struct cw_emit *emit, uint32_t peer, struct cw_
                     emit->segment_bytes);
 }
 
-uint32_t cw_emit_segment_copy(struct cw_emit *emit, struct cw_place to, struct cw_place from)
-{
-    return cw_emit_copy(emit, segment_place(emit, to), segment_place(emit, from), emit->segment_bytes);
-}
-
 uint32_t cw_emit_segment_reduce(struct cw_emit *emit, struct cw_place to, struct cw_place from, bool from_left)
 {
     return cw_emit_reduce(emit, segment_place(emit, to), segment_place(emit, from), emit->segment_bytes, from_left);
