@@ -300,6 +300,20 @@ static void operation_ended(struct world_process *process, const struct cw_event
     }
 }
 
+/* Once at most, and before its end. */
+static void operation_left(struct world_process *process, const struct cw_event *event)
+{
+    struct world *world = process->world;
+    uint32_t index = (uint32_t)event->context;
+    struct world_operation *operation = event->context < world->operation_count ? &world->operations[index] : NULL;
+    if (operation == NULL || operation->kind != WORLD_PUT || operation->from != process->node || !operation->signal ||
+        operation->left || operation->ended) {
+        world_fail(world, "node %u: put %u is said to have left", process->node, index);
+        return;
+    }
+    operation->left = true;
+}
+
 static void peer_event(struct world_process *process, const struct cw_event *event)
 {
     struct world *world = process->world;
@@ -334,6 +348,9 @@ void world_ledger_event(struct world_process *process, const struct cw_event *ev
     case CW_EVENT_GET:
     case CW_EVENT_COMPLETE:
         operation_ended(process, event);
+        break;
+    case CW_EVENT_SENT:
+        operation_left(process, event);
         break;
     case CW_EVENT_PEER_UP:
     case CW_EVENT_PEER_DOWN:

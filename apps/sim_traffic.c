@@ -138,6 +138,7 @@ static void scribble(struct world_operation *operation, const struct cw_source *
 static uint32_t draw_flags(struct cw_random *random, const struct world_operation *operation, bool put)
 {
     uint32_t flags = operation->signal ? CW_SIGNAL : 0;
+    flags |= put && operation->signal ? CW_SIGNAL_SENT : 0;
     flags |= cw_random_chance(random, 0.4) ? CW_MORE : 0;
     return flags | (put && cw_random_chance(random, 0.1) ? CW_ALONE : 0);
 }

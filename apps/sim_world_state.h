@@ -86,6 +86,7 @@ struct world_operation {
     bool gone;      /* its target region was deregistered, or the target's process has ended */
     bool target_dead;
     bool notified;
+    bool left;     /* the sender has been told so */
     bool ended;    /* at the sender */
     bool orphaned; /* the sender's process has ended */
     int16_t status;

@@ -28,6 +28,7 @@ void cw_emit_init(struct cw_emit *emit, const struct cw_problem *problem, const 
     emit->schedule.rank = rank;
     emit->schedule.promise.wan_bytes = UINT64_MAX;
     emit->fence = CW_NO_OP;
+    emit->turn_last = CW_NO_OP;
     emit->repeat = CW_NO_OP;
 }
 
@@ -296,6 +297,12 @@ void cw_emit_after(struct cw_emit *emit, uint32_t op)
 void cw_emit_after_sent(struct cw_emit *emit, uint32_t op)
 {
     emit_after_add(emit, op, CW_DEPENDENCY_SENT);
+}
+
+void cw_emit_in_turn(struct cw_emit *emit, bool in_turn)
+{
+    emit->in_turn = in_turn;
+    emit->turn_last = CW_NO_OP;
 }
 
 /* Lets the op under construction wait for all since the last fence that nothing else stands for. */

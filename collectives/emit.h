@@ -44,6 +44,8 @@ struct cw_emit {
     uint32_t after[8];      /* what the next op waits for beside its hazards */
     uint32_t after_flags[8];
     uint32_t after_count;
+    bool in_turn;       /* long messages leave one after the other */
+    uint32_t turn_last; /* the latest of them, or CW_NO_OP */
     uint16_t phase;
     uint32_t repeat; /* the repeat whose body is being written, or CW_NO_OP */
     uint64_t segment_bytes;
@@ -82,6 +84,11 @@ struct cw_place cw_emit_scratch(struct cw_emit *emit, uint64_t bytes);
 /* The next op waits for `op` (up to 8 at a time). With `sent`: for its last byte to have left only. */
 void cw_emit_after(struct cw_emit *emit, uint32_t op);
 void cw_emit_after_sent(struct cw_emit *emit, uint32_t op);
+
+/* From here on each message of more than CW_LONG_PUT_BYTES that is not eager leaves when the last byte of the one before has, until
+ * `in_turn` is false. For senders whose first message matters most: messages that leave together share the link, and all of them
+ * arrive when the last one does. */
+void cw_emit_in_turn(struct cw_emit *emit, bool in_turn);
 
 /* An op that is complete when those just named are: to name more than 8, gate by gate. */
 uint32_t cw_emit_gate(struct cw_emit *emit);

@@ -34,7 +34,12 @@ static uint32_t put_direct(struct cw_emit *emit, uint32_t peer, uint32_t tag, st
     op->from = from;
     op->to = to;
     emit_access_op(emit, from, false);
-    return emit_op_close(emit);
+    if (!emit->in_turn || bytes <= CW_LONG_PUT_BYTES) {
+        return emit_op_close(emit);
+    }
+    emit_dependency_add(emit, emit->turn_last, CW_DEPENDENCY_SENT);
+    emit->turn_last = emit_op_close(emit);
+    return emit->turn_last;
 }
 
 static uint32_t wait_put(struct cw_emit *emit, uint32_t flags, uint32_t peer, uint32_t tag, struct cw_place to,

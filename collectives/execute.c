@@ -20,128 +20,23 @@ void execution_fail(struct cw_execution *execution, int status, const char *form
     execution_early_release(execution);
 }
 
-/* ---- What an op waits for ---- */
+/* ---- What follows ---- */
 
-bool execution_is_complete(const struct op_state *state, uint32_t iteration)
+static void ready(void *context, uint32_t index)
 {
-    return iteration < state->prefix ||
-           (iteration < state->started && (state->complete_bits >> (iteration % 64) & 1) != 0);
-}
-
-static bool is_sent(const struct op_state *state, uint32_t iteration)
-{
-    return execution_is_complete(state, iteration) ||
-           (iteration < state->started && (state->sent_bits >> (iteration % 64) & 1) != 0);
-}
-
-static void unmet_decrease(struct cw_execution *execution, uint32_t index)
-{
-    struct op_state *state = &execution->states[index];
-    assert(state->unmet > 0);
-    if (--state->unmet == 0) {
-        execution_ready_add(execution, index);
-    }
-}
-
-/* The same for an op of the body, if it is iteration `iteration` that it could start next. */
-static void unmet_decrease_of(struct cw_execution *execution, uint32_t index, uint32_t iteration)
-{
-    if (execution->states[index].started == iteration && iteration < execution->schedule->ops[index].iterations) {
-        unmet_decrease(execution, index);
-    }
-}
-
-/* Counts what iteration `started` > 0 of an op of a body waits for: what is outside was there for iteration 0 already. */
-static void next_iteration_prepare(struct cw_execution *execution, uint32_t index)
-{
-    const struct cw_schedule *schedule = execution->schedule;
-    const struct cw_op *op = &schedule->ops[index];
-    struct op_state *state = &execution->states[index];
-    uint32_t iteration = state->started;
-    uint32_t repeat = execution->layouts[index].repeat;
-    uint32_t unmet =
-        iteration >= CW_REPEAT_WINDOW && !execution_is_complete(state, iteration - CW_REPEAT_WINDOW) ? 1 : 0;
-    for (uint32_t i = 0; i < op->dependency_count; i++) {
-        const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first + i];
-        if (execution->layouts[dependency->op].repeat != repeat || iteration < dependency->back) {
-            continue;
-        }
-        const struct op_state *other = &execution->states[dependency->op];
-        uint32_t wanted = iteration - dependency->back;
-        bool met = (dependency->flags & CW_DEPENDENCY_SENT) != 0 ? is_sent(other, wanted)
-                                                                 : execution_is_complete(other, wanted);
-        unmet += met ? 0 : 1;
-    }
-    state->unmet = unmet;
-    if (unmet == 0) {
-        execution_ready_add(execution, index);
-    }
+    execution_ready_add(context, index);
 }
 
 static void iteration_started(struct cw_execution *execution, uint32_t index)
 {
-    if (++execution->states[index].started < execution->schedule->ops[index].iterations) {
-        next_iteration_prepare(execution, index);
-    }
-}
-
-/* ---- What follows ---- */
-
-/* Lets ops that wait for `iteration` (or for `all` iterations) of this one know: those with EDGE_SENT, or those without. */
-static void notify(struct cw_execution *execution, uint32_t index, uint32_t iteration, bool all, uint16_t sent_flag)
-{
-    const struct execution_edge *edge = &execution->edges[execution->layouts[index].edge_first];
-    const struct execution_edge *end = &execution->edges[execution->layouts[index + 1].edge_first];
-    for (; edge < end; edge++) {
-        if ((edge->flags & EDGE_SENT) != sent_flag) {
-            continue;
-        }
-        if ((edge->flags & EDGE_BODY) != 0) {
-            unmet_decrease_of(execution, edge->op, iteration + edge->back);
-        } else if (all) {
-            unmet_decrease(execution, edge->op);
-        }
-    }
-}
-
-static void sent(struct cw_execution *execution, uint32_t index, uint32_t iteration)
-{
-    struct op_state *state = &execution->states[index];
-    state->sent++;
-    bool all = state->sent == execution->schedule->ops[index].iterations;
-    notify(execution, index, iteration, all, EDGE_SENT);
-}
-
-static bool is_put(const struct cw_op *op)
-{
-    return op->kind == CW_OP_PUT || op->kind == CW_OP_MULTICAST;
+    cw_progress_started(&execution->progress, index, ready, execution);
 }
 
 void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration)
 {
-    const struct cw_op *op = &execution->schedule->ops[index];
-    struct op_state *state = &execution->states[index];
-    uint64_t bit = 1ull << (iteration % 64);
-    assert(iteration < state->started && !execution_is_complete(state, iteration));
-    bool was_sent = (state->sent_bits & bit) != 0;
-    state->sent_bits &= ~bit;
-    state->complete_bits |= bit;
-    while (state->prefix < state->started && (state->complete_bits >> (state->prefix % 64) & 1) != 0) {
-        state->complete_bits &= ~(1ull << (state->prefix % 64));
-        state->prefix++;
-    }
     execution->steps_left--;
-    bool all = state->prefix == execution_iterations(op);
-    if (is_put(op) && !was_sent) {
-        sent(execution, index, iteration);
-    }
-    notify(execution, index, iteration, all, 0);
-    uint32_t repeat = execution->layouts[index].repeat;
-    if (repeat == EXECUTION_NO_OP) {
-        return;
-    }
-    unmet_decrease_of(execution, index, iteration + CW_REPEAT_WINDOW);
-    if (all && --execution->states[repeat].body_left == 0) {
+    uint32_t repeat = cw_progress_complete(&execution->progress, index, iteration, ready, execution);
+    if (repeat != CW_PROGRESS_NONE) {
         execution_complete(execution, repeat, 0);
     }
 }
@@ -159,7 +54,7 @@ void execution_refused_add(struct cw_execution *execution, uint32_t index)
 static void put_start(struct cw_execution *execution, uint32_t index)
 {
     const struct cw_op *op = &execution->schedule->ops[index];
-    uint32_t iteration = execution->states[index].started;
+    uint32_t iteration = execution->progress.states[index].started;
     if (execution->refusals >= EXECUTION_REFUSALS_MAX) {
         execution_refused_add(execution, index);
         return;
@@ -219,7 +114,7 @@ static void reduce_run(struct cw_execution *execution, const struct cw_op *op, u
 static void local_start(struct cw_execution *execution, uint32_t index)
 {
     const struct cw_op *op = &execution->schedule->ops[index];
-    uint32_t iteration = execution->states[index].started;
+    uint32_t iteration = execution->progress.states[index].started;
     if (op->kind == CW_OP_COPY) {
         copy_run(execution, op, iteration);
     } else if (op->kind == CW_OP_REDUCE) {
@@ -229,17 +124,9 @@ static void local_start(struct cw_execution *execution, uint32_t index)
     execution_complete(execution, index, iteration);
 }
 
-static void repeat_start(struct cw_execution *execution, uint32_t index)
-{
-    execution->states[index].started = 1;
-    for (uint32_t i = 0; i < execution->schedule->ops[index].body_count; i++) {
-        unmet_decrease(execution, index + 1 + i);
-    }
-}
-
 static void start(struct cw_execution *execution, uint32_t index)
 {
-    uint32_t iteration = execution->states[index].started;
+    uint32_t iteration = execution->progress.states[index].started;
     switch (execution->schedule->ops[index].kind) {
     case CW_OP_PUT:
     case CW_OP_MULTICAST:
@@ -250,11 +137,11 @@ static void start(struct cw_execution *execution, uint32_t index)
         execution_wait_start(execution, index, iteration);
         break;
     case CW_OP_BARRIER:
-        execution->states[index].started = 1;
+        iteration_started(execution, index);
         execution_barrier_start(execution, index);
         break;
     case CW_OP_REPEAT:
-        repeat_start(execution, index);
+        iteration_started(execution, index);
         break;
     default:
         local_start(execution, index);
@@ -300,15 +187,12 @@ static void event_take(struct cw_execution *execution, const struct cw_transport
     }
     uint32_t index = (uint32_t)event->context;
     uint32_t iteration = (uint32_t)(event->context >> 32);
-    assert(index < execution->schedule->op_count && is_put(&execution->schedule->ops[index]));
+    assert(index < execution->schedule->op_count);
     if (event->kind == CW_TRANSPORT_COMPLETE) {
         execution_complete(execution, index, iteration);
-        return;
+    } else {
+        cw_progress_sent(&execution->progress, index, iteration, ready, execution);
     }
-    struct op_state *state = &execution->states[index];
-    assert(event->kind == CW_TRANSPORT_SENT && iteration < state->started && !is_sent(state, iteration));
-    state->sent_bits |= 1ull << (iteration % 64);
-    sent(execution, index, iteration);
 }
 
 static void ready_start(struct cw_execution *execution, uint32_t *budget)

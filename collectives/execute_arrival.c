@@ -202,9 +202,9 @@ void execution_arrived(struct cw_execution *execution, const struct cw_transport
         return;
     }
     const struct cw_op *op = &execution->schedule->ops[index];
-    const struct op_layout *layout = &execution->layouts[index];
+    const struct wait_layout *layout = &execution->waits[index];
     uint32_t iteration = (event->tag - op->tag) / CW_TAG_STEP;
-    bool started = iteration < execution->states[index].started;
+    bool started = iteration < execution->progress.states[index].started;
     execution->arrived[layout->arrived_first + iteration / 64] |= 1ull << (iteration % 64);
     if (event->eager && event->bytes > 0 && !started) {
         execution->early[layout->early_first + iteration] = (struct early_arrival){event->data, event->buffer};
@@ -233,7 +233,7 @@ void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32
         return;
     }
     if (eager && op->bytes > 0) {
-        const struct early_arrival *early = &execution->early[execution->layouts[index].early_first + iteration];
+        const struct early_arrival *early = &execution->early[execution->waits[index].early_first + iteration];
         memcpy(execution_at(execution, &op->to, iteration), early->data, cw_op_bytes(op, iteration));
         release(execution, early->buffer);
     }
@@ -247,9 +247,9 @@ void execution_early_release(struct cw_execution *execution)
         if (op->kind != CW_OP_WAIT || (op->flags & CW_OP_EAGER) == 0 || op->bytes == 0) {
             continue;
         }
-        for (uint32_t iteration = execution->states[i].started; iteration < op->iterations; iteration++) {
+        for (uint32_t iteration = execution->progress.states[i].started; iteration < op->iterations; iteration++) {
             if (execution_has_arrived(execution, i, iteration)) {
-                release(execution, execution->early[execution->layouts[i].early_first + iteration].buffer);
+                release(execution, execution->early[execution->waits[i].early_first + iteration].buffer);
             }
         }
     }

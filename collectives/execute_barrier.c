@@ -127,7 +127,7 @@ void execution_barrier_arrived(struct cw_execution *execution, const struct cw_t
         return;
     }
     barrier->arrived |= 1u << round;
-    if (execution->states[barrier->op].started > 0 && !barrier->refused) {
+    if (execution->progress.states[barrier->op].started > 0 && !barrier->refused) {
         advance(execution, barrier);
     }
 }

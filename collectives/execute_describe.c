@@ -10,7 +10,7 @@ static uint32_t stuck_op(const struct cw_execution *execution)
     uint32_t put = EXECUTION_NO_OP;
     for (uint32_t i = 0; i < execution->schedule->op_count; i++) {
         uint32_t kind = execution->schedule->ops[i].kind;
-        if (execution->states[i].started == execution->states[i].prefix || kind == CW_OP_REPEAT) {
+        if (execution->progress.states[i].started == execution->progress.states[i].prefix || kind == CW_OP_REPEAT) {
             continue;
         }
         if (kind == CW_OP_WAIT || kind == CW_OP_BARRIER) {
@@ -41,10 +41,10 @@ static void barrier_describe(const struct cw_execution *execution, const struct 
 static void op_describe(const struct cw_execution *execution, uint32_t index, char *text, size_t bytes)
 {
     const struct cw_op *op = &execution->schedule->ops[index];
-    const struct op_state *state = &execution->states[index];
+    const struct cw_progress_state *state = &execution->progress.states[index];
     char where[48] = "";
     char what[160] = "";
-    if (execution->layouts[index].repeat != EXECUTION_NO_OP) {
+    if (execution->progress.layouts[index].repeat != EXECUTION_NO_OP) {
         snprintf(where, sizeof(where), ", iteration %u of %u", state->prefix, op->iterations);
     }
     if (op->kind == CW_OP_BARRIER) {
@@ -63,7 +63,8 @@ void cw_execution_describe(const struct cw_execution *execution, char *text, siz
 {
     uint32_t complete = 0;
     for (uint32_t i = 0; i < execution->schedule->op_count; i++) {
-        complete += execution->states[i].prefix == execution_iterations(&execution->schedule->ops[i]) ? 1 : 0;
+        complete +=
+            execution->progress.states[i].prefix == cw_progress_iterations(&execution->schedule->ops[i]) ? 1 : 0;
     }
     char what[320];
     uint32_t index = stuck_op(execution);

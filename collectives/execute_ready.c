@@ -118,13 +118,13 @@ uint32_t execution_ready_take(struct cw_execution *execution)
     }
     uint32_t index = ready_next(execution, 0);
     assert(index != EXECUTION_NO_OP);
-    uint32_t repeat = execution->layouts[index].repeat;
+    uint32_t repeat = execution->progress.layouts[index].repeat;
     if (repeat != EXECUTION_NO_OP) {
         uint32_t body_end = repeat + execution->schedule->ops[repeat].body_count + 1;
-        struct op_state *state = &execution->states[repeat];
-        uint32_t later = state->body_cursor > index ? ready_next(execution, state->body_cursor) : index;
+        struct cw_progress_state *state = &execution->progress.states[repeat];
+        uint32_t later = state->cursor > index ? ready_next(execution, state->cursor) : index;
         index = later < body_end ? later : index;
-        state->body_cursor = index + 1;
+        state->cursor = index + 1;
     }
     bit_clear(execution, index);
     return index;

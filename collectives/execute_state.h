@@ -2,9 +2,7 @@
  * is next), execute_arrival.c (matching arrivals with waits), execute_barrier.c, execute_describe.c. Private to them.
  *
  * Invariants
- *   - Iterations of an op start in order, so an op has at most one that could start next: number `started`. `unmet` counts what that one
- *     still waits for; it is in the ready set or in the line of refused puts exactly if that is 0 and the iteration exists.
- *   - started <= prefix + CW_REPEAT_WINDOW, so 64 bits tell which of the started iterations are complete.
+ *   - An op is in the ready set or in the line of refused puts exactly if progress.h has said that it may start and it has not.
  *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are complete, too, so that
  *     nothing is under way between two runs.
  */
@@ -12,6 +10,7 @@
 #define CW_EXECUTE_STATE_H
 
 #include "collectives/execute.h"
+#include "collectives/progress.h"
 
 enum {
     EXECUTION_NO_OP = UINT32_MAX,
@@ -29,36 +28,10 @@ enum {
 /* The context of a barrier's put; others have op + (iteration << 32). */
 #define EXECUTION_BARRIER_CONTEXT UINT64_MAX
 
-/* What does not change from run to run. */
-struct op_layout {
-    uint32_t unmet;         /* of iteration 0 */
-    uint32_t repeat;        /* whose body it is in, or EXECUTION_NO_OP */
-    uint32_t edge_first;    /* edges up to the next op's edge_first */
-    uint64_t arrived_first; /* wait: its iterations' bits in `arrived`; words */
-    uint64_t early_first;   /* eager wait with data: its iterations' entries in `early` */
-};
-
-struct op_state {
-    uint32_t unmet; /* what iteration `started` waits for */
-    uint32_t started;
-    uint32_t prefix;        /* iterations below are complete */
-    uint32_t sent;          /* number of iterations sent or complete */
-    uint64_t complete_bits; /* iterations prefix .. prefix + 63, at the number modulo 64 */
-    uint64_t sent_bits;     /* sent and not yet complete */
-    uint32_t body_left;     /* repeat: body ops with iterations to complete */
-    uint32_t body_cursor;   /* repeat: where to look first for its next ready op */
-};
-
-enum edge_flags {
-    EDGE_SENT = 1,
-    EDGE_BODY = 2, /* between ops of one body: per iteration; else when all are complete */
-};
-
-/* Op `op` waits for the op that owns the edge. */
-struct execution_edge {
-    uint32_t op;
-    uint16_t back;
-    uint16_t flags;
+/* A wait's entries in tables that all of them share. */
+struct wait_layout {
+    uint64_t arrived_first; /* its iterations' bits in `arrived`; words */
+    uint64_t early_first;   /* eager with data: its iterations' entries in `early` */
 };
 
 /* An eager arrival before its wait has started. */
@@ -83,9 +56,8 @@ struct execution_barrier {
 struct cw_execution {
     struct cw_execution_request request;
     const struct cw_schedule *schedule;
-    struct op_layout *layouts; /* one more than ops */
-    struct op_state *states;
-    struct execution_edge *edges;
+    struct cw_progress progress; /* `cursor` of a repeat: where to look first for the next ready op of its body */
+    struct wait_layout *waits;   /* by op */
 
     uint64_t *ready_words[EXECUTION_READY_LEVELS]; /* level 0: a bit per op; above: a bit per word that is not 0 */
     uint32_t ready_levels;
@@ -124,17 +96,8 @@ __attribute__((format(printf, 3, 4))) void execution_fail(struct cw_execution *e
 /* One iteration of an op is complete. */
 void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration);
 
-/* Whether a started or earlier iteration is complete. */
-bool execution_is_complete(const struct op_state *state, uint32_t iteration);
-
 /* A put was answered with CW_ERROR_AGAIN: once more at a later poll. */
 void execution_refused_add(struct cw_execution *execution, uint32_t index);
-
-/* How often an op runs: the repeat itself once. */
-static inline uint32_t execution_iterations(const struct cw_op *op)
-{
-    return op->kind == CW_OP_REPEAT ? 1 : op->iterations;
-}
 
 static inline uint8_t *execution_at(const struct cw_execution *execution, const struct cw_place *place,
                                     uint32_t iteration)
@@ -164,7 +127,7 @@ void execution_early_release(struct cw_execution *execution);
 
 static inline bool execution_has_arrived(const struct cw_execution *execution, uint32_t index, uint32_t iteration)
 {
-    uint64_t word = execution->arrived[execution->layouts[index].arrived_first + iteration / 64];
+    uint64_t word = execution->arrived[execution->waits[index].arrived_first + iteration / 64];
     return (word >> (iteration % 64) & 1) != 0;
 }
 

@@ -13,11 +13,21 @@ enum {
     CW_REPEAT_COUNT_MAX = 1 << 17,
     CW_BARRIERS_MAX = 4096,    /* of one schedule */
     CW_SCHEDULE_TAG_BITS = 20, /* what a notified put carries beside its lane (dataplane/limits.h) */
+    CW_LONG_PUT_BYTES =
+        16384, /* shorter ones leave an endpoint in one piece even if several flows have something to send */
     CW_ELEMENT_BYTES_MAX = 1 << 16,
-    CW_ALGORITHM_NAME_MAX = 48, /* bytes with the final zero */
+    CW_PATTERN_MESSAGES_MAX = 1 << 25, /* of an all-to-all in phases: all pairs of 5,793 ranks */
+    CW_ALGORITHM_NAME_MAX = 48,        /* bytes with the final zero */
 };
 
 /* Bytes of one buffer of one rank. */
 #define CW_BUFFER_BYTES_MAX (1ull << 46)
+
+/* Memory of all schedules of a plan. */
+#define CW_PLAN_BYTES_MAX (4ull << 30)
+
+/* ... that comes from a file: so much, and so many times the file's length beside. A plan that compresses better is stored as it is. */
+#define CW_PLAN_FILE_FREE_BYTES (64ull << 20)
+#define CW_PLAN_FILE_FACTOR     256ull
 
 #endif

@@ -52,12 +52,17 @@ static uint32_t partial_take(struct cw_puts_transport *transport, const struct c
     return PUTS_NONE;
 }
 
-void puts_complete(struct cw_puts_transport *transport, uint64_t context)
+bool puts_tell_room(const struct cw_puts_transport *transport)
+{
+    return transport->queues[transport->run & 1].count <= transport->queue_mask;
+}
+
+void puts_tell(struct cw_puts_transport *transport, enum cw_transport_event_kind kind, uint64_t context)
 {
     struct puts_queue *queue = &transport->queues[transport->run & 1];
-    assert(queue->count <= transport->queue_mask);
+    assert(puts_tell_room(transport));
     queue->ring[(queue->first + queue->count++) & transport->queue_mask] =
-        (struct cw_transport_event){.kind = CW_TRANSPORT_COMPLETE, .context = context};
+        (struct cw_transport_event){.kind = kind, .context = context};
 }
 
 /* ---- Posting ---- */
@@ -74,6 +79,12 @@ static uint64_t region_of(const struct cw_puts_transport *transport, const void 
         }
     }
     return 0;
+}
+
+/* Whether the execution is told that the last byte has left: schedules wait for no shorter ones (cw_emit_in_turn). */
+static bool tells_sent(const struct cw_transport_put *put)
+{
+    return put->bytes > CW_LONG_PUT_BYTES && put->peer_count == 1;
 }
 
 /* One put or message. Errors as cw_put, and CW_ERROR_AGAIN if the target may not have begun the run before. */
@@ -110,7 +121,7 @@ static int post(struct cw_puts_transport *transport, const struct cw_transport_p
                             .offset = place->offset + put->offset,
                             .source = source,
                             .context = record,
-                            .flags = CW_SIGNAL | CW_MORE};
+                            .flags = CW_SIGNAL | CW_MORE | (tells_sent(put) ? CW_SIGNAL_SENT : 0u)};
     return cw_put(transport->request.endpoint, &direct);
 }
 
@@ -149,8 +160,7 @@ static int puts_put(void *state, const struct cw_transport_put *put)
     }
     /* what the endpoint copies at once need not be waited for: a whole round trip for short ones */
     bool copied = put->bytes <= CW_INLINE_MAX;
-    struct puts_queue *queue = &transport->queues[transport->run & 1];
-    if (copied && queue->count > transport->queue_mask) {
+    if (copied && !puts_tell_room(transport)) {
         transport->refusals++;
         return CW_ERROR_AGAIN;
     }
@@ -160,7 +170,7 @@ static int puts_put(void *state, const struct cw_transport_put *put)
     if (status == CW_OK) {
         transport->records[index].told = copied;
         if (copied) {
-            puts_complete(transport, put->context);
+            puts_tell(transport, CW_TRANSPORT_COMPLETE, put->context);
         }
         return CW_OK;
     }

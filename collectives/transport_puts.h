@@ -4,8 +4,8 @@
  *   A direct put becomes a notified put into a region of the target, read from an own region without a copy. An eager put or signal
  *   becomes a message into a slot of the target's pool; so plans must be built with eager_max_bytes <= pool_slot_bytes. A multicast becomes
  *   as many of them as it has members, and completes when all have. Up to CW_INLINE_MAX bytes complete at once, since the endpoint copies
- *   them: an execution may be through while they are under way. There is no event SENT: the dataplane does not tell when the last byte
- *   has left, and COMPLETE stands for it.
+ *   them: an execution may be through while they are under way. Puts of more than CW_LONG_PUT_BYTES give an event SENT; of others, and
+ *   of multicasts, COMPLETE stands for it.
  *
  * Runs
  *   A transport serves one schedule, run any number of times, and no barrier is needed in between. Runs use two lanes in turn, which

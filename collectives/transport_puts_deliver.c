@@ -72,15 +72,21 @@ static int arrival_take(struct cw_puts_transport *transport, const struct cw_eve
     return CW_OK;
 }
 
-/* ---- Completions ---- */
+/* ---- Puts that leave, and their completions ---- */
+
+static void sent_take(struct cw_puts_transport *transport, const struct cw_event *event)
+{
+    if (transport->status == CW_OK && puts_tell_room(transport)) { /* else COMPLETE stands for it */
+        puts_tell(transport, CW_TRANSPORT_SENT, transport->records[event->context].context);
+    }
+}
 
 static int completion_take(struct cw_puts_transport *transport, const struct cw_event *event)
 {
     struct puts_record *record = &transport->records[event->context];
-    const struct puts_queue *queue = &transport->queues[transport->run & 1];
     bool last = record->complete + 1 == record->peer_count;
     bool tells = last && !record->told && event->status == CW_OK && transport->status == CW_OK;
-    if (tells && queue->count > transport->queue_mask) {
+    if (tells && !puts_tell_room(transport)) {
         return CW_ERROR_AGAIN;
     }
     assert(record->complete < record->posted && transport->puts_open > 0);
@@ -92,7 +98,7 @@ static int completion_take(struct cw_puts_transport *transport, const struct cw_
                   cw_tag(event->lane_tag), cw_status_text(event->status));
     }
     if (tells) {
-        puts_complete(transport, record->context);
+        puts_tell(transport, CW_TRANSPORT_COMPLETE, record->context);
     }
     if (last) {
         puts_record_free(transport, (uint32_t)event->context);
@@ -238,6 +244,10 @@ int cw_puts_transport_deliver(struct cw_puts_transport *transport, const struct 
     }
     if (lane == PUTS_CONTROL_LANE) {
         control_take(transport, event);
+        return CW_OK;
+    }
+    if (event->kind == CW_EVENT_SENT) {
+        sent_take(transport, event);
         return CW_OK;
     }
     return event->kind == CW_EVENT_COMPLETE ? completion_take(transport, event) : arrival_take(transport, event, lane);

@@ -103,8 +103,9 @@ struct puts_partner *puts_partner_of_peer(const struct cw_puts_transport *transp
 
 void puts_record_free(struct cw_puts_transport *transport, uint32_t index);
 
-/* Tells the execution that a put is complete; there is room. */
-void puts_complete(struct cw_puts_transport *transport, uint64_t context);
+/* Tells the execution that a put has left or is complete; there is room. */
+void puts_tell(struct cw_puts_transport *transport, enum cw_transport_event_kind kind, uint64_t context);
+bool puts_tell_room(const struct cw_puts_transport *transport);
 void puts_slot_release(struct cw_puts_transport *transport, uint64_t buffer);
 
 /* ---- transport_puts_deliver.c ---- */

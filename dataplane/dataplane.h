@@ -215,9 +215,10 @@ struct cw_source {
 };
 
 enum cw_operation_flags {
-    CW_SIGNAL = 1, /* give a CW_EVENT_COMPLETE when all bytes are at the target and the source may be reused */
-    CW_MORE = 2,   /* more follows at once: sending may wait for it, and both may share a packet */
-    CW_ALONE = 4,  /* puts only: shares a packet with no other operation */
+    CW_SIGNAL = 1,      /* give a CW_EVENT_COMPLETE when all bytes are at the target and the source may be reused */
+    CW_MORE = 2,        /* more follows at once: sending may wait for it, and both may share a packet */
+    CW_ALONE = 4,       /* puts only: shares a packet with no other operation */
+    CW_SIGNAL_SENT = 8, /* puts only: give a CW_EVENT_SENT when the last byte has left */
 };
 
 struct cw_put {
@@ -278,6 +279,8 @@ enum cw_event_kind {
     CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session */
     CW_EVENT_PEER_DOWN =
         6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED or CW_ERROR_CLOSED; all its operations have ended */
+    CW_EVENT_SENT = 7, /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
+                          CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
 };
 
 struct cw_event {

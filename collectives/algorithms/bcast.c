@@ -43,9 +43,11 @@ static void bcast_tree_whole(struct cw_emit *emit, const struct cw_bcast_part *p
     if (node.v > 0) {
         cw_emit_receive(emit, node.parent, part->to, part->bytes);
     }
+    cw_emit_in_turn(emit, tree != CW_TREE_FLAT); /* the largest subtree first; leaves are all alike */
     for (uint32_t i = 0; i < node.children; i++) {
         cw_emit_send(emit, child_rank(part, tree, degree, node.v, i), node.from, part->to, part->bytes);
     }
+    cw_emit_in_turn(emit, false);
 }
 
 static void bcast_tree_segmented(struct cw_emit *emit, const struct cw_bcast_part *part, enum cw_tree tree,
@@ -98,8 +100,10 @@ void cw_bcast_van_de_geijn(struct cw_emit *emit, const struct cw_bcast_part *par
         .source = part->from,
         .base = part->to,
     };
+    cw_emit_in_turn(emit, true); /* the ring takes nothing from the scatter, on which all wait */
     cw_scatter_in_place(emit, &vector);
     cw_allgather_ring(emit, &vector);
+    cw_emit_in_turn(emit, false);
 }
 
 void cw_bcast_multicast(struct cw_emit *emit, const struct cw_bcast_part *part, uint32_t number)

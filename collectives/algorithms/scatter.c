@@ -52,6 +52,7 @@ static void build_tree(struct cw_emit *emit, const struct cw_recipe *recipe)
         }
         subtree_receive(&rooted, cw_tree_parent(tree, 0, v), past);
     }
+    cw_emit_in_turn(emit, tree != CW_TREE_FLAT); /* the largest subtree first; leaves are all alike */
     uint32_t child;
     for (uint32_t i = 0; (child = cw_tree_child(tree, 0, rooted.size, v, i)) < rooted.size; i++) {
         uint32_t child_past = child + cw_tree_span(tree, rooted.size, child);
@@ -63,6 +64,7 @@ static void build_tree(struct cw_emit *emit, const struct cw_recipe *recipe)
                          landing(&rooted, child, child_past), cw_rooted_bytes(&rooted, child, child_past));
         }
     }
+    cw_emit_in_turn(emit, false);
     if (v == 0) {
         cw_emit_copy(emit, rooted.own, cw_rooted_root_place(&rooted, 0), own_bytes);
     } else if (past > v + 1) {

@@ -5,78 +5,17 @@
 #include "collectives/price/interpret_state.h"
 #include "dataplane/status.h"
 
-/* ---- Ops and edges ---- */
+/* ---- Ops ---- */
 
-/* Numbers the ops, and says in which body each is. On return `unmet` is what iteration 0 waits for, and edge_first of op i + 1 the number of edges
- * of op i. */
-static void ops_lay_out(struct interpreter *interpreter, uint32_t rank)
+static bool ops_lay_out(struct interpreter *interpreter, uint32_t rank)
 {
-    const struct rank_state *own = &interpreter->ranks[rank];
-    const struct cw_schedule *schedule = own->schedule;
-    uint32_t repeat = INTERPRET_NONE;
-    uint32_t body_end = 0;
-    for (uint32_t i = 0; i < schedule->op_count; i++) {
-        const struct cw_op *op = &schedule->ops[i];
-        struct op_state *state = &interpreter->ops[own->op_first + i];
-        interpreter->op_list[own->op_first + i] = op;
-        repeat = i < body_end ? repeat : INTERPRET_NONE;
-        state->rank = rank;
-        state->repeat = repeat;
-        state->unmet = repeat != INTERPRET_NONE ? 1 : 0; /* a body waits for its repeat to start */
-        state->body_left = op->body_count;
-        for (uint32_t j = 0; j < op->dependency_count; j++) {
-            const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first + j];
-            state->unmet += dependency->back == 0 ? 1 : 0;
-            interpreter->ops[own->op_first + dependency->op + 1].edge_first++;
-        }
-        interpreter->steps_left += interpreter_iterations(op);
-        if (op->kind == CW_OP_REPEAT) {
-            repeat = own->op_first + i;
-            body_end = i + 1 + op->body_count;
-        }
+    struct rank_state *own = &interpreter->ranks[rank];
+    for (uint32_t i = 0; i < own->schedule->op_count; i++) {
+        interpreter->op_list[own->op_first + i] = &own->schedule->ops[i];
+        interpreter->ops[own->op_first + i].rank = rank;
+        interpreter->steps_left += cw_progress_iterations(&own->schedule->ops[i]);
     }
-}
-
-/* Fills in who waits for whom, from the back, so that each list is filled from its end. */
-static void edges_fill(struct interpreter *interpreter, uint32_t rank)
-{
-    const struct rank_state *own = &interpreter->ranks[rank];
-    const struct cw_schedule *schedule = own->schedule;
-    for (uint32_t i = schedule->op_count; i-- > 0;) {
-        const struct cw_op *op = &schedule->ops[i];
-        const struct op_state *state = &interpreter->ops[own->op_first + i];
-        for (uint32_t j = op->dependency_count; j-- > 0;) {
-            const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first + j];
-            const struct op_state *other = &interpreter->ops[own->op_first + dependency->op];
-            bool body = state->repeat != INTERPRET_NONE && state->repeat == other->repeat;
-            uint32_t flags = ((dependency->flags & CW_DEPENDENCY_SENT) != 0 ? EDGE_SENT : 0u) | (body ? EDGE_BODY : 0u);
-            uint32_t edge = --interpreter->ops[own->op_first + dependency->op + 1].edge_first;
-            interpreter->edges[edge] = (struct op_edge){own->op_first + i, dependency->back, (uint16_t)flags};
-        }
-    }
-}
-
-static bool edges_create(struct interpreter *interpreter)
-{
-    struct op_state *ops = interpreter->ops;
-    uint32_t count = interpreter->op_count;
-    for (uint32_t i = 0; i < count; i++) {
-        ops[i + 1].edge_first += ops[i].edge_first;
-    }
-    uint32_t total = ops[count].edge_first;
-    interpreter->edges = malloc((total + 1ul) * sizeof(*interpreter->edges));
-    if (interpreter->edges == NULL) {
-        return false;
-    }
-    for (uint32_t rank = interpreter->rank_count; rank-- > 0;) {
-        edges_fill(interpreter, rank);
-    }
-    /* edge_first of op i + 1 is now where the list of op i begins */
-    for (uint32_t i = 0; i < count; i++) {
-        ops[i].edge_first = ops[i + 1].edge_first;
-    }
-    ops[count].edge_first = total;
-    return true;
+    return cw_progress_create(&own->progress, own->schedule) == CW_OK;
 }
 
 /* ---- Waits ---- */
@@ -178,7 +117,7 @@ static bool trace_create(struct interpreter *interpreter)
     }
     for (uint32_t i = 0; i < interpreter->op_count; i++) {
         interpreter->trace_first[i] = trace->event_count;
-        trace->event_count += interpreter_iterations(interpreter->op_list[i]);
+        trace->event_count += cw_progress_iterations(interpreter->op_list[i]);
     }
     return true;
 }
@@ -252,9 +191,11 @@ int interpreter_create(struct interpreter *interpreter, const struct cw_plan *pl
         return CW_ERROR_MEMORY;
     }
     for (uint32_t rank = 0; rank < interpreter->rank_count; rank++) {
-        ops_lay_out(interpreter, rank);
+        if (!ops_lay_out(interpreter, rank)) {
+            return CW_ERROR_MEMORY;
+        }
     }
-    if (!edges_create(interpreter) || !waits_create(interpreter) || !trace_create(interpreter)) {
+    if (!waits_create(interpreter) || !trace_create(interpreter)) {
         return CW_ERROR_MEMORY;
     }
     return CW_OK;
@@ -262,10 +203,12 @@ int interpreter_create(struct interpreter *interpreter, const struct cw_plan *pl
 
 void interpreter_dispose(struct interpreter *interpreter)
 {
+    for (uint32_t rank = 0; interpreter->ranks != NULL && rank < interpreter->rank_count; rank++) {
+        cw_progress_dispose(&interpreter->ranks[rank].progress);
+    }
     free(interpreter->ranks);
     free(interpreter->ops);
     free(interpreter->op_list);
-    free(interpreter->edges);
     free(interpreter->waits);
     free(interpreter->arrived);
     free(interpreter->receive_free);

@@ -1,143 +1,53 @@
-/* What ops wait for, starting them, and what follows from their being complete. The rules are the executor's (execute.c). */
+/* Starting ops, and what follows from their being complete. The rules are the executor's (progress.h). */
 #include <assert.h>
 
 #include "collectives/price/interpret_state.h"
 #include "dataplane/status.h"
 
-/* ---- What an op waits for ---- */
+/* ---- What follows ---- */
 
-static bool is_complete(const struct op_state *state, uint32_t iteration)
-{
-    return iteration < state->prefix ||
-           (iteration < state->started && (state->complete_bits >> (iteration % 64) & 1) != 0);
-}
+/* The ops of one rank: who is told that one of them may start. */
+struct ready_context {
+    struct interpreter *interpreter;
+    const struct rank_state *own;
+};
 
-static bool is_sent(const struct op_state *state, uint32_t iteration)
+static void ready(void *context, uint32_t index)
 {
-    return is_complete(state, iteration) ||
-           (iteration < state->started && (state->sent_bits >> (iteration % 64) & 1) != 0);
-}
-
-static void ready(struct interpreter *interpreter, uint32_t op)
-{
-    interpreter_ready_add(interpreter, op, interpreter->ops[op].started);
-}
-
-static void unmet_decrease(struct interpreter *interpreter, uint32_t op)
-{
-    assert(interpreter->ops[op].unmet > 0);
-    if (--interpreter->ops[op].unmet == 0) {
-        ready(interpreter, op);
-    }
-}
-
-/* The same for an op of a body, if it is iteration `iteration` that it could start next. */
-static void unmet_decrease_of(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
-{
-    if (interpreter->ops[op].started == iteration && iteration < interpreter->op_list[op]->iterations) {
-        unmet_decrease(interpreter, op);
-    }
-}
-
-/* Counts what iteration `started` > 0 of an op of a body waits for: what is outside was there for iteration 0 already. */
-static void next_iteration_prepare(struct interpreter *interpreter, uint32_t index)
-{
-    struct op_state *state = &interpreter->ops[index];
-    const struct cw_op *op = interpreter->op_list[index];
-    const struct rank_state *own = &interpreter->ranks[state->rank];
-    uint32_t iteration = state->started;
-    uint32_t unmet = iteration >= CW_REPEAT_WINDOW && !is_complete(state, iteration - CW_REPEAT_WINDOW) ? 1 : 0;
-    for (uint32_t i = 0; i < op->dependency_count; i++) {
-        const struct cw_dependency *dependency = &own->schedule->dependencies[op->dependency_first + i];
-        const struct op_state *other = &interpreter->ops[own->op_first + dependency->op];
-        if (other->repeat != state->repeat || iteration < dependency->back) {
-            continue;
-        }
-        uint32_t wanted = iteration - dependency->back;
-        bool met = (dependency->flags & CW_DEPENDENCY_SENT) != 0 ? is_sent(other, wanted) : is_complete(other, wanted);
-        unmet += met ? 0 : 1;
-    }
-    state->unmet = unmet;
-    if (unmet == 0) {
-        ready(interpreter, index);
-    }
+    const struct ready_context *to = context;
+    interpreter_ready_add(to->interpreter, to->own->op_first + index, to->own->progress.states[index].started);
 }
 
 static void iteration_started(struct interpreter *interpreter, uint32_t op)
 {
-    if (++interpreter->ops[op].started < interpreter_iterations(interpreter->op_list[op])) {
-        next_iteration_prepare(interpreter, op);
-    }
-}
-
-/* ---- What follows ---- */
-
-/* Lets ops that wait for `iteration` (or for `all` iterations) of this one know: those with EDGE_SENT, or those without. */
-static void notify(struct interpreter *interpreter, uint32_t op, uint32_t iteration, bool all, uint16_t sent_flag)
-{
-    const struct op_edge *edge = &interpreter->edges[interpreter->ops[op].edge_first];
-    const struct op_edge *end = &interpreter->edges[interpreter->ops[op + 1].edge_first];
-    for (; edge < end; edge++) {
-        if ((edge->flags & EDGE_SENT) != sent_flag) {
-            continue;
-        }
-        if ((edge->flags & EDGE_BODY) != 0) {
-            unmet_decrease_of(interpreter, edge->op, iteration + edge->back);
-        } else if (all) {
-            unmet_decrease(interpreter, edge->op);
-        }
-    }
-}
-
-static void sent_notify(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
-{
-    bool all = ++interpreter->ops[op].sent == interpreter->op_list[op]->iterations;
-    notify(interpreter, op, iteration, all, EDGE_SENT);
+    struct rank_state *own = &interpreter->ranks[interpreter->ops[op].rank];
+    struct ready_context context = {interpreter, own};
+    cw_progress_started(&own->progress, op - own->op_first, ready, &context);
 }
 
 void interpreter_sent(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
 {
-    interpreter->ops[op].sent_bits |= 1ull << (iteration % 64);
-    sent_notify(interpreter, op, iteration);
-}
-
-static bool is_put(const struct cw_op *op)
-{
-    return op->kind == CW_OP_PUT || op->kind == CW_OP_MULTICAST;
+    struct rank_state *own = &interpreter->ranks[interpreter->ops[op].rank];
+    struct ready_context context = {interpreter, own};
+    cw_progress_sent(&own->progress, op - own->op_first, iteration, ready, &context);
 }
 
 void interpreter_complete(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
 {
-    struct op_state *state = &interpreter->ops[op];
+    struct rank_state *own = &interpreter->ranks[interpreter->ops[op].rank];
+    struct ready_context context = {interpreter, own};
     struct cw_trace_event *trace = interpreter_trace(interpreter, op, iteration);
-    uint64_t bit = 1ull << (iteration % 64);
-    assert(iteration < state->started && !is_complete(state, iteration));
     if (trace != NULL) {
         trace->end_ns = interpreter->now;
     }
     if (interpreter->now > interpreter->price.time_ns) {
         interpreter->price.time_ns = interpreter->now;
-        interpreter->price.last_rank = state->rank;
-    }
-    bool was_sent = (state->sent_bits & bit) != 0;
-    state->sent_bits &= ~bit;
-    state->complete_bits |= bit;
-    while (state->prefix < state->started && (state->complete_bits >> (state->prefix % 64) & 1) != 0) {
-        state->complete_bits &= ~(1ull << (state->prefix % 64));
-        state->prefix++;
+        interpreter->price.last_rank = interpreter->ops[op].rank;
     }
     interpreter->steps_left--;
-    bool all = state->prefix == interpreter_iterations(interpreter->op_list[op]);
-    if (is_put(interpreter->op_list[op]) && !was_sent) {
-        sent_notify(interpreter, op, iteration);
-    }
-    notify(interpreter, op, iteration, all, 0);
-    if (state->repeat == INTERPRET_NONE) {
-        return;
-    }
-    unmet_decrease_of(interpreter, op, iteration + CW_REPEAT_WINDOW);
-    if (all && --interpreter->ops[state->repeat].body_left == 0) {
-        interpreter_complete(interpreter, state->repeat, 0);
+    uint32_t repeat = cw_progress_complete(&own->progress, op - own->op_first, iteration, ready, &context);
+    if (repeat != CW_PROGRESS_NONE) {
+        interpreter_complete(interpreter, own->op_first + repeat, 0);
     }
 }
 
@@ -183,7 +93,7 @@ static void wait_finish(struct interpreter *interpreter, uint32_t op, uint32_t i
 void interpreter_wait_arrived(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
 {
     interpreter->arrived[interpreter->ops[op].arrived_first + iteration / 64] |= 1ull << (iteration % 64);
-    if (iteration < interpreter->ops[op].started) {
+    if (iteration < interpreter_progress(interpreter, op)->started) {
         wait_finish(interpreter, op, iteration);
     }
 }
@@ -234,7 +144,7 @@ void interpreter_barrier_over(struct interpreter *interpreter, uint32_t number)
 static void start(struct interpreter *interpreter, uint32_t op)
 {
     const struct cw_op *what = interpreter->op_list[op];
-    uint32_t iteration = interpreter->ops[op].started;
+    uint32_t iteration = interpreter_progress(interpreter, op)->started;
     struct cw_trace_event *trace = interpreter_trace(interpreter, op, iteration);
     if (trace != NULL) {
         const struct rank_state *own = &interpreter->ranks[interpreter->ops[op].rank];
@@ -263,10 +173,7 @@ static void start(struct interpreter *interpreter, uint32_t op)
     case CW_OP_BARRIER:
         barrier_start(interpreter, op);
         break;
-    case CW_OP_REPEAT:
-        for (uint32_t i = 1; i <= what->body_count; i++) {
-            unmet_decrease(interpreter, op + i);
-        }
+    case CW_OP_REPEAT: /* its body has begun with it */
         break;
     default:
         interpreter_complete(interpreter, op, iteration);
@@ -276,8 +183,8 @@ static void start(struct interpreter *interpreter, uint32_t op)
 void interpreter_begin(struct interpreter *interpreter)
 {
     for (uint32_t op = 0; op < interpreter->op_count; op++) {
-        if (interpreter->ops[op].unmet == 0) {
-            ready(interpreter, op);
+        if (interpreter_progress(interpreter, op)->unmet == 0) {
+            interpreter_ready_add(interpreter, op, 0);
         }
     }
 }

@@ -14,6 +14,7 @@
 #define CW_INTERPRET_STATE_H
 
 #include "collectives/price/price.h"
+#include "collectives/progress.h"
 
 #define INTERPRET_NONE UINT32_MAX
 
@@ -37,32 +38,11 @@ struct event {
     uint32_t iteration;
 };
 
-/* ---- Ops: as in the executor (execute_state.h) ---- */
+/* ---- Ops ---- */
 
 struct op_state {
-    uint32_t unmet;   /* what iteration `started` waits for */
-    uint32_t started; /* iterations */
-    uint32_t prefix;  /* iterations below are complete */
-    uint32_t sent;    /* number of iterations sent or complete */
-    uint64_t complete_bits;
-    uint64_t sent_bits;
-    uint32_t body_left;     /* repeat: ops of the body with iterations to complete */
-    uint32_t repeat;        /* in a body: its repeat (number); else INTERPRET_NONE */
-    uint32_t edge_first;    /* edges up to the next op's */
     uint32_t rank;          /* whose it is */
     uint64_t arrived_first; /* wait: bits in `arrived` */
-};
-
-enum edge_flags {
-    EDGE_SENT = 1,
-    EDGE_BODY = 2, /* between ops of one body: per iteration; else when all are complete */
-};
-
-/* Op `op` waits for the op that owns the edge. */
-struct op_edge {
-    uint32_t op;
-    uint16_t back;
-    uint16_t flags;
 };
 
 /* A wait, to be found by what it waits for. */
@@ -96,6 +76,7 @@ struct message {
 
 struct rank_state {
     const struct cw_schedule *schedule;
+    struct cw_progress progress;
     uint32_t op_first;
     uint32_t wait_first; /* in `waits`, up to the next rank's */
     uint32_t cluster;
@@ -116,9 +97,8 @@ struct interpreter {
     uint32_t rank_count;
     uint32_t op_count;
     struct rank_state *ranks; /* one more than there are */
-    struct op_state *ops;     /* one more */
+    struct op_state *ops;
     const struct cw_op **op_list;
-    struct op_edge *edges;
     struct wait_entry *waits;
     uint64_t *arrived;       /* a bit per iteration of each wait */
     double *receive_free;    /* [rank * ports + port] */
@@ -194,9 +174,11 @@ void interpreter_wait_arrived(struct interpreter *interpreter, uint32_t op, uint
 
 void interpreter_barrier_over(struct interpreter *interpreter, uint32_t number);
 
-static inline uint32_t interpreter_iterations(const struct cw_op *op)
+/* How far an op has come. */
+static inline const struct cw_progress_state *interpreter_progress(const struct interpreter *interpreter, uint32_t op)
 {
-    return op->kind == CW_OP_REPEAT ? 1 : op->iterations;
+    const struct rank_state *rank = &interpreter->ranks[interpreter->ops[op].rank];
+    return &rank->progress.states[op - rank->op_first];
 }
 
 /* The processor of a rank, from now on for `duration`: when that begins. What takes no time waits for nobody. */

@@ -170,7 +170,8 @@ static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, bool ol
 }
 
 /* Takes the next part of the first bulk operation. */
-static void take_part(struct cw_flow *flow, uint32_t payload_bytes_max, struct cw_sent *record)
+static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes_max,
+                      struct cw_sent *record)
 {
     struct cw_operation *operation = flow->sender.queue_bulk.first;
     uint32_t room = (payload_bytes_max - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
@@ -184,6 +185,7 @@ static void take_part(struct cw_flow *flow, uint32_t payload_bytes_max, struct c
     if (operation->position == operation->bytes) {
         operation->sent = true;
         cw_operation_pop(&flow->sender.queue_bulk);
+        cw_operation_left(endpoint, operation);
     }
 }
 
@@ -252,7 +254,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     sender->short_run = bulk ? 0 : sender->short_run + 1;
     if (bulk) {
-        take_part(flow, payload_bytes_max, record);
+        take_part(endpoint, flow, payload_bytes_max, record);
     } else {
         take_short(flow, payload_bytes_max, oldest_only, record);
     }

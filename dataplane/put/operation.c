@@ -250,6 +250,24 @@ void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *op
     }
 }
 
+/* What is left out is no loss, since COMPLETE follows: the half of the queue that must be free is room that others count on. */
+void cw_operation_left(struct cw_endpoint *endpoint, const struct cw_operation *operation)
+{
+    if (!operation->signal_sent || cw_events_count(&endpoint->events) > endpoint->events.mask / 2) {
+        return;
+    }
+    struct cw_event *event = cw_events_reserve(&endpoint->events);
+    if (event != NULL) {
+        *event = (struct cw_event){
+            .kind = CW_EVENT_SENT,
+            .peer = operation->flow->index,
+            .lane_tag = operation->lane_tag,
+            .context = operation->context,
+        };
+        cw_events_publish(&endpoint->events);
+    }
+}
+
 /* ---- queues ---- */
 
 void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation)

@@ -53,6 +53,7 @@ struct cw_operation {
     int16_t status;        /* once it has failed: void frames go out instead of data */
     uint8_t kind;
     bool signal;
+    bool signal_sent;
     bool alone;
     bool is_inline; /* the data is in bytes_inline, not at the source */
     bool sent;      /* no more new packets */
@@ -126,6 +127,9 @@ void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *op
 
 /* One packet of it is acknowledged. */
 void cw_operation_acknowledged(struct cw_endpoint *endpoint, struct cw_operation *operation);
+
+/* Its last byte has left, in a packet that is not its first. */
+void cw_operation_left(struct cw_endpoint *endpoint, const struct cw_operation *operation);
 
 /* The answer of a get is here. */
 void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *operation);

@@ -110,7 +110,8 @@ int cw_put(struct cw_endpoint *endpoint, const struct cw_put *put)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, put->peer);
     uint64_t bytes;
-    if (flow == NULL || put->region == 0 || (put->flags & ~(uint32_t)(CW_SIGNAL | CW_MORE | CW_ALONE)) != 0 ||
+    if (flow == NULL || put->region == 0 ||
+        (put->flags & ~(uint32_t)(CW_SIGNAL | CW_MORE | CW_ALONE | CW_SIGNAL_SENT)) != 0 ||
         !cw_source_measure(&put->source, &bytes)) {
         return CW_ERROR_ARGUMENT;
     }
@@ -136,6 +137,7 @@ int cw_put(struct cw_endpoint *endpoint, const struct cw_put *put)
     operation->context = put->context;
     operation->signal = (put->flags & CW_SIGNAL) != 0;
     operation->alone = (put->flags & CW_ALONE) != 0;
+    operation->signal_sent = (put->flags & CW_SIGNAL_SENT) != 0;
     set_source(operation, &put->source, bytes, region);
     cw_count(endpoint, CW_COUNTER_PUTS_POSTED, 1);
     cw_operation_queue_up(endpoint, operation);

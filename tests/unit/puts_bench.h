@@ -18,7 +18,15 @@
 #include "apps/sim_hosts.h"
 #include "collectives/transport_puts.h"
 
-enum { RANKS = 3, OPS_MAX = 80, LANE = 5, BUFFER_BYTES = 16384, PLACE_BYTES = 200, SLOTS = 4, SLOT_BYTES = 128 };
+enum {
+    RANKS = 3,
+    OPS_MAX = 80,
+    LANE = 5,
+    BUFFER_BYTES = 2 * CW_LONG_PUT_BYTES,
+    PLACE_BYTES = 200,
+    SLOTS = 4,
+    SLOT_BYTES = 128
+};
 
 /* A rank's schedule, written by hand, its host and its transport. */
 struct side {
@@ -178,12 +186,17 @@ static inline void nothing(struct bench *bench, uint32_t rank)
     assert_int_equal(poll(bench, rank, &event), 0);
 }
 
-static inline void completes(struct bench *bench, uint32_t rank, uint64_t context)
+static inline void tells(struct bench *bench, uint32_t rank, enum cw_transport_event_kind kind, uint64_t context)
 {
     struct cw_transport_event event;
     assert_int_equal(poll(bench, rank, &event), 1);
-    assert_int_equal(event.kind, CW_TRANSPORT_COMPLETE);
+    assert_int_equal(event.kind, kind);
     assert_int_equal(event.context, context);
+}
+
+static inline void completes(struct bench *bench, uint32_t rank, uint64_t context)
+{
+    tells(bench, rank, CW_TRANSPORT_COMPLETE, context);
 }
 
 #endif

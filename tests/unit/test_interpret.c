@@ -93,35 +93,24 @@ static void signals_are_no_messages(void **state)
 
 /* ---- Ports ---- */
 
-static void senders_port(void **state)
+/* Three messages from one rank, or to one. One port: they leave at 0, 100, 200, or come at 1100, 1200, 1300; two: a port each for the first two,
+ * 10 (the processor) apart, and the third 100 after the first. */
+static void ports_of_either_side(void **state)
 {
     (void)state;
-    /* one port: starts 0, 100, 200; two: 0, 10 (the processor), 100 */
-    static const double expected[] = {1300, 1200};
-    for (uint32_t ports = 1; ports <= 2; ports++) {
+    static const struct {
+        bool receiver;
+        uint32_t ports;
+        double time;
+    } cases[] = {{false, 1, 1300}, {false, 2, 1200}, {true, 1, 1300}, {true, 2, 1200}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct test_plan test;
-        struct cw_network network = network_make(10, ports);
+        struct cw_network network = network_make(10, cases[i].ports);
         plan_begin_simple(&test, CW_BCAST, 4, 90);
-        message(&test, 0, 1, 0, 90);
-        message(&test, 0, 2, 0, 90);
-        message(&test, 0, 3, 0, 90);
-        expect(&test, &network, expected[ports - 1]);
-    }
-}
-
-static void receivers_port(void **state)
-{
-    (void)state;
-    /* one port: arrivals 1100, 1200, 1300; two: 1100, 1110 (the processor), 1200 */
-    static const double expected[] = {1300, 1200};
-    for (uint32_t ports = 1; ports <= 2; ports++) {
-        struct test_plan test;
-        struct cw_network network = network_make(10, ports);
-        plan_begin_simple(&test, CW_BCAST, 4, 90);
-        message(&test, 1, 0, 0, 90);
-        message(&test, 2, 0, 0, 90);
-        message(&test, 3, 0, 0, 90);
-        expect(&test, &network, expected[ports - 1]);
+        for (uint32_t other = 1; other < 4; other++) {
+            message(&test, cases[i].receiver ? other : 0, cases[i].receiver ? 0 : other, 0, 90);
+        }
+        expect(&test, &network, cases[i].time);
     }
 }
 
@@ -355,8 +344,7 @@ int main(void)
         cmocka_unit_test(what_waits_for_a_direct_put),
         cmocka_unit_test(copy_out_takes_the_processor),
         cmocka_unit_test(signals_are_no_messages),
-        cmocka_unit_test(senders_port),
-        cmocka_unit_test(receivers_port),
+        cmocka_unit_test(ports_of_either_side),
         cmocka_unit_test(ports_take_in_the_order_of_coming),
         cmocka_unit_test(ports_are_given_out_in_array_order),
         cmocka_unit_test(processor_serves_in_array_order),

@@ -47,6 +47,25 @@ static void a_short_put_completes_at_once(void **state)
     bench_end(&bench);
 }
 
+static void a_long_put_tells_when_it_has_left(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_begin(&bench);
+    pair_add(&bench, 0, 1, 0, false, CW_LONG_PUT_BYTES + 1);
+    pair_add(&bench, 0, 2, 0, false, CW_LONG_PUT_BYTES);
+    bench_create(&bench);
+    assert_int_equal(put(&bench, 0, 1, 0, false, CW_LONG_PUT_BYTES + 1), CW_OK);
+    deliver(&bench, 0);
+    tells(&bench, 0, CW_TRANSPORT_SENT, 0);
+    completes(&bench, 0, 0);
+    assert_int_equal(put(&bench, 0, 2, 0, false, CW_LONG_PUT_BYTES), CW_OK);
+    deliver(&bench, 0);
+    completes(&bench, 0, 0);
+    nothing(&bench, 0);
+    bench_end(&bench);
+}
+
 static void messages_longer_than_a_slot_are_refused(void **state)
 {
     (void)state;
@@ -214,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_put_lands_and_completes),
         cmocka_unit_test(a_short_put_completes_at_once),
+        cmocka_unit_test(a_long_put_tells_when_it_has_left),
         cmocka_unit_test(messages_longer_than_a_slot_are_refused),
         cmocka_unit_test(a_multicast_goes_on_where_it_was_refused),
         cmocka_unit_test(a_full_queue_takes_more_once_it_is_polled),
