@@ -11,6 +11,9 @@
 
 enum { PLAN_REQUEST_OPTIONS = 20 };
 
+/* A parameter that no option named: the default holds, and an algorithm that does not look at it is none the worse. */
+#define PLAN_NOT_GIVEN UINT64_MAX
+
 /* Zeroed, then plan_request_options. Texts point into argv. */
 struct plan_request {
     const char *collective;
@@ -38,11 +41,31 @@ size_t plan_request_options(struct plan_request *request, bool how, struct app_o
 /* The problem that was asked for; NULL: reported. */
 struct cw_problem *plan_request_problem(const struct plan_request *request);
 
+/* The plan, which owns the problem from then on; NULL: reported, the problem is still the caller's, and *exit_code says how. What the machine's
+ * memory cannot hold is refused before it is built. */
+struct cw_plan *plan_request_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
+                                   const struct cw_parameters *parameters, int *exit_code);
+
 /* The algorithm; NULL: reported, with the names there are. */
 const struct cw_algorithm *plan_request_algorithm(const struct plan_request *request, enum cw_collective collective);
 
-/* False: reported. */
-bool plan_request_parameters(const struct plan_request *request, struct cw_parameters *parameters);
+/* What was given, and defaults. False: something is malformed, or the algorithm does not look at it; reported. */
+bool plan_request_parameters(const struct plan_request *request, const struct cw_algorithm *algorithm,
+                             struct cw_parameters *parameters);
+
+/* A size, or `all`. False: reported. */
+bool plan_eager_parse(const char *text, uint64_t *bytes);
+
+/* ---- Lists on the command line (plan_lists.c) ---- */
+
+/* `wanted` sizes apart by commas or white space, in elements, to be freed. `pairs`: one per pair of ranks. NULL: reported. */
+uint64_t *plan_counts_parse(const char *text, uint64_t wanted, bool pairs, uint64_t element_bytes);
+
+/* "8,8": the cluster of each rank. Returns how many clusters; 0: reported. */
+uint32_t plan_clusters_parse(const char *text, uint64_t ranks, uint32_t *cluster_of);
+
+/* "0-2:1,0-3:1": both directions, into [a * clusters + b]. False: reported. */
+bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via);
 
 /* ---- Files (plan_io.c) ---- */
 

@@ -34,17 +34,14 @@ int plan_build_main(int argc, char **argv)
     const struct cw_algorithm *algorithm =
         problem != NULL ? plan_request_algorithm(&request, problem->collective) : NULL;
     struct cw_parameters parameters;
-    struct cw_plan *plan = NULL;
-    char error[300];
-    if (algorithm == NULL || !plan_request_parameters(&request, &parameters)) {
+    if (algorithm == NULL || !plan_request_parameters(&request, algorithm, &parameters)) {
         cw_problem_destroy(problem);
         return APP_EXIT_USAGE;
     }
-    int status = cw_plan_build(problem, algorithm, &parameters, &plan, error, sizeof(error));
-    if (status != CW_OK) {
-        app_error(error, NULL, "`causeway plan list` says what each algorithm needs");
+    struct cw_plan *plan = plan_request_build(problem, algorithm, &parameters, &code);
+    if (plan == NULL) {
         cw_problem_destroy(problem);
-        return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+        return code;
     }
     code = plan_write(plan, output);
     cw_plan_destroy(plan);
@@ -167,8 +164,9 @@ static const struct {
         {CW_TAKES_SENDERS, "--senders"}, {CW_TAKES_THRESHOLD, "--threshold"},
 },
   needs_names[] = {
-      {CW_NEEDS_COMMUTATIVE, "a commutative operation"},     {CW_NEEDS_EQUAL, "the same count everywhere"},
-      {CW_NEEDS_COUNTS, "different counts to pay"},          {CW_NEEDS_CLUSTERS, "clusters"},
+      {CW_NEEDS_COMMUTATIVE, "a commutative operation"},
+      {CW_NEEDS_EQUAL, "the same count everywhere"},
+      {CW_NEEDS_CLUSTERS, "clusters"},
       {CW_NEEDS_MULTICAST, "multicast (else as many puts)"},
 };
 
@@ -190,11 +188,13 @@ static void algorithm_print(const struct cw_algorithm *algorithm, bool json)
 {
     char takes[200];
     char needs[200];
+    bool for_counts = (algorithm->needs & CW_NEEDS_COUNTS) != 0;
     names_join(takes, sizeof(takes), algorithm->takes, false);
     names_join(needs, sizeof(needs), algorithm->needs, true);
     if (!json) {
         printf("  %-26s %s", algorithm->name, algorithm->summary);
-        printf("%s%s%s%s\n", takes[0] != '\0' ? "; takes " : "", takes, needs[0] != '\0' ? "; needs " : "", needs);
+        printf("%s%s%s%s%s\n", takes[0] != '\0' ? "; takes " : "", takes, needs[0] != '\0' ? "; needs " : "", needs,
+               for_counts ? "; of use only where --counts differ" : "");
         return;
     }
     json_t *line = app_json_new();
@@ -204,6 +204,7 @@ static void algorithm_print(const struct cw_algorithm *algorithm, bool json)
     app_json_text(line, "source", algorithm->source);
     app_json_text(line, "takes", takes);
     app_json_text(line, "needs", needs);
+    app_json_flag(line, "only_for_different_counts", for_counts);
     app_json_emit(line);
 }
 

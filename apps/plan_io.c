@@ -63,7 +63,13 @@ static char *file_read(const char *path, size_t *length)
 char *plan_read_text(const char *path)
 {
     size_t length;
-    return file_read(path, &length);
+    char *text = file_read(path, &length);
+    if (text != NULL && strlen(text) != length) {
+        app_error("the file is no text: it has a zero byte", path, "write it with an editor");
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
 struct cw_plan *plan_read(const char *path, int *exit_code)
@@ -91,8 +97,11 @@ int plan_write(const struct cw_plan *plan, const char *path)
 {
     void *bytes;
     size_t length;
-    if (cw_plan_encode(plan, &bytes, &length) != CW_OK) {
-        app_error("no memory for the plan file", path, "free memory, or build for fewer ranks");
+    int status = cw_plan_encode(plan, &bytes, &length);
+    if (status != CW_OK) {
+        app_error(status == CW_ERROR_LIMIT ? "the plan is larger than any that is read again"
+                                           : "no memory for the plan file",
+                  path, "build it for fewer ranks");
         return APP_EXIT_MACHINE;
     }
     FILE *stream = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");

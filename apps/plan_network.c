@@ -8,6 +8,30 @@
 
 static const char shape[] = "`causeway plan networks gigabit --json` prints one to start from";
 
+/* Refuses a key that is none of `known`, which NULL ends. `place` names the object: "lan", or "" for the whole. False: reported. */
+static bool keys_known(json_t *object, const char *place, const char *const *known)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        char names[200] = "known here:";
+        bool found = false;
+        for (size_t i = 0; known[i] != NULL; i++) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof(names) - used, " %s", known[i]);
+            found = found || strcmp(known[i], key) == 0;
+        }
+        if (!found) {
+            char where[120];
+            snprintf(where, sizeof(where), "%s%s%.80s", place, place[0] != '\0' ? "." : "", key);
+            app_error("the network file has an unknown key", where, names);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A number under `key`, or what is there already if the key is missing. False: reported. */
 static bool number_take(const json_t *object, const char *key, double *value)
 {
@@ -49,11 +73,15 @@ static bool point_take(const json_t *row, struct cw_plogp_point *point)
 /* {"latency_ns": L, "points": [[bytes, g, os, or], ...]} */
 static bool path_take(const json_t *object, const char *key, struct cw_plogp *path)
 {
-    const json_t *found = json_object_get(object, key);
+    static const char *const known[] = {"latency_ns", "points", NULL};
+    json_t *found = json_object_get(object, key);
     const json_t *points = json_object_get(found, "points");
     size_t count = json_array_size(points);
     if (!json_is_object(found) || !json_is_array(points) || count == 0 || count > CW_PLOGP_POINTS_MAX) {
         app_error("the network's path has no list of 1 to 64 points", key, shape);
+        return false;
+    }
+    if (!keys_known(found, key, known)) {
         return false;
     }
     path->count = (uint32_t)count;
@@ -68,11 +96,14 @@ static bool path_take(const json_t *object, const char *key, struct cw_plogp *pa
     return number_take(found, "latency_ns", &path->latency_ns);
 }
 
-static bool network_take(const json_t *object, struct cw_network *network)
+static bool network_take(json_t *object, struct cw_network *network)
 {
+    static const char *const known[] = {
+        "name",       "lan", "wan", "ports", "wan_bytes_per_ns", "copy_ns_per_byte", "reduce_ns_per_byte",
+        "contention", NULL};
     double ports = 1;
     *network = (struct cw_network){.contention = 0.4};
-    if (!path_take(object, "lan", &network->paths[CW_PATH_LAN])) {
+    if (!keys_known(object, "", known) || !path_take(object, "lan", &network->paths[CW_PATH_LAN])) {
         return false;
     }
     network->paths[CW_PATH_WAN] = network->paths[CW_PATH_LAN];

@@ -125,7 +125,7 @@ static const char choose_usage[] =
     "plan choose --collective NAME --ranks P --size BYTES --network NAME|@FILE [options]\n"
     "Ranks all algorithms by what they will take with their best parameters. With -o the best one's plan is written.";
 
-/* What the algorithm takes, as options of `plan build`. */
+/* What the candidate was priced with, as options of `plan build`; barriers have no messages that could be eager. */
 static void parameters_text(const struct cw_candidate *candidate, char *text, size_t text_bytes)
 {
     uint32_t takes = candidate->algorithm->takes;
@@ -143,7 +143,16 @@ static void parameters_text(const struct cw_candidate *candidate, char *text, si
         used += (size_t)snprintf(text + used, text_bytes - used, " --concurrency %u", parameters->concurrency);
     }
     if ((takes & CW_TAKES_SENDERS) != 0) {
-        snprintf(text + used, text_bytes - used, " --senders %u", parameters->senders);
+        used += (size_t)snprintf(text + used, text_bytes - used, " --senders %u", parameters->senders);
+    }
+    if ((takes & CW_TAKES_THRESHOLD) != 0) {
+        used += (size_t)snprintf(text + used, text_bytes - used, " --threshold %llu",
+                                 (unsigned long long)parameters->threshold_bytes);
+    }
+    if (candidate->algorithm->collective != CW_BARRIER && parameters->eager_max_bytes == CW_EAGER_ALL) {
+        snprintf(text + used, text_bytes - used, " --eager all");
+    } else if (candidate->algorithm->collective != CW_BARRIER) {
+        snprintf(text + used, text_bytes - used, " --eager %llu", (unsigned long long)parameters->eager_max_bytes);
     }
 }
 
@@ -153,7 +162,7 @@ static void choice_print(const struct cw_choice *choice, uint64_t top, bool json
     for (uint32_t i = 0; i < choice->count && i < top; i++) {
         const struct cw_candidate *candidate = &choice->candidates[i];
         char time[32];
-        char parameters[120];
+        char parameters[200];
         parameters_text(candidate, parameters, sizeof(parameters));
         if (json) {
             json_t *line = app_json_new();
@@ -173,14 +182,12 @@ static void choice_print(const struct cw_choice *choice, uint64_t top, bool json
 
 static int best_write(struct cw_problem *problem, const struct cw_candidate *best, const char *output)
 {
-    struct cw_plan *plan;
-    char error[300];
-    int status = cw_plan_build(problem, best->algorithm, &best->parameters, &plan, error, sizeof(error));
-    if (status != CW_OK) {
-        app_error(error, output, "causeway plan build takes another algorithm");
-        return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+    int code;
+    struct cw_plan *plan = plan_request_build(problem, best->algorithm, &best->parameters, &code);
+    if (plan == NULL) {
+        return code;
     }
-    int code = plan_write(plan, output);
+    code = plan_write(plan, output);
     cw_plan_release(plan);
     return code;
 }
@@ -217,10 +224,7 @@ int plan_choose_main(int argc, char **argv)
         app_error("the ranking and the plan cannot both go to standard output", "-o -", "name a file");
         return APP_EXIT_USAGE;
     }
-    if (eager != NULL && strcmp(eager, "all") == 0) {
-        eager_max_bytes = CW_EAGER_ALL;
-    } else if (eager != NULL && !app_parse_bytes(eager, &eager_max_bytes)) {
-        app_error("bad value", eager, "a size, or `all`, is wanted for --eager");
+    if (eager != NULL && !plan_eager_parse(eager, &eager_max_bytes)) {
         return APP_EXIT_USAGE;
     }
     struct cw_network network;
@@ -245,9 +249,11 @@ int plan_choose_main(int argc, char **argv)
 /* ---- draw ---- */
 
 static const char draw_usage[] =
-    "plan draw FILE --network NAME|@FILE -o PICTURE.svg [--matrix]\n"
+    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n"
     "Draws what happens when: a row per rank, time from left to right; what is sent, received, combined, and where\n"
-    "ranks idle. --matrix: an all-to-all's messages by sender and receiver, with their phases.";
+    "ranks idle. Where that would be more than about 20,000 bars, those that begin close together are drawn as one "
+    "band.\n"
+    "--matrix: an all-to-all's messages by sender and receiver, with their phases; up to 400 ranks.";
 
 static int draw_to(const struct cw_plan *plan, const struct cw_network *network, bool matrix, FILE *stream)
 {
@@ -258,7 +264,7 @@ static int draw_to(const struct cw_plan *plan, const struct cw_network *network,
     }
     int status = cw_price_interpret(plan, network, &price, &trace);
     if (status == CW_OK) {
-        cw_draw_timeline(plan, &trace, &price, stream);
+        status = cw_draw_timeline(plan, &trace, &price, stream);
         cw_trace_dispose(&trace);
     }
     return status;
@@ -280,6 +286,12 @@ static int picture_write(const struct cw_plan *plan, const struct cw_network *ne
                   "draw it without --matrix");
         return APP_EXIT_USAGE;
     }
+    if (status == CW_ERROR_LIMIT && matrix) {
+        free(picture);
+        app_error("a matrix of more than 400 ranks would have cells too small to be seen", plan->algorithm,
+                  "draw it without --matrix, or build it for fewer ranks");
+        return APP_EXIT_USAGE;
+    }
     if (status != CW_OK) {
         free(picture);
         return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?", plan->algorithm);
@@ -299,7 +311,7 @@ static int picture_write(const struct cw_plan *plan, const struct cw_network *ne
 
 int plan_draw_main(int argc, char **argv)
 {
-    const char *name = "gigabit";
+    const char *name = NULL;
     const char *output = NULL;
     bool matrix = false;
     int code;
@@ -319,7 +331,11 @@ int plan_draw_main(int argc, char **argv)
         app_error("nowhere to draw", "-o FILE is missing", "-o x.svg, or -o - for standard output");
         return APP_EXIT_USAGE;
     }
-    if (!plan_network_take(name, &network)) {
+    if (matrix && name != NULL) {
+        app_error("a matrix does not depend on the network", "--matrix --network", "leave one of them out");
+        return APP_EXIT_USAGE;
+    }
+    if (!plan_network_take(name != NULL ? name : "gigabit", &network)) {
         return APP_EXIT_USAGE;
     }
     struct cw_plan *plan = operand_read(first, argc, argv, &code);

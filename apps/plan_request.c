@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/plan.h"
 #include "dataplane/status.h"
@@ -20,12 +21,10 @@ static int size_take(void *context, const char *text)
 
 size_t plan_request_options(struct plan_request *request, bool how, struct app_option *rows)
 {
-    struct cw_parameters defaults = cw_parameters_default();
     request->ranks = 0;
     request->element_bytes = 1;
-    request->segment_bytes = defaults.segment_bytes;
-    request->degree = defaults.degree;
-    request->concurrency = defaults.concurrency;
+    request->segment_bytes = request->threshold_bytes = PLAN_NOT_GIVEN;
+    request->degree = request->concurrency = request->senders = PLAN_NOT_GIVEN;
     const struct app_option problem[] = {
         {"collective", "NAME", "bcast, allgather, ...: `causeway plan list` names them", APP_OPTION_TEXT,
          &request->collective, 0, 0, NULL},
@@ -65,112 +64,20 @@ size_t plan_request_options(struct plan_request *request, bool how, struct app_o
     return count;
 }
 
-/* ---- Lists ---- */
-
-/* Sizes apart by commas or white space, in elements; NULL: reported. */
-static uint64_t *counts_parse(const char *text, uint64_t wanted, uint64_t element_bytes)
-{
-    uint64_t *counts = calloc(wanted + 1, sizeof(*counts));
-    uint64_t found = 0;
-    char word[32];
-    int used;
-    char where[128];
-    while (counts != NULL && sscanf(text, " %31[^, \t\r\n]%n", word, &used) == 1) {
-        uint64_t bytes;
-        if (!app_parse_bytes(word, &bytes) || bytes % element_bytes != 0 || found == wanted) {
-            snprintf(where, sizeof(where), "entry %llu, %s", (unsigned long long)found, word);
-            app_error(found == wanted ? "more counts than ranks" : "bad count", where,
-                      found == wanted ? "one size per rank; alltoall: per pair of ranks"
-                                      : "a size that is a multiple of --element is wanted");
-            free(counts);
-            return NULL;
-        }
-        counts[found++] = bytes / element_bytes;
-        text += used;
-        text += strspn(text, ", \t\r\n");
-    }
-    if (counts == NULL) {
-        snprintf(where, sizeof(where), "%llu of them", (unsigned long long)wanted);
-        app_error("no memory for the counts", where, "plan for fewer ranks");
-    }
-    if (counts != NULL && found < wanted) {
-        snprintf(where, sizeof(where), "%llu of %llu", (unsigned long long)found, (unsigned long long)wanted);
-        app_error("fewer counts than ranks", where, "one size per rank; alltoall: per pair of ranks, row by row");
-        free(counts);
-        return NULL;
-    }
-    return counts;
-}
+/* ---- The problem ---- */
 
 static uint64_t *counts_take(const struct plan_request *request, enum cw_collective collective)
 {
-    uint64_t wanted = collective == CW_ALLTOALL ? request->ranks * request->ranks : request->ranks;
+    bool pairs = collective == CW_ALLTOALL;
+    uint64_t wanted = pairs ? request->ranks * request->ranks : request->ranks;
     if (request->counts[0] != '@') {
-        return counts_parse(request->counts, wanted, request->element_bytes);
+        return plan_counts_parse(request->counts, wanted, pairs, request->element_bytes);
     }
     char *text = plan_read_text(request->counts + 1);
-    uint64_t *counts = text != NULL ? counts_parse(text, wanted, request->element_bytes) : NULL;
+    uint64_t *counts = text != NULL ? plan_counts_parse(text, wanted, pairs, request->element_bytes) : NULL;
     free(text);
     return counts;
 }
-
-/* "8,8": the cluster of each rank; returns how many clusters, 0: reported. */
-static uint32_t clusters_parse(const char *text, uint64_t ranks, uint32_t *cluster_of)
-{
-    uint32_t clusters = 0;
-    uint64_t rank = 0;
-    const char *at = text;
-    while (*at != '\0') {
-        char *end;
-        unsigned long long size = strtoull(at, &end, 10);
-        if (end == at || size == 0 || size > ranks - rank || (*end != ',' && *end != '\0') ||
-            clusters == CW_CLUSTERS_MAX) {
-            app_error("bad clusters", text, "numbers of ranks that add up to --ranks, like 8,8");
-            return 0;
-        }
-        for (; size > 0; size--) {
-            cluster_of[rank++] = clusters;
-        }
-        clusters++;
-        at = *end == ',' ? end + 1 : end;
-    }
-    if (rank != ranks) {
-        app_error("bad clusters", text, "the numbers must add up to --ranks");
-        return 0;
-    }
-    return clusters;
-}
-
-/* "0-2:1": both directions. False: reported. */
-static bool via_parse(const char *text, uint32_t clusters, uint32_t *via)
-{
-    const char *at = text;
-    for (uint32_t i = 0; i < clusters * clusters; i++) {
-        via[i] = CW_DIRECT;
-    }
-    while (*at != '\0') {
-        uint32_t numbers[3];
-        static const char after[] = "-:,";
-        const char *start = at;
-        bool good = true;
-        for (uint32_t i = 0; i < 3 && good; i++) {
-            char *end = NULL;
-            unsigned long number = at[0] >= '0' && at[0] <= '9' ? strtoul(at, &end, 10) : clusters;
-            good = number < clusters && (*end == after[i] || (i == 2 && *end == '\0'));
-            numbers[i] = good ? (uint32_t)number : 0;
-            at = good ? end + (*end != '\0') : at;
-        }
-        if (!good || numbers[0] == numbers[1]) {
-            app_error("bad way between clusters", start,
-                      "like 0-2:1: between clusters 0 and 2 through 1, numbers of --clusters");
-            return false;
-        }
-        via[numbers[0] * clusters + numbers[1]] = via[numbers[1] * clusters + numbers[0]] = numbers[2];
-    }
-    return true;
-}
-
-/* ---- The problem ---- */
 
 struct lists {
     uint64_t *counts;
@@ -189,7 +96,7 @@ static bool lists_take(const struct plan_request *request, struct cw_problem_req
     if (request->clusters != NULL) {
         lists->cluster_of = calloc(request->ranks, sizeof(uint32_t));
         asked->cluster_count =
-            lists->cluster_of != NULL ? clusters_parse(request->clusters, request->ranks, lists->cluster_of) : 0;
+            lists->cluster_of != NULL ? plan_clusters_parse(request->clusters, request->ranks, lists->cluster_of) : 0;
         if (asked->cluster_count == 0) {
             return false;
         }
@@ -201,7 +108,7 @@ static bool lists_take(const struct plan_request *request, struct cw_problem_req
     if (request->via != NULL) {
         uint32_t clusters = asked->cluster_count;
         lists->via = calloc((size_t)clusters * clusters + 1, sizeof(uint32_t));
-        if (lists->via == NULL || !via_parse(request->via, clusters, lists->via)) {
+        if (lists->via == NULL || !plan_via_parse(request->via, clusters, lists->via)) {
             return false;
         }
     }
@@ -225,6 +132,15 @@ static bool request_complete(const struct plan_request *request, enum cw_collect
     }
     if (*collective != CW_BARRIER && !request->size_given && request->counts == NULL) {
         app_error("how much is to be moved", "--size is missing", "like --size 64K, or --counts with a size per rank");
+        return false;
+    }
+    if (request->size_given && request->counts != NULL) {
+        app_error("both --size and --counts are given", request->collective,
+                  "--counts has the size of each block: leave --size out");
+        return false;
+    }
+    if (*collective == CW_BARRIER && request->size_bytes > 0) {
+        app_error("a barrier moves nothing, but --size is given", request->collective, "leave --size out");
         return false;
     }
     if (request->size_bytes % request->element_bytes != 0) {
@@ -283,23 +199,104 @@ const struct cw_algorithm *plan_request_algorithm(const struct plan_request *req
     return NULL;
 }
 
-bool plan_request_parameters(const struct plan_request *request, struct cw_parameters *parameters)
+/* Takes what was given for a parameter that the algorithm looks at. False: it does not; reported. */
+static bool parameter_take(const struct cw_algorithm *algorithm, uint32_t bit, const char *option, uint64_t given,
+                           uint64_t *parameter)
+{
+    if (given == PLAN_NOT_GIVEN) {
+        return true;
+    }
+    if ((algorithm->takes & bit) == 0) {
+        char what[80];
+        snprintf(what, sizeof(what), "this algorithm does not look at %s", option);
+        app_error(what, algorithm->name, "leave it out; `causeway plan list` says what each takes");
+        return false;
+    }
+    *parameter = given;
+    return true;
+}
+
+bool plan_request_parameters(const struct plan_request *request, const struct cw_algorithm *algorithm,
+                             struct cw_parameters *parameters)
 {
     *parameters = cw_parameters_default();
-    parameters->segment_bytes = request->segment_bytes;
-    parameters->threshold_bytes = request->threshold_bytes;
-    parameters->degree = (uint32_t)request->degree;
-    parameters->concurrency = (uint32_t)request->concurrency;
-    parameters->senders = (uint32_t)request->senders;
-    if (request->eager == NULL) {
+    uint64_t degree = parameters->degree;
+    uint64_t concurrency = parameters->concurrency;
+    uint64_t senders = parameters->senders;
+    if (!parameter_take(algorithm, CW_TAKES_SEGMENT, "--segment", request->segment_bytes, &parameters->segment_bytes) ||
+        !parameter_take(algorithm, CW_TAKES_THRESHOLD, "--threshold", request->threshold_bytes,
+                        &parameters->threshold_bytes) ||
+        !parameter_take(algorithm, CW_TAKES_DEGREE, "--degree", request->degree, &degree) ||
+        !parameter_take(algorithm, CW_TAKES_CONCURRENCY, "--concurrency", request->concurrency, &concurrency) ||
+        !parameter_take(algorithm, CW_TAKES_SENDERS, "--senders", request->senders, &senders)) {
+        return false;
+    }
+    parameters->degree = (uint32_t)degree;
+    parameters->concurrency = (uint32_t)concurrency;
+    parameters->senders = (uint32_t)senders;
+    return request->eager == NULL || plan_eager_parse(request->eager, &parameters->eager_max_bytes);
+}
+
+/* Half of the machine's memory, or the limit of a plan. */
+static uint64_t memory_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t half = pages > 0 && page_bytes > 0 ? (uint64_t)pages / 2 * (uint64_t)page_bytes : CW_PLAN_BYTES_MAX;
+    return half < CW_PLAN_BYTES_MAX ? half : CW_PLAN_BYTES_MAX;
+}
+
+/* False: the plan would not fit into memory, or cannot be built at all; reported. */
+static bool memory_suffices(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
+                            const struct cw_parameters *parameters)
+{
+    char error[300];
+    char todo[160];
+    uint64_t limit = memory_limit();
+    uint64_t bytes;
+    if (cw_plan_estimate(problem, algorithm, parameters, &bytes, error, sizeof(error)) != CW_OK) {
+        app_error(error, NULL, "`causeway plan list` says what each algorithm needs");
+        return false;
+    }
+    if (bytes <= limit) {
         return true;
     }
-    if (strcmp(request->eager, "all") == 0) {
-        parameters->eager_max_bytes = CW_EAGER_ALL;
+    snprintf(error, sizeof(error), "%s %s among %u ranks", cw_collective_name(problem->collective), algorithm->name,
+             problem->ranks);
+    snprintf(todo, sizeof(todo),
+             "more than about %llu MiB, where %llu are the limit: plan for fewer --ranks, or by another algorithm",
+             (unsigned long long)(bytes >> 20), (unsigned long long)(limit >> 20));
+    app_error("the plan would take too much memory", error, todo);
+    return false;
+}
+
+struct cw_plan *plan_request_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
+                                   const struct cw_parameters *parameters, int *exit_code)
+{
+    struct cw_plan *plan = NULL;
+    char error[300];
+    *exit_code = APP_EXIT_USAGE;
+    if (!memory_suffices(problem, algorithm, parameters)) {
+        return NULL;
+    }
+    int status = cw_plan_build(problem, algorithm, parameters, &plan, error, sizeof(error));
+    if (status != CW_OK) {
+        app_error(error, NULL, "`causeway plan list` says what each algorithm needs");
+        *exit_code = status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+        return NULL;
+    }
+    *exit_code = APP_EXIT_SUCCESS;
+    return plan;
+}
+
+bool plan_eager_parse(const char *text, uint64_t *bytes)
+{
+    if (strcmp(text, "all") == 0) {
+        *bytes = CW_EAGER_ALL;
         return true;
     }
-    if (!app_parse_bytes(request->eager, &parameters->eager_max_bytes)) {
-        app_error("bad value", request->eager, "a size, or `all`, is wanted for --eager");
+    if (!app_parse_bytes(text, bytes)) {
+        app_error("bad value", text, "a size, or `all`, is wanted for --eager");
         return false;
     }
     return true;

@@ -17,6 +17,9 @@ enum {
     PUTS_RUNS = 2, /* the first one sets the connections up */
 };
 
+/* The same whatever the seed: one of many seeds run again alone finds what it found among the others. */
+#define SALT 1
+
 #define LIMIT_NS 1000000000000ull /* of virtual time: some networks are slow */
 
 static const char run_usage[] =
@@ -48,9 +51,9 @@ static int run_memory(struct run *run, const struct cw_plan *plan)
 {
     static const uint32_t eager_buffers[] = {0, 2, PLAN_TRIAL_EAGER_BUFFERS_MANY};
     struct plan_trial *trial = NULL;
-    int result = plan_trial_create(plan, run->first_seed, &trial, run->reason, sizeof(run->reason));
+    int result = plan_trial_create(plan, SALT, &trial, run->reason, sizeof(run->reason));
     if (result != 0) {
-        app_error(run->reason, run->path, NULL);
+        app_error(run->reason, run->path, "build it for fewer ranks, or a smaller --size");
         return APP_EXIT_MACHINE;
     }
     for (uint64_t i = 0; i < run->seeds && result == 0; i++) {
@@ -98,28 +101,63 @@ static int reports_compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The arguments again, but for the one seed. */
-static void replay_print(char *text, size_t text_bytes, const struct run *run, int argc, char **argv)
+/* Whether an argument is the option `name`, as getopt takes it: abbreviated perhaps, its value behind '=' or in the next argument. */
+static bool argument_is(const char *argument, const char *name)
 {
-    static const char *const replaced[] = {"--seeds", "--first-seed", "--eager-buffers"};
-    size_t used = (size_t)snprintf(text, text_bytes, "causeway plan run");
-    for (int i = 1; i < argc && used < text_bytes; i++) {
+    if (strncmp(argument, "--", 2) != 0) {
+        return false;
+    }
+    size_t length = strcspn(argument + 2, "=");
+    return length > 0 && strncmp(argument + 2, name, length) == 0;
+}
+
+/* As a shell takes it for one word. */
+static void word_print(FILE *stream, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        fprintf(stream, " %s", word);
+        return;
+    }
+    fputs(" '", stream);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            fputs("'\\''", stream);
+        } else {
+            fputc(*word, stream);
+        }
+    }
+    fputc('\'', stream);
+}
+
+/* The arguments again, but for the one seed. To be freed; NULL without memory. */
+static char *replay_make(const struct run *run, int argc, char **argv)
+{
+    static const char *const replaced[] = {"seeds", "first-seed", "eager-buffers"};
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    if (stream == NULL) {
+        return NULL;
+    }
+    fputs("causeway plan run", stream);
+    for (int i = 1; i < argc; i++) {
         bool skip = false;
         for (size_t j = 0; j < sizeof(replaced) / sizeof(replaced[0]) && !skip; j++) {
-            size_t length = strlen(replaced[j]);
-            skip = strncmp(argv[i], replaced[j], length) == 0 && (argv[i][length] == '\0' || argv[i][length] == '=');
-            i += skip && argv[i][length] == '\0' ? 1 : 0;
+            skip = argument_is(argv[i], replaced[j]);
         }
         if (!skip) {
-            used += (size_t)snprintf(text + used, text_bytes - used, " %s", argv[i]);
+            word_print(stream, argv[i]);
+        } else if (strchr(argv[i], '=') == NULL) {
+            i++; /* its value */
         }
     }
-    if (used < text_bytes) {
-        used += (size_t)snprintf(text + used, text_bytes - used, " --seeds 1 --first-seed %" PRIu64, run->failed_seed);
+    fprintf(stream, " --seeds 1 --first-seed %" PRIu64, run->failed_seed);
+    if (!run->puts) {
+        fprintf(stream, " --eager-buffers %" PRIu64, run->failed_eager_buffers);
     }
-    if (!run->puts && used < text_bytes) {
-        snprintf(text + used, text_bytes - used, " --eager-buffers %" PRIu64, run->failed_eager_buffers);
-    }
+    fclose(stream);
+    return text;
 }
 
 /* What each rank waits for comes in one line of the reason, apart by bars. */
@@ -185,18 +223,37 @@ static void print_json(const struct run *run, const struct cw_plan *plan, bool p
 
 static int run_plan(struct run *run, const struct cw_plan *plan, int argc, char **argv)
 {
-    char replay[1024] = "";
+    char *replay = NULL;
     int result = run->puts ? run_puts(run, plan) : run_memory(run, plan);
     if (result > 0) {
         return result;
     }
     if (result < 0) {
-        replay_print(replay, sizeof(replay), run, argc, argv);
+        replay = replay_make(run, argc, argv);
     } else if (run->puts) {
         qsort(run->reports, run->seeds, sizeof(*run->reports), reports_compare);
     }
-    (run->json ? print_json : print_text)(run, plan, result == 0, replay);
+    (run->json ? print_json : print_text)(run, plan, result == 0, replay != NULL ? replay : "no memory to say how");
+    free(replay);
     return result == 0 ? APP_EXIT_SUCCESS : APP_EXIT_FAILURE;
+}
+
+/* Options that only the other transport looks at are mistakes. False: reported. */
+static bool options_fit(const struct run *run, int argc, char **argv)
+{
+    static const char *const for_memory[] = {"eager-buffers", NULL};
+    static const char *const for_puts[] = {"rate", "delay", "loss", "wan-rate", "wan-delay", NULL};
+    const char *const *others = run->puts ? for_memory : for_puts;
+    for (int i = 1; i < argc; i++) {
+        for (size_t j = 0; others[j] != NULL; j++) {
+            if (argument_is(argv[i], others[j])) {
+                app_error(run->puts ? "this option is for --over memory" : "this option is for --over puts", argv[i],
+                          run->puts ? "leave it out" : "leave it out, or add --over puts");
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 int plan_run_main(int argc, char **argv)
@@ -232,6 +289,9 @@ int plan_run_main(int argc, char **argv)
     run.puts = strcmp(run.over, "puts") == 0;
     if (!run.puts && strcmp(run.over, "memory") != 0) {
         app_error("no such transport", run.over, "--over memory or --over puts");
+        return APP_EXIT_USAGE;
+    }
+    if (!options_fit(&run, first, argv)) {
         return APP_EXIT_USAGE;
     }
     if (first == argc) {

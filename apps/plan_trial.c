@@ -51,6 +51,7 @@ struct plan_trial {
     uint32_t step_chance;  /* of 256: that the fabric goes on rather than a rank */
     uint32_t slow_rank;    /* polled only if no other has to be; or NO_RANK */
     bool unclean;          /* the last run failed: its executions cannot be used again */
+    bool running;          /* with the seed and the buffers below; else it is being made */
     uint64_t seed;
     uint32_t eager_buffers;
     char *error;
@@ -61,12 +62,16 @@ __attribute__((format(printf, 2, 3))) static int fail(struct plan_trial *trial, 
 {
     va_list arguments;
     char reason[3200];
+    char run[80] = "";
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
-    snprintf(trial->error, trial->error_bytes, "%s %s, seed %llu, %u eager buffers: %s",
-             cw_collective_name(trial->plan->problem->collective), trial->plan->algorithm,
-             (unsigned long long)trial->seed, trial->eager_buffers, reason);
+    if (trial->running) {
+        snprintf(run, sizeof(run), ", seed %llu, %u eager buffers", (unsigned long long)trial->seed,
+                 trial->eager_buffers);
+    }
+    snprintf(trial->error, trial->error_bytes, "%s %s%s: %s", cw_collective_name(trial->plan->problem->collective),
+             trial->plan->algorithm, run, reason);
     return -1;
 }
 
@@ -357,6 +362,7 @@ static int judge(struct plan_trial *trial)
 
 int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes)
 {
+    trial->running = true;
     trial->seed = seed;
     trial->eager_buffers = eager_buffers;
     trial->error = error;

@@ -60,6 +60,11 @@ int cw_schedule_build(const struct cw_problem *problem, const struct cw_algorith
                       const struct cw_parameters *parameters, uint32_t rank, struct cw_schedule *schedule, char *error,
                       size_t error_bytes);
 
+/* What the plan will take in memory, about: from the schedules of a few ranks, or from the pattern of an all-to-all. Beyond CW_PLAN_BYTES_MAX it
+ * only says so much: more. With few ranks 0. Errors as above. */
+int cw_plan_estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
+                     const struct cw_parameters *parameters, uint64_t *bytes, char *error, size_t error_bytes);
+
 /* All ranks' schedules. The plan owns the problem from then on; after a failure it is still the caller's. */
 int cw_plan_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
                   const struct cw_parameters *parameters, struct cw_plan **plan, char *error, size_t error_bytes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collectives/draw_private.h"
+#include "dataplane/status.h"
 
 enum {
     LEFT = 70,   /* for the ranks' names */
@@ -14,6 +15,8 @@ enum {
     BOTTOM = 44, /* for the scale */
     ROWS_HIGH = 900,
     MESSAGE_LINES_MAX = 4000, /* more would be a grey cloud */
+    MARKS_MAX =
+        20000, /* bars, with some for each rank; more are drawn as bands, which stay below: a browser shows them at once */
 };
 
 /* ---- What both pictures share ---- */
@@ -178,7 +181,7 @@ static void locals_draw(const struct timeline *timeline)
     }
 }
 
-static void message_draw(const struct timeline *timeline, const struct cw_trace_message *message, bool line)
+static void message_draw(const struct timeline *timeline, const struct cw_trace_message *message, bool bars, bool line)
 {
     const struct cw_op *op = op_of(timeline, message->source, message->op);
     const char *colour = message->bytes > 0 ? draw_colour(op->phase) : "#bbbbbb";
@@ -193,7 +196,7 @@ static void message_draw(const struct timeline *timeline, const struct cw_trace_
              message->target, message->bytes > 0 ? bytes : "signal", op->phase, message->op, message->iteration, start,
              arrived);
     double length = message->sent_ns - message->start_ns;
-    if (message->bytes > 0) {
+    if (bars && message->bytes > 0) {
         bar(timeline, message->source, 0, message->start_ns, message->sent_ns, colour, tip);
         bar(timeline, message->target, 2, message->arrived_ns - length, message->arrived_ns, colour, tip);
     }
@@ -205,6 +208,135 @@ static void message_draw(const struct timeline *timeline, const struct cw_trace_
                 x_of(timeline, message->arrived_ns), y_of(timeline, message->target) + timeline->row / 2, colour,
                 message->bytes > 0 ? "0.8" : "0.4", tip);
     }
+}
+
+/* ---- Bands: what is too much to be drawn one by one ---- */
+
+/* Something at a rank that would be a bar. */
+struct mark {
+    uint32_t rank;
+    uint32_t lane; /* as in bar() */
+    uint32_t phase;
+    bool copy;
+    uint64_t bytes;
+    double start_ns;
+    double end_ns;
+};
+
+struct marks {
+    struct mark *list;
+    uint64_t count;
+};
+
+static void mark_add(struct marks *marks, const struct mark *mark)
+{
+    if (mark->bytes > 0 && mark->end_ns > mark->start_ns) {
+        marks->list[marks->count++] = *mark;
+    }
+}
+
+static void message_marks(const struct timeline *timeline, const struct cw_trace_message *message, struct marks *marks)
+{
+    double length = message->sent_ns - message->start_ns;
+    struct mark mark = {
+        .rank = message->source,
+        .phase = op_of(timeline, message->source, message->op)->phase,
+        .bytes = message->bytes,
+        .start_ns = message->start_ns,
+        .end_ns = message->sent_ns,
+    };
+    mark_add(marks, &mark);
+    mark.rank = message->target;
+    mark.lane = 2;
+    mark.start_ns = message->arrived_ns - length;
+    mark.end_ns = message->arrived_ns;
+    mark_add(marks, &mark);
+}
+
+static void event_mark(const struct timeline *timeline, const struct cw_trace_event *event, struct marks *marks)
+{
+    const struct cw_op *op = op_of(timeline, event->rank, event->op);
+    struct mark mark = {
+        .rank = event->rank,
+        .lane = 1,
+        .copy = op->kind == CW_OP_COPY,
+        .bytes = cw_op_bytes(op, event->iteration) * op->blocks,
+        .start_ns = event->start_ns,
+        .end_ns = event->end_ns,
+    };
+    if (op->kind == CW_OP_COPY || op->kind == CW_OP_REDUCE) {
+        mark_add(marks, &mark);
+    }
+}
+
+static int mark_compare(const void *a, const void *b)
+{
+    const struct mark *one = a;
+    const struct mark *other = b;
+    if (one->rank != other->rank) {
+        return one->rank < other->rank ? -1 : 1;
+    }
+    if (one->lane != other->lane) {
+        return one->lane < other->lane ? -1 : 1;
+    }
+    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
+}
+
+/* Draws the marks from `first` on that begin within `width_ns` of each other in one lane as one bar; returns how many. */
+static uint64_t band_draw(const struct timeline *timeline, const struct marks *marks, uint64_t first, double width_ns)
+{
+    static const char *const done[] = {"sends", "combines and copies", "receives"};
+    const struct mark *begin = &marks->list[first];
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+    double end_ns = begin->end_ns;
+    while (first + count < marks->count) {
+        const struct mark *mark = begin + count;
+        if (mark->rank != begin->rank || mark->lane != begin->lane || mark->start_ns - begin->start_ns > width_ns) {
+            break;
+        }
+        end_ns = mark->end_ns > end_ns ? mark->end_ns : end_ns;
+        bytes += mark->bytes;
+        count++;
+    }
+    char tip[240];
+    char amount[32];
+    char from[32];
+    char to[32];
+    draw_bytes(amount, sizeof(amount), bytes);
+    draw_time(from, sizeof(from), begin->start_ns);
+    draw_time(to, sizeof(to), end_ns);
+    snprintf(tip, sizeof(tip), "rank %u %s %s in %llu parts; from %s to %s", begin->rank, done[begin->lane], amount,
+             (unsigned long long)count, from, to);
+    bar(timeline, begin->rank, begin->lane, begin->start_ns, end_ns,
+        begin->lane != 1 ? draw_colour(begin->phase)
+        : begin->copy    ? "#7f7f7f"
+                         : "#111111",
+        tip);
+    return count;
+}
+
+/* A band is as wide as it must be for all lanes full of them to be MARKS_MAX. */
+static int bands_draw(const struct timeline *timeline)
+{
+    const struct cw_trace *trace = timeline->trace;
+    struct marks marks = {.list = calloc(2 * trace->message_count + trace->event_count, sizeof(*marks.list))};
+    if (marks.list == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint64_t i = 0; i < trace->message_count; i++) {
+        message_marks(timeline, &trace->messages[i], &marks);
+    }
+    for (uint64_t i = 0; i < trace->event_count; i++) {
+        event_mark(timeline, &trace->events[i], &marks);
+    }
+    qsort(marks.list, marks.count, sizeof(*marks.list), mark_compare);
+    double width_ns = timeline->end_ns * 3 * timeline->plan->problem->ranks / MARKS_MAX;
+    for (uint64_t i = 0; i < marks.count;) {
+        i += band_draw(timeline, &marks, i, width_ns);
+    }
+    free(marks.list);
+    return CW_OK;
 }
 
 /* 1, 2 or 5 times a power of ten: about ten steps to the end. */
@@ -228,7 +360,7 @@ static void scale_draw(const struct timeline *timeline)
     }
 }
 
-static void legend_draw(const struct timeline *timeline, bool lines)
+static void legend_draw(const struct timeline *timeline, bool lines, bool bands)
 {
     uint32_t phases = 0;
     for (uint32_t rank = 0; rank < timeline->plan->problem->ranks; rank++) {
@@ -240,8 +372,8 @@ static void legend_draw(const struct timeline *timeline, bool lines)
     fprintf(timeline->stream,
             "<text x=\"10\" y=\"38\" fill=\"#555555\">upper half: sending; lower half: receiving; between: combining "
             "(black), "
-            "copying (grey); white: idle; light grey: done; red: the last to finish%s</text>\n",
-            lines ? "" : "; too many messages for lines");
+            "copying (grey); white: idle; light grey: done; red: the last to finish%s%s</text>\n",
+            lines ? "" : "; too many messages for lines", bands ? "; what is close together is one band" : "");
     for (uint32_t phase = 0; phase < phases && phase < 12 && phases > 1; phase++) {
         fprintf(timeline->stream,
                 "<rect x=\"%u\" y=\"46\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%u\" y=\"55\">phase "
@@ -250,24 +382,29 @@ static void legend_draw(const struct timeline *timeline, bool lines)
     }
 }
 
-void cw_draw_timeline(const struct cw_plan *plan, const struct cw_trace *trace, const struct cw_price *price,
-                      FILE *stream)
+int cw_draw_timeline(const struct cw_plan *plan, const struct cw_trace *trace, const struct cw_price *price,
+                     FILE *stream)
 {
     struct timeline timeline = {
         .plan = plan, .trace = trace, .price = price, .stream = stream, .end_ns = price->time_ns};
     double row = (double)ROWS_HIGH / plan->problem->ranks;
     timeline.row = row > 36 ? 36 : row < 4 ? 4 : row;
     bool lines = trace->message_count <= MESSAGE_LINES_MAX;
+    bool bands = 2 * trace->message_count + trace->event_count > MARKS_MAX;
     char what[64];
     draw_time(what, sizeof(what), price->time_ns);
     draw_open(stream, LEFT + PLOT + RIGHT, y_of(&timeline, plan->problem->ranks) + BOTTOM, plan, what);
-    legend_draw(&timeline, lines);
+    legend_draw(&timeline, lines, bands);
     rows_draw(&timeline);
     finishes_draw(&timeline);
     scale_draw(&timeline);
-    for (uint64_t i = 0; i < trace->message_count; i++) {
-        message_draw(&timeline, &trace->messages[i], lines);
+    for (uint64_t i = 0; i < trace->message_count && (lines || !bands); i++) {
+        message_draw(&timeline, &trace->messages[i], !bands, lines);
     }
-    locals_draw(&timeline);
+    if (!bands) {
+        locals_draw(&timeline);
+    }
+    int status = bands ? bands_draw(&timeline) : CW_OK;
     draw_close(stream);
+    return status;
 }

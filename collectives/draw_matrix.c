@@ -123,6 +123,9 @@ int cw_draw_matrix(const struct cw_plan *plan, FILE *stream)
     if (plan->problem->collective != CW_ALLTOALL) {
         return CW_ERROR_UNSUPPORTED;
     }
+    if (ranks > CW_DRAW_MATRIX_RANKS_MAX) {
+        return CW_ERROR_LIMIT;
+    }
     struct matrix matrix = {
         .plan = plan,
         .stream = stream,

@@ -1,5 +1,43 @@
 #include "collectives/dump.h"
 
+#include <string.h>
+
+/* "3 x 1024, 7, 2 x 0": equal ones one after the other stand together. */
+static void counts_dump(const uint64_t *counts, uint64_t length, FILE *stream)
+{
+    for (uint64_t i = 0, equal; i < length; i += equal) {
+        equal = 1;
+        while (i + equal < length && counts[i + equal] == counts[i]) {
+            equal++;
+        }
+        fputs(i > 0 ? ", " : " ", stream);
+        if (equal > 1) {
+            fprintf(stream, "%llu x ", (unsigned long long)equal);
+        }
+        fprintf(stream, "%llu", (unsigned long long)counts[i]);
+    }
+    fputc('\n', stream);
+}
+
+/* All-to-all: a line per sender, or one for several in a row that send the same. */
+static void pair_counts_dump(const struct cw_problem *problem, FILE *stream)
+{
+    size_t row = problem->ranks;
+    for (uint32_t from = 0, equal; from < problem->ranks; from += equal) {
+        const uint64_t *counts = &problem->counts[from * row];
+        equal = 1;
+        while (from + equal < problem->ranks && memcmp(counts, counts + equal * row, row * sizeof(*counts)) == 0) {
+            equal++;
+        }
+        if (equal > 1) {
+            fprintf(stream, "counts of ranks %u to %u:", from, from + equal - 1);
+        } else {
+            fprintf(stream, "counts of rank %u:", from);
+        }
+        counts_dump(counts, row, stream);
+    }
+}
+
 static void problem_dump(const struct cw_problem *problem, FILE *stream)
 {
     fprintf(stream, "%s among %u ranks", cw_collective_name(problem->collective), problem->ranks);
@@ -15,6 +53,12 @@ static void problem_dump(const struct cw_problem *problem, FILE *stream)
         fputs(", operands in rank order", stream);
     }
     fputc('\n', stream);
+    if (problem->has_counts && problem->collective == CW_ALLTOALL) {
+        pair_counts_dump(problem, stream);
+    } else if (problem->has_counts) {
+        fputs("counts:", stream);
+        counts_dump(problem->counts, problem->ranks, stream);
+    }
     if (problem->cluster_count > 1) {
         fprintf(stream, "clusters:");
         for (uint32_t cluster = 0; cluster < problem->cluster_count; cluster++) {

@@ -13,6 +13,15 @@ struct cw_problem *cw_plan_release(struct cw_plan *plan)
     return problem;
 }
 
+uint64_t cw_plan_memory_bytes(const struct cw_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
+        bytes += cw_schedule_memory_bytes(&plan->schedules[rank]);
+    }
+    return bytes;
+}
+
 void cw_plan_destroy(struct cw_plan *plan)
 {
     if (plan != NULL) {

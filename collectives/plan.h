@@ -31,6 +31,12 @@ void cw_plan_destroy(struct cw_plan *plan);
 /* Frees a plan, but gives its problem back to the caller. */
 struct cw_problem *cw_plan_release(struct cw_plan *plan);
 
+/* What all schedules take in memory. */
+uint64_t cw_plan_memory_bytes(const struct cw_plan *plan);
+
+/* Runs cw_schedule_validate over one rank's schedule, which must be that rank's. Errors as below. */
+int cw_plan_validate_rank(const struct cw_plan *plan, uint32_t rank, char *error, size_t error_bytes);
+
 /* Runs cw_schedule_validate over all ranks. CW_OK, or CW_ERROR_ARGUMENT or CW_ERROR_MEMORY with the reason. */
 int cw_plan_validate(const struct cw_plan *plan, char *error, size_t error_bytes);
 

@@ -9,11 +9,15 @@
 #include "collectives/plan_private.h"
 #include "dataplane/status.h"
 
+/* A schedule's numbers alone: its counts and promises. */
+enum { SCHEDULE_BYTES_LEAST = 11 };
+
 /* Reads numbers until one is missing or too large; then says what, once, and gives zeros. */
 struct reader {
     const uint8_t *bytes;
     size_t length;
     size_t position;
+    uint64_t memory_left; /* of what the file may ask for */
     int status;
     char *error;
     size_t error_bytes;
@@ -85,8 +89,22 @@ static uint64_t get_count(struct reader *reader, uint64_t limit, size_t least, c
     return count;
 }
 
+/* Takes memory out of what the file may ask for. */
+static bool memory_take(struct reader *reader, uint64_t bytes)
+{
+    if (bytes > reader->memory_left) {
+        fail(reader, CW_ERROR_ARGUMENT, "the plan would take more memory than a file of this length may ask for");
+        return false;
+    }
+    reader->memory_left -= bytes;
+    return true;
+}
+
 static void *list_make(struct reader *reader, uint64_t count, size_t entry_bytes)
 {
+    if (!memory_take(reader, count * entry_bytes)) {
+        return NULL;
+    }
     void *list = calloc(count + 1, entry_bytes);
     if (list == NULL) {
         fail(reader, CW_ERROR_MEMORY, "no memory for the plan");
@@ -107,6 +125,10 @@ static void get_counts(struct reader *reader, struct cw_problem_request *request
     uint64_t entries = request->collective == CW_ALLTOALL ? (uint64_t)request->ranks * request->ranks : request->ranks;
     if (entries > reader->length - reader->position) {
         fail(reader, CW_ERROR_ARGUMENT, "the plan ends within its counts");
+        return;
+    }
+    /* the problem has them again, and where blocks lie in both buffers */
+    if (!memory_take(reader, 3 * entries * sizeof(uint64_t))) {
         return;
     }
     lists->counts = list_make(reader, entries, sizeof(uint64_t));
@@ -132,6 +154,9 @@ static void get_clusters(struct reader *reader, struct cw_problem_request *reque
         fail(reader, CW_ERROR_ARGUMENT, "the plan ends within the links between clusters");
         return;
     }
+    if (!memory_take(reader, clusters * clusters * sizeof(uint32_t))) { /* the problem has them again */
+        return;
+    }
     lists->cluster_via = list_make(reader, clusters * clusters, sizeof(uint32_t));
     for (uint64_t i = 0; i < clusters * clusters && reader->status == CW_OK; i++) {
         uint64_t via = get_limited(reader, CW_CLUSTERS_MAX, "a link leads through a cluster that is not there");
@@ -146,7 +171,8 @@ static struct cw_problem *get_problem(struct reader *reader)
     struct cw_problem *problem = NULL;
     struct cw_problem_request request = {0};
     request.collective = (enum cw_collective)get_limited(reader, CW_COLLECTIVE_COUNT - 1, "unknown collective");
-    request.ranks = (uint32_t)get_count(reader, CW_RANKS_MAX, 1, "more ranks than the plan can hold");
+    request.ranks =
+        (uint32_t)get_count(reader, CW_RANKS_MAX, SCHEDULE_BYTES_LEAST, "more ranks than the plan can hold");
     request.root = (uint32_t)get_limited(reader, CW_RANKS_MAX, "root out of range");
     request.element_bytes = (uint32_t)get_limited(reader, CW_ELEMENT_BYTES_MAX, "element too large");
     request.ordered = get_limited(reader, 1, "ordered is neither 0 nor 1") != 0;
@@ -318,12 +344,12 @@ static struct cw_plan *get_plan(struct reader *reader)
     for (uint32_t rank = 0; rank < plan->problem->ranks && reader->status == CW_OK; rank++) {
         plan->schedules[rank].rank = rank;
         get_schedule(reader, &plan->schedules[rank]);
+        if (reader->status == CW_OK) { /* at once: what follows a bad schedule is not worth its memory */
+            reader->status = cw_plan_validate_rank(plan, rank, reader->error, reader->error_bytes);
+        }
     }
     if (reader->status == CW_OK && reader->position != reader->length) {
         fail(reader, CW_ERROR_ARGUMENT, "something follows the last schedule");
-    }
-    if (reader->status == CW_OK) {
-        reader->status = cw_plan_validate(plan, reader->error, reader->error_bytes);
     }
     if (reader->status != CW_OK) {
         cw_plan_destroy(plan);
@@ -360,8 +386,8 @@ static int header_check(const uint8_t *file, size_t length, char *error, size_t 
                  (unsigned long long)version, CW_PLAN_VERSION);
         return CW_ERROR_UNSUPPORTED;
     }
-    if (load(file + 12, 4) != 0) {
-        snprintf(error, error_bytes, "the plan file was altered: bytes 12 to 15 are not zero");
+    if (load(file + 12, 4) > PLAN_PACKING_NONE) {
+        snprintf(error, error_bytes, "the plan file was altered: bytes 12 to 15 are neither 0 nor 1");
         return CW_ERROR_ARGUMENT;
     }
     size_t checked = length - PLAN_CHECKSUM_BYTES;
@@ -371,6 +397,21 @@ static int header_check(const uint8_t *file, size_t length, char *error, size_t 
         return CW_ERROR_ARGUMENT;
     }
     return CW_OK;
+}
+
+/* The content that is there as it is. NULL if it is another length; *status says why. */
+static uint8_t *copy(const uint8_t *body, size_t length, uint64_t wanted, int *status)
+{
+    *status = CW_ERROR_ARGUMENT;
+    if (wanted != length) {
+        return NULL;
+    }
+    uint8_t *content = malloc(wanted + 1);
+    *status = content != NULL ? CW_OK : CW_ERROR_MEMORY;
+    if (content != NULL) {
+        memcpy(content, body, wanted);
+    }
+    return content;
 }
 
 /* The content of the frame: `wanted` bytes. NULL if it is another length or no frame; *status says why. */
@@ -419,15 +460,24 @@ int cw_plan_decode(const void *bytes, size_t length, struct cw_plan **plan, char
         return status;
     }
     uint64_t content_bytes = load(file + 16, 8);
-    uint8_t *content =
-        unwrap(file + PLAN_HEADER_BYTES, length - PLAN_HEADER_BYTES - PLAN_CHECKSUM_BYTES, content_bytes, &status);
+    const uint8_t *body = file + PLAN_HEADER_BYTES;
+    size_t body_bytes = length - PLAN_HEADER_BYTES - PLAN_CHECKSUM_BYTES;
+    uint8_t *content = load(file + 12, 4) == PLAN_PACKING_NONE ? copy(body, body_bytes, content_bytes, &status)
+                                                               : unwrap(body, body_bytes, content_bytes, &status);
     if (content == NULL) {
         snprintf(error, error_bytes, "%s",
-                 status == CW_ERROR_MEMORY ? "no memory for the plan"
-                                           : "the plan file's content is no LZ4 frame of its length");
+                 status == CW_ERROR_MEMORY
+                     ? "no memory for the plan"
+                     : "the plan file's content has another length than it says, or is no LZ4 frame");
         return status;
     }
-    struct reader reader = {.bytes = content, .length = content_bytes, .error = error, .error_bytes = error_bytes};
+    struct reader reader = {
+        .bytes = content,
+        .length = content_bytes,
+        .memory_left = plan_allowance(body_bytes),
+        .error = error,
+        .error_bytes = error_bytes,
+    };
     struct cw_plan *read = get_plan(&reader);
     free(content);
     if (read == NULL) {

@@ -202,8 +202,16 @@ static void store(uint8_t *at, uint64_t number, uint32_t bytes)
     }
 }
 
-/* Header, frame, checksum. */
-static int wrap(const struct writer *content, void **bytes, size_t *length)
+static void header_store(uint8_t *file, enum plan_packing packing, size_t content_length)
+{
+    memcpy(file, PLAN_MAGIC, PLAN_MAGIC_BYTES);
+    store(file + 8, CW_PLAN_VERSION, 4);
+    store(file + 12, packing, 4);
+    store(file + 16, content_length, 8);
+}
+
+/* Header, content, checksum. `memory_bytes` is what the plan takes in memory. */
+static int wrap(const struct writer *content, uint64_t memory_bytes, void **bytes, size_t *length)
 {
     LZ4F_preferences_t preferences = {0};
     preferences.frameInfo.contentSize = content->length;
@@ -212,30 +220,47 @@ static int wrap(const struct writer *content, void **bytes, size_t *length)
     if (file == NULL) {
         return CW_ERROR_MEMORY;
     }
-    size_t frame = LZ4F_compressFrame(file + PLAN_HEADER_BYTES, bound, content->bytes, content->length, &preferences);
-    if (LZ4F_isError(frame)) {
+    enum plan_packing packing = PLAN_PACKING_LZ4;
+    size_t body = LZ4F_compressFrame(file + PLAN_HEADER_BYTES, bound, content->bytes, content->length, &preferences);
+    if (LZ4F_isError(body)) {
         free(file);
         return CW_ERROR_MEMORY;
     }
-    memcpy(file, PLAN_MAGIC, PLAN_MAGIC_BYTES);
-    store(file + 8, CW_PLAN_VERSION, 4);
-    store(file + 12, 0, 4);
-    store(file + 16, content->length, 8);
-    store(file + PLAN_HEADER_BYTES + frame, XXH3_64bits(file, PLAN_HEADER_BYTES + frame), PLAN_CHECKSUM_BYTES);
+    if (memory_bytes > plan_allowance(body)) {
+        packing = PLAN_PACKING_NONE;
+        body = content->length;
+        memcpy(file + PLAN_HEADER_BYTES, content->bytes, body);
+    }
+    header_store(file, packing, content->length);
+    store(file + PLAN_HEADER_BYTES + body, XXH3_64bits(file, PLAN_HEADER_BYTES + body), PLAN_CHECKSUM_BYTES);
     *bytes = file;
-    *length = PLAN_HEADER_BYTES + frame + PLAN_CHECKSUM_BYTES;
+    *length = PLAN_HEADER_BYTES + body + PLAN_CHECKSUM_BYTES;
     return CW_OK;
+}
+
+/* What a reader takes for the lists of the problem, in the file's form and again in the problem's (plan_decode.c). */
+static uint64_t problem_memory_bytes(const struct cw_problem *problem)
+{
+    uint64_t ranks = problem->ranks;
+    uint64_t clusters = problem->cluster_count;
+    uint64_t entries = !problem->has_counts ? 0 : problem->collective == CW_ALLTOALL ? ranks * ranks : ranks;
+    uint64_t links = problem->cluster_via != NULL ? clusters * clusters : 0;
+    return 4 * entries * sizeof(uint64_t) + (ranks + 2 * links) * sizeof(uint32_t);
 }
 
 int cw_plan_encode(const struct cw_plan *plan, void **bytes, size_t *length)
 {
     struct writer writer = {0};
+    uint64_t memory_bytes = problem_memory_bytes(plan->problem) + cw_plan_memory_bytes(plan);
+    if (memory_bytes > CW_PLAN_BYTES_MAX) {
+        return CW_ERROR_LIMIT;
+    }
     put_problem(&writer, plan->problem);
     put_how(&writer, plan);
     for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
         put_schedule(&writer, &plan->schedules[rank]);
     }
-    int status = writer.failed ? CW_ERROR_MEMORY : wrap(&writer, bytes, length);
+    int status = writer.failed ? CW_ERROR_MEMORY : wrap(&writer, memory_bytes, bytes, length);
     free(writer.bytes);
     return status;
 }

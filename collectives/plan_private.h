@@ -4,11 +4,26 @@
 
 #include <stdint.h>
 
+#include "collectives/limits.h"
+
 enum {
     PLAN_MAGIC_BYTES = 8,
     PLAN_HEADER_BYTES = 24,
     PLAN_CHECKSUM_BYTES = 8,
 };
+
+/* How the content follows the header. */
+enum plan_packing {
+    PLAN_PACKING_LZ4 = 0, /* an LZ4 frame */
+    PLAN_PACKING_NONE = 1,
+};
+
+/* What a plan from a file of that length may take in memory. */
+static inline uint64_t plan_allowance(uint64_t file_bytes)
+{
+    uint64_t allowance = CW_PLAN_FILE_FREE_BYTES + CW_PLAN_FILE_FACTOR * file_bytes;
+    return allowance < CW_PLAN_BYTES_MAX ? allowance : CW_PLAN_BYTES_MAX;
+}
 
 #define PLAN_MAGIC "CWPLAN\r\n"
 

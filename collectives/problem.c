@@ -63,7 +63,7 @@ static int refuse(char *error, size_t error_bytes, const char *what, uint64_t va
 static int request_check(const struct cw_problem_request *request, char *error, size_t error_bytes)
 {
     if ((uint32_t)request->collective >= CW_COLLECTIVE_COUNT) {
-        return refuse(error, error_bytes, "unknown collective", request->collective, "see enum cw_collective");
+        return refuse(error, error_bytes, "unknown collective", request->collective, "they are numbered from 0 to 10");
     }
     const struct collective_traits *collective = &traits[request->collective];
     if (request->ranks < 1 || request->ranks > CW_RANKS_MAX) {
@@ -74,19 +74,21 @@ static int request_check(const struct cw_problem_request *request, char *error, 
         return refuse(error, error_bytes, "root is no rank", request->root, "ranks are numbered from 0");
     }
     if (request->root != 0 && !collective->rooted) {
-        return refuse(error, error_bytes, "this collective has no root", request->root, "leave it at 0");
+        return refuse(error, error_bytes, "this collective has no root", request->root, "leave it out");
     }
     if (request->element_bytes < 1 || request->element_bytes > CW_ELEMENT_BYTES_MAX) {
         return refuse(error, error_bytes, "bytes of an element out of range", request->element_bytes,
                       "at least 1, at most 65536");
     }
     if (request->counts != NULL && !collective->takes_counts) {
-        return refuse(error, error_bytes, "this collective takes one count, not one per rank", request->ranks,
-                      "give count");
+        snprintf(error, error_bytes, "%s moves as much at every rank; give one size, not a list of counts",
+                 collective->name);
+        return CW_ERROR_ARGUMENT;
     }
     if (request->ordered && !collective->reduces) {
-        return refuse(error, error_bytes, "only reductions have an operation that may keep order", 1,
-                      "leave ordered out");
+        snprintf(error, error_bytes, "%s has no operation whose operands could stay in order; only reductions have",
+                 collective->name);
+        return CW_ERROR_ARGUMENT;
     }
     if (request->cluster_count > request->ranks || request->cluster_count > CW_CLUSTERS_MAX) {
         return refuse(error, error_bytes, "more clusters than ranks, or than 4096", request->cluster_count,
@@ -124,7 +126,7 @@ static int counts_take(struct cw_problem *problem, const struct cw_problem_reque
     if (request->counts == NULL) {
         uint64_t blocks = traits[request->collective].takes_counts ? ranks : 1;
         if (request->count > CW_BUFFER_BYTES_MAX / element_bytes / blocks) {
-            return refuse(error, error_bytes, too_much, request->count, "lower the count");
+            return refuse(error, error_bytes, too_much, request->count, "so many elements are too many");
         }
         return CW_OK;
     }
@@ -199,7 +201,7 @@ static int via_check(const struct cw_problem *problem, uint32_t a, uint32_t b, c
     }
     if (via >= problem->cluster_count || via == a || via == b) {
         return refuse(error, error_bytes, "traffic between two clusters passes through one that cannot be", via,
-                      "name a third one, or CW_DIRECT");
+                      "name a third one, or none where the way is direct");
     }
     if (cw_problem_via(problem, b, a) != via) {
         return refuse(error, error_bytes, "traffic between two clusters takes another way back", via,

@@ -12,6 +12,13 @@ void cw_schedule_dispose(struct cw_schedule *schedule)
     memset(schedule, 0, sizeof(*schedule));
 }
 
+uint64_t cw_schedule_memory_bytes(const struct cw_schedule *schedule)
+{
+    return sizeof(*schedule) + schedule->op_count * sizeof(*schedule->ops) +
+           schedule->dependency_count * sizeof(*schedule->dependencies) +
+           schedule->group_count * sizeof(*schedule->groups) + schedule->member_count * sizeof(*schedule->members);
+}
+
 const char *cw_op_kind_name(uint32_t kind)
 {
     static const char *const names[] = {

@@ -152,6 +152,9 @@ struct cw_schedule {
 /* Frees what the schedule points to; a zeroed one is allowed. */
 void cw_schedule_dispose(struct cw_schedule *schedule);
 
+/* What the schedule takes in memory, with its lists. */
+uint64_t cw_schedule_memory_bytes(const struct cw_schedule *schedule);
+
 /* Checks what can be told from one schedule alone: kinds, ranges of indices, peers, tags, dependencies, bodies, the shape of ops; with
  * `buffer_bytes` (by enum cw_buffer) also that every own place lies in its buffer. Everybody else relies on it. CW_OK, or
  * CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."); CW_ERROR_MEMORY: it could not be checked, the reason says so. */

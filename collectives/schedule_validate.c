@@ -354,23 +354,26 @@ int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, con
     return status;
 }
 
+int cw_plan_validate_rank(const struct cw_plan *plan, uint32_t rank, char *error, size_t error_bytes)
+{
+    const struct cw_schedule *schedule = &plan->schedules[rank];
+    if (schedule->rank != rank) {
+        snprintf(error, error_bytes, "the schedule in place %u is that of rank %u", rank, schedule->rank);
+        return CW_ERROR_ARGUMENT;
+    }
+    uint64_t buffer_bytes[4] = {
+        [CW_BUFFER_SEND] = cw_problem_buffer_bytes(plan->problem, rank, CW_BUFFER_SEND),
+        [CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(plan->problem, rank, CW_BUFFER_RECEIVE),
+        [CW_BUFFER_SCRATCH] = schedule->scratch_bytes,
+    };
+    return cw_schedule_validate(schedule, plan->problem->ranks, buffer_bytes, error, error_bytes);
+}
+
 int cw_plan_validate(const struct cw_plan *plan, char *error, size_t error_bytes)
 {
-    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
-        const struct cw_schedule *schedule = &plan->schedules[rank];
-        if (schedule->rank != rank) {
-            snprintf(error, error_bytes, "the schedule in place %u is that of rank %u", rank, schedule->rank);
-            return CW_ERROR_ARGUMENT;
-        }
-        uint64_t buffer_bytes[4] = {
-            [CW_BUFFER_SEND] = cw_problem_buffer_bytes(plan->problem, rank, CW_BUFFER_SEND),
-            [CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(plan->problem, rank, CW_BUFFER_RECEIVE),
-            [CW_BUFFER_SCRATCH] = schedule->scratch_bytes,
-        };
-        int status = cw_schedule_validate(schedule, plan->problem->ranks, buffer_bytes, error, error_bytes);
-        if (status != CW_OK) {
-            return status;
-        }
+    int status = CW_OK;
+    for (uint32_t rank = 0; rank < plan->problem->ranks && status == CW_OK; rank++) {
+        status = cw_plan_validate_rank(plan, rank, error, error_bytes);
     }
-    return CW_OK;
+    return status;
 }

@@ -75,7 +75,7 @@ static int price_phases(const struct cw_choose_request *request, struct cw_candi
     struct cw_phases phases;
     int status = cw_pattern_create(request->problem, &pattern);
     if (status != CW_OK) {
-        return status;
+        return status == CW_ERROR_LIMIT ? CW_ERROR_UNSUPPORTED : status;
     }
     status = phases_make(request, candidate, &pattern, &phases);
     cw_pattern_dispose(&pattern);

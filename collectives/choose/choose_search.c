@@ -6,6 +6,25 @@ enum {
     DEGREE_MAX = 16,
     CONCURRENCY_MAX = 16,
     SEGMENT_LEAST = 64, /* bytes: shorter ones are all header */
+    TRIED_MAX = 64,     /* segments remembered for one climb */
+    HOPELESS = 2,       /* a run that many times longer than the best one: its neighbours are not run */
+};
+
+/* One algorithm's search. */
+struct search {
+    const struct cw_choose_request *request;
+    struct cw_candidate *best; /* once found */
+    bool found;
+    double scanned_ns; /* the best of all scans, whose segments can be compared as those of climbs cannot */
+};
+
+/* The segments for one setting of the other parameters. */
+struct segments {
+    struct cw_candidate *best;
+    bool found;
+    bool hopeless;             /* the last one tried was far behind, and to run more such plans is dear */
+    uint64_t tried[TRIED_MAX]; /* bytes; no plan is built twice */
+    uint32_t tried_count;
 };
 
 /* Takes `tried` if it is sooner. The first failure that is none of the price's own sticks. */
@@ -20,81 +39,121 @@ static int consider(const struct cw_choose_request *request, struct cw_candidate
     return status == CW_ERROR_UNSUPPORTED ? CW_OK : status;
 }
 
-static int segment_consider(const struct cw_choose_request *request, struct cw_candidate *best, uint64_t segment_bytes,
-                            bool *found)
+static bool segment_known(struct segments *segments, uint64_t segment_bytes)
 {
-    struct cw_candidate tried = *best;
-    uint64_t element = request->problem->element_bytes;
-    tried.parameters.segment_bytes = segment_bytes / element * element;
-    return tried.parameters.segment_bytes == 0 ? CW_OK : consider(request, best, &tried, found);
+    for (uint32_t i = 0; i < segments->tried_count; i++) {
+        if (segments->tried[i] == segment_bytes) {
+            return true;
+        }
+    }
+    if (segments->tried_count < TRIED_MAX) {
+        segments->tried[segments->tried_count++] = segment_bytes;
+    }
+    return false;
 }
 
-/* m / 2^i for all i, then up and down from the best one in steps that are halved. */
-static int search_segment(const struct cw_choose_request *request, struct cw_candidate *best, bool *found)
+static int segment_consider(const struct cw_choose_request *request, struct segments *segments, uint64_t segment_bytes)
+{
+    struct cw_candidate tried = *segments->best;
+    uint64_t element = request->problem->element_bytes;
+    tried.parameters.segment_bytes = segment_bytes / element * element;
+    if (tried.parameters.segment_bytes == 0 || segment_known(segments, tried.parameters.segment_bytes)) {
+        return CW_OK;
+    }
+    tried.time_ns = 0;
+    int status = consider(request, segments->best, &tried, &segments->found);
+    segments->hopeless =
+        segments->found && tried.priced == CW_PRICED_INTERPRETER && tried.time_ns > HOPELESS * segments->best->time_ns;
+    return status;
+}
+
+/* m / 2^i for all i; nothing shorter is looked at when runs only take longer. */
+static int segments_scan(const struct cw_choose_request *request, struct segments *segments)
 {
     uint64_t bytes = choose_vector_bytes(request->problem);
     int status = CW_OK;
-    for (uint64_t segment = bytes; segment >= SEGMENT_LEAST && status == CW_OK; segment /= 2) {
-        status = segment_consider(request, best, segment, found);
+    for (uint64_t segment = bytes; segment >= SEGMENT_LEAST && status == CW_OK && !segments->hopeless; segment /= 2) {
+        status = segment_consider(request, segments, segment);
     }
-    if (!*found) {
-        return status == CW_OK
-                   ? segment_consider(request, best, bytes > 0 ? bytes : request->problem->element_bytes, found)
-                   : status;
+    if (!segments->found && status == CW_OK) {
+        status = segment_consider(request, segments, bytes > 0 ? bytes : request->problem->element_bytes);
     }
+    return status;
+}
+
+/* Up and down from the best one in steps that are halved. */
+static int segments_climb(const struct cw_choose_request *request, struct segments *segments)
+{
+    struct cw_candidate *best = segments->best;
+    int status = CW_OK;
     uint64_t step = best->parameters.segment_bytes / 2;
     while (step >= SEGMENT_LEAST && step > best->parameters.segment_bytes / 64 && status == CW_OK) {
         double before = best->time_ns;
-        status = segment_consider(request, best, best->parameters.segment_bytes + step, found);
+        status = segment_consider(request, segments, best->parameters.segment_bytes + step);
         if (status == CW_OK && best->time_ns == before && best->parameters.segment_bytes > step) {
-            status = segment_consider(request, best, best->parameters.segment_bytes - step, found);
+            status = segment_consider(request, segments, best->parameters.segment_bytes - step);
         }
         step = best->time_ns == before ? step / 2 : step;
     }
     return status;
 }
 
+/* The best segments for `tried`. A climb that runs plans is made only from where the scan came out sooner than any before. */
+static int search_segment(struct search *search, struct cw_candidate *tried, bool *found)
+{
+    struct segments segments = {.best = tried};
+    int status = segments_scan(search->request, &segments);
+    *found = segments.found;
+    if (status != CW_OK || !segments.found) {
+        return status;
+    }
+    bool sooner = !search->found || tried->time_ns < search->scanned_ns;
+    search->scanned_ns = sooner ? tried->time_ns : search->scanned_ns;
+    return sooner || tried->priced != CW_PRICED_INTERPRETER ? segments_climb(search->request, &segments) : CW_OK;
+}
+
 /* With the other parameters as they are: the segments, if the algorithm takes any. */
-static int search_rest(const struct cw_choose_request *request, struct cw_candidate *best, struct cw_candidate *tried,
-                       bool *found)
+static int search_rest(struct search *search, struct cw_candidate *tried)
 {
-    bool tried_found = false;
-    int status = (tried->algorithm->takes & CW_TAKES_SEGMENT) != 0 ? search_segment(request, tried, &tried_found)
-                                                                   : consider(request, tried, tried, &tried_found);
-    if (status == CW_OK && tried_found && (!*found || tried->time_ns < best->time_ns)) {
-        *best = *tried;
-        *found = true;
+    bool found = false;
+    int status = (tried->algorithm->takes & CW_TAKES_SEGMENT) != 0 ? search_segment(search, tried, &found)
+                                                                   : consider(search->request, tried, tried, &found);
+    if (status == CW_OK && found && (!search->found || tried->time_ns < search->best->time_ns)) {
+        *search->best = *tried;
+        search->found = true;
     }
     return status;
 }
 
-static int search_degree(const struct cw_choose_request *request, struct cw_candidate *best, bool *found)
+static int search_degree(struct search *search)
 {
     int status = CW_OK;
-    for (uint32_t degree = 1; degree <= DEGREE_MAX && degree < request->problem->ranks + 1 && status == CW_OK;
+    for (uint32_t degree = 1; degree <= DEGREE_MAX && degree < search->request->problem->ranks + 1 && status == CW_OK;
          degree++) {
-        struct cw_candidate tried = *best;
+        struct cw_candidate tried = *search->best;
         tried.parameters.degree = degree;
-        status = search_rest(request, best, &tried, found);
+        status = search_rest(search, &tried);
     }
     return status;
 }
 
-static int search_concurrency(const struct cw_choose_request *request, struct cw_candidate *best, bool *found)
+static int search_concurrency(struct search *search)
 {
     int status = CW_OK;
-    uint32_t most = request->problem->ranks < CONCURRENCY_MAX ? request->problem->ranks : CONCURRENCY_MAX;
+    uint32_t ranks = search->request->problem->ranks;
+    uint32_t most = ranks < CONCURRENCY_MAX ? ranks : CONCURRENCY_MAX;
     for (uint32_t concurrency = 1; concurrency <= most && status == CW_OK; concurrency++) {
-        struct cw_candidate tried = *best;
+        struct cw_candidate tried = *search->best;
         tried.parameters.concurrency = concurrency;
-        status = search_rest(request, best, &tried, found);
+        status = search_rest(search, &tried);
     }
     return status;
 }
 
 /* 1, 2, 4, ..., what the link carries, and no limit. */
-static int search_senders(const struct cw_choose_request *request, struct cw_candidate *best, bool *found)
+static int search_senders(struct search *search)
 {
+    const struct cw_choose_request *request = search->request;
     const struct cw_network *network = request->network;
     const struct cw_plogp *path = &network->paths[CW_PATH_WAN];
     const uint64_t much = 1 << 20;
@@ -105,34 +164,34 @@ static int search_senders(const struct cw_choose_request *request, struct cw_can
                                                           : 1;
     int status = CW_OK;
     for (uint64_t senders = 1; senders < 2ull * request->problem->ranks && status == CW_OK; senders *= 2) {
-        struct cw_candidate tried = *best;
+        struct cw_candidate tried = *search->best;
         tried.parameters.senders = senders < request->problem->ranks ? (uint32_t)senders : 0;
-        status = search_rest(request, best, &tried, found);
+        status = search_rest(search, &tried);
     }
     if (status == CW_OK) {
-        struct cw_candidate tried = *best;
+        struct cw_candidate tried = *search->best;
         tried.parameters.senders = carried;
-        status = search_rest(request, best, &tried, found);
+        status = search_rest(search, &tried);
     }
     return status;
 }
 
 int choose_search(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
-    bool found = false;
+    struct search search = {.request = request, .best = candidate};
     uint32_t takes = candidate->algorithm->takes;
     int status;
     candidate->parameters = cw_parameters_default();
     candidate->parameters.eager_max_bytes = request->eager_max_bytes;
     if ((takes & CW_TAKES_DEGREE) != 0) {
-        status = search_degree(request, candidate, &found);
+        status = search_degree(&search);
     } else if ((takes & CW_TAKES_CONCURRENCY) != 0) {
-        status = search_concurrency(request, candidate, &found);
+        status = search_concurrency(&search);
     } else if ((takes & CW_TAKES_SENDERS) != 0) {
-        status = search_senders(request, candidate, &found);
+        status = search_senders(&search);
     } else {
         struct cw_candidate tried = *candidate;
-        status = search_rest(request, candidate, &tried, &found);
+        status = search_rest(&search, &tried);
     }
-    return status != CW_OK ? status : found ? CW_OK : CW_ERROR_UNSUPPORTED;
+    return status != CW_OK ? status : search.found ? CW_OK : CW_ERROR_UNSUPPORTED;
 }

@@ -9,14 +9,19 @@ int cw_pattern_create(const struct cw_problem *problem, struct cw_pattern *patte
 {
     uint32_t ranks = problem->ranks;
     uint64_t count = 0;
+    if (problem->counts == NULL && ranks * (ranks - 1ull) > CW_PATTERN_MESSAGES_MAX) {
+        return CW_ERROR_LIMIT; /* before they are all looked at */
+    }
     for (uint32_t from = 0; from < ranks; from++) {
         for (uint32_t to = 0; to < ranks; to++) {
             count += from != to && cw_problem_pair_bytes(problem, from, to) > 0;
         }
     }
+    if (count > CW_PATTERN_MESSAGES_MAX) {
+        return CW_ERROR_LIMIT;
+    }
     struct cw_pattern_message *messages = malloc((count + 1) * sizeof(*messages));
-    if (messages == NULL || count >= UINT32_MAX) {
-        free(messages);
+    if (messages == NULL) {
         return CW_ERROR_MEMORY;
     }
     *pattern = (struct cw_pattern){.ranks = ranks, .messages = messages};

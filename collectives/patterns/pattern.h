@@ -25,7 +25,7 @@ struct cw_pattern {
     struct cw_pattern_message *messages;
 };
 
-/* The messages of an all-to-all, by sender and receiver. CW_OK or CW_ERROR_MEMORY. */
+/* The messages of an all-to-all, by sender and receiver. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: more than CW_PATTERN_MESSAGES_MAX. */
 int cw_pattern_create(const struct cw_problem *problem, struct cw_pattern *pattern);
 void cw_pattern_dispose(struct cw_pattern *pattern);
 

@@ -97,6 +97,137 @@ static void test_files_that_are_no_plans(void **state)
     assert_refused("dump x.plan --rank 5", "rank");
 }
 
+static void file_write(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    assert_true(fputs(text, stream) >= 0);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void test_counts_are_read_strictly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *counts;
+        const char *words;
+    } rows[] = {
+        {"1,,3,4", "line 1, entry 2"},
+        {"1,2,3,4,", "a count is missing"},
+        {",1,2,3,4", "entry 1"},
+        {"1,2,3,", "a count is missing"},
+        {"", "0 of 4"},
+        {"1,2,3,4,5", "more counts"},
+        {"1,2,x,4", "entry 3, x"},
+        {"1,-2,3,4", "entry 2, -2"},
+        {"1,2;3,4,5", "entry 2, 2;3"},
+        {"1,2,3,6000000000000000000000000000000000000000000", "entry 4, 6000"},
+        {"1,2,3,00000000000000000000000000000007K", "entry 4, 0000"}, /* 31 characters of it would have been a size */
+    };
+    char arguments[256];
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        snprintf(arguments, sizeof(arguments),
+                 "build --collective scatter --algorithm flat --ranks 4 --counts '%s' -o x.plan", rows[i].counts);
+        assert_refused(arguments, rows[i].words);
+    }
+    file_write("counts.txt", "1 2,\n3, 4\n");
+    file_write("holes.txt", "1, 2,\n,3, 4\n");
+    assert_plan("build --collective scatter --algorithm flat --ranks 4 --counts @counts.txt -o x.plan", 0, "");
+    assert_plan("dump x.plan", 0, "counts: 1, 2, 3, 4\n");
+    assert_refused("build --collective scatter --algorithm flat --ranks 4 --counts @holes.txt -o x.plan",
+                   "line 2, entry 3");
+    assert_refused("build --collective scatter --algorithm flat --ranks 2 --element 4 --counts 8,6 -o x.plan",
+                   "entry 2, 6");
+    assert_refused("build --collective bcast --algorithm flat --ranks 4 --clusters 2,2, --size 1 -o x.plan",
+                   "--clusters");
+    assert_refused("build --collective bcast --algorithm flat --ranks 4 --clusters ' 2,2' --size 1 -o x.plan",
+                   "--clusters");
+    assert_refused(
+        "build --collective bcast --algorithm flat --ranks 3 --clusters 1,1,1 --via 0-2:1, --size 1 -o x.plan",
+        "--via");
+}
+
+static void test_options_that_would_be_ignored(void **state)
+{
+    (void)state;
+    assert_refused("build --collective scatter --algorithm flat --ranks 2 --size 8 --counts 1,2 -o x.plan",
+                   "both --size and --counts");
+    assert_refused("choose --collective scatter --ranks 2 --size 8 --counts 1,2", "both --size and --counts");
+    assert_refused("build --collective barrier --algorithm tree --ranks 2 --size 8 -o x.plan", "--size");
+    assert_refused("build --collective bcast --algorithm flat --ranks 2 --counts 1,2 -o x.plan", "give one size");
+    assert_refused("build --collective bcast --algorithm flat --ranks 2 --size 8 --segment 4 -o x.plan", "--segment");
+    assert_refused("build --collective bcast --algorithm flat --ranks 2 --size 8 --degree 2 -o x.plan", "--degree");
+    assert_refused("build --collective bcast --algorithm flat --ranks 2 --size 8 --concurrency 2 -o x.plan",
+                   "--concurrency");
+    assert_refused("build --collective bcast --algorithm flat --ranks 2 --size 8 --senders 1 -o x.plan", "--senders");
+    assert_refused("build --collective bcast --algorithm flat --ranks 2 --size 8 --threshold 1 -o x.plan",
+                   "--threshold");
+    assert_plan("build --collective alltoall --algorithm direct --ranks 2 --size 8 -o x.plan", 0, "");
+    assert_refused("run x.plan --loss 1%", "--over puts");
+    assert_refused("run x.plan --over puts --eager-buffers=2", "--over memory");
+    assert_refused("draw x.plan --matrix --network wan -o x.svg", "--matrix");
+}
+
+static void test_networks_with_unknown_keys(void **state)
+{
+    (void)state;
+    assert_plan("networks wan --json > wan.json", 0, "");
+    assert_plan("build --collective bcast --algorithm flat --ranks 3 --size 8 -o x.plan", 0, "");
+    assert_plan("price x.plan --network @wan.json", 0, "rank");
+    file_write("top.json", "{\"lan\": {\"latency_ns\": 1, \"points\": [[0, 1, 1, 1]]}, \"port\": 2}");
+    file_write("inner.json", "{\"lan\": {\"latency\": 1, \"points\": [[0, 1, 1, 1]]}}");
+    assert_refused("price x.plan --network @top.json", "unknown key: port (known here: name lan wan ports");
+    assert_refused("price x.plan --network @inner.json", "unknown key: lan.latency (known here: latency_ns points");
+}
+
+static void test_more_than_memory_holds(void **state)
+{
+    (void)state;
+    assert_refused("build --collective alltoall --algorithm pairwise --ranks 1000000 --size 8 -o x.plan",
+                   "too much memory");
+    assert_refused("build --collective allgather --algorithm ring --ranks 1000000 --size 8 -o x.plan",
+                   "too much memory");
+    assert_refused("build --collective alltoall --algorithm direct --ranks 1000000 --counts 1,2 -o x.plan",
+                   "2 of 1000000000000");
+    assert_plan("build --collective bcast --algorithm flat --ranks 2 --size 1G -o x.plan", 0, "");
+    assert_plan("build --collective bcast --algorithm flat --ranks 30 --size 1G -o y.plan", 0, "");
+    assert_plan("run y.plan", 3, "4 GiB");
+    char output[OUTPUT_BYTES];
+    assert_int_equal(run_plan("run y.plan --first-seed 9", output), 3);
+    assert_null(strstr(output, "seed")); /* nothing was run with one */
+}
+
+/* What a failing run says is typed as it stands, and fails alike. */
+static void test_failures_are_seen_again(void **state)
+{
+    (void)state;
+    static const char again[] = "again: causeway plan ";
+    char output[OUTPUT_BYTES];
+    char first[OUTPUT_BYTES];
+    assert_plan("build --collective bcast --algorithm flat --ranks 3 --size 8 -o 'an odd name.plan'", 0, "");
+    /* no time is enough for that: what fails is the run, not the plan */
+    assert_int_equal(run_plan("run 'an odd name.plan' --over puts --first-seed 7 --seeds=3 --loss 99%", first), 1);
+    char *line = strstr(first, again);
+    assert_non_null(line);
+    line[strcspn(line, "\n")] = '\0';
+    assert_string_equal(line + strlen(again), "run --over puts --loss 99% 'an odd name.plan' --seeds 1 --first-seed 7");
+    assert_int_equal(run_plan(line + strlen(again), output), 1);
+    assert_memory_equal(first, output, strcspn(first, "\n"));
+}
+
+static void test_what_is_printed(void **state)
+{
+    (void)state;
+    assert_plan("build --collective alltoall --algorithm direct --ranks 3 --counts 0,5,5,7,7,7,7,7,7 -o x.plan", 0, "");
+    assert_plan("dump x.plan", 0, "counts of rank 0: 0, 2 x 5\ncounts of ranks 1 to 2: 3 x 7\n");
+    assert_plan("choose --collective bcast --ranks 4 --size 1K", 0, "--eager 4096");
+    assert_plan("choose --collective bcast --ranks 4 --size 1K --eager all", 0, "--eager all");
+    assert_plan("list --collective alltoall", 0, "; of use only where --counts differ");
+    assert_plan("draw --help", 0, "drawn as one band");
+}
+
 static void test_problems_that_cannot_be(void **state)
 {
     (void)state;
@@ -137,6 +268,12 @@ int main(void)
         cmocka_unit_test(test_the_whole_way),
         cmocka_unit_test(test_files_that_are_no_plans),
         cmocka_unit_test(test_problems_that_cannot_be),
+        cmocka_unit_test(test_counts_are_read_strictly),
+        cmocka_unit_test(test_options_that_would_be_ignored),
+        cmocka_unit_test(test_networks_with_unknown_keys),
+        cmocka_unit_test(test_more_than_memory_holds),
+        cmocka_unit_test(test_failures_are_seen_again),
+        cmocka_unit_test(test_what_is_printed),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

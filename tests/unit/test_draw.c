@@ -41,7 +41,7 @@ static char *timeline_of(const struct cw_plan *plan, struct cw_price *price)
     assert_int_equal(cw_price_interpret(plan, &network, price, &trace), CW_OK);
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    cw_draw_timeline(plan, &trace, price, stream);
+    assert_int_equal(cw_draw_timeline(plan, &trace, price, stream), CW_OK);
     fclose(stream);
     cw_trace_dispose(&trace);
     return text;
@@ -125,6 +125,30 @@ static void test_timelines_of_any_plan(void **state)
     }
 }
 
+/* A pipeline of thousands of segments: as many bars as a browser shows, and all bytes are told. */
+static void test_long_pipelines_are_bands(void **state)
+{
+    (void)state;
+    struct cw_plan *plan = plan_make(CW_BCAST, "segmented-chain", 12, 8192ull * 4000, NULL);
+    struct cw_price price;
+    char *text = timeline_of(plan, &price);
+    assert_well_formed(text);
+    uint32_t bars = count_of(text, "<rect");
+    if (price.messages != 11 * 4000 || bars > 20000 + 12 * 8 || bars < 1000) {
+        fail_msg("%llu messages, %u bars", (unsigned long long)price.messages, bars);
+    }
+    assert_non_null(strstr(text, "rank 0 sends "));
+    assert_non_null(strstr(text, "rank 11 receives "));
+    assert_int_equal(count_of(text, "rank 11 sends "), 0);
+    uint64_t parts = 0;
+    for (const char *at = strstr(text, "rank 5 receives "); at != NULL; at = strstr(at + 1, "rank 5 receives ")) {
+        parts += strtoull(strstr(at, " in ") + 4, NULL, 10);
+    }
+    assert_int_equal(parts, 4000);
+    free(text);
+    cw_plan_destroy(plan);
+}
+
 static void test_matrix(void **state)
 {
     (void)state;
@@ -144,6 +168,9 @@ static void test_matrix(void **state)
     assert_null(strstr(text, "1 to 1:"));
     free(text);
     cw_plan_destroy(plan);
+    plan = plan_make(CW_ALLTOALL, "direct", CW_DRAW_MATRIX_RANKS_MAX + 1, 1, NULL);
+    assert_int_equal(cw_draw_matrix(plan, stdout), CW_ERROR_LIMIT);
+    cw_plan_destroy(plan);
     plan = plan_make(CW_BCAST, "flat", 3, 5, NULL);
     assert_int_equal(cw_draw_matrix(plan, stdout), CW_ERROR_UNSUPPORTED);
     cw_plan_destroy(plan);
@@ -154,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_timelines_of_any_plan),
+        cmocka_unit_test(test_long_pipelines_are_bands),
         cmocka_unit_test(test_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

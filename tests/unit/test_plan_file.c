@@ -278,12 +278,117 @@ static void test_garbled(void **state)
     assert_true(accepted > 0); /* changed sizes and the like: a valid plan, if not the one that was written */
 }
 
+/* ---- Small files of large plans ---- */
+
+enum {
+    JOINS = 1 << 20, /* 112 MiB of ops that come as a few KiB */
+    PACKING = 12,    /* where the header says how the content is there */
+};
+
+/* A barrier of one rank with `ops` joins, which is valid if useless: 4 bytes an op, all the same. */
+static uint8_t *joins_make(uint32_t ops, size_t *length)
+{
+    static const uint8_t problem[] = {CW_BARRIER, 1, 0, 1, 0, 0, 0, 1};
+    static const uint8_t how[] = {1, 'x', 0, 0, 0, 0, 0, 0};
+    static const uint8_t lists_and_promises[10] = {0};
+    static const uint8_t join[] = {CW_OP_JOIN, 0, 0, 0};
+    uint8_t *content = malloc(64 + ops * sizeof(join));
+    assert_non_null(content);
+    uint8_t *at = content;
+    memcpy(at, problem, sizeof(problem));
+    at += sizeof(problem);
+    memcpy(at, how, sizeof(how));
+    at += sizeof(how);
+    uint32_t rest = ops;
+    for (; rest >= 0x80; rest >>= 7) {
+        *at++ = (uint8_t)(rest | 0x80);
+    }
+    *at++ = (uint8_t)rest;
+    memcpy(at, lists_and_promises, sizeof(lists_and_promises));
+    at += sizeof(lists_and_promises);
+    for (uint32_t i = 0; i < ops; i++, at += sizeof(join)) {
+        memcpy(at, join, sizeof(join));
+    }
+    *length = (size_t)(at - content);
+    return content;
+}
+
+static uint8_t *file_as_it_is(const uint8_t *content, size_t content_length, const uint8_t *header, size_t *length)
+{
+    uint8_t *file = malloc(HEADER + content_length + CHECKSUM);
+    uint64_t announced = content_length;
+    assert_non_null(file);
+    memcpy(file, header, 16);
+    file[PACKING] = 1;
+    memcpy(file + 16, &announced, 8);
+    memcpy(file + HEADER, content, content_length);
+    uint64_t checksum = XXH3_64bits(file, HEADER + content_length);
+    memcpy(file + HEADER + content_length, &checksum, CHECKSUM);
+    *length = HEADER + content_length + CHECKSUM;
+    return file;
+}
+
+/* A file cannot make its reader take thousands of times its length; what is as long as it should be is read, and written so again. */
+static void test_memory_by_length(void **state)
+{
+    (void)state;
+    struct cw_plan *plan = plan_make(CW_BARRIER, "dissemination", 4);
+    struct cw_plan *read = NULL;
+    char error[300] = "";
+    size_t length;
+    size_t content_length;
+    uint8_t *header = encode(plan, &length);
+    uint8_t *content = joins_make(JOINS, &content_length);
+    uint8_t *bomb = file_of(content, content_length, header, &length);
+    assert_true(length < JOINS / 16);
+    assert_refused(bomb, length, "more memory than a file of this length");
+    uint8_t *file = file_as_it_is(content, content_length, header, &length);
+    if (cw_plan_decode(file, length, &read, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    assert_int_equal(read->schedules[0].op_count, JOINS);
+    size_t length_again;
+    uint8_t *again = encode(read, &length_again);
+    assert_int_equal(length_again, length);
+    assert_memory_equal(again, file, length);
+    assert_refused(file, length - 1, "altered");
+    cw_plan_destroy(read);
+    cw_plan_destroy(plan);
+    free(header);
+    free(content);
+    free(bomb);
+    free(file);
+    free(again);
+}
+
+/* The first rank that is wrong is the last one to be read: it is named, not what is wrong behind it. */
+static void test_ranks_are_judged_one_by_one(void **state)
+{
+    (void)state;
+    struct cw_plan *plan = plan_make(CW_BCAST, "flat", 4);
+    struct cw_schedule *schedule = &plan->schedules[1];
+    size_t length;
+    size_t content_length;
+    schedule->ops[schedule->op_count - 1].peer = 77;
+    uint8_t *bytes = encode(plan, &length);
+    uint8_t *content = content_of(bytes, length, &content_length);
+    content[content_length - 1] = 0xff; /* rank 3 ends in the midst of a number */
+    uint8_t *file = file_of(content, content_length, bytes, &length);
+    assert_refused(file, length, "rank 1");
+    cw_plan_destroy(plan);
+    free(bytes);
+    free(content);
+    free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_written_and_read),
         cmocka_unit_test(test_cut_off_or_altered),
         cmocka_unit_test(test_garbled),
+        cmocka_unit_test(test_memory_by_length),
+        cmocka_unit_test(test_ranks_are_judged_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,89 @@
+/* What plans will take in memory: near what they take, and told at once where they could not be built. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collectives/build.h"
+#include "dataplane/status.h"
+
+static struct cw_problem *problem_make(enum cw_collective collective, uint32_t ranks, uint64_t count)
+{
+    struct cw_problem_request request = {
+        .collective = collective, .ranks = ranks, .element_bytes = 1, .count = count, .root = 0};
+    struct cw_problem *problem;
+    char error[200];
+    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    return problem;
+}
+
+static uint64_t estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm)
+{
+    struct cw_parameters parameters = cw_parameters_default();
+    uint64_t bytes;
+    char error[200];
+    int status = cw_plan_estimate(problem, algorithm, &parameters, &bytes, error, sizeof(error));
+    if (status != CW_OK) {
+        fail_msg("%s: %s", algorithm->name, error);
+    }
+    return bytes;
+}
+
+/* Within a factor of three of every algorithm's plan, but for what its root has for itself. */
+static void test_near_what_plans_take(void **state)
+{
+    (void)state;
+    const struct cw_algorithm *algorithm;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        if ((algorithm->needs & (CW_NEEDS_CLUSTERS | CW_NEEDS_COUNTS)) != 0) {
+            continue;
+        }
+        struct cw_parameters parameters = cw_parameters_default();
+        struct cw_problem *problem = problem_make(algorithm->collective, 300, 8000);
+        struct cw_plan *plan;
+        char error[200];
+        uint64_t guess = estimate(problem, algorithm);
+        assert_int_equal(cw_plan_build(problem, algorithm, &parameters, &plan, error, sizeof(error)), CW_OK);
+        uint64_t root = cw_schedule_memory_bytes(&plan->schedules[0]);
+        uint64_t bytes = cw_plan_memory_bytes(plan);
+        if (guess > 3 * bytes || bytes - root > 3 * guess) {
+            fail_msg("%s %s: %llu bytes, %llu guessed", cw_collective_name(algorithm->collective), algorithm->name,
+                     (unsigned long long)bytes, (unsigned long long)guess);
+        }
+        cw_plan_destroy(plan);
+    }
+}
+
+/* A million ranks: what grows with their square is too much, what grows with their logarithm is not. */
+static void test_absurd_numbers_of_ranks(void **state)
+{
+    (void)state;
+    static const struct {
+        enum cw_collective collective;
+        const char *algorithm;
+        bool fits;
+    } rows[] = {
+        {CW_ALLTOALL, "pairwise", false}, {CW_ALLTOALL, "greedy", false}, {CW_ALLTOALL, "bruck", false},
+        {CW_SCAN, "direct", false},       {CW_ALLGATHER, "ring", false},  {CW_ALLREDUCE, "direct", false},
+        {CW_BCAST, "binomial", true},     {CW_SCAN, "chain", true},       {CW_GATHER, "chain", true},
+    };
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_problem *problem = problem_make(rows[i].collective, 1000000, 8);
+        uint64_t bytes = estimate(problem, cw_algorithm_find(rows[i].collective, rows[i].algorithm));
+        if ((bytes <= CW_PLAN_BYTES_MAX) != rows[i].fits) {
+            fail_msg("%s: %llu bytes guessed", rows[i].algorithm, (unsigned long long)bytes);
+        }
+        cw_problem_destroy(problem);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_near_what_plans_take),
+        cmocka_unit_test(test_absurd_numbers_of_ranks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
