@@ -210,15 +210,17 @@ static void test_chooser_remembers(void **state)
     cw_chooser_destroy(chooser);
 }
 
-/* What is chosen for a random pattern is the soonest of all when each is built and run in model time. */
+/* What is chosen for a random pattern is the soonest of all when each is built and run in model time. CW_TEST_PATTERNS (40) of them. */
 static void test_patterns(void **state)
 {
     (void)state;
+    const char *patterns = getenv("CW_TEST_PATTERNS");
+    uint32_t pattern_count = patterns == NULL ? 40 : (uint32_t)strtoul(patterns, NULL, 10);
     struct cw_random random;
     struct cw_network network;
     cw_random_seed(&random, 99);
     assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < pattern_count; i++) {
         uint64_t counts[256];
         for (uint32_t j = 0; j < 256; j++) {
             uint64_t kind = cw_random_below(&random, 240);
