@@ -1,0 +1,136 @@
+/* path: all ranks of a job behind one interface, whatever lies between.
+ *
+ * Purpose
+ *   A rank is reached by one path, chosen once, when its card is added: `shared` (same host: rings in shared memory, and one copy between the two processes) or
+ *   `wire` (an endpoint and its port). cw_paths_why tells the reason.
+ *
+ * Invariants
+ *   - Messages to a rank arrive once, and in the order of sending within a lane.
+ *   - cw_paths_get and cw_paths_put move bytes between memory of two processes without the other's calls: by the kernel, or by the other's dataplane. Only where a
+ *     host forbids single copies the other side must poll.
+ *   - Everything is bounded: CW_ERROR_AGAIN means that nothing has happened, and that cw_paths_poll makes room in time.
+ *   - The handler is called by cw_paths_poll only, one call at a time. It may call anything here but poll, wait and destroy.
+ *
+ * Order of calls
+ *   cw_paths_create, cw_paths_card; cards go to all ranks by other means; cw_paths_add for each rank, the own one too
+ *   { cw_paths_send | cw_paths_expose, cw_paths_get, cw_paths_put, cw_paths_conceal | cw_paths_poll | cw_paths_wait }*
+ *   cw_paths_destroy
+ *
+ * Thread: one at a time for all calls (a lock of the caller's), but cw_paths_wake: any.
+ */
+#ifndef CW_PATH_H
+#define CW_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/core/loop.h"
+#include "dataplane/dataplane.h"
+#include "dataplane/shm/inbox.h"
+
+struct cw_paths;
+
+enum cw_path_medium {
+    CW_MEDIUM_NONE = 0, /* no card yet */
+    CW_MEDIUM_SHARED = 1,
+    CW_MEDIUM_WIRE = 2,
+};
+
+/* What a process tells the others of its job. Plain bytes, the same on all hosts. */
+struct cw_path_card {
+    uint8_t host[16]; /* the same for processes that share memory, and for no others */
+    struct cw_inbox_place inbox;
+    struct cw_address address; /* of the endpoint; ipv4 0: it has none */
+};
+
+/* What comes in. Data is valid during the call only. */
+struct cw_path_handler {
+    void *context;
+    void (*message)(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
+    void (*arrived)(void *context, uint32_t rank, uint32_t lane_tag); /* all bytes of a put into own memory are there */
+    void (*complete)(void *context, uint64_t operation, int status);  /* an own get or put is done, or has failed */
+    void (*down)(void *context, uint32_t rank, int status); /* the rank is gone, what was under way to it has failed */
+};
+
+struct cw_paths_config {
+    uint32_t rank;
+    uint32_t rank_count;
+    uint8_t host[16];
+    uint64_t nonce;       /* random */
+    bool copy_twice;      /* never a single copy, as where the kernel forbids it */
+    struct cw_loop *loop; /* the endpoint for other hosts; NULL: none. Stays the caller's, and outlives the paths */
+    struct cw_address address;  /* of the endpoint */
+    uint32_t message_bytes_max; /* of the endpoint: its pool_slot_bytes */
+    struct cw_path_handler handler;
+};
+
+/* CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM with a line in `error`. */
+int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes);
+void cw_paths_destroy(struct cw_paths *paths);
+
+void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card);
+
+/* Tells who `rank` is. CW_OK; CW_ERROR_UNSUPPORTED: neither memory nor a network lies between; CW_ERROR_ARGUMENT; a line in `error`. */
+int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
+                 size_t error_bytes);
+
+enum cw_path_medium cw_paths_medium(const struct cw_paths *paths, uint32_t rank);
+/* "rank 3: shared memory, single copy: same host" in one line. */
+void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
+
+/* The longest message to `rank`. */
+uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
+
+/* Sends `head` and `data`, one behind the other, as one message. Both may be reused when it returns. CW_OK; CW_ERROR_AGAIN; CW_ERROR_PEER_FAILED, CW_ERROR_NOT_FOUND,
+ * CW_ERROR_PERMISSION, ...: it cannot be reached, see cw_paths_failure. */
+int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
+                  const void *data, uint32_t bytes);
+
+/* The last reason why something could not be done, in one line. */
+const char *cw_paths_failure(const struct cw_paths *paths);
+
+/* Memory that one other rank may reach. */
+struct cw_exposure {
+    uint64_t token;
+    uint64_t address;
+};
+
+/* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the exposure. CW_OK; CW_ERROR_LIMIT: no more at a time. */
+int cw_paths_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                    struct cw_exposure *exposure);
+/* Nothing touches the memory any more when it returns CW_OK. CW_ERROR_AGAIN: packets still hold on to it: poll, call again. */
+int cw_paths_conceal(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure);
+
+enum { CW_PATHS_DONE = 1 };
+
+/* Gets `bytes` from `offset` of what `rank` has exposed. CW_PATHS_DONE: they are there, nothing else comes; CW_OK: the handler's `complete` will tell;
+ * CW_ERROR_AGAIN; other codes: failed. */
+int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
+                 uint64_t bytes, uint64_t operation);
+/* Puts `bytes` there; the handler of `rank` gets `arrived` with `lane_tag`. The rest as cw_paths_get; `from` may change when it is done. */
+int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                 const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+
+/* Takes what has come and goes on with what is under way; returns how much it did (0: nothing). */
+uint32_t cw_paths_poll(struct cw_paths *paths);
+
+/* Sleeps until something may have come, cw_paths_wake is called, or the time is over. Call it when cw_paths_poll has found nothing; it looks once more. */
+void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns);
+void cw_paths_wake(struct cw_paths *paths);
+
+/* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every second or so. */
+void cw_paths_watch(struct cw_paths *paths);
+
+struct cw_paths_counters {
+    uint64_t messages_sent;
+    uint64_t messages_received;
+    uint64_t copies_single; /* gets and puts in one copy by the kernel */
+    uint64_t copies_streamed;
+    uint64_t operations_wire; /* gets and puts over the wire */
+    uint64_t refusals;        /* CW_ERROR_AGAIN */
+    uint64_t sleeps;
+};
+struct cw_paths_counters cw_paths_counters(const struct cw_paths *paths);
+
+#endif

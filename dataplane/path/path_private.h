@@ -1,0 +1,136 @@
+/* What the files of path/ share. */
+#ifndef CW_PATH_PRIVATE_H
+#define CW_PATH_PRIVATE_H
+
+#include "dataplane/path/path.h"
+
+enum {
+    CW_PATH_EXPOSURES = 4096,    /* at a time, where single copies are forbidden */
+    CW_PATH_RECORDS_A_RING = 64, /* taken from one ring before the next has its turn */
+};
+
+/* The kinds of records in a ring. */
+enum path_record {
+    PATH_MESSAGE = 1, /* user: lane_tag */
+    PATH_NOTICE = 2,  /* all of a put is there; user: lane_tag */
+    PATH_PUT = 3,     /* struct path_place, then bytes of a put */
+    PATH_FETCH = 4,   /* struct path_fetch: asks for the bytes of a get */
+    PATH_FETCHED = 5, /* struct path_fetched, then bytes of a get */
+};
+
+struct path_place {
+    uint64_t token;
+    uint64_t offset;
+};
+
+struct path_fetch {
+    struct path_place place;
+    uint64_t bytes;
+    uint64_t stream; /* of the asking side */
+};
+
+struct path_fetched {
+    uint64_t stream;
+    uint64_t offset;
+    int64_t status;
+};
+
+struct path_peer {
+    enum cw_path_medium medium;
+    bool attached;    /* SHARED: `sender` is in use */
+    bool single_copy; /* SHARED, attached */
+    bool failed;
+    int process; /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
+    uint32_t wire_peer;
+    struct cw_inbox_sender sender;
+    struct cw_path_card card;
+};
+
+/* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is answered. */
+enum path_stream_kind { PATH_STREAM_PUT, PATH_STREAM_GET, PATH_STREAM_ANSWER };
+
+struct path_stream {
+    struct path_stream *next;
+    enum path_stream_kind kind;
+    bool asked; /* GET: the request has been sent */
+    int status; /* ANSWER: what to say instead of data */
+    uint32_t rank;
+    uint32_t lane_tag;
+    uint8_t *memory;
+    uint64_t bytes;
+    uint64_t moved;
+    struct path_place place;
+    uint64_t number; /* GET: the own stream's; ANSWER: the asking side's */
+    uint64_t operation;
+};
+
+struct path_exposed {
+    uint64_t token; /* 0: free */
+    uint8_t *base;
+    uint64_t bytes;
+    uint32_t rights;
+    uint32_t rank;
+};
+
+struct cw_paths {
+    struct cw_paths_config config;
+    struct cw_inbox *inbox;
+    struct path_peer *peers;
+    uint32_t *rank_of_wire_peer;
+    uint32_t wire_peer_count;
+    uint32_t attached_count;
+    struct path_exposed *exposed; /* made with the first one */
+    uint64_t exposed_count;       /* ever: makes tokens */
+    struct path_stream *streams;  /* in order of posting */
+    uint64_t stream_number;
+    struct path_wire *wire; /* NULL: no loop */
+    uint32_t down_count;    /* peers found dead and not yet reported */
+    struct cw_paths_counters counters;
+    char failure[CW_PORT_TEXT_BYTES];
+};
+
+/* shared.c */
+int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
+                     const void *data, uint32_t bytes);
+int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                    void *to, uint64_t bytes, uint64_t operation);
+int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                    const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+uint32_t path_shared_poll(struct cw_paths *paths);
+/* Attaches to the rank's inbox, if it has not been done. */
+int path_shared_attach(struct cw_paths *paths, uint32_t rank);
+void path_peer_fail(struct cw_paths *paths, uint32_t rank);
+
+/* wire.c */
+struct path_wire;
+int path_wire_create(struct cw_paths *paths);
+void path_wire_destroy(struct cw_paths *paths);
+int path_wire_add(struct cw_paths *paths, uint32_t rank);
+int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
+                   const void *data, uint32_t bytes);
+int path_wire_expose(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
+int path_wire_conceal(struct cw_paths *paths, uint64_t token);
+int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
+                  uint64_t bytes, uint64_t operation);
+int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+uint32_t path_wire_poll(struct cw_paths *paths);
+/* The same, but sleeps up to `timeout_ns` for the first packet. */
+uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns);
+
+/* stream.c: where single copies are forbidden */
+int path_stream_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                       uint64_t *token);
+void path_stream_conceal(struct cw_paths *paths, uint64_t token);
+int path_stream_get(struct cw_paths *paths, uint32_t rank, const struct path_place *place, void *to, uint64_t bytes,
+                    uint64_t operation);
+int path_stream_put(struct cw_paths *paths, uint32_t rank, const struct path_place *place, const void *from,
+                    uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+/* A PATH_PUT, PATH_FETCH or PATH_FETCHED record from `rank`. False: it makes no sense. */
+bool path_stream_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record);
+/* Goes on with all streams; returns how many records it has written. */
+uint32_t path_stream_poll(struct cw_paths *paths);
+/* Ends those from and to a rank with a failure. */
+void path_stream_fail(struct cw_paths *paths, uint32_t rank, int status);
+
+#endif

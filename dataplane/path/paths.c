@@ -1,0 +1,259 @@
+#include "dataplane/path/path_private.h"
+
+#include "dataplane/core/clock.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/shm/copy.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes)
+{
+    if (config->rank_count < 1 || config->rank >= config->rank_count || config->handler.message == NULL ||
+        config->handler.arrived == NULL || config->handler.complete == NULL || config->handler.down == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "paths: rank %u of %u, or no handler", config->rank,
+                             config->rank_count);
+    }
+    struct cw_paths *made = calloc(1, sizeof(*made));
+    if (made == NULL || (made->peers = calloc(config->rank_count, sizeof(*made->peers))) == NULL) {
+        free(made);
+        return CW_ERROR_MEMORY;
+    }
+    made->config = *config;
+    cw_copy_allow();
+    uint32_t senders = config->rank_count < CW_INBOX_SLOTS_MAX ? config->rank_count : CW_INBOX_SLOTS_MAX;
+    int status = cw_inbox_create(senders, config->nonce, &made->inbox, error, error_bytes);
+    if (status == CW_OK && config->loop != NULL) {
+        status = path_wire_create(made);
+    }
+    if (status != CW_OK) {
+        cw_paths_destroy(made);
+        return status;
+    }
+    *paths = made;
+    return CW_OK;
+}
+
+void cw_paths_destroy(struct cw_paths *paths)
+{
+    if (paths == NULL) {
+        return;
+    }
+    for (struct path_stream *stream = paths->streams, *next; stream != NULL; stream = next) {
+        next = stream->next;
+        free(stream);
+    }
+    for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
+        if (paths->peers[rank].attached) {
+            cw_inbox_detach(&paths->peers[rank].sender);
+            if (paths->peers[rank].process >= 0) {
+                close(paths->peers[rank].process);
+            }
+        }
+    }
+    path_wire_destroy(paths);
+    cw_inbox_destroy(paths->inbox);
+    free(paths->rank_of_wire_peer);
+    free(paths->exposed);
+    free(paths->peers);
+    free(paths);
+}
+
+void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card)
+{
+    memset(card, 0, sizeof(*card)); /* also between its members: it is compared and printed as bytes */
+    memcpy(card->host, paths->config.host, sizeof(card->host));
+    card->inbox = cw_inbox_place(paths->inbox);
+    card->address = paths->config.address;
+}
+
+int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
+                 size_t error_bytes)
+{
+    if (rank >= paths->config.rank_count || paths->peers[rank].medium != CW_MEDIUM_NONE) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "paths: rank %u is out of range or has been added",
+                             rank);
+    }
+    struct path_peer *peer = &paths->peers[rank];
+    peer->card = *card;
+    peer->process = -1;
+    if (memcmp(card->host, paths->config.host, sizeof(card->host)) == 0) {
+        peer->medium = CW_MEDIUM_SHARED;
+        return CW_OK;
+    }
+    if (paths->wire == NULL || card->address.ipv4 == 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "rank %u is on another host, and %s has no port to a network", rank,
+                             paths->wire == NULL ? "this process" : "that one");
+    }
+    int status = path_wire_add(paths, rank);
+    if (status != CW_OK) {
+        return cw_error_text(error, error_bytes, status, "rank %u cannot be added to the endpoint: %s", rank,
+                             cw_status_text(status));
+    }
+    peer->medium = CW_MEDIUM_WIRE;
+    return CW_OK;
+}
+
+enum cw_path_medium cw_paths_medium(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].medium;
+}
+
+void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes)
+{
+    const struct path_peer *peer = &paths->peers[rank];
+    if (peer->medium == CW_MEDIUM_SHARED) {
+        const char *copy = !peer->attached     ? "not used yet"
+                           : peer->single_copy ? "long messages in a single copy"
+                           : paths->config.copy_twice
+                               ? "long messages through the ring: asked for"
+                               : "long messages through the ring: the kernel forbids process_vm_readv";
+        snprintf(text, text_bytes, "rank %u: shared memory, since it is on the same host; %s", rank, copy);
+        return;
+    }
+    if (peer->medium == CW_MEDIUM_WIRE) {
+        uint32_t ipv4 = peer->card.address.ipv4;
+        snprintf(text, text_bytes, "rank %u: wire, since it is on another host; %u.%u.%u.%u, UDP port %u", rank,
+                 ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255, ipv4 & 255, peer->card.address.udp_port);
+        return;
+    }
+    snprintf(text, text_bytes, "rank %u: no path", rank);
+}
+
+uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].medium == CW_MEDIUM_WIRE ? paths->config.message_bytes_max
+                                                       : cw_ring_payload_max(CW_INBOX_RING_BYTES);
+}
+
+const char *cw_paths_failure(const struct cw_paths *paths)
+{
+    return paths->failure;
+}
+
+int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
+                  const void *data, uint32_t bytes)
+{
+    assert(rank < paths->config.rank_count && head_bytes + bytes <= cw_paths_message_max(paths, rank));
+    paths->counters.messages_sent++;
+    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
+        return path_wire_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
+    }
+    return path_shared_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
+}
+
+int cw_paths_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                    struct cw_exposure *exposure)
+{
+    *exposure = (struct cw_exposure){.address = (uint64_t)(uintptr_t)base};
+    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
+        return path_wire_expose(paths, base, bytes, rights, &exposure->token);
+    }
+    int status = path_shared_attach(paths, rank);
+    if (status != CW_OK || paths->peers[rank].single_copy) {
+        return status;
+    }
+    return path_stream_expose(paths, rank, base, bytes, rights, &exposure->token);
+}
+
+int cw_paths_conceal(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure)
+{
+    if (exposure->token == 0) {
+        return CW_OK;
+    }
+    if (paths->wire != NULL && paths->peers[rank].card.address.ipv4 != 0 &&
+        memcmp(paths->peers[rank].card.host, paths->config.host, sizeof(paths->config.host)) != 0) {
+        return path_wire_conceal(paths, exposure->token); /* also if the rank has gone since */
+    }
+    path_stream_conceal(paths, exposure->token);
+    return CW_OK;
+}
+
+int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
+                 uint64_t bytes, uint64_t operation)
+{
+    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
+        return path_wire_get(paths, rank, exposure, offset, to, bytes, operation);
+    }
+    return path_shared_get(paths, rank, exposure, offset, to, bytes, operation);
+}
+
+int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                 const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
+{
+    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
+        return path_wire_put(paths, rank, exposure, offset, from, bytes, lane_tag, operation);
+    }
+    return path_shared_put(paths, rank, exposure, offset, from, bytes, lane_tag, operation);
+}
+
+void path_peer_fail(struct cw_paths *paths, uint32_t rank)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    if (!peer->failed) {
+        peer->failed = true;
+        paths->down_count++;
+    }
+}
+
+/* Tells the handler about those that were found dead, when what they had sent before has been taken. */
+static void down_report(struct cw_paths *paths)
+{
+    for (uint32_t rank = 0; rank < paths->config.rank_count && paths->down_count > 0; rank++) {
+        struct path_peer *peer = &paths->peers[rank];
+        if (peer->failed && peer->medium != CW_MEDIUM_NONE) {
+            peer->medium = CW_MEDIUM_NONE;
+            paths->down_count--;
+            path_stream_fail(paths, rank, CW_ERROR_PEER_FAILED);
+            paths->config.handler.down(paths->config.handler.context, rank, CW_ERROR_PEER_FAILED);
+        }
+    }
+}
+
+uint32_t cw_paths_poll(struct cw_paths *paths)
+{
+    uint32_t count = path_shared_poll(paths);
+    if (paths->wire != NULL) {
+        count += path_wire_poll(paths);
+    }
+    if (paths->streams != NULL) {
+        count += path_stream_poll(paths);
+    }
+    if (paths->down_count > 0 && count == 0) {
+        down_report(paths);
+        count++;
+    }
+    return count;
+}
+
+/* With both kinds of paths a sleep is on the port, and short: nothing there hears the inbox. */
+#define WAIT_MIXED_NS 500000ull
+
+void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns)
+{
+    if (paths->wire != NULL) {
+        paths->counters.sleeps++;
+        (void)path_wire_wait(paths, cw_inbox_slots(paths->inbox) == 0 || timeout_ns < WAIT_MIXED_NS ? timeout_ns
+                                                                                                    : WAIT_MIXED_NS);
+        return;
+    }
+    cw_inbox_arm(paths->inbox);
+    if (cw_paths_poll(paths) == 0) {
+        paths->counters.sleeps++;
+        cw_inbox_sleep(paths->inbox, timeout_ns);
+    }
+    cw_inbox_disarm(paths->inbox);
+}
+
+void cw_paths_wake(struct cw_paths *paths)
+{
+    cw_inbox_ring_own(paths->inbox);
+}
+
+struct cw_paths_counters cw_paths_counters(const struct cw_paths *paths)
+{
+    return paths->counters;
+}

@@ -1,0 +1,179 @@
+/* The path to ranks of the same host. */
+#include "dataplane/path/path_private.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/shm/copy.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int path_shared_attach(struct cw_paths *paths, uint32_t rank)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    if (peer->failed) {
+        return CW_ERROR_PEER_FAILED;
+    }
+    if (peer->attached) {
+        return CW_OK;
+    }
+    int status =
+        cw_inbox_attach(&peer->card.inbox, paths->config.rank, &peer->sender, paths->failure, sizeof(paths->failure));
+    if (status != CW_OK) {
+        return status;
+    }
+    peer->attached = true;
+    paths->attached_count++;
+    peer->single_copy = !paths->config.copy_twice &&
+                        (rank == paths->config.rank ||
+                         cw_copy_probe(peer->card.inbox.pid, peer->card.inbox.probe, peer->card.inbox.nonce));
+    peer->process = rank == paths->config.rank ? -1 : (int)syscall(SYS_pidfd_open, peer->card.inbox.pid, 0);
+    return CW_OK;
+}
+
+int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
+                     const void *data, uint32_t bytes)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    if (!peer->attached || peer->failed) {
+        int status = path_shared_attach(paths, rank);
+        if (status != CW_OK) {
+            return status;
+        }
+    }
+    uint8_t *payload = cw_ring_reserve(&peer->sender.ring, head_bytes + bytes);
+    if (payload == NULL) {
+        paths->counters.refusals++;
+        return CW_ERROR_AGAIN;
+    }
+    memcpy(payload, head, head_bytes);
+    if (bytes > 0) {
+        memcpy(payload + head_bytes, data, bytes);
+    }
+    cw_ring_publish(&peer->sender.ring, head_bytes + bytes, PATH_MESSAGE, lane_tag);
+    cw_inbox_ring(&peer->sender);
+    return CW_OK;
+}
+
+int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                    void *to, uint64_t bytes, uint64_t operation)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    int status = path_shared_attach(paths, rank);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (exposure->token != 0 || !peer->single_copy) {
+        struct path_place place = {.token = exposure->token, .offset = offset};
+        return path_stream_get(paths, rank, &place, to, bytes, operation);
+    }
+    paths->counters.copies_single++;
+    if (rank == paths->config.rank) {
+        memmove(to, (const uint8_t *)(uintptr_t)exposure->address + offset, bytes);
+        return CW_PATHS_DONE;
+    }
+    status = cw_copy_from(peer->card.inbox.pid, to, exposure->address + offset, bytes);
+    return status == CW_OK ? CW_PATHS_DONE : status;
+}
+
+int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                    const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    int status = path_shared_attach(paths, rank);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (exposure->token != 0 || !peer->single_copy) {
+        struct path_place place = {.token = exposure->token, .offset = offset};
+        return path_stream_put(paths, rank, &place, from, bytes, lane_tag, operation);
+    }
+    if (cw_ring_reserve(&peer->sender.ring, 0) ==
+        NULL) { /* room for the notice first: the copy must not be made twice */
+        paths->counters.refusals++;
+        return CW_ERROR_AGAIN;
+    }
+    paths->counters.copies_single++;
+    if (rank == paths->config.rank) {
+        memmove((uint8_t *)(uintptr_t)exposure->address + offset, from, bytes);
+    } else {
+        status = cw_copy_to(peer->card.inbox.pid, exposure->address + offset, from, bytes);
+        if (status != CW_OK) {
+            return status;
+        }
+    }
+    cw_ring_publish(&peer->sender.ring, 0, PATH_NOTICE, lane_tag);
+    cw_inbox_ring(&peer->sender);
+    return CW_PATHS_DONE;
+}
+
+/* Hands one record on. False: no process with this library writes such a record. */
+static bool record_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
+{
+    const struct cw_path_handler *handler = &paths->config.handler;
+    switch (record->kind) {
+    case PATH_MESSAGE:
+        paths->counters.messages_received++;
+        handler->message(handler->context, rank, record->user, record->payload, record->bytes);
+        return true;
+    case PATH_NOTICE:
+        handler->arrived(handler->context, rank, record->user);
+        return true;
+    default:
+        return path_stream_take(paths, rank, record);
+    }
+}
+
+static uint32_t ring_poll(struct cw_paths *paths, struct cw_ring_consumer *ring, uint32_t rank)
+{
+    uint32_t count = 0;
+    struct cw_ring_record record;
+    while (count < CW_PATH_RECORDS_A_RING) {
+        int found = cw_ring_peek(ring, &record);
+        if (found == 0) {
+            break;
+        }
+        if (found < 0 || !record_take(paths, rank, &record)) {
+            cw_error_text(paths->failure, sizeof(paths->failure), CW_ERROR_SYSTEM,
+                          "rank %u: what it left in shared memory makes no sense (kind %u, %u bytes)", rank,
+                          record.kind, record.bytes);
+            path_peer_fail(paths, rank);
+            return count + 1;
+        }
+        cw_ring_consume(ring, &record);
+        count++;
+    }
+    return count;
+}
+
+uint32_t path_shared_poll(struct cw_paths *paths)
+{
+    uint32_t count = 0;
+    uint32_t slots = cw_inbox_slots(paths->inbox);
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        uint32_t rank;
+        struct cw_ring_consumer *ring = cw_inbox_consumer(paths->inbox, slot, &rank);
+        if (ring != NULL && rank < paths->config.rank_count) {
+            count += ring_poll(paths, ring, rank);
+        }
+    }
+    return count;
+}
+
+void cw_paths_watch(struct cw_paths *paths)
+{
+    for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
+        struct path_peer *peer = &paths->peers[rank];
+        if (peer->medium != CW_MEDIUM_SHARED || !peer->attached || peer->failed || peer->process < 0) {
+            continue;
+        }
+        struct pollfd gone = {.fd = peer->process, .events = POLLIN};
+        if (poll(&gone, 1, 0) > 0) {
+            cw_error_text(paths->failure, sizeof(paths->failure), CW_ERROR_PEER_FAILED,
+                          "rank %u: its process %d has ended", rank, peer->card.inbox.pid);
+            path_peer_fail(paths, rank);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+/* The path to ranks of other hosts: an endpoint, turned by its loop. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/path/path_private.h"
+#include "dataplane/port/error_text.h"
+
+enum { WIRE_BURST = 64, WIRE_MESSAGES = 512 };
+
+/* A message, get or put under way; its address is the context of the endpoint's operation. */
+struct path_wire_operation {
+    struct path_wire_operation *next; /* free ones */
+    enum { WIRE_MESSAGE, WIRE_GET, WIRE_PUT } kind;
+    uint32_t rank;
+    uint64_t region;    /* GET, PUT: own region that was registered for it */
+    uint64_t operation; /* GET, PUT: the caller's */
+    uint8_t *data;      /* MESSAGE: where it waits until it has been sent; message_bytes_max bytes */
+};
+
+struct path_wire {
+    struct path_wire_operation *free_messages;
+    struct path_wire_operation *messages; /* all, for destroy */
+    uint8_t *memory;
+    struct path_concealed *concealed;
+    uint32_t *slots; /* of messages that the loop could not take back yet */
+    uint32_t slot_count;
+    uint32_t slots_max;
+};
+
+/* A region that packets still hold on to. */
+struct path_concealed {
+    struct path_concealed *next;
+    uint64_t region;
+};
+
+int path_wire_create(struct cw_paths *paths)
+{
+    uint64_t bytes = paths->config.message_bytes_max;
+    struct path_wire *wire = calloc(1, sizeof(*wire));
+    if (wire == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    paths->wire = wire;
+    wire->messages = calloc(WIRE_MESSAGES, sizeof(*wire->messages));
+    wire->memory = malloc(WIRE_MESSAGES * bytes);
+    if (wire->messages == NULL || wire->memory == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint32_t i = 0; i < WIRE_MESSAGES; i++) {
+        wire->messages[i].data = wire->memory + i * bytes;
+        wire->messages[i].next = wire->free_messages;
+        wire->free_messages = &wire->messages[i];
+    }
+    return CW_OK;
+}
+
+void path_wire_destroy(struct cw_paths *paths)
+{
+    struct path_wire *wire = paths->wire;
+    if (wire == NULL) {
+        return;
+    }
+    while (wire->concealed != NULL) {
+        struct path_concealed *concealed = wire->concealed;
+        wire->concealed = concealed->next;
+        free(concealed);
+    }
+    free(wire->messages);
+    free(wire->memory);
+    free(wire->slots);
+    free(wire);
+    paths->wire = NULL;
+}
+
+struct peer_call {
+    const struct cw_address *address;
+    uint32_t *peer;
+};
+
+static int peer_add(struct cw_endpoint *endpoint, void *context)
+{
+    struct peer_call *call = context;
+    return cw_peer_add(endpoint, call->address, call->peer);
+}
+
+int path_wire_add(struct cw_paths *paths, uint32_t rank)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    struct peer_call call = {.address = &peer->card.address, .peer = &peer->wire_peer};
+    int status = cw_loop_call(paths->config.loop, peer_add, &call);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (peer->wire_peer >= paths->wire_peer_count) {
+        uint32_t count = peer->wire_peer + 1;
+        uint32_t *grown = realloc(paths->rank_of_wire_peer, count * sizeof(*grown));
+        if (grown == NULL) {
+            return CW_ERROR_MEMORY;
+        }
+        for (uint32_t i = paths->wire_peer_count; i < count; i++) {
+            grown[i] = UINT32_MAX;
+        }
+        paths->rank_of_wire_peer = grown;
+        paths->wire_peer_count = count;
+    }
+    paths->rank_of_wire_peer[peer->wire_peer] = rank;
+    return CW_OK;
+}
+
+struct region_call {
+    void *base;
+    uint64_t bytes;
+    uint32_t rights;
+    uint64_t *token;
+};
+
+static int region_register(struct cw_endpoint *endpoint, void *context)
+{
+    struct region_call *call = context;
+    return cw_region_register(endpoint, call->base, call->bytes, call->rights, call->token);
+}
+
+static int region_deregister(struct cw_endpoint *endpoint, void *context)
+{
+    return cw_region_deregister(endpoint, *(uint64_t *)context);
+}
+
+int path_wire_expose(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
+{
+    struct region_call call = {.base = base, .bytes = bytes, .rights = rights, .token = token};
+    return cw_loop_call(paths->config.loop, region_register, &call);
+}
+
+int path_wire_conceal(struct cw_paths *paths, uint64_t token)
+{
+    int status = cw_loop_call(paths->config.loop, region_deregister, &token);
+    return status == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
+}
+
+/* Lets go of a region of our own, now or when the packets have. */
+static void region_forget(struct cw_paths *paths, uint64_t region)
+{
+    if (path_wire_conceal(paths, region) != CW_ERROR_AGAIN) {
+        return;
+    }
+    struct path_concealed *concealed = malloc(sizeof(*concealed));
+    if (concealed != NULL) { /* else it stays registered: a leak, but nothing wrong */
+        *concealed = (struct path_concealed){.next = paths->wire->concealed, .region = region};
+        paths->wire->concealed = concealed;
+    }
+}
+
+static void regions_forget(struct cw_paths *paths)
+{
+    struct path_concealed **link = &paths->wire->concealed;
+    while (*link != NULL) {
+        struct path_concealed *concealed = *link;
+        if (path_wire_conceal(paths, concealed->region) == CW_ERROR_AGAIN) {
+            link = &concealed->next;
+            continue;
+        }
+        *link = concealed->next;
+        free(concealed);
+    }
+}
+
+/* What is short enough is copied by the endpoint as it is posted; else it waits in memory of ours until it has been sent. */
+int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
+                   const void *data, uint32_t bytes)
+{
+    uint8_t inlined[CW_INLINE_MAX];
+    bool is_inline = head_bytes + bytes <= CW_INLINE_MAX;
+    struct path_wire_operation *kept = is_inline ? NULL : paths->wire->free_messages;
+    if (!is_inline && kept == NULL) {
+        paths->counters.refusals++;
+        return CW_ERROR_AGAIN;
+    }
+    uint8_t *all = is_inline ? inlined : kept->data;
+    memcpy(all, head, head_bytes);
+    if (bytes > 0) {
+        memcpy(all + head_bytes, data, bytes);
+    }
+    struct cw_message message = {
+        .peer = paths->peers[rank].wire_peer,
+        .lane_tag = lane_tag,
+        .source = {.kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = all, .bytes = head_bytes + bytes}},
+        .context = (uint64_t)(uintptr_t)kept,
+        .flags = is_inline ? 0 : CW_SIGNAL,
+    };
+    int status = cw_loop_message_send(paths->config.loop, &message);
+    if (status != CW_OK) {
+        paths->counters.refusals += status == CW_ERROR_AGAIN;
+        return status;
+    }
+    if (!is_inline) {
+        paths->wire->free_messages = kept->next;
+        kept->kind = WIRE_MESSAGE;
+        kept->rank = rank;
+    }
+    return CW_OK;
+}
+
+/* An operation on memory that is registered for its time. */
+static struct path_wire_operation *operation_make(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
+                                                  uint64_t operation, int *status)
+{
+    struct path_wire_operation *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        *status = CW_ERROR_MEMORY;
+        return NULL;
+    }
+    made->rank = rank;
+    made->operation = operation;
+    *status = path_wire_expose(paths, memory, bytes, CW_REGION_LOCAL, &made->region);
+    if (*status != CW_OK) {
+        free(made);
+        *status = *status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : *status;
+        return NULL;
+    }
+    return made;
+}
+
+static int operation_posted(struct cw_paths *paths, struct path_wire_operation *operation, int status)
+{
+    if (status != CW_OK) {
+        paths->counters.refusals += status == CW_ERROR_AGAIN;
+        region_forget(paths, operation->region);
+        free(operation);
+    }
+    return status;
+}
+
+int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
+                  uint64_t bytes, uint64_t operation)
+{
+    int status;
+    struct path_wire_operation *made = operation_make(paths, rank, to, bytes, operation, &status);
+    if (made == NULL) {
+        return status;
+    }
+    made->kind = WIRE_GET;
+    struct cw_get get = {
+        .peer = paths->peers[rank].wire_peer,
+        .region = exposure->token,
+        .offset = offset,
+        .bytes = bytes,
+        .local_region = made->region,
+        .context = (uint64_t)(uintptr_t)made,
+    };
+    return operation_posted(paths, made, cw_loop_get(paths->config.loop, &get));
+}
+
+int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
+{
+    int status;
+    struct path_wire_operation *made = operation_make(paths, rank, (void *)(uintptr_t)from, bytes, operation, &status);
+    if (made == NULL) {
+        return status;
+    }
+    made->kind = WIRE_PUT;
+    struct cw_put put = {
+        .peer = paths->peers[rank].wire_peer,
+        .lane_tag = lane_tag,
+        .region = exposure->token,
+        .offset = offset,
+        .source = {.kind = CW_SOURCE_CONTIGUOUS, .region = made->region, .contiguous = {.data = from, .bytes = bytes}},
+        .context = (uint64_t)(uintptr_t)made,
+        .flags = CW_SIGNAL,
+    };
+    return operation_posted(paths, made, cw_loop_put(paths->config.loop, &put));
+}
+
+/* A get or put has ended. */
+static void operation_end(struct cw_paths *paths, struct path_wire_operation *operation, int status)
+{
+    uint64_t callers = operation->operation;
+    region_forget(paths, operation->region);
+    free(operation);
+    paths->counters.operations_wire++;
+    paths->config.handler.complete(paths->config.handler.context, callers, status);
+}
+
+static void complete_take(struct cw_paths *paths, const struct cw_event *event)
+{
+    struct path_wire_operation *operation = (struct path_wire_operation *)(uintptr_t)event->context;
+    if (operation == NULL) {
+        return; /* a message that was copied, and failed: its peer's end is told apart */
+    }
+    if (operation->kind == WIRE_MESSAGE) {
+        operation->next = paths->wire->free_messages;
+        paths->wire->free_messages = operation;
+        return;
+    }
+    operation_end(paths, operation, event->status);
+}
+
+/* Gives the slot of a message back, now or later. */
+static void slot_release(struct cw_paths *paths, uint32_t slot)
+{
+    struct path_wire *wire = paths->wire;
+    if (cw_loop_message_release(paths->config.loop, slot) != CW_ERROR_AGAIN) {
+        return;
+    }
+    if (wire->slot_count == wire->slots_max) {
+        uint32_t slots_max = 2 * wire->slots_max + 64;
+        uint32_t *grown = realloc(wire->slots, slots_max * sizeof(*grown));
+        if (grown == NULL) {
+            return; /* one slot less from now on */
+        }
+        wire->slots = grown;
+        wire->slots_max = slots_max;
+    }
+    wire->slots[wire->slot_count++] = slot;
+}
+
+static void slots_release(struct cw_paths *paths)
+{
+    uint32_t count = paths->wire->slot_count;
+    paths->wire->slot_count = 0;
+    for (uint32_t i = 0; i < count; i++) { /* what is still refused goes back to the front, which has been read */
+        slot_release(paths, paths->wire->slots[i]);
+    }
+}
+
+static void event_take(struct cw_paths *paths, const struct cw_event *event)
+{
+    const struct cw_path_handler *handler = &paths->config.handler;
+    uint32_t rank = event->peer < paths->wire_peer_count ? paths->rank_of_wire_peer[event->peer] : UINT32_MAX;
+    switch (event->kind) {
+    case CW_EVENT_MESSAGE:
+        if (rank != UINT32_MAX) {
+            paths->counters.messages_received++;
+            handler->message(handler->context, rank, event->lane_tag, event->data, (uint32_t)event->bytes);
+        }
+        slot_release(paths, event->slot);
+        break;
+    case CW_EVENT_PUT:
+        if (rank != UINT32_MAX) {
+            handler->arrived(handler->context, rank, event->lane_tag);
+        }
+        break;
+    case CW_EVENT_COMPLETE:
+    case CW_EVENT_GET:
+        complete_take(paths, event);
+        break;
+    case CW_EVENT_PEER_DOWN:
+        /* one that says goodbye has done its part: whoever leaves too early is told by its launcher */
+        if (rank != UINT32_MAX && event->status != CW_ERROR_CLOSED) {
+            cw_error_text(paths->failure, sizeof(paths->failure), event->status, "rank %u: %s", rank,
+                          cw_status_text(event->status));
+            path_peer_fail(paths, rank);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t events_take(struct cw_paths *paths, const struct cw_event *events, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        event_take(paths, &events[i]);
+    }
+    return count;
+}
+
+uint32_t path_wire_poll(struct cw_paths *paths)
+{
+    struct cw_event events[WIRE_BURST];
+    if (paths->wire->concealed != NULL) {
+        regions_forget(paths);
+    }
+    if (paths->wire->slot_count > 0) {
+        slots_release(paths);
+    }
+    return events_take(paths, events, cw_loop_poll(paths->config.loop, events, WIRE_BURST));
+}
+
+uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns)
+{
+    struct cw_event events[WIRE_BURST];
+    return events_take(paths, events, cw_loop_wait(paths->config.loop, events, WIRE_BURST, timeout_ns));
+}

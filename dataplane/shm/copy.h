@@ -1,0 +1,26 @@
+/* copy: bytes from or to another process's memory in a single copy, where the kernel lets us (process_vm_readv(2)).
+ *
+ * It takes the same user and a kernel that does not forbid it: Yama (ptrace_scope), a container's system call filter, or another process
+ * number space may. So it is tried before it is relied on (cw_copy_probe), and who cannot have it moves bytes through rings.
+ *
+ * Thread: any.
+ */
+#ifndef CW_COPY_H
+#define CW_COPY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Lets processes of the same user copy from and to this one where Yama would only let its parents. Once, at start-up. */
+void cw_copy_allow(void);
+
+/* Whether `value` can be read at `address` of process `pid`. */
+bool cw_copy_probe(pid_t pid, uint64_t address, uint64_t value);
+
+/* Moves `bytes`. CW_OK; CW_ERROR_NOT_FOUND: the process is gone; CW_ERROR_REMOTE_ACCESS: there is no such memory at the other side;
+ * CW_ERROR_PERMISSION; CW_ERROR_SYSTEM. */
+int cw_copy_from(pid_t pid, void *to, uint64_t address, uint64_t bytes);
+int cw_copy_to(pid_t pid, uint64_t address, const void *from, uint64_t bytes);
+
+#endif

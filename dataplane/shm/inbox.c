@@ -1,0 +1,322 @@
+#include "dataplane/shm/inbox.h"
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INBOX_MAGIC UINT64_C(0x584f424e49574331) /* "1CWINBOX" as little-endian bytes */
+
+/* One per possible sender, behind the header. */
+struct inbox_slot {
+    _Alignas(CW_RING_LINE) _Atomic uint32_t ready; /* set last by the sender that claimed it */
+    uint32_t sender;
+    struct cw_ring_control control;
+};
+
+static_assert(sizeof(struct cw_inbox_shared) == 3 * CW_RING_LINE, "layout shared between processes");
+static_assert(sizeof(struct inbox_slot) == 2 * CW_RING_LINE, "layout shared between processes");
+static_assert(CW_INBOX_RING_BYTES % 4096 == 0, "mapped twice in a row");
+
+struct inbox_ring {
+    struct cw_ring_consumer consumer;
+    void *mapping; /* NULL: nobody has claimed it yet */
+    uint32_t sender;
+};
+
+struct cw_inbox {
+    int descriptor;
+    uint32_t senders_max;
+    size_t header_bytes;
+    struct cw_inbox_shared *shared;
+    struct inbox_slot *slots;
+    struct inbox_ring *rings;
+};
+
+static size_t header_bytes(uint32_t senders_max)
+{
+    size_t bytes = sizeof(struct cw_inbox_shared) + senders_max * sizeof(struct inbox_slot);
+    return (bytes + 4095) & ~(size_t)4095;
+}
+
+static uint64_t ring_offset(const struct cw_inbox_shared *shared, uint32_t slot)
+{
+    return shared->rings_offset + (uint64_t)slot * shared->ring_bytes;
+}
+
+/* Maps a ring twice in a row; NULL if the system will not. */
+static void *ring_map(int descriptor, uint64_t offset, uint64_t bytes)
+{
+    uint8_t *memory = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    for (int half = 0; half < 2; half++) {
+        if (mmap(memory + (uint64_t)half * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+                 (off_t)offset) == MAP_FAILED) {
+            munmap(memory, 2 * bytes);
+            return NULL;
+        }
+    }
+    return memory;
+}
+
+/* Whether the kernel runs a barrier on all cores for who goes to sleep. Registering is for all who will be hit by one. */
+static bool barrier_register(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbox, char *error, size_t error_bytes)
+{
+    if (senders_max < 1 || senders_max > CW_INBOX_SLOTS_MAX) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "inbox: %u senders, where 1 to %d are possible",
+                             senders_max, CW_INBOX_SLOTS_MAX);
+    }
+    struct cw_inbox *made = calloc(1, sizeof(*made));
+    if (made == NULL || (made->rings = calloc(senders_max, sizeof(*made->rings))) == NULL) {
+        free(made);
+        return CW_ERROR_MEMORY;
+    }
+    made->senders_max = senders_max;
+    made->header_bytes = header_bytes(senders_max);
+    made->descriptor = memfd_create("causeway-inbox", MFD_CLOEXEC);
+    off_t bytes = (off_t)(made->header_bytes + (uint64_t)senders_max * CW_INBOX_RING_BYTES);
+    if (made->descriptor < 0 || ftruncate(made->descriptor, bytes) != 0 ||
+        (made->shared = mmap(NULL, made->header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made->descriptor, 0)) ==
+            MAP_FAILED) {
+        int status = cw_error_text(
+            error, error_bytes, CW_ERROR_SYSTEM,
+            "inbox: %lld bytes of shared memory (memfd): %s; is a limit of the container or of ulimit too low?",
+            (long long)bytes, strerror(errno));
+        made->shared = NULL;
+        cw_inbox_destroy(made);
+        return status;
+    }
+    made->slots = (struct inbox_slot *)(made->shared + 1);
+    made->shared->nonce = nonce;
+    made->shared->version = CW_INBOX_VERSION;
+    made->shared->senders_max = senders_max;
+    made->shared->ring_bytes = CW_INBOX_RING_BYTES;
+    made->shared->rings_offset = made->header_bytes;
+    made->shared->senders_fence = !barrier_register();
+    made->shared->magic = INBOX_MAGIC;
+    *inbox = made;
+    return CW_OK;
+}
+
+void cw_inbox_destroy(struct cw_inbox *inbox)
+{
+    if (inbox == NULL) {
+        return;
+    }
+    for (uint32_t slot = 0; slot < inbox->senders_max; slot++) {
+        if (inbox->rings[slot].mapping != NULL) {
+            munmap(inbox->rings[slot].mapping, 2 * CW_INBOX_RING_BYTES);
+        }
+    }
+    if (inbox->shared != NULL) {
+        munmap(inbox->shared, inbox->header_bytes);
+    }
+    if (inbox->descriptor >= 0) {
+        close(inbox->descriptor);
+    }
+    free(inbox->rings);
+    free(inbox);
+}
+
+struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox)
+{
+    return (struct cw_inbox_place){
+        .pid = getpid(),
+        .descriptor = inbox->descriptor,
+        .nonce = inbox->shared->nonce,
+        .probe = (uint64_t)(uintptr_t)&inbox->shared->nonce,
+    };
+}
+
+uint32_t cw_inbox_slots(const struct cw_inbox *inbox)
+{
+    uint32_t claimed = atomic_load_explicit(&inbox->shared->claimed, memory_order_relaxed);
+    return claimed < inbox->senders_max ? claimed : inbox->senders_max;
+}
+
+struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender)
+{
+    assert(slot < inbox->senders_max);
+    struct inbox_ring *ring = &inbox->rings[slot];
+    if (ring->mapping == NULL) {
+        /* pairs with the release in cw_inbox_attach: `sender` */
+        if (atomic_load_explicit(&inbox->slots[slot].ready, memory_order_acquire) == 0) {
+            return NULL;
+        }
+        ring->mapping = ring_map(inbox->descriptor, ring_offset(inbox->shared, slot), CW_INBOX_RING_BYTES);
+        if (ring->mapping == NULL) {
+            return NULL; /* out of address space: tried again with the next look */
+        }
+        ring->sender = inbox->slots[slot].sender;
+        ring->consumer = (struct cw_ring_consumer){
+            .memory = ring->mapping,
+            .control = &inbox->slots[slot].control,
+            .bytes = CW_INBOX_RING_BYTES,
+        };
+    }
+    *sender = ring->sender;
+    return &ring->consumer;
+}
+
+void cw_inbox_arm(struct cw_inbox *inbox)
+{
+    atomic_store_explicit(&inbox->shared->asleep, 1, memory_order_relaxed);
+    if (inbox->shared->senders_fence == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0) {
+        return;
+    }
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_inbox_ring */
+}
+
+void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns)
+{
+    struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000),
+        .tv_nsec = (long)(timeout_ns % 1000000000),
+    };
+    syscall(SYS_futex, &inbox->shared->asleep, FUTEX_WAIT, 1, &timeout, NULL, 0);
+}
+
+void cw_inbox_disarm(struct cw_inbox *inbox)
+{
+    atomic_store_explicit(&inbox->shared->asleep, 0, memory_order_relaxed);
+}
+
+void cw_inbox_wake(struct cw_inbox_shared *shared)
+{
+    /* only who finds it armed pays for the call to the kernel */
+    if (atomic_exchange_explicit(&shared->asleep, 0, memory_order_relaxed) != 0) {
+        syscall(SYS_futex, &shared->asleep, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
+void cw_inbox_ring_own(struct cw_inbox *inbox)
+{
+    cw_inbox_wake(inbox->shared);
+}
+
+/* Opens the memfd; which process it is of is checked by its nonce. */
+static int place_open(const struct cw_inbox_place *place, int *descriptor, char *error, size_t error_bytes)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->pid, place->descriptor);
+    *descriptor = open(path, O_RDWR | O_CLOEXEC);
+    if (*descriptor >= 0) {
+        return CW_OK;
+    }
+    int code = errno == ENOENT                     ? CW_ERROR_NOT_FOUND
+               : errno == EACCES || errno == EPERM ? CW_ERROR_PERMISSION
+                                                   : CW_ERROR_SYSTEM;
+    return cw_error_text(error, error_bytes, code, "inbox of process %d: %s: %s%s", place->pid, path, strerror(errno),
+                         code == CW_ERROR_PERMISSION ? "; processes of one job on one host must run as the same user"
+                                                     : "");
+}
+
+static int shared_check(const struct cw_inbox_shared *shared, const struct cw_inbox_place *place, uint64_t file_bytes,
+                        char *error, size_t error_bytes)
+{
+    if (shared->magic != INBOX_MAGIC || shared->nonce != place->nonce) {
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "inbox of process %d: the process is gone and another one has its number", place->pid);
+    }
+    if (shared->version != CW_INBOX_VERSION || shared->ring_bytes != CW_INBOX_RING_BYTES || shared->senders_max < 1 ||
+        shared->senders_max > CW_INBOX_SLOTS_MAX || shared->rings_offset != header_bytes(shared->senders_max) ||
+        file_bytes != shared->rings_offset + shared->senders_max * shared->ring_bytes) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_UNSUPPORTED,
+            "inbox of process %d: version %u, this program has %d; start all processes with the same library",
+            place->pid, shared->version, CW_INBOX_VERSION);
+    }
+    return CW_OK;
+}
+
+static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t sender, char *error, size_t error_bytes)
+{
+    uint32_t slot = atomic_fetch_add_explicit(&end->shared->claimed, 1, memory_order_relaxed);
+    if (slot >= end->shared->senders_max) {
+        return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
+                             "inbox of process %d: all %u slots for senders are taken", end->pid,
+                             end->shared->senders_max);
+    }
+    end->mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
+    if (end->mapping == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: map a ring: %s", end->pid,
+                             strerror(errno));
+    }
+    struct inbox_slot *claimed = (struct inbox_slot *)(end->shared + 1) + slot;
+    claimed->sender = sender;
+    end->slot = slot;
+    end->ring = (struct cw_ring_producer){
+        .memory = end->mapping,
+        .control = &claimed->control,
+        .bytes = CW_INBOX_RING_BYTES,
+    };
+    /* pairs with the acquire in cw_inbox_consumer */
+    atomic_store_explicit(&claimed->ready, 1, memory_order_release);
+    return CW_OK;
+}
+
+int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct cw_inbox_sender *end, char *error,
+                    size_t error_bytes)
+{
+    int descriptor;
+    struct stat file;
+    int status = place_open(place, &descriptor, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    *end = (struct cw_inbox_sender){.pid = place->pid};
+    size_t map_bytes = header_bytes(CW_INBOX_SLOTS_MAX);
+    if (fstat(descriptor, &file) != 0 || file.st_size < (off_t)header_bytes(1)) {
+        status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "inbox of process %d: the process is gone",
+                               place->pid);
+    } else {
+        end->shared = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (end->shared == MAP_FAILED) {
+            end->shared = NULL;
+            status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: mmap: %s", place->pid,
+                                   strerror(errno));
+        }
+    }
+    if (status == CW_OK) {
+        status = shared_check(end->shared, place, (uint64_t)file.st_size, error, error_bytes);
+    }
+    if (status == CW_OK) {
+        (void)barrier_register(); /* the owner's barrier must reach this process, too */
+        status = slot_claim(end, descriptor, sender, error, error_bytes);
+    }
+    close(descriptor);
+    if (status != CW_OK) {
+        cw_inbox_detach(end);
+    }
+    return status;
+}
+
+void cw_inbox_detach(struct cw_inbox_sender *end)
+{
+    if (end->mapping != NULL) {
+        munmap(end->mapping, 2 * CW_INBOX_RING_BYTES);
+    }
+    if (end->shared != NULL) {
+        munmap(end->shared, header_bytes(CW_INBOX_SLOTS_MAX));
+    }
+    *end = (struct cw_inbox_sender){0};
+}

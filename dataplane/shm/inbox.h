@@ -1,0 +1,114 @@
+/* inbox: where the other processes of a host leave records for this one.
+ *
+ * Purpose
+ *   Each process has one inbox: a memfd with a header, a table of slots and a ring per slot. A sender opens the memfd through
+ *   /proc/PID/fd/N when it first has something to say, claims a slot, and from then on owns the producer's end of that slot's ring. No file is left
+ *   behind, whoever dies; no privilege is needed; a pair of processes that never talk shares nothing.
+ *
+ * Invariants
+ *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of rings that nobody claimed are never touched.
+ *   - The owner sleeps only between cw_inbox_arm and cw_inbox_disarm. No wake-up is lost: a record published before cw_inbox_ring is either
+ *     seen by the owner's look after cw_inbox_arm, or the ring finds the inbox armed and ends the sleep. Where the kernel offers membarrier(2), the
+ *     one who goes to sleep pays for the barrier that this takes, else each sender does (`senders_fence`).
+ *
+ * Order of calls
+ *   owner:  create { poll: cw_inbox_slots, cw_inbox_consumer; cw_ring_*  | arm, look, sleep, disarm }* destroy
+ *   sender: attach { cw_ring_*; cw_inbox_ring }* detach
+ *
+ * Thread: the owner's calls one thread at a time, and so each attachment's; cw_inbox_ring and cw_inbox_ring_own from any.
+ */
+#ifndef CW_INBOX_H
+#define CW_INBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dataplane/shm/ring.h"
+
+enum {
+    CW_INBOX_VERSION = 1,
+    CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
+    CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
+};
+
+struct cw_inbox;
+
+/* Where an inbox is found: what a process tells the others of its host. */
+struct cw_inbox_place {
+    int32_t pid;
+    int32_t descriptor;
+    uint64_t nonce; /* random: a recycled process number is not taken for the right one */
+    uint64_t probe; /* address of the nonce in the owner's memory, for cw_copy_probe */
+};
+
+/* `senders_max` 1 .. CW_INBOX_SLOTS_MAX. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY; CW_ERROR_SYSTEM; a line in `error`. */
+int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbox, char *error, size_t error_bytes);
+/* NULL is allowed. Senders keep their mapping. */
+void cw_inbox_destroy(struct cw_inbox *inbox);
+
+struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox);
+
+/* How many slots have been claimed, at most senders_max. A slot may be claimed and not yet ready. */
+uint32_t cw_inbox_slots(const struct cw_inbox *inbox);
+/* The consumer's end of a claimed slot and who claimed it; NULL: not ready yet. */
+struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender);
+
+/* Says that the owner is about to sleep. Look at all rings once more before cw_inbox_sleep. */
+void cw_inbox_arm(struct cw_inbox *inbox);
+/* Until it is rung, `timeout_ns` has passed or a signal came. */
+void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns);
+void cw_inbox_disarm(struct cw_inbox *inbox);
+/* Ends the owner's own sleep, from another of its threads. */
+void cw_inbox_ring_own(struct cw_inbox *inbox);
+
+/* A sender's end of somebody's inbox. */
+struct cw_inbox_sender {
+    struct cw_ring_producer ring;
+    struct cw_inbox_shared *shared;
+    void *mapping; /* of the ring */
+    pid_t pid;     /* of the owner */
+    uint32_t slot;
+};
+
+/* Opens an inbox and claims a slot; `sender` is the number that the owner will see. CW_OK; CW_ERROR_NOT_FOUND: no such process, or another one has its
+ * number now; CW_ERROR_PERMISSION; CW_ERROR_UNSUPPORTED: another version; CW_ERROR_LIMIT: no slot is left; CW_ERROR_SYSTEM; a line in `error`. */
+int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct cw_inbox_sender *end, char *error,
+                    size_t error_bytes);
+void cw_inbox_detach(struct cw_inbox_sender *end);
+
+/* ---- the shared header; private to inbox.c but for the fast path of cw_inbox_ring ---- */
+
+struct cw_inbox_shared {
+    /* written at creation only */
+    _Alignas(CW_RING_LINE) uint64_t magic;
+    uint64_t nonce;
+    uint32_t version;
+    uint32_t senders_max;
+    uint64_t ring_bytes;
+    uint64_t rings_offset; /* of the first ring in the file */
+    uint32_t senders_fence;
+    /* read by senders after each record, written when the owner goes to sleep */
+    _Alignas(CW_RING_LINE) _Atomic uint32_t asleep;
+    /* written by senders, once each */
+    _Alignas(CW_RING_LINE) _Atomic uint32_t claimed;
+};
+
+/* Wakes the owner. */
+void cw_inbox_wake(struct cw_inbox_shared *shared);
+
+/* After records have been published: wakes the owner if it sleeps. */
+static inline void cw_inbox_ring(struct cw_inbox_sender *end)
+{
+    if (end->shared->senders_fence != 0) {
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_inbox_arm */
+    } else {
+        atomic_signal_fence(memory_order_seq_cst); /* the owner's membarrier turns this into a real one */
+    }
+    if (atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) != 0) {
+        cw_inbox_wake(end->shared);
+    }
+}
+
+#endif

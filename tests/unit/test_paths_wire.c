@@ -1,0 +1,262 @@
+/* Paths between hosts: the same calls as on one host, over two endpoints, with frames lost on their way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/path/path.h"
+#include "dataplane/status.h"
+#include "tests/unit/pair_port.h"
+
+enum { LONG_BYTES = 300001, MESSAGES = 3000, SLOT_BYTES = 4096 };
+
+struct host {
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_loop *loop;
+    struct cw_paths *paths;
+    uint32_t rank;
+    uint32_t messages;
+    uint32_t arrived;
+    uint32_t completed;
+    int last_status;
+};
+
+static uint8_t byte_of(uint32_t number, uint32_t i)
+{
+    return (uint8_t)(number * 31 + i * 7);
+}
+
+static uint32_t length_of(uint32_t number)
+{
+    return number % 5 == 0 ? SLOT_BYTES : number % 131;
+}
+
+static void take_message(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct host *host = context;
+    const uint8_t *found = data;
+    assert_int_equal(from, 1 - host->rank);
+    assert_int_equal(lane_tag, cw_lane_tag(9, host->messages));
+    assert_int_equal(bytes, length_of(host->messages));
+    for (uint32_t i = 0; i < bytes; i++) {
+        assert_int_equal(found[i], byte_of(host->messages, i));
+    }
+    host->messages++;
+}
+
+static void take_arrival(void *context, uint32_t from, uint32_t lane_tag)
+{
+    struct host *host = context;
+    assert_int_equal(from, 1 - host->rank);
+    assert_int_equal(lane_tag, 77);
+    host->arrived++;
+}
+
+static void take_completion(void *context, uint64_t operation, int status)
+{
+    struct host *host = context;
+    assert_int_equal(operation, 5);
+    host->completed++;
+    host->last_status = status;
+}
+
+static void take_down(void *context, uint32_t from, int status)
+{
+    (void)context;
+    fail_msg("rank %u is down: %s", from, cw_status_text(status));
+}
+
+static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
+{
+    struct cw_endpoint_config config;
+    struct cw_loop_config loop;
+    char error[200] = "";
+    *host = (struct host){.rank = rank, .port = port};
+    cw_endpoint_config_init(&config);
+    cw_loop_config_init(&loop);
+    loop.fallback = false;
+    config.address.ipv4 = 0x0a000001 + rank;
+    config.address.udp_port = 4791;
+    config.seed = 77 + rank;
+    config.pool_slot_bytes = SLOT_BYTES;
+    config.waiting = cw_loop_waiting(&loop, &port->info);
+    assert_int_equal(cw_endpoint_create(&config, port, cw_clock_ns(), &host->endpoint, error, sizeof(error)), CW_OK);
+    assert_int_equal(cw_loop_create(&loop, host->endpoint, port, &host->loop, error, sizeof(error)), CW_OK);
+    struct cw_paths_config paths = {
+        .rank = rank,
+        .rank_count = 2,
+        .nonce = rank,
+        .loop = host->loop,
+        .address = cw_endpoint_address(host->endpoint),
+        .message_bytes_max = SLOT_BYTES,
+        .handler = {host, take_message, take_arrival, take_completion, take_down},
+    };
+    paths.host[0] = (uint8_t)rank;
+    assert_int_equal(cw_paths_create(&paths, &host->paths, error, sizeof(error)), CW_OK);
+}
+
+static void hosts_open(struct host hosts[2], uint32_t lose_one_in)
+{
+    struct cw_port *ports[2];
+    struct cw_path_card card;
+    char error[200] = "";
+    pair_port_open(ports);
+    for (uint32_t i = 0; i < 2; i++) {
+        pair_port_lose(ports[i], lose_one_in);
+        host_open(&hosts[i], i, ports[i]);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        cw_paths_card(hosts[i].paths, &card);
+        assert_int_equal(cw_paths_add(hosts[0].paths, i, &card, error, sizeof(error)), CW_OK);
+        assert_int_equal(cw_paths_add(hosts[1].paths, i, &card, error, sizeof(error)), CW_OK);
+    }
+    assert_int_equal(cw_paths_medium(hosts[0].paths, 0), CW_MEDIUM_SHARED);
+    assert_int_equal(cw_paths_medium(hosts[0].paths, 1), CW_MEDIUM_WIRE);
+}
+
+static void hosts_close(struct host hosts[2])
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        cw_paths_destroy(hosts[i].paths);
+        cw_loop_destroy(hosts[i].loop);
+        cw_endpoint_destroy(hosts[i].endpoint);
+    }
+    cw_port_close(hosts[0].port);
+    cw_port_close(hosts[1].port);
+}
+
+static void both_poll(struct host hosts[2])
+{
+    if (cw_paths_poll(hosts[0].paths) + cw_paths_poll(hosts[1].paths) == 0) {
+        cw_paths_wait(hosts[0].paths, 100000);
+    }
+}
+
+static void exposure_of(struct host *host, void *memory, uint32_t rights, struct cw_exposure *exposure)
+{
+    assert_int_equal(cw_paths_expose(host->paths, 1 - host->rank, memory, LONG_BYTES, rights, exposure), CW_OK);
+}
+
+static void concealed(struct host hosts[2], struct host *host, const struct cw_exposure *exposure)
+{
+    int status;
+    while ((status = cw_paths_conceal(host->paths, 1 - host->rank, exposure)) == CW_ERROR_AGAIN) {
+        both_poll(hosts);
+    }
+    assert_int_equal(status, CW_OK);
+}
+
+/* More messages than credit and buffers, all lengths, each with a head and data. */
+static void messages_arrive(struct host hosts[2])
+{
+    uint8_t data[SLOT_BYTES];
+    for (uint32_t sent = 0; sent < MESSAGES;) {
+        uint32_t bytes = length_of(sent), head_bytes = bytes < 16 ? bytes : 16;
+        for (uint32_t i = 0; i < bytes; i++) {
+            data[i] = byte_of(sent, i);
+        }
+        int status = cw_paths_send(hosts[0].paths, 1, cw_lane_tag(9, sent), data, head_bytes, data + head_bytes,
+                                   bytes - head_bytes);
+        assert_true(status == CW_OK || status == CW_ERROR_AGAIN);
+        memset(data, 0xee, sizeof(data)); /* it may be reused at once */
+        sent += status == CW_OK;
+        if (status != CW_OK || sent % 7 == 0) {
+            both_poll(hosts);
+        }
+    }
+    while (hosts[1].messages < MESSAGES) {
+        both_poll(hosts);
+    }
+}
+
+static uint8_t *memory_make(bool filled)
+{
+    uint8_t *memory = calloc(1, LONG_BYTES);
+    assert_non_null(memory);
+    for (uint32_t i = 0; filled && i < LONG_BYTES; i++) {
+        memory[i] = byte_of(3, i);
+    }
+    return memory;
+}
+
+static void memory_check(const uint8_t *memory, uint32_t from)
+{
+    for (uint32_t i = from; i < LONG_BYTES; i++) {
+        assert_int_equal(memory[i - from], byte_of(3, i));
+    }
+}
+
+static void memory_moves(struct host hosts[2])
+{
+    uint8_t *source = memory_make(true), *target = memory_make(false), *other = memory_make(false);
+    struct cw_exposure readable, writable;
+    exposure_of(&hosts[1], source, CW_REGION_READ, &readable);
+    exposure_of(&hosts[1], other, CW_REGION_WRITE, &writable);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, 5), CW_OK);
+    assert_int_equal(cw_paths_put(hosts[0].paths, 1, &writable, 0, source, LONG_BYTES, 77, 5), CW_OK);
+    while (hosts[0].completed < 2 || hosts[1].arrived < 1) {
+        both_poll(hosts);
+    }
+    assert_int_equal(hosts[0].last_status, CW_OK);
+    memory_check(target, 100);
+    memory_check(other, 0);
+    concealed(hosts, &hosts[1], &readable);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 10, 5), CW_OK);
+    while (hosts[0].completed < 3) {
+        both_poll(hosts);
+    }
+    assert_int_equal(hosts[0].last_status, CW_ERROR_REMOTE_ACCESS);
+    concealed(hosts, &hosts[1], &writable);
+    free(source);
+    free(target);
+    free(other);
+}
+
+static void over_a_good_network(void **state)
+{
+    (void)state;
+    struct host hosts[2];
+    hosts_open(hosts, 0);
+    messages_arrive(hosts);
+    memory_moves(hosts);
+    hosts_close(hosts);
+}
+
+static void over_one_that_loses_frames(void **state)
+{
+    (void)state;
+    struct host hosts[2];
+    hosts_open(hosts, 29);
+    messages_arrive(hosts);
+    memory_moves(hosts);
+    hosts_close(hosts);
+}
+
+static void the_reason_can_be_asked(void **state)
+{
+    (void)state;
+    struct host hosts[2];
+    char text[200];
+    hosts_open(hosts, 0);
+    cw_paths_why(hosts[1].paths, 0, text, sizeof(text));
+    assert_string_equal(text, "rank 0: wire, since it is on another host; 10.0.0.1, UDP port 4791");
+    assert_int_equal(cw_paths_message_max(hosts[1].paths, 0), SLOT_BYTES);
+    hosts_close(hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(over_a_good_network),
+        cmocka_unit_test(over_one_that_loses_frames),
+        cmocka_unit_test(the_reason_can_be_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
