@@ -1,0 +1,24 @@
+/* Run options: the command line of `causeway run`, in the manner of the MPI standard's mpiexec: options in front of
+ * each program, programs of one job separated by ':'. What stands behind a program is its own.
+ */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "control/launch.h"
+
+enum { RUN_PROGRAMS_MAX = 64 };
+
+struct run_options {
+    struct cw_launch_config launch; /* points into the rest */
+    struct cw_launch_program programs[RUN_PROGRAMS_MAX];
+    const char *emulate; /* "4,memif"; NULL: all ranks are on this host */
+};
+
+/* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:
+ * *options is to be disposed. False: the command is over, with *exit_code. */
+bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code);
+void run_options_dispose(struct run_options *options);
+
+#endif

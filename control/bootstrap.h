@@ -1,0 +1,63 @@
+/* bootstrap: the one interface to whoever launched this process: who am I, how many are we, and a table to exchange
+ * a few words.
+ *
+ * Clients: PMI-1 (Hydra's mpiexec, Slurm's pmi2-less srun, `causeway run`); without any launcher the process is a job
+ * of its own. PMIx will be another client.
+ *
+ * Invariants
+ *   - What was put before a fence can be got by all ranks behind it.
+ *   - Keys and values are printable text without blanks and '=', at most CW_BOOTSTRAP_KEY_MAX and
+ *     CW_BOOTSTRAP_VALUE_MAX characters.
+ *   - No call hangs when the launcher dies: it answers CW_ERROR_CLOSED.
+ *
+ * Order of calls: cw_bootstrap_open { cw_bootstrap_put | cw_bootstrap_fence | cw_bootstrap_get }*
+ * { cw_bootstrap_close | cw_bootstrap_drop | cw_bootstrap_abort }. Thread: one at a time.
+ */
+#ifndef CW_BOOTSTRAP_H
+#define CW_BOOTSTRAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_BOOTSTRAP_KEY_MAX = 63,
+    CW_BOOTSTRAP_VALUE_MAX = 255, /* of one put; PMI-1 launchers may have less, which cw_bootstrap_put tells */
+    CW_BOOTSTRAP_JOB_MAX = 255,
+};
+
+struct cw_bootstrap;
+
+struct cw_bootstrap_info {
+    uint32_t rank;
+    uint32_t size;
+    uint32_t universe_size; /* processes that there is room for; 0: the launcher does not say */
+    int app_number;         /* of an application of several programs; -1: the launcher does not say */
+    uint32_t
+        value_max; /* characters of a value of cw_bootstrap_put: the launcher's limit, at most CW_BOOTSTRAP_VALUE_MAX */
+    char job[CW_BOOTSTRAP_JOB_MAX + 1]; /* the launcher's name of the job, for people */
+    const char *launcher;               /* "PMI-1", "none" */
+};
+
+/* CW_OK; CW_ERROR_SYSTEM, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED, ... with a line in `error`: a launcher is there and
+ * cannot be understood. */
+int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes);
+struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
+
+/* CW_OK; CW_ERROR_ARGUMENT: too long or not printable; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
+int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value);
+/* CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED; CW_ERROR_SYSTEM; CW_ERROR_LIMIT: the value does not fit. */
+int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
+/* Waits for all ranks. CW_OK; CW_ERROR_CLOSED. */
+int cw_bootstrap_fence(struct cw_bootstrap *bootstrap);
+/* What the last failed call met, in one line. */
+const char *cw_bootstrap_failure(const struct cw_bootstrap *bootstrap);
+
+/* Has the launcher end all processes of the job with this exit code, and ends this one. */
+_Noreturn void cw_bootstrap_abort(struct cw_bootstrap *bootstrap, int code, const char *text);
+/* Says goodbye: from now on the launcher takes this process's end for a good one. Frees; NULL is allowed. */
+void cw_bootstrap_close(struct cw_bootstrap *bootstrap);
+/* The same without a goodbye: for a process that gives up, whose end the launcher is to take for a failure. Frees;
+ * NULL is allowed. */
+void cw_bootstrap_drop(struct cw_bootstrap *bootstrap);
+
+#endif

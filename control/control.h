@@ -1,0 +1,37 @@
+/* control: the thread that is asleep nearly always, and looks after what must go on while the application computes.
+ *
+ * It calls `tick` every CW_CONTROL_TICK_NS while something is pending (cw_control_pending) and every
+ * CW_CONTROL_HEARTBEAT_NS otherwise, and `heartbeat` every CW_CONTROL_HEARTBEAT_NS. Both run on the control thread and
+ * take whatever lock their owner needs.
+ *
+ * Thread: create and destroy one at a time; cw_control_pending from any, and cheap: no call to the kernel unless the
+ * thread is in its long sleep.
+ */
+#ifndef CW_CONTROL_H
+#define CW_CONTROL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CW_CONTROL_TICK_NS      2000000ull
+#define CW_CONTROL_HEARTBEAT_NS 500000000ull
+
+struct cw_control;
+
+struct cw_control_config {
+    void *context;
+    void (*tick)(void *context);
+    void (*heartbeat)(void *context);
+};
+
+/* The thread blocks all signals, so that the application's handlers never run on it. CW_OK, CW_ERROR_MEMORY,
+ * CW_ERROR_SYSTEM with a line in `error`. */
+int cw_control_create(const struct cw_control_config *config, struct cw_control **control, char *error,
+                      size_t error_bytes);
+/* Ends the thread; no tick runs when it returns. NULL is allowed. */
+void cw_control_destroy(struct cw_control *control);
+
+/* Adds to the number of things that are pending; may be negative. */
+void cw_control_pending(struct cw_control *control, int change);
+
+#endif

@@ -1,0 +1,276 @@
+#include "control/job.h"
+
+#include "control/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+enum {
+    CARD_VERSION = 1,
+    CARD_BYTES = 1 + sizeof(struct cw_path_card), /* the version first */
+    CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
+    KEY_BYTES = 48,
+};
+
+struct cw_job {
+    struct cw_bootstrap *bootstrap;
+    struct cw_bootstrap_info info;
+    struct cw_paths *paths;
+    struct cw_wire wire; /* zero: none */
+};
+
+/* Where errors go. */
+struct report {
+    char *text;
+    size_t bytes;
+};
+
+#define FAIL(report, status, ...) cw_error_text((report)->text, (report)->bytes, (status), __VA_ARGS__)
+
+/* ---- who shares memory with us ---- */
+
+static int boot_read(char *boot, size_t bytes, const struct report *report)
+{
+    static const char path[] = "/proc/sys/kernel/random/boot_id";
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, boot, bytes) : -1;
+    int error = errno;
+    if (file >= 0) {
+        close(file);
+    }
+    return got > 0 ? CW_OK : FAIL(report, CW_ERROR_SYSTEM, "%s: %s (mount /proc)", path, strerror(error));
+}
+
+/* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through
+ * /proc. CAUSEWAY_HOST tells apart further. */
+static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], const struct report *report)
+{
+    struct {
+        char boot[64];
+        uint64_t processes; /* the namespace that process numbers are from */
+        uint64_t user;
+        int emulated;
+    } machine;
+    struct stat status;
+    const char *word = getenv("CAUSEWAY_HOST");
+    memset(&machine, 0, sizeof(machine));
+    int failed = boot_read(machine.boot, sizeof(machine.boot), report);
+    if (failed != CW_OK) {
+        return failed;
+    }
+    if (stat("/proc/self/ns/pid", &status) != 0) {
+        return FAIL(report, CW_ERROR_SYSTEM, "/proc/self/ns/pid: %s (mount /proc)", strerror(errno));
+    }
+    machine.processes = status.st_ino;
+    machine.user = geteuid();
+    failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
+    if (failed != CW_OK) {
+        return failed;
+    }
+    crypto_generichash_state state;
+    if (crypto_generichash_init(&state, NULL, 0, 16) != 0 ||
+        crypto_generichash_update(&state, (const uint8_t *)&machine, sizeof(machine)) != 0 ||
+        crypto_generichash_update(&state, (const uint8_t *)(word != NULL ? word : ""),
+                                  word != NULL ? strlen(word) : 0) != 0 ||
+        crypto_generichash_final(&state, host, 16) != 0) {
+        return FAIL(report, CW_ERROR_SYSTEM, "libsodium cannot hash the host's identity");
+    }
+    return CW_OK;
+}
+
+/* ---- cards ---- */
+
+/* "card-3", or "card-3.1" for its second piece. */
+static void key_write(char key[KEY_BYTES], uint32_t rank, size_t piece)
+{
+    if (piece == 0) {
+        snprintf(key, KEY_BYTES, "card-%" PRIu32, rank);
+    } else {
+        snprintf(key, KEY_BYTES, "card-%" PRIu32 ".%zu", rank, piece);
+    }
+}
+
+/* In as many pieces as the launcher's values need; all cards are of one length, by which the reader knows the last
+ * piece. */
+static int card_put(struct cw_job *job, const struct report *report)
+{
+    struct cw_path_card card;
+    uint8_t bytes[CARD_BYTES] = {CARD_VERSION};
+    char text[CARD_TEXT_BYTES];
+    char key[KEY_BYTES];
+    char value[CW_BOOTSTRAP_VALUE_MAX + 1];
+    memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
+    cw_paths_card(job->paths, &card);
+    memcpy(bytes + 1, &card, sizeof(card));
+    sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
+    for (size_t at = 0, piece = 0; text[at] != 0; piece++) {
+        size_t length = strnlen(text + at, job->info.value_max);
+        memcpy(value, text + at, length);
+        value[length] = 0;
+        key_write(key, job->info.rank, piece);
+        int status = cw_bootstrap_put(job->bootstrap, key, value);
+        if (status != CW_OK) {
+            return FAIL(report, status, "cannot tell the other ranks where this one is: %s",
+                        cw_bootstrap_failure(job->bootstrap));
+        }
+        at += length;
+    }
+    return CW_OK;
+}
+
+static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, const struct report *report)
+{
+    uint8_t bytes[CARD_BYTES];
+    char text[CARD_TEXT_BYTES];
+    char key[KEY_BYTES];
+    size_t length = 0;
+    size_t count = 0;
+    for (size_t piece = 0; length < CARD_TEXT_BYTES - 1; piece++) {
+        key_write(key, rank, piece);
+        int status = cw_bootstrap_get(job->bootstrap, key, text + length, sizeof(text) - length);
+        if (status != CW_OK && status != CW_ERROR_LIMIT) {
+            return FAIL(report, status, "cannot learn where rank %" PRIu32 " is: %s", rank,
+                        cw_bootstrap_failure(job->bootstrap));
+        }
+        if (status != CW_OK || text[length] == 0) {
+            break;
+        }
+        length += strlen(text + length);
+    }
+    if (length != CARD_TEXT_BYTES - 1 || sodium_hex2bin(bytes, sizeof(bytes), text, length, NULL, &count, NULL) != 0 ||
+        count != sizeof(bytes) || bytes[0] != CARD_VERSION) {
+        return FAIL(report, CW_ERROR_UNSUPPORTED,
+                    "rank %" PRIu32 " runs another version of Causeway: build all programs of a job with the same one",
+                    rank);
+    }
+    memcpy(card, bytes + 1, sizeof(*card));
+    return CW_OK;
+}
+
+/* ---- open, close ---- */
+
+static int paths_open(struct cw_job *job, const struct cw_path_handler *handler, const struct report *report)
+{
+    const char *copy = getenv("CAUSEWAY_COPY");
+    struct cw_paths_config config = {
+        .rank = job->info.rank,
+        .rank_count = job->info.size,
+        .copy_twice = copy != NULL && strcmp(copy, "twice") == 0,
+        .handler = *handler,
+    };
+    if (copy != NULL && copy[0] != 0 && !config.copy_twice) {
+        return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
+                    copy);
+    }
+    int status = host_identify(&job->info, config.host, report);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (getrandom(&config.nonce, sizeof(config.nonce), 0) != sizeof(config.nonce)) {
+        return FAIL(report, CW_ERROR_SYSTEM, "the kernel gives no random numbers: %s", strerror(errno));
+    }
+    status = cw_wire_open(job->info.rank, job->info.size, &job->wire, report->text, report->bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (job->wire.loop != NULL) {
+        config.loop = job->wire.loop;
+        config.address = cw_endpoint_address(job->wire.endpoint);
+        config.message_bytes_max = job->wire.message_bytes_max;
+    }
+    return cw_paths_create(&config, &job->paths, report->text, report->bytes);
+}
+
+static int paths_add(struct cw_job *job, const struct report *report)
+{
+    for (uint32_t rank = 0; rank < job->info.size; rank++) {
+        struct cw_path_card card;
+        int status = card_get(job, rank, &card, report);
+        if (status == CW_OK) {
+            status = cw_paths_add(job->paths, rank, &card, report->text, report->bytes);
+        }
+        if (status != CW_OK) {
+            return status;
+        }
+    }
+    return CW_OK;
+}
+
+static int fence(struct cw_job *job, const struct report *report)
+{
+    int status = cw_bootstrap_fence(job->bootstrap);
+    return status == CW_OK
+               ? CW_OK
+               : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
+}
+
+int cw_job_open(const struct cw_path_handler *handler, struct cw_job **job, char *error, size_t error_bytes)
+{
+    const struct report report = {.text = error, .bytes = error_bytes};
+    struct cw_job *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return FAIL(&report, CW_ERROR_MEMORY, "no memory for the job");
+    }
+    int status = cw_bootstrap_open(&made->bootstrap, error, error_bytes);
+    if (status == CW_OK) {
+        made->info = cw_bootstrap_info(made->bootstrap);
+        status = paths_open(made, handler, &report);
+    }
+    if (status == CW_OK) {
+        status = card_put(made, &report);
+    }
+    if (status == CW_OK) {
+        status = fence(made, &report);
+    }
+    if (status == CW_OK) {
+        status = paths_add(made, &report);
+    }
+    if (status != CW_OK) {
+        cw_paths_destroy(made->paths);
+        cw_wire_close(&made->wire);
+        cw_bootstrap_drop(made->bootstrap); /* no goodbye: the others would wait for us */
+        free(made);
+        return status;
+    }
+    *job = made;
+    return CW_OK;
+}
+
+void cw_job_close(struct cw_job *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    cw_bootstrap_fence(job->bootstrap); /* nobody reads our memory any more; if the launcher is gone, so are they */
+    cw_paths_destroy(job->paths);
+    cw_wire_close(&job->wire);
+    cw_bootstrap_close(job->bootstrap);
+    free(job);
+}
+
+struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
+{
+    return job->info;
+}
+
+struct cw_paths *cw_job_paths(const struct cw_job *job)
+{
+    return job->paths;
+}
+
+_Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text)
+{
+    cw_bootstrap_abort(job->bootstrap, code, text);
+}

@@ -1,0 +1,38 @@
+/* job: a process as a member of its job: who launched it, who the others are, and the paths to them.
+ *
+ * cw_job_open asks the launcher (bootstrap.h), tells the others where this process is found (a card, path.h), learns
+ * the same of all of them, and has paths to all ranks. Nothing is connected before it is used.
+ *
+ * Environment
+ *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
+ *                       processes that see the same kernel, process numbers and user.
+ *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (wire.h); set by `causeway run --emulate`
+ *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
+ *                       for tests
+ *
+ * Thread: one at a time.
+ */
+#ifndef CW_JOB_H
+#define CW_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/bootstrap.h"
+#include "dataplane/path/path.h"
+
+struct cw_job;
+
+/* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
+int cw_job_open(const struct cw_path_handler *handler, struct cw_job **job, char *error, size_t error_bytes);
+/* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: what others still want
+ * from this process by cw_paths_get and cw_paths_put has to be done before. NULL is allowed. */
+void cw_job_close(struct cw_job *job);
+
+struct cw_bootstrap_info cw_job_info(const struct cw_job *job);
+struct cw_paths *cw_job_paths(const struct cw_job *job);
+
+/* Ends all processes of the job. */
+_Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);
+
+#endif

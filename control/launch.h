@@ -1,0 +1,60 @@
+/* launch: starts the processes of one job on this machine, serves them PMI-1, passes their input and output on, and
+ * ends them.
+ *
+ * Two processes of ours work for a job: the front, which the user has started, and its child, the worker, which does
+ * all the work. Each looks after the ranks when the other one is killed. Neither has threads.
+ *
+ * Invariants
+ *   - When cw_launch_run returns, no process that the ranks have started is left: ranks have a process group each, and
+ *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER).
+ *     Ranks die with the worker (PR_SET_PDEATHSIG).
+ *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, or by ending without a PMI
+ *     goodbye while others wait for it. The others get SIGTERM, and SIGKILL two seconds later.
+ *   - Output is passed on by whole lines, byte by byte; lines of two ranks are never mixed. What is held of each is
+ *     bounded.
+ *
+ * Thread: the process's only one.
+ */
+#ifndef CW_LAUNCH_H
+#define CW_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_LAUNCH_RANKS_MAX = 4096,
+    CW_LAUNCH_STDIN_ALL = -1,
+    CW_LAUNCH_STDIN_NONE = -2,
+};
+
+/* What cw_launch_run returns beside the exit codes of ranks, 128 + signal, as shells do. */
+enum cw_launch_exit {
+    CW_LAUNCH_EXIT_FAILED = 1,
+    CW_LAUNCH_EXIT_MACHINE = 3,
+    CW_LAUNCH_EXIT_TIMEOUT = 124,
+    CW_LAUNCH_EXIT_NOT_EXECUTABLE = 126,
+    CW_LAUNCH_EXIT_NOT_FOUND = 127,
+};
+
+/* One of the programs of a job. All texts stay the caller's. */
+struct cw_launch_program {
+    uint32_t count;         /* processes */
+    char *const *arguments; /* the program first, NULL last */
+    const char *directory;  /* to run in; NULL: this one */
+    char **variables;       /* NAME=VALUE, beside and instead of those of this process; NULL last; NULL: none */
+};
+
+struct cw_launch_config {
+    const char *name; /* "causeway run", in front of what it says itself */
+    const struct cw_launch_program *programs;
+    size_t program_count;
+    bool label;          /* "[3] " before each line */
+    uint64_t timeout_ns; /* 0: none */
+    int64_t stdin_rank;  /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
+};
+
+/* Runs the job; returns the exit code to end with: 0, or of what failed first. Says why in one line on stderr. */
+int cw_launch_run(const struct cw_launch_config *config);
+
+#endif

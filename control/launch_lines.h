@@ -1,0 +1,48 @@
+/* launch_lines: from the ranks' output, in whatever pieces it comes, to one stream of whole lines. No I/O.
+ *
+ * A stream is one output of one rank; a sink is where streams go. A line goes to its sink when its end has come, or
+ * when CW_LAUNCH_LINE_MAX bytes of it are there; should another stream write to the sink before the end comes, the
+ * line is broken. Nothing else is changed.
+ *
+ * Thread: one at a time.
+ */
+#ifndef CW_LAUNCH_LINES_H
+#define CW_LAUNCH_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CW_LAUNCH_LINE_MAX = 65536 };
+
+struct launch_stream;
+
+/* All zero: an empty one. */
+struct launch_sink {
+    const struct launch_stream *open; /* whose line has not ended; NULL: none */
+    size_t begin;                     /* to be written: bytes[begin .. end) */
+    size_t end;
+    size_t allocated;
+    char *bytes;
+};
+
+/* All zero but for the first two: a new one. */
+struct launch_stream {
+    struct launch_sink *sink;
+    const char *label; /* before each line; NULL: none */
+    size_t held_bytes;
+    char *held; /* the beginning of a line */
+};
+
+/* CW_OK; CW_ERROR_MEMORY: some of it is lost. */
+int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t count);
+/* No more comes: what is held goes out as it is. CW_OK; CW_ERROR_MEMORY. Releases what the stream holds. */
+int launch_stream_end(struct launch_stream *stream);
+
+/* A line of nobody's. CW_OK; CW_ERROR_MEMORY. */
+int launch_sink_line(struct launch_sink *sink, const char *text);
+size_t launch_sink_pending(const struct launch_sink *sink);
+void launch_sink_written(struct launch_sink *sink, size_t count);
+void launch_sink_dispose(struct launch_sink *sink);
+
+#endif

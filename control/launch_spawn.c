@@ -1,0 +1,271 @@
+#include "control/launch_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { OWN_VARIABLES = 3, VARIABLE_BYTES = 32 };
+
+/* What the child does and the parent fills in: it must not allocate, since it runs in the parent's memory. */
+struct child {
+    const struct launch_job *job;
+    const struct launch_rank *rank;
+    pid_t parent;
+    int descriptors[3]; /* its stdin, stdout, stderr */
+    int pmi;
+    char **environment;
+    /* what went wrong, written by the child */
+    volatile int error;
+    const char *volatile failed; /* NULL: it could not be executed */
+};
+
+/* ---- in the child ---- */
+
+static void child_fail(struct child *child, const char *what)
+{
+    child->error = errno;
+    child->failed = what;
+    _exit(CW_LAUNCH_EXIT_NOT_FOUND);
+}
+
+/* Everything as it was before the launcher arranged itself. */
+static void child_restore(const struct child *child)
+{
+    signal(SIGPIPE, child->job->pipe_ignored ? SIG_IGN : SIG_DFL);
+    signal(SIGTTIN, SIG_DFL);
+    setrlimit(RLIMIT_NOFILE, &child->job->files_before);
+    sigprocmask(SIG_SETMASK, &child->job->mask_before, NULL);
+}
+
+static void child_run(struct child *child)
+{
+    if (setpgid(0, 0) != 0) {
+        child_fail(child, "cannot have a process group");
+    }
+    /* from here on it dies with the worker; if that has died already, nobody else would end it */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child->parent) {
+        child_fail(child, "is orphaned");
+    }
+    for (int i = 0; i < 3; i++) {
+        if (child->descriptors[i] != i && dup2(child->descriptors[i], i) < 0) {
+            child_fail(child, "cannot have its standard files");
+        }
+    }
+    if (fcntl(child->pmi, F_SETFD, 0) != 0) {
+        child_fail(child, "cannot have its connection to the launcher");
+    }
+    if (child->rank->program->directory != NULL && chdir(child->rank->program->directory) != 0) {
+        child_fail(child, "cannot enter its directory");
+    }
+    child_restore(child);
+    execvpe(child->rank->program->arguments[0], child->rank->program->arguments, child->environment);
+    child_fail(child, NULL);
+}
+
+/* The parent goes on when the child has executed its program or ended; so it knows at once what went wrong. Not
+ * inlined: no variable of the caller's may change behind its back. */
+__attribute__((noinline)) static pid_t child_start(struct child *child)
+{
+    pid_t process = vfork();
+    if (process == 0) {
+        child_run(child);
+    }
+    return process;
+}
+
+/* ---- the environment ---- */
+
+/* Whether the variable says how a process was started: ranks are told by us, and nobody else's word is for them. */
+static bool is_launchers(const char *variable)
+{
+    return strncmp(variable, "PMI_", 4) == 0 || strncmp(variable, "PMIX_", 5) == 0;
+}
+
+static size_t name_length(const char *variable)
+{
+    return strcspn(variable, "=");
+}
+
+static void variable_set(char **environment, size_t *count, char *variable)
+{
+    for (size_t i = 0; i < *count; i++) {
+        size_t length = name_length(environment[i]);
+        if (length == name_length(variable) && memcmp(environment[i], variable, length) == 0) {
+            environment[i] = variable;
+            return;
+        }
+    }
+    environment[(*count)++] = variable;
+}
+
+/* The rank's variables; `own` are the last ones. NULL: no memory. To be freed. */
+static char **environment_make(const struct cw_launch_program *program, char own[OWN_VARIABLES][VARIABLE_BYTES])
+{
+    size_t room = OWN_VARIABLES + 1;
+    size_t count = 0;
+    for (char **at = environ; *at != NULL; at++) {
+        room++;
+    }
+    for (char **at = program->variables; at != NULL && *at != NULL; at++) {
+        room++;
+    }
+    char **made = calloc(room, sizeof(*made));
+    if (made == NULL) {
+        return NULL;
+    }
+    for (char **at = environ; *at != NULL; at++) {
+        if (!is_launchers(*at)) {
+            made[count++] = *at;
+        }
+    }
+    for (char **at = program->variables; at != NULL && *at != NULL; at++) {
+        variable_set(made, &count, *at);
+    }
+    for (size_t i = 0; i < OWN_VARIABLES; i++) {
+        variable_set(made, &count, own[i]);
+    }
+    return made;
+}
+
+/* ---- one rank ---- */
+
+/* Pairs of descriptors: the launcher's end first. */
+struct ends {
+    int pmi[2];
+    int outputs[2][2];
+    int input;
+    bool input_own;
+};
+
+static void close_all(int *descriptors, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (descriptors[i] >= 0) {
+            close(descriptors[i]);
+            descriptors[i] = -1;
+        }
+    }
+}
+
+static bool ends_open(struct launch_job *job, uint32_t rank, struct ends *ends)
+{
+    *ends = (struct ends){.pmi = {-1, -1}, .outputs = {{-1, -1}, {-1, -1}}, .input = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->pmi) != 0 || pipe2(ends->outputs[0], O_CLOEXEC) != 0 ||
+        pipe2(ends->outputs[1], O_CLOEXEC) != 0 || fcntl(ends->pmi[0], F_SETFL, O_NONBLOCK) != 0 ||
+        fcntl(ends->outputs[0][0], F_SETFL, O_NONBLOCK) != 0 || fcntl(ends->outputs[1][0], F_SETFL, O_NONBLOCK) != 0) {
+        return false;
+    }
+    ends->input = launch_input_for(job, rank, &ends->input_own);
+    return ends->input >= 0;
+}
+
+/* Says why a program could not be executed. */
+static void execution_fail(struct launch_job *job, uint32_t rank, int error)
+{
+    const char *program = job->ranks[rank].program->arguments[0];
+    bool path = strchr(program, '/') != NULL;
+    if (error == ENOENT && path && access(program, F_OK) == 0) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
+                    program);
+    } else if ((error == ENOENT || error == ENOTDIR) && path) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program", program);
+    } else if (error == ENOENT || error == ENOTDIR) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program in PATH (one in this directory is ./%s)",
+                    program, program);
+    } else if (error == EACCES || error == ENOEXEC || error == EISDIR) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
+                    error == EACCES ? "may not be executed" : strerror(error));
+    } else {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s", program, strerror(error));
+    }
+}
+
+static void resource_fail(struct launch_job *job, uint32_t rank, const char *what, int error)
+{
+    launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "rank %" PRIu32 ": %s: %s (see `ulimit -a`, or ask for fewer ranks)", rank,
+                what, strerror(error));
+}
+
+/* Adds a rank whose process runs to what is waited for. */
+static bool rank_watch(struct launch_job *job, uint32_t rank, struct ends *ends)
+{
+    struct launch_rank *at = &job->ranks[rank];
+    at->handle = pidfd_open(at->process, 0);
+    if (at->handle < 0) {
+        int error = errno;
+        kill(-at->process, SIGKILL); /* not counted as alive: swept at the end */
+        resource_fail(job, rank, "cannot be watched", error);
+        return false;
+    }
+    at->pmi = ends->pmi[0];
+    at->outputs[0] = ends->outputs[0][0];
+    at->outputs[1] = ends->outputs[1][0];
+    ends->pmi[0] = ends->outputs[0][0] = ends->outputs[1][0] = -1;
+    job->alive++;
+    launch_watch(job->set, at->handle, EPOLLIN, LAUNCH_PROCESS, rank);
+    launch_watch(job->set, at->pmi, EPOLLIN, LAUNCH_PMI, rank);
+    launch_output_add(job, rank);
+    return true;
+}
+
+static bool rank_start(struct launch_job *job, uint32_t rank, struct ends *ends)
+{
+    char own[OWN_VARIABLES][VARIABLE_BYTES];
+    struct launch_rank *at = &job->ranks[rank];
+    struct child child = {
+        .job = job,
+        .rank = at,
+        .parent = getpid(),
+        .descriptors = {ends->input, ends->outputs[0][1], ends->outputs[1][1]},
+        .pmi = ends->pmi[1],
+    };
+    snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
+    snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, rank);
+    snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, job->rank_count);
+    child.environment = environment_make(at->program, own);
+    if (child.environment == NULL) {
+        resource_fail(job, rank, "cannot be started", ENOMEM);
+        return false;
+    }
+    at->process = child_start(&child);
+    int error = errno;
+    free(child.environment);
+    if (at->process < 0) {
+        at->process = 0;
+        resource_fail(job, rank, "cannot be started", error);
+    } else if (child.error != 0 && child.failed == NULL) {
+        execution_fail(job, rank, child.error);
+    } else if (child.error != 0) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", rank, child.failed,
+                    at->program->directory != NULL ? at->program->directory : "",
+                    at->program->directory != NULL ? ": " : "", strerror(child.error));
+    } else {
+        return rank_watch(job, rank, ends);
+    }
+    return false;
+}
+
+bool launch_spawn(struct launch_job *job, uint32_t rank)
+{
+    struct ends ends;
+    bool started = false;
+    if (ends_open(job, rank, &ends)) {
+        started = rank_start(job, rank, &ends);
+    } else {
+        resource_fail(job, rank, "cannot have its pipes", errno);
+    }
+    close_all(ends.pmi, 2);
+    close_all(ends.outputs[0], 2);
+    close_all(ends.outputs[1], 2);
+    if (ends.input_own && ends.input >= 0) {
+        close(ends.input);
+    }
+    return started;
+}

@@ -1,0 +1,77 @@
+/* pmi1_server: the launcher's side of PMI-1 for one job: bytes of its clients come in, lines for them come out. No I/O.
+ *
+ * Serves what MPICH's client and ours ask for: init, limits, name and size of the job, a table (put, get, barrier),
+ * abort, finalize. Names to publish and processes to spawn are refused, in words that these clients understand.
+ *
+ * Invariants
+ *   - Whatever a client sends, the server stays sound: what cannot be answered makes this one client fail, for good.
+ *   - Memory is bounded: CW_PMI1_SERVER_KEYS keys for each client, one line that is incomplete, and answers to what was
+ *     given to one call of cw_pmi1_server_take; so give it more of a client only when its answers are sent.
+ *   - What one client has put can be got by all after the next barrier (and is, before).
+ *
+ * Order of calls
+ *   cw_pmi1_server_create
+ *   { cw_pmi1_server_take; { cw_pmi1_server_next; cw_pmi1_server_pending, cw_pmi1_server_sent }* }*
+ *   cw_pmi1_server_destroy
+ *
+ * Thread: one at a time.
+ */
+#ifndef CW_PMI1_SERVER_H
+#define CW_PMI1_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_PMI1_SERVER_CLIENTS_MAX = 1 << 16,
+    CW_PMI1_SERVER_KEYS = 64,      /* for each client of the job */
+    CW_PMI1_SERVER_KEY_BYTES = 64, /* with a 0 at the end, as are the next two */
+    CW_PMI1_SERVER_VALUE_BYTES = 1024,
+    CW_PMI1_SERVER_JOB_BYTES = 256,
+};
+
+struct cw_pmi1_server;
+
+struct cw_pmi1_server_config {
+    uint32_t client_count; /* 1 .. CW_PMI1_SERVER_CLIENTS_MAX */
+    uint32_t universe_size;
+    const char *job; /* name of the job and its table: printable, no blank, below CW_PMI1_SERVER_JOB_BYTES */
+    const char *process_mapping; /* value of PMI_process_mapping, as Hydra gives it; NULL: all are on one host */
+    const uint32_t *app_numbers; /* one for each client, copied; NULL: all are 0 */
+};
+
+enum cw_pmi1_client_state {
+    CW_PMI1_CLIENT_NEW = 0, /* has said nothing yet */
+    CW_PMI1_CLIENT_ACTIVE = 1,
+    CW_PMI1_CLIENT_FINISHED = 2, /* has said goodbye; may begin again */
+    CW_PMI1_CLIENT_FAILED = 3,   /* has sent what cannot be answered; nothing more is taken */
+};
+
+/* CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY. */
+int cw_pmi1_server_create(const struct cw_pmi1_server_config *config, struct cw_pmi1_server **server);
+/* NULL is allowed. */
+void cw_pmi1_server_destroy(struct cw_pmi1_server *server);
+
+/* Takes what a client has sent, in whatever pieces. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY: this
+ * client has failed, cw_pmi1_server_failure says why. */
+int cw_pmi1_server_take(struct cw_pmi1_server *server, uint32_t client, const char *bytes, size_t count);
+/* What the last client that failed did, in one line. */
+const char *cw_pmi1_server_failure(const struct cw_pmi1_server *server);
+
+/* A client that has got something to be sent since it was last told here. False: none. */
+bool cw_pmi1_server_next(struct cw_pmi1_server *server, uint32_t *client);
+/* How much is to be sent to a client, and where it is: valid until the next call for this server. */
+size_t cw_pmi1_server_pending(const struct cw_pmi1_server *server, uint32_t client, const char **bytes);
+/* The first `count` bytes of it have been sent. */
+void cw_pmi1_server_sent(struct cw_pmi1_server *server, uint32_t client, size_t count);
+
+enum cw_pmi1_client_state cw_pmi1_server_state(const struct cw_pmi1_server *server, uint32_t client);
+/* Clients in this state. */
+uint32_t cw_pmi1_server_count(const struct cw_pmi1_server *server, enum cw_pmi1_client_state state);
+/* Whether the client waits in a barrier. */
+bool cw_pmi1_server_waits(const struct cw_pmi1_server *server, uint32_t client);
+/* Whether a client has asked for the end of the job; the first one and its exit code, 0 .. 255. */
+bool cw_pmi1_server_aborted(const struct cw_pmi1_server *server, uint32_t *client, int *code);
+
+#endif

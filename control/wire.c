@@ -1,0 +1,169 @@
+#include "control/wire.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/port/ethdev.h"
+
+enum {
+    UDP_PORT = 4791,
+    SLOT_BYTES = 8192 + 64 /* with the head of an MPI message */,
+    REGIONS = 16384,
+    LINK_WAIT_S = 10
+};
+
+struct emulation {
+    uint32_t hosts; /* 0: none */
+    char socket[200];
+};
+
+static int emulation_read(uint32_t size, struct emulation *emulation, char *error, size_t error_bytes)
+{
+    const char *text = getenv("CAUSEWAY_EMULATE");
+    *emulation = (struct emulation){0};
+    if (text == NULL || text[0] == 0) {
+        return CW_OK;
+    }
+    if (sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) != 2 || emulation->hosts < 1) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\"; let `causeway run --emulate` set it", text);
+    }
+    if (size > CW_EMULATED_RANKS_MAX) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "%u ranks on emulated hosts; %d are possible", size,
+                             CW_EMULATED_RANKS_MAX);
+    }
+    return CW_OK;
+}
+
+int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes)
+{
+    struct emulation emulation;
+    int status = emulation_read(size, &emulation, error, error_bytes);
+    if (status == CW_OK) {
+        *host = emulation.hosts == 0 ? -1 : (int)((uint64_t)rank * emulation.hosts / size);
+    }
+    return status;
+}
+
+#if defined(CW_HAVE_DPDK)
+
+static int port_open(uint32_t rank, const struct emulation *emulation, struct cw_wire *wire, char *error,
+                     size_t error_bytes)
+{
+    struct cw_port_ethdev_config config;
+    char arguments[sizeof(emulation->socket) + 128];
+    char bell[sizeof(emulation->socket) + 16];
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no,mac=02:00:0a:00:00:%02x",
+             rank, emulation->socket, rank + 1);
+    snprintf(bell, sizeof(bell), "%s.bell", emulation->socket);
+    config.device = "net_memif0";
+    config.device_arguments = arguments;
+    config.doorbell_path = bell;
+    config.doorbell_own = 1 + rank;
+    config.doorbell_peer = 0;
+    int status = cw_port_ethdev_open(&config, &wire->port, error, error_bytes);
+    if (status != CW_OK) {
+        wire->port = NULL;
+        return status;
+    }
+    for (int tries = 0; !cw_port_link_up(wire->port); tries++) {
+        if (tries == LINK_WAIT_S * 1000) {
+            return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT, "the link to the switch at %s does not come up",
+                                 emulation->socket);
+        }
+        usleep(1000);
+    }
+    return CW_OK;
+}
+
+#else
+
+static int port_open(uint32_t rank, const struct emulation *emulation, struct cw_wire *wire, char *error,
+                     size_t error_bytes)
+{
+    (void)rank, (void)emulation, (void)wire;
+    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED, "built without DPDK: there are no memif ports");
+}
+
+#endif
+
+static int key_read(uint8_t key[16], char *error, size_t error_bytes)
+{
+    const char *text = getenv("CAUSEWAY_JOB_KEY");
+    size_t count = 0;
+    if (text == NULL || sodium_hex2bin(key, 16, text, strlen(text), NULL, &count, NULL) != 0 || count != 16) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "CAUSEWAY_JOB_KEY is not 32 hexadecimal digits, the same on all ranks");
+    }
+    return CW_OK;
+}
+
+static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
+{
+    struct cw_endpoint_config config;
+    struct cw_loop_config loop;
+    cw_endpoint_config_init(&config);
+    cw_loop_config_init(&loop);
+    int status = key_read(config.job_key, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
+    }
+    config.waiting = cw_loop_waiting(&loop, &wire->port->info);
+    config.address.ipv4 = 0x0a000001u + rank;
+    config.address.udp_port = UDP_PORT;
+    config.peer_count_max = size;
+    config.region_count_max = REGIONS;
+    config.pool_slot_bytes = SLOT_BYTES;
+    wire->message_bytes_max = SLOT_BYTES;
+    status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
+    if (status != CW_OK) {
+        wire->endpoint = NULL;
+        return status;
+    }
+    status = cw_loop_create(&loop, wire->endpoint, wire->port, &wire->loop, error, error_bytes);
+    if (status != CW_OK) {
+        wire->loop = NULL;
+    }
+    return status;
+}
+
+int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
+{
+    struct emulation emulation;
+    *wire = (struct cw_wire){0};
+    int status = emulation_read(size, &emulation, error, error_bytes);
+    if (status != CW_OK || emulation.hosts == 0) {
+        return status;
+    }
+    status = port_open(rank, &emulation, wire, error, error_bytes);
+    if (status == CW_OK) {
+        status = endpoint_open(rank, size, wire, error, error_bytes);
+    }
+    if (status != CW_OK) {
+        cw_wire_close(wire);
+    }
+    return status;
+}
+
+void cw_wire_close(struct cw_wire *wire)
+{
+    if (wire->loop != NULL) {
+        cw_loop_destroy(wire->loop);
+    }
+    cw_endpoint_destroy(wire->endpoint);
+    if (wire->port != NULL) {
+        cw_port_close(wire->port);
+    }
+    *wire = (struct cw_wire){0};
+}

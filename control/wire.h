@@ -1,0 +1,34 @@
+/* wire: this process's way to other hosts: a port, an endpoint on it and its loop.
+ *
+ * Where from: CAUSEWAY_EMULATE ("4,memif,/path/of/socket", made by `causeway run --emulate`) says that the ranks of the job are on that many emulated hosts, in equal blocks, and reach
+ * each other through a `causeway switch` with a memif port per rank. CAUSEWAY_JOB_KEY is the key that all ranks share, 32 hexadecimal digits.
+ *
+ * Thread: open and close one at a time.
+ */
+#ifndef CW_CONTROL_WIRE_H
+#define CW_CONTROL_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/core/loop.h"
+#include "dataplane/dataplane.h"
+
+enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
+
+struct cw_wire {
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_loop *loop;
+    uint32_t message_bytes_max;
+};
+
+/* The emulated host of a rank, from 0; -1: CAUSEWAY_EMULATE is not set. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
+int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes);
+
+/* Opens it, if there is any: else all of `wire` is zero. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
+int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes);
+/* A zeroed one is allowed. */
+void cw_wire_close(struct cw_wire *wire);
+
+#endif

@@ -1,0 +1,211 @@
+/* Bootstrap: alone, and over PMI-1 against a launcher that answers what a table says. */
+#include "control/bootstrap.h"
+#include "dataplane/status.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GREETING                                                 \
+    "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n" \
+    "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=100\n"   \
+    "cmd=my_kvsname kvsname=kvs_1\n"                             \
+    "cmd=appnum appnum=2\n"                                      \
+    "cmd=universe_size size=16\n"
+
+static int launcher = -1; /* our end */
+
+static void environment_clear(void)
+{
+    static const char *const names[] = {"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        unsetenv(names[i]);
+    }
+    if (launcher >= 0) {
+        close(launcher);
+        launcher = -1;
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    environment_clear();
+    return 0;
+}
+
+/* A launcher whose answers are all there before they are asked for, and which ends then. */
+static void launcher_start(const char *answers)
+{
+    int ends[2];
+    char text[16];
+    environment_clear();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(write(ends[0], answers, strlen(answers)), strlen(answers));
+    shutdown(ends[0], SHUT_WR);
+    launcher = ends[0];
+    snprintf(text, sizeof(text), "%d", ends[1]);
+    setenv("PMI_FD", text, 1);
+    setenv("PMI_RANK", "3", 1);
+    setenv("PMI_SIZE", "8", 1);
+}
+
+static void test_alone(void **state)
+{
+    (void)state;
+    struct cw_bootstrap *bootstrap = NULL;
+    char error[256] = "";
+    char value[CW_BOOTSTRAP_VALUE_MAX + 1];
+    char longest[CW_BOOTSTRAP_VALUE_MAX + 2];
+    memset(longest, 'v', sizeof(longest));
+    assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
+    struct cw_bootstrap_info info = cw_bootstrap_info(bootstrap);
+    assert_int_equal(info.rank, 0);
+    assert_int_equal(info.size, 1);
+    assert_string_equal(info.launcher, "none");
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_OK);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "cde"), CW_OK);
+    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_OK);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 3), CW_ERROR_LIMIT);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 4), CW_OK);
+    assert_string_equal(value, "cde");
+    longest[CW_BOOTSTRAP_VALUE_MAX + 1] = 0;
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", longest), CW_ERROR_ARGUMENT);
+    longest[CW_BOOTSTRAP_VALUE_MAX] = 0;
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", longest), CW_OK);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+    assert_string_equal(value, longest);
+    static const char *const bad[] = {"", "a b", "a=b", "a\n", "\x7f"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(cw_bootstrap_put(bootstrap, bad[i], "b"), CW_ERROR_ARGUMENT);
+        assert_int_equal(cw_bootstrap_put(bootstrap, "b", bad[i]), CW_ERROR_ARGUMENT);
+    }
+    cw_bootstrap_close(bootstrap);
+    cw_bootstrap_close(NULL);
+}
+
+static void test_pmi1(void **state)
+{
+    (void)state;
+    struct cw_bootstrap *bootstrap = NULL;
+    char error[256] = "";
+    char value[64];
+    launcher_start(GREETING "cmd=put_result rc=0 msg=success\n"
+                            "cmd=put_result rc=-1 msg=full\n"
+                            "cmd=barrier_out\n"
+                            "cmd=get_result rc=0 msg=success value=x=y\n"
+                            "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"
+                            "cmd=get_result rc=0 value=abcd\n");
+    assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
+    struct cw_bootstrap_info info = cw_bootstrap_info(bootstrap);
+    assert_int_equal(info.rank, 3);
+    assert_int_equal(info.size, 8);
+    assert_int_equal(info.universe_size, 16);
+    assert_int_equal(info.app_number, 2);
+    assert_int_equal(info.value_max, 99);
+    assert_string_equal(info.job, "kvs_1");
+    char longer[101];
+    memset(longer, 'v', 100);
+    longer[100] = 0;
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", longer), CW_ERROR_ARGUMENT);
+    assert_non_null(strstr(cw_bootstrap_failure(bootstrap), "99"));
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_OK);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_SYSTEM);
+    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_OK);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+    assert_string_equal(value, "x=y");
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 4), CW_ERROR_LIMIT);
+    /* it has ended */
+    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_CLOSED);
+    cw_bootstrap_close(bootstrap);
+}
+
+static void test_bad_launchers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answers;
+        int status;
+    } rows[] = {
+        {"", CW_ERROR_CLOSED},
+        {"cmd=response_to_init pmi_version=1", CW_ERROR_CLOSED},
+        {"cmd=response_to_init pmi_version=2 rc=0\n", CW_ERROR_UNSUPPORTED},
+        {"cmd=response_to_init pmi_version=1 rc=-1\n", CW_ERROR_UNSUPPORTED},
+        {"hello\n", CW_ERROR_SYSTEM},
+        {"\n", CW_ERROR_SYSTEM},
+        {"cmd=response_to_init pmi_version=1 rc=0\ncmd=maxes\n", CW_ERROR_UNSUPPORTED},
+        {"cmd=response_to_init pmi_version=1 rc=0\ncmd=maxes keylen_max=-1 vallen_max=9\n", CW_ERROR_UNSUPPORTED},
+        {"cmd=response_to_init pmi_version=1 rc=0\ncmd=maxes keylen_max=64 vallen_max=64\ncmd=my_kvsname\n",
+         CW_ERROR_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_bootstrap *bootstrap = NULL;
+        char error[256] = "";
+        launcher_start(rows[i].answers);
+        assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), rows[i].status);
+        assert_null(bootstrap);
+        assert_true(strlen(error) > 0);
+    }
+    char endless[5001];
+    memset(endless, 'a', sizeof(endless) - 1);
+    endless[5000] = 0;
+    struct cw_bootstrap *bootstrap = NULL;
+    launcher_start(endless);
+    assert_int_equal(cw_bootstrap_open(&bootstrap, NULL, 0), CW_ERROR_SYSTEM);
+}
+
+static void test_bad_environments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *descriptor;
+        const char *rank;
+        const char *size;
+        const char *port;
+        int status;
+    } rows[] = {
+        {"x", "0", "1", NULL, CW_ERROR_UNSUPPORTED},    {"-1", "0", "1", NULL, CW_ERROR_UNSUPPORTED},
+        {"5", NULL, "1", NULL, CW_ERROR_UNSUPPORTED},   {"5", "0", NULL, NULL, CW_ERROR_UNSUPPORTED},
+        {"5", "1", "1", NULL, CW_ERROR_UNSUPPORTED},    {"5", "0", "0", NULL, CW_ERROR_UNSUPPORTED},
+        {"999", "0", "1", NULL, CW_ERROR_SYSTEM},       {NULL, NULL, NULL, "nowhere", CW_ERROR_UNSUPPORTED},
+        {NULL, NULL, NULL, ":1", CW_ERROR_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_bootstrap *bootstrap = NULL;
+        const char *const names[] = {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT"};
+        const char *const values[] = {rows[i].descriptor, rows[i].rank, rows[i].size, rows[i].port};
+        char error[256] = "";
+        environment_clear();
+        setenv("PMI_ID", "0", 1);
+        for (size_t j = 0; j < 4; j++) {
+            if (values[j] != NULL) {
+                setenv(names[j], values[j], 1);
+            }
+        }
+        assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), rows[i].status);
+        assert_true(strlen(error) > 0);
+    }
+    environment_clear();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_alone, set_up),
+        cmocka_unit_test_setup(test_pmi1, set_up),
+        cmocka_unit_test_setup(test_bad_launchers, set_up),
+        cmocka_unit_test_setup(test_bad_environments, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* The ranks' output: whole lines, never mixed, byte by byte. */
+#include "control/launch_lines.h"
+#include "dataplane/status.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct launch_sink sink;
+static struct launch_stream a;
+static struct launch_stream b;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sink = (struct launch_sink){.begin = 0};
+    a = (struct launch_stream){.sink = &sink};
+    b = (struct launch_stream){.sink = &sink};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    launch_stream_end(&a);
+    launch_stream_end(&b);
+    launch_sink_dispose(&sink);
+    return 0;
+}
+
+static void take(struct launch_stream *stream, const char *text)
+{
+    assert_int_equal(launch_stream_take(stream, text, strlen(text)), CW_OK);
+}
+
+static void expect(const char *text)
+{
+    assert_int_equal(launch_sink_pending(&sink), strlen(text));
+    if (text[0] != 0) {
+        assert_memory_equal(sink.bytes + sink.begin, text, strlen(text));
+    }
+    launch_sink_written(&sink, strlen(text));
+}
+
+static void test_lines_wait_for_their_end(void **state)
+{
+    (void)state;
+    take(&a, "one, ");
+    take(&b, "two\nthr");
+    take(&a, "still one\n");
+    expect("two\none, still one\n");
+    take(&b, "ee\n\n");
+    expect("three\n\n");
+}
+
+static void test_last_line_without_end(void **state)
+{
+    (void)state;
+    take(&a, "no end");
+    expect("");
+    assert_int_equal(launch_stream_end(&a), CW_OK);
+    expect("no end");
+    take(&b, "next\n"); /* not on the same line */
+    expect("\nnext\n");
+    assert_int_equal(launch_sink_line(&sink, "ours"), CW_OK);
+    expect("ours\n");
+}
+
+static void test_labels(void **state)
+{
+    (void)state;
+    a.label = "[0] ";
+    b.label = "[1] ";
+    take(&a, "x\ny\nz");
+    take(&b, "\n");
+    take(&a, "z\n");
+    expect("[0] x\n[0] y\n[1] \n[0] zz\n");
+}
+
+static void test_long_lines(void **state)
+{
+    (void)state;
+    static char text[CW_LAUNCH_LINE_MAX];
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(launch_stream_take(&a, text, sizeof(text)), CW_OK);
+    assert_int_equal(launch_sink_pending(&sink), 0);
+    assert_int_equal(launch_stream_take(&a, "y", 1), CW_OK); /* too long: goes out, unchanged */
+    assert_int_equal(launch_sink_pending(&sink), sizeof(text) + 1);
+    launch_sink_written(&sink, sizeof(text) + 1);
+    take(&a, "z\n");
+    expect("z\n");
+    assert_int_equal(launch_stream_take(&a, text, sizeof(text)), CW_OK);
+    take(&a, "y");
+    launch_sink_written(&sink, launch_sink_pending(&sink));
+    take(&b, "other\n"); /* breaks it */
+    expect("\nother\n");
+    take(&a, "rest\n");
+    expect("rest\n");
+}
+
+static void test_any_bytes(void **state)
+{
+    (void)state;
+    char bytes[512];
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (char)i;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i += 64) {
+        assert_int_equal(launch_stream_take(&a, bytes + i, 64), CW_OK);
+    }
+    assert_int_equal(launch_stream_end(&a), CW_OK);
+    assert_int_equal(launch_sink_pending(&sink), sizeof(bytes));
+    assert_memory_equal(sink.bytes + sink.begin, bytes, sizeof(bytes));
+}
+
+/* A reader that is always a little behind: memory does not grow. */
+static void test_sink_is_reused(void **state)
+{
+    (void)state;
+    take(&a, "line\n");
+    for (int i = 0; i < 100000; i++) {
+        take(&a, "line\n");
+        launch_sink_written(&sink, 5);
+    }
+    assert_int_equal(launch_sink_pending(&sink), 5);
+    assert_in_range(sink.allocated, 1, 65536);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_lines_wait_for_their_end),
+        TEST(test_last_line_without_end),
+        TEST(test_labels),
+        TEST(test_long_lines),
+        TEST(test_any_bytes),
+        TEST(test_sink_is_reused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* PMI-1 lines: taken apart, put together, and whatever else may come in. */
+#include "control/pmi1_line.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RANDOM_LINES = 200000 };
+
+/* In memory of its own, so that the sanitizer sees each byte too many. */
+static int parse(const char *text, struct cw_pmi1_line *line, char **copy)
+{
+    *copy = strdup(text);
+    assert_non_null(*copy);
+    return cw_pmi1_parse(*copy, strlen(text), line);
+}
+
+static void test_parse(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int status;
+        size_t count;
+        const char *name; /* of the last word */
+        const char *value;
+    } rows[] = {
+        {"cmd=init pmi_version=1 pmi_subversion=1", CW_OK, 3, "pmi_subversion", "1"},
+        {"  cmd=get\tkey=a=b  ", CW_OK, 2, "key", "a=b"},
+        {"endcmd", CW_OK, 1, "endcmd", ""},
+        {"value=", CW_OK, 1, "value", ""},
+        {"", CW_ERROR_ARGUMENT, 0, NULL, NULL},
+        {"   ", CW_ERROR_ARGUMENT, 0, NULL, NULL},
+        {"cmd=put =x", CW_ERROR_ARGUMENT, 0, NULL, NULL},
+        {"cmd=\x01", CW_ERROR_ARGUMENT, 0, NULL, NULL},
+        {"cmd=\xe4", CW_ERROR_ARGUMENT, 0, NULL, NULL},
+        {"a b c d e f g h i j k l m n o p", CW_OK, 16, "p", ""},
+        {"a b c d e f g h i j k l m n o p q", CW_ERROR_LIMIT, 0, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_pmi1_line line = {.count = 0};
+        char *copy;
+        assert_int_equal(parse(rows[i].text, &line, &copy), rows[i].status);
+        assert_int_equal(line.count, rows[i].count);
+        if (rows[i].count > 0) {
+            assert_string_equal(line.words[line.count - 1].name, rows[i].name);
+            assert_string_equal(line.words[line.count - 1].value, rows[i].value);
+        }
+        free(copy);
+    }
+}
+
+static void test_length(void **state)
+{
+    (void)state;
+    char text[CW_PMI1_LINE_MAX + 1];
+    struct cw_pmi1_line line;
+    memset(text, 'a', sizeof(text));
+    assert_int_equal(cw_pmi1_parse(text, CW_PMI1_LINE_MAX, &line), CW_ERROR_LIMIT);
+    assert_int_equal(cw_pmi1_parse(text, CW_PMI1_LINE_MAX - 1, &line), CW_OK);
+    assert_int_equal(strlen(line.words[0].name), CW_PMI1_LINE_MAX - 1);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool good;
+        long number;
+    } rows[] = {
+        {"0", true, 0},
+        {"-5", true, -5},
+        {"100", true, 100},
+        {"101", false, 0},
+        {"-6", false, 0},
+        {"", false, 0},
+        {"-", false, 0},
+        {"+1", false, 0},
+        {" 1", false, 0},
+        {"1x", false, 0},
+        {"0x1", false, 0},
+        {"1e1", false, 0},
+        {"99999999999999999999999", false, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        long number = 77;
+        assert_int_equal(cw_pmi1_number_read(rows[i].text, -5, 100, &number), rows[i].good);
+        assert_int_equal(number, rows[i].good ? rows[i].number : 77);
+    }
+}
+
+static void test_write(void **state)
+{
+    (void)state;
+    struct cw_pmi1_writer writer;
+    cw_pmi1_begin(&writer, "put");
+    cw_pmi1_add(&writer, "value", "a=(b,c)");
+    cw_pmi1_add_number(&writer, "rc", -1);
+    assert_int_equal(cw_pmi1_end(&writer), CW_OK);
+    assert_string_equal(writer.text, "cmd=put value=a=(b,c) rc=-1\n");
+    assert_int_equal(writer.length, strlen(writer.text));
+
+    static const char *const bad[] = {"a b", "a\nb", "\t", "\x7f", "\xff"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        cw_pmi1_begin(&writer, "put");
+        cw_pmi1_add(&writer, "value", bad[i]);
+        cw_pmi1_add(&writer, "key", "good");
+        assert_int_equal(cw_pmi1_end(&writer), CW_ERROR_ARGUMENT);
+    }
+}
+
+static void test_write_too_long(void **state)
+{
+    (void)state;
+    struct cw_pmi1_writer *writer = malloc(sizeof(*writer));
+    char value[CW_PMI1_LINE_MAX + 10];
+    assert_non_null(writer);
+    bool fitted = true;
+    for (size_t length = CW_PMI1_LINE_MAX - 40; length < sizeof(value); length++) {
+        memset(value, 'v', length);
+        value[length] = 0;
+        cw_pmi1_begin(writer, "put");
+        cw_pmi1_add(writer, "value", value);
+        bool fits = cw_pmi1_end(writer) == CW_OK;
+        assert_true(fitted || !fits);
+        assert_true(!fits || writer->length <= CW_PMI1_LINE_MAX);
+        fitted = fits;
+    }
+    assert_false(fitted);
+    free(writer);
+}
+
+/* Mostly of what lines are made of. */
+static char random_character(struct cw_random *random)
+{
+    static const char usual[] = "cmd=get key=put value= =   \t\nabc0123-";
+    uint64_t draw = cw_random_next(random);
+    return draw % 16 != 0 ? usual[(draw >> 8) % (sizeof(usual) - 1)] : (char)(draw >> 8);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    struct cw_random random;
+    cw_random_seed(&random, 4);
+    for (int i = 0; i < RANDOM_LINES; i++) {
+        size_t length = cw_random_next(&random) % 80;
+        char *text = malloc(length + 1);
+        assert_non_null(text);
+        for (size_t j = 0; j < length; j++) {
+            text[j] = random_character(&random);
+        }
+        struct cw_pmi1_line line;
+        if (cw_pmi1_parse(text, length, &line) == CW_OK) {
+            assert_in_range(line.count, 1, CW_PMI1_WORDS_MAX);
+            struct cw_pmi1_writer writer = {.length = 0};
+            for (size_t j = 0; j < line.count; j++) {
+                assert_in_range(line.words[j].name - text, 0, length);
+                cw_pmi1_add(&writer, line.words[j].name, line.words[j].value);
+            }
+            assert_int_equal(cw_pmi1_end(&writer), CW_OK);
+            struct cw_pmi1_line again;
+            assert_int_equal(cw_pmi1_parse(writer.text, writer.length - 1, &again), CW_OK);
+            assert_int_equal(again.count, line.count);
+            for (size_t j = 0; j < line.count; j++) {
+                assert_string_equal(again.words[j].name, line.words[j].name);
+                assert_string_equal(again.words[j].value, line.words[j].value);
+            }
+        }
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse), cmocka_unit_test(test_length),         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_write), cmocka_unit_test(test_write_too_long), cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
