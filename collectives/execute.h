@@ -45,6 +45,9 @@ int cw_execution_poll(struct cw_execution *execution);
 /* Ready to run again, with the same buffers. Only after CW_OK. */
 void cw_execution_reset(struct cw_execution *execution);
 
+/* Other buffers, and another context of the reduction, for the next run. Only after create or cw_execution_reset, before the first poll. */
+void cw_execution_rebind(struct cw_execution *execution, void *const buffers[4], void *reduce_context);
+
 /* What it waits for, in one line ("rank 3: op 7 (wait, phase 2) for tag 12 of rank 5; 4 of 19 ops complete"). */
 void cw_execution_describe(const struct cw_execution *execution, char *text, size_t text_bytes);
 

@@ -106,6 +106,13 @@ void cw_execution_destroy(struct cw_execution *execution)
     free(execution);
 }
 
+void cw_execution_rebind(struct cw_execution *execution, void *const buffers[4], void *reduce_context)
+{
+    assert(execution->steps_left == execution->steps);
+    memcpy(execution->request.buffers, buffers, sizeof(execution->request.buffers));
+    execution->request.reduce_context = reduce_context;
+}
+
 void cw_execution_reset(struct cw_execution *execution)
 {
     const struct cw_schedule *schedule = execution->schedule;
