@@ -1,0 +1,354 @@
+#include "mpi/collective/collective.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/status.h"
+#include "mpi/collective/elements.h"
+#include "mpi/collective/state.h"
+#include "mpi/group/create.h"
+#include "mpi/point/internal.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+
+int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (root < -1 || root >= found->size) {
+        return mpi_error(comm, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, found->size, found->name);
+    }
+    struct mpi_collectives *collectives = mpi_collectives_of(found);
+    struct mpi_collective *made = collectives == NULL ? NULL : calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a collective call");
+    }
+    made->name = name;
+    made->comm = found;
+    made->problem = (struct cw_problem_request){
+        .ranks = (uint32_t)found->size,
+        .root = root < 0 ? 0 : (uint32_t)root,
+        .element_bytes = 1,
+    };
+    mpi_comm_retain(found);
+    *collective = made;
+    return MPI_SUCCESS;
+}
+
+void mpi_collective_destroy(struct mpi_collective *collective)
+{
+    if (collective == NULL) {
+        return;
+    }
+    for (int pair = 0; pair < collective->pair_count; pair++) {
+        mpi_request_release(&collective->pairs[pair]);
+    }
+    mpi_side_dispose(&collective->send);
+    mpi_side_dispose(&collective->receive);
+    if (collective->element != NULL) {
+        mpi_type_release(collective->element);
+    }
+    if (collective->op != NULL) {
+        mpi_op_release(collective->op);
+    }
+    mpi_comm_release(collective->comm);
+    free(collective->pairs);
+    free(collective->counts);
+    free(collective->send_packed);
+    free(collective->receive_packed);
+    free(collective);
+}
+
+/* ---- by pairs ---- */
+
+static int pair_add(struct mpi_collective *collective, enum mpi_request_kind kind, const struct mpi_side *side,
+                    int block, int peer)
+{
+    if (mpi_side_block_bytes(side, block) == 0) {
+        return MPI_SUCCESS; /* both ranks know */
+    }
+    if (collective->pairs == NULL) {
+        collective->pairs = calloc(2 * (size_t)collective->comm->size, sizeof(*collective->pairs));
+        if (collective->pairs == NULL) {
+            return mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for %d messages",
+                             2 * collective->comm->size);
+        }
+    }
+    struct mpi_request *request = &collective->pairs[collective->pair_count++];
+    *request = (struct mpi_request){
+        .kind = kind,
+        .comm = collective->comm,
+        .type = mpi_side_block_type(side, block),
+        .buffer = mpi_side_block_start(side, block),
+        .count = mpi_side_block_count(side, block),
+        .bytes = mpi_side_block_bytes(side, block),
+        .peer = peer,
+    };
+    mpi_comm_retain(request->comm);
+    mpi_type_retain(request->type);
+    return MPI_SUCCESS;
+}
+
+int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest)
+{
+    return pair_add(collective, MPI_REQUEST_SEND, side, block, dest);
+}
+
+int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source)
+{
+    return pair_add(collective, MPI_REQUEST_RECEIVE, side, block, source);
+}
+
+/* In place: what is sent is taken out of the way of what comes, and travels as bytes. */
+static int pairs_detach(struct mpi_collective *collective)
+{
+    int code = MPI_SUCCESS;
+    for (int pair = 0; code == MPI_SUCCESS && collective->send_must_pack && pair < collective->pair_count; pair++) {
+        if (collective->pairs[pair].kind == MPI_REQUEST_SEND) {
+            code = mpi_send_copy(&collective->pairs[pair]);
+        }
+    }
+    return code;
+}
+
+/* Receives first, so that nothing need wait for its place. */
+static void pairs_start(struct mpi_collective *collective)
+{
+    for (int pair = 0; pair < collective->pair_count; pair++) {
+        struct mpi_request *request = &collective->pairs[pair];
+        request->tag = MPI_TAG_COLLECTIVE + (int)(collective->number & 0x3fffffff);
+        request->is_complete = false;
+        request->number = 0;
+        if (request->kind == MPI_REQUEST_RECEIVE) {
+            mpi_receive_start(request);
+        }
+    }
+    for (int pair = 0; pair < collective->pair_count; pair++) {
+        if (collective->pairs[pair].kind == MPI_REQUEST_SEND) {
+            mpi_send_start(&collective->pairs[pair]);
+        }
+    }
+}
+
+/* MPI_ERR_PENDING: not all are complete. */
+static int pairs_poll(const struct mpi_collective *collective)
+{
+    int error = MPI_SUCCESS;
+    for (int pair = 0; pair < collective->pair_count; pair++) {
+        if (!collective->pairs[pair].is_complete) {
+            return MPI_ERR_PENDING;
+        }
+        error = error == MPI_SUCCESS ? collective->pairs[pair].error : error;
+    }
+    return error;
+}
+
+/* ---- by a plan ---- */
+
+/* Combines packed elements. Derived types are laid out as the operation's function expects them. */
+static void elements_reduce(void *context, void *to, const void *left, const void *right, uint64_t count)
+{
+    struct mpi_collective *collective = context;
+    int code = mpi_elements_reduce(collective->op, collective->element, left, right, to, (MPI_Count)count);
+    collective->reduce_error = code != MPI_SUCCESS ? code : collective->reduce_error;
+}
+
+/* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the side. NULL: no memory. */
+static void *side_memory(const struct mpi_side *side, bool must_pack, uint8_t **packed)
+{
+    if (side->bytes == 0) {
+        return "";
+    }
+    void *place = must_pack ? NULL : mpi_side_in_place(side);
+    if (place == NULL && *packed == NULL) {
+        *packed = malloc((size_t)side->bytes);
+    }
+    return place != NULL ? place : *packed;
+}
+
+static int plan_start(struct mpi_collective *collective)
+{
+    char error[200];
+    int code = mpi_plan_find(collective->comm, &collective->problem, &collective->plan, error, sizeof(error));
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    void *send = side_memory(&collective->send, collective->send_must_pack, &collective->send_packed);
+    void *receive = side_memory(&collective->receive, collective->receive_is_dropped, &collective->receive_packed);
+    if (send == NULL || receive == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (collective->send_packed != NULL) {
+        mpi_side_pack(&collective->send, collective->send_packed);
+    }
+    collective->run = mpi_run_take(collective->comm, collective->plan, send, receive,
+                                   collective->op != NULL ? elements_reduce : NULL, collective);
+    if (collective->run == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    collective->reduce_error = MPI_SUCCESS;
+    collective->started_ns = cw_clock_ns();
+    if (!mpi_exchange_begin(&collective->run->exchange, collective->comm, collective->number, collective->run_count)) {
+        mpi_run_give(collective->run, false);
+        collective->run = NULL;
+        return MPI_ERR_NO_MEM;
+    }
+    return MPI_SUCCESS;
+}
+
+/* MPI_ERR_PENDING: not yet at its end. */
+static int plan_poll(struct mpi_collective *collective)
+{
+    struct mpi_run *run = collective->run;
+    int status = cw_execution_poll(run->execution);
+    if (status == CW_ERROR_AGAIN ||
+        !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange) : run->exchange.gets_open == 0)) {
+        return MPI_ERR_PENDING;
+    }
+    mpi_exchange_end(&run->exchange);
+    collective->plan->calls++;
+    collective->plan->measured_ns += cw_clock_ns() - collective->started_ns;
+    mpi_run_give(run, status == CW_OK);
+    collective->run = NULL;
+    if (status == CW_OK && collective->receive_packed != NULL && !collective->receive_is_dropped) {
+        mpi_side_unpack(&collective->receive, collective->receive_packed);
+    }
+    return status == CW_OK ? collective->reduce_error : mpi_error_of_status(status);
+}
+
+/* ---- life ---- */
+
+static void collective_end(struct mpi_collective *collective, int code)
+{
+    if (collective->is_joined) {
+        mpi_progress_leave(&collective->user);
+        collective->is_joined = false;
+    }
+    collective->run_count++;
+    if (collective->after != NULL) {
+        int after = collective->after->end(collective->after);
+        collective->after = NULL;
+        code = code == MPI_SUCCESS ? after : code;
+    }
+    mpi_request_complete(collective->request, code);
+}
+
+static uint32_t collective_turn(struct mpi_progress_user *user)
+{
+    struct mpi_collective *collective = (struct mpi_collective *)user;
+    int code = collective->by_pairs ? pairs_poll(collective) : plan_poll(collective);
+    if (code == MPI_ERR_PENDING) {
+        return 0;
+    }
+    collective_end(collective, code);
+    return 1;
+}
+
+void mpi_collective_start(struct mpi_request *request)
+{
+    struct mpi_collective *collective = request->collective;
+    int code = collective->by_pairs ? pairs_detach(collective) : plan_start(collective);
+    if (code != MPI_SUCCESS) {
+        collective_end(collective, code);
+        return;
+    }
+    if (collective->by_pairs) {
+        pairs_start(collective);
+    }
+    collective->user.turn = collective_turn;
+    collective->is_joined = true;
+    mpi_progress_join(&collective->user);
+    (void)collective_turn(&collective->user);
+}
+
+void mpi_collective_after(MPI_Request request, struct mpi_after *after)
+{
+    struct mpi_request *found = mpi_request_find(request);
+    if (!found->is_complete) {
+        found->collective->after = after;
+        return;
+    }
+    int code = after->end(after);
+    found->error = found->error == MPI_SUCCESS ? code : found->error;
+}
+
+/* A request for the call, which from now on belongs to it. */
+static int request_make(struct mpi_collective *collective, struct mpi_request **request)
+{
+    *request = mpi_request_make(MPI_REQUEST_COLLECTIVE);
+    if (*request == NULL) {
+        int code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for a request");
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    (*request)->collective = collective;
+    (*request)->comm = collective->comm;
+    mpi_comm_retain(collective->comm);
+    collective->request = *request;
+    collective->number = collective->comm->collectives->next_number++;
+    return MPI_SUCCESS;
+}
+
+int mpi_collective_block(int code, struct mpi_collective *collective)
+{
+    struct mpi_request *request;
+    if (code != MPI_SUCCESS) {
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    code = request_make(collective, &request);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    MPI_Comm comm = collective->comm->handle;
+    mpi_collective_start(request);
+    mpi_request_await(request);
+    code = request->error;
+    mpi_request_destroy(request);
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
+}
+
+int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request)
+{
+    struct mpi_request *made;
+    if (code != MPI_SUCCESS) {
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    code = request_make(collective, &made);
+    if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
+        code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");
+        mpi_request_destroy(made);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    *request = made->handle;
+    mpi_request_start(made);
+    return MPI_SUCCESS;
+}
+
+int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_request *made;
+    (void)info; /* no hint is known yet */
+    if (code != MPI_SUCCESS) {
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    code = request_make(collective, &made);
+    if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
+        code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");
+        mpi_request_destroy(made);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    made->is_persistent = true;
+    *request = made->handle;
+    return MPI_SUCCESS;
+}

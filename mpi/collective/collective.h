@@ -1,0 +1,81 @@
+/* collective: a collective call, from its arguments to its end (MPI 5.0, chapter 6).
+ *
+ * Purpose
+ *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run (plans.h), or, where ranks know only
+ *   their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw), messages between pairs. Blocking, non-blocking and persistent calls
+ *   differ only in who starts and awaits it.
+ *
+ * Invariants
+ *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and count their runs, since they may be started in any order.
+ *   - Nothing is sent before the start.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_COLLECTIVE_H
+#define MPI_COLLECTIVE_H
+
+#include "mpi/collective/op.h"
+#include "mpi/collective/plans.h"
+#include "mpi/collective/side.h"
+#include "mpi/point/request.h"
+#include "mpi/runtime/progress.h"
+
+/* What a call of the library itself does when its collective has ended (MPI_Comm_idup). Frees itself; an MPI error code. */
+struct mpi_after {
+    int (*end)(struct mpi_after *after);
+};
+
+struct mpi_collective {
+    struct mpi_progress_user user;
+    struct mpi_request *request;
+    struct mpi_comm *comm;
+    const char *name; /* of the call, for people */
+    uint32_t number;
+    uint32_t run_count;
+    bool is_joined; /* has a turn in each round of progress */
+
+    struct mpi_side send;
+    struct mpi_side receive;
+    bool send_must_pack;     /* it lies where the result will be */
+    bool receive_is_dropped; /* the result is there already (MPI_Scatter in place) */
+    uint8_t *send_packed;
+    uint8_t *receive_packed;
+
+    /* by a plan */
+    struct cw_problem_request problem;
+    uint64_t *counts;
+    struct mpi_plan *plan;
+    struct mpi_run *run;
+    struct mpi_op *op;
+    struct mpi_type *element; /* of a reduction; held */
+    int reduce_error;
+    uint64_t started_ns;
+
+    /* by messages between pairs */
+    bool by_pairs;
+    struct mpi_request *pairs;
+    int pair_count;
+
+    struct mpi_after *after;
+};
+
+/* Checks communicator and root (-1: the call has none) and makes an empty one. MPI_SUCCESS or the error, raised. */
+int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective);
+/* Frees it. It is not under way. */
+void mpi_collective_destroy(struct mpi_collective *collective);
+
+/* How a call ends: with `code` if it failed so far, which frees it; else blocking, with a request that is started, or with one that is persistent. */
+int mpi_collective_block(int code, struct mpi_collective *collective);
+int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request);
+int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request);
+
+/* Of the request that belongs to it (MPI_Start). */
+void mpi_collective_start(struct mpi_request *request);
+
+void mpi_collective_after(MPI_Request request, struct mpi_after *after);
+
+/* Adds a message to or from a rank to a call by pairs; prepared, and started with the call. Blocks of no bytes are left out. */
+int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest);
+int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source);
+
+#endif

@@ -1,0 +1,63 @@
+/* plans: schedules that a communicator has used, ready to run again.
+ *
+ * A call asks for a problem; the answer is the same at all ranks, since nothing but the call's arguments enters. The algorithm is chosen per class of size
+ * (collectives/choose/), the schedule is built for the very problem, and both are kept: a call that comes again finds a run that only needs its buffers.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_PLANS_H
+#define MPI_PLANS_H
+
+#include "collectives/build.h"
+#include "collectives/execute.h"
+#include "mpi/collective/transport.h"
+
+enum {
+    MPI_PLANS_MAX = 64, /* of a communicator; then the one used longest ago goes */
+};
+
+struct mpi_plan {
+    struct mpi_plan *next;
+    enum cw_collective collective;
+    uint32_t ranks;
+    uint32_t root;
+    uint32_t element_bytes;
+    bool ordered;
+    uint64_t count;
+    uint64_t *counts; /* NULL: all alike */
+    const struct cw_algorithm *algorithm;
+    struct cw_parameters parameters;
+    double predicted_ns;
+    struct cw_schedule schedule;
+    uint64_t buffer_bytes[4];
+    uint32_t runs_open; /* lent */
+    bool is_dropped;    /* to be freed with the last run */
+    struct mpi_run *idle;
+    uint64_t calls;
+    uint64_t measured_ns; /* all calls together */
+};
+
+/* What a run of a plan needs; lent to one call at a time. */
+struct mpi_run {
+    struct mpi_run *next;
+    struct mpi_plan *plan;
+    struct mpi_exchange exchange;
+    struct cw_execution *execution;
+    void *scratch;
+};
+
+/* The plan for a problem; made if there is none yet. MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the reason in `error`. */
+int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
+                  size_t error_bytes);
+
+/* A run with these buffers (send, receive), which `reduce` combines; NULL: no memory. */
+struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
+                             cw_reduce_function reduce, void *reduce_context);
+/* Gives it back; `is_whole` if it has come to its end, and may run again. */
+void mpi_run_give(struct mpi_run *run, bool is_whole);
+
+void mpi_plans_destroy(struct mpi_plan *plans);
+/* Forgets what was chosen (MPI_Finalize). */
+void mpi_choices_forget(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* side: what a rank contributes to a collective call, or gets from it: blocks somewhere in a buffer of the program.
+ *
+ * Schedules work on blocks that lie one behind the other. A side that is so already is used in place; any other is packed before, or unpacked behind.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_SIDE_H
+#define MPI_SIDE_H
+
+#include <stdbool.h>
+
+#include "mpi.h"
+#include "mpi/abi/counts.h"
+#include "mpi/datatype/datatype.h"
+
+struct mpi_side {
+    void *buffer;
+    int block_count;
+    struct mpi_type *type;    /* held; of all blocks, if types is NULL */
+    struct mpi_type **types;  /* held; per block (MPI_Alltoallw) */
+    MPI_Count count;          /* of each block, if counts is NULL */
+    MPI_Count *counts;        /* per block */
+    MPI_Count *displacements; /* per block, in bytes, if counts is not NULL */
+    MPI_Count bytes;          /* of all blocks, packed */
+};
+
+/* `block_count` blocks of `count` elements, one behind the other. Checks count and type; MPI_SUCCESS or the error, raised. */
+int mpi_side_equal(struct mpi_side *side, MPI_Comm comm, const void *buffer, int block_count, MPI_Count count,
+                   MPI_Datatype datatype);
+/* A block per rank with counts and, if displacements.values is not NULL, displacements in extents of the type. */
+int mpi_side_unequal(struct mpi_side *side, MPI_Comm comm, const void *buffer, int block_count,
+                     struct mpi_counts counts, struct mpi_counts displacements, MPI_Datatype datatype);
+/* The same with a type per block and displacements in bytes. */
+int mpi_side_mixed(struct mpi_side *side, MPI_Comm comm, const void *buffer, int block_count, struct mpi_counts counts,
+                   struct mpi_counts displacements, const MPI_Datatype datatypes[]);
+/* Lets go of types and arrays; a zeroed one is allowed. */
+void mpi_side_dispose(struct mpi_side *side);
+
+/* Bytes of block `block`, packed. */
+MPI_Count mpi_side_block_bytes(const struct mpi_side *side, int block);
+struct mpi_type *mpi_side_block_type(const struct mpi_side *side, int block);
+MPI_Count mpi_side_block_count(const struct mpi_side *side, int block);
+/* Where its first element is. */
+void *mpi_side_block_start(const struct mpi_side *side, int block);
+
+/* The blocks in place, if they lie there as a schedule wants them; NULL: they must be packed. */
+void *mpi_side_in_place(const struct mpi_side *side);
+void mpi_side_pack(const struct mpi_side *side, void *to);
+void mpi_side_unpack(const struct mpi_side *side, const void *from);
+
+#endif

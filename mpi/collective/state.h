@@ -1,0 +1,28 @@
+/* What collective/ keeps with a communicator. */
+#ifndef MPI_COLLECTIVE_STATE_H
+#define MPI_COLLECTIVE_STATE_H
+
+#include "mpi/collective/transport.h"
+
+struct cw_chooser;
+struct mpi_plan;
+
+struct mpi_early;
+
+struct mpi_collectives {
+    uint32_t next_number;
+    struct mpi_exchange *exchanges; /* under way */
+    struct mpi_early *early;
+    struct mpi_plan *plans; /* the last used first */
+    uint32_t plan_count;
+};
+
+/* Made with the first use; NULL: no memory. */
+struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm);
+
+void mpi_early_free(struct mpi_early **early);
+
+/* Tries again what the paths would not take. */
+uint32_t mpi_exchange_progress(void);
+
+#endif

@@ -1,0 +1,483 @@
+#include "mpi/collective/transport.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+#include "mpi/collective/plans.h"
+#include "mpi/collective/state.h"
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/process.h"
+
+enum exchange_message { EXCHANGE_EAGER = 1, EXCHANGE_OFFER = 2, EXCHANGE_GOT = 3 };
+
+struct exchange_head {
+    uint64_t context;
+    uint32_t number; /* of the call */
+    uint32_t run;    /* how often it was started before (persistent ones) */
+    uint32_t tag;    /* GOT: of the put */
+    int32_t source;
+    uint8_t kind;   /* enum exchange_message */
+    uint8_t buffer; /* OFFER: enum cw_buffer */
+    uint16_t put;   /* OFFER, GOT: which of the source's puts */
+    uint32_t reserved;
+};
+
+struct exchange_offer {
+    uint64_t offset;
+    uint64_t bytes;
+    struct cw_exposure exposure;
+};
+
+static_assert(sizeof(struct exchange_head) == 32 && sizeof(struct exchange_offer) == 32, "the same at both sides");
+static_assert(sizeof(struct exchange_head) + sizeof(struct exchange_offer) <= MPI_HEAD_MAX, "an outbox keeps it");
+
+struct mpi_exchange_event {
+    struct mpi_exchange_event *next;
+    struct cw_transport_event event;
+    uint8_t data[];
+};
+
+struct mpi_exchange_put {
+    struct mpi_exchange_put *next;
+    uint64_t context;
+    uint32_t rank;
+    uint16_t number;
+    struct cw_exposure exposure;
+};
+
+/* A get of an offer. */
+struct exchange_get {
+    struct mpi_operation operation;
+    struct mpi_exchange *exchange;
+    struct exchange_head head;
+    struct exchange_offer offer;
+    uint32_t rank;
+    struct exchange_get *next; /* of those that the path would not take */
+};
+
+/* What came before its call, or its communicator. */
+struct mpi_early {
+    struct mpi_early *next;
+    uint32_t rank;
+    uint32_t bytes;
+    uint8_t data[];
+};
+
+static struct mpi_early *strangers;
+static struct exchange_get *gets_waiting;
+
+static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_event *event)
+{
+    event->next = NULL;
+    *(exchange->last == NULL ? &exchange->first : &exchange->last->next) = event;
+    exchange->last = event;
+}
+
+/* False: no memory. */
+static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_event *event, const void *data,
+                      uint64_t bytes)
+{
+    struct mpi_exchange_event *made = malloc(sizeof(*made) + bytes);
+    if (made == NULL) {
+        exchange->failure = CW_ERROR_MEMORY;
+        return false;
+    }
+    made->event = *event;
+    if (bytes > 0) {
+        memcpy(made->data, data, bytes);
+    }
+    made->event.data = made->data;
+    made->event.buffer = (uint64_t)(uintptr_t)made;
+    event_append(exchange, made);
+    return true;
+}
+
+static int put_eager(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                     const struct cw_transport_put *put)
+{
+    uint32_t lane_tag = mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE);
+    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, sizeof(*head), put->data, (uint32_t)put->bytes);
+}
+
+static int put_offer(struct mpi_exchange *exchange, uint32_t rank, struct exchange_head *head,
+                     const struct cw_transport_put *put)
+{
+    struct mpi_exchange_put *kept = malloc(sizeof(*kept));
+    if (kept == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *kept = (struct mpi_exchange_put){.context = put->context, .rank = rank, .number = exchange->put_count++};
+    int status = cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)put->data, put->bytes, CW_REGION_READ,
+                                 &kept->exposure);
+    if (status != CW_OK) {
+        free(kept);
+        return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;
+    }
+    struct {
+        struct exchange_head head;
+        struct exchange_offer offer;
+    } message = {
+        .head = *head,
+        .offer = {.offset = put->offset, .bytes = put->bytes, .exposure = kept->exposure},
+    };
+    message.head.put = kept->number;
+    status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE),
+                           &message, sizeof(message), NULL, 0);
+    if (status != CW_OK) {
+        mpi_conceal(rank, &kept->exposure);
+        free(kept);
+        return status;
+    }
+    kept->next = exchange->puts;
+    exchange->puts = kept;
+    return CW_OK;
+}
+
+static int transport_put(void *state, const struct cw_transport_put *put)
+{
+    struct mpi_exchange *exchange = state;
+    if (exchange->failure != CW_OK) {
+        return exchange->failure;
+    }
+    assert(put->peer_count == 1); /* plans for MPI are built without multicast */
+    struct exchange_head head = {
+        .context = exchange->comm->context,
+        .number = exchange->number,
+        .run = exchange->run,
+        .tag = put->tag,
+        .source = exchange->comm->rank,
+        .kind = put->eager ? EXCHANGE_EAGER : EXCHANGE_OFFER,
+        .buffer = (uint8_t)put->buffer,
+    };
+    uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
+    if (!put->eager) {
+        return put_offer(exchange, rank, &head, put);
+    }
+    int status = put_eager(exchange, rank, &head, put);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = put->context};
+    return event_add(exchange, &event, NULL, 0) ? CW_OK : CW_ERROR_MEMORY;
+}
+
+static int transport_poll(void *state, struct cw_transport_event *events, uint32_t count_max)
+{
+    struct mpi_exchange *exchange = state;
+    if (exchange->failure != CW_OK) {
+        return exchange->failure;
+    }
+    uint32_t count = 0;
+    while (count < count_max && exchange->first != NULL) {
+        struct mpi_exchange_event *event = exchange->first;
+        exchange->first = event->next;
+        if (exchange->first == NULL) {
+            exchange->last = NULL;
+        }
+        events[count++] = event->event;
+        if (event->event.kind != CW_TRANSPORT_ARRIVED || !event->event.eager) {
+            free(event);
+        }
+    }
+    return (int)count;
+}
+
+static void transport_release(void *state, uint64_t buffer)
+{
+    (void)state;
+    free((void *)(uintptr_t)buffer);
+}
+
+static void get_end(struct mpi_operation *operation, int status)
+{
+    struct exchange_get *get = (struct exchange_get *)operation;
+    struct mpi_exchange *exchange = get->exchange;
+    exchange->gets_open--;
+    if (status != CW_OK) {
+        exchange->failure = status;
+    } else {
+        struct cw_transport_event event = {
+            .kind = CW_TRANSPORT_ARRIVED,
+            .peer = (uint32_t)get->head.source,
+            .tag = get->head.tag,
+            .bytes = get->offer.bytes,
+        };
+        (void)event_add(exchange, &event, NULL, 0);
+        struct exchange_head head = get->head;
+        head.kind = EXCHANGE_GOT;
+        head.source = exchange->comm->rank;
+        (void)mpi_outbox_send(get->rank, mpi_lane_tag(head.context, MPI_SENT_COLLECTIVE), &head, sizeof(head), NULL, 0,
+                              NULL);
+    }
+    free(get);
+}
+
+static void get_start(struct exchange_get *get)
+{
+    uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
+    int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.exposure, 0, to, get->offer.bytes,
+                              (uint64_t)(uintptr_t)&get->operation);
+    if (status == CW_ERROR_AGAIN) {
+        get->next = gets_waiting;
+        gets_waiting = get;
+    } else if (status != CW_OK) {
+        get_end(&get->operation, status == CW_PATHS_DONE ? CW_OK : status);
+    }
+}
+
+uint32_t mpi_exchange_progress(void)
+{
+    struct exchange_get *get = gets_waiting;
+    gets_waiting = NULL;
+    while (get != NULL) {
+        struct exchange_get *next = get->next;
+        get_start(get);
+        get = next;
+    }
+    return 0;
+}
+
+static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                       const struct exchange_offer *offer)
+{
+    bool inside = (head->buffer == CW_BUFFER_RECEIVE || head->buffer == CW_BUFFER_SCRATCH) &&
+                  offer->bytes <= exchange->buffer_bytes[head->buffer] &&
+                  offer->offset <= exchange->buffer_bytes[head->buffer] - offer->bytes;
+    if (!inside) { /* the ranks do not agree on the call */
+        exchange->failure = CW_ERROR_REMOTE_ACCESS;
+        return;
+    }
+    struct exchange_get *get = malloc(sizeof(*get));
+    if (get == NULL) {
+        exchange->failure = CW_ERROR_MEMORY;
+        return;
+    }
+    *get = (struct exchange_get){
+        .operation = {.done = get_end},
+        .exchange = exchange,
+        .head = *head,
+        .offer = *offer,
+        .rank = rank,
+    };
+    exchange->gets_open++;
+    get_start(get);
+}
+
+static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
+{
+    struct mpi_exchange_put **link = &exchange->puts;
+    while (*link != NULL && !((*link)->number == head->put && (*link)->rank == rank)) {
+        link = &(*link)->next;
+    }
+    struct mpi_exchange_put *put = *link;
+    if (put == NULL) {
+        return;
+    }
+    *link = put->next;
+    struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = put->context};
+    (void)event_add(exchange, &event, NULL, 0);
+    mpi_conceal(rank, &put->exposure);
+    free(put);
+}
+
+/* Gives a message to its call. False: it makes no sense. */
+static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                         const uint8_t *data, uint32_t bytes)
+{
+    struct exchange_offer offer;
+    if (head->source < 0 || head->source >= exchange->comm->size) {
+        return false;
+    }
+    switch (head->kind) {
+    case EXCHANGE_EAGER: {
+        struct cw_transport_event event = {
+            .kind = CW_TRANSPORT_ARRIVED,
+            .peer = (uint32_t)head->source,
+            .tag = head->tag,
+            .eager = true,
+            .bytes = bytes,
+        };
+        return event_add(exchange, &event, data, bytes);
+    }
+    case EXCHANGE_OFFER:
+        if (bytes != sizeof(offer)) {
+            return false;
+        }
+        memcpy(&offer, data, sizeof(offer));
+        offer_take(exchange, rank, head, &offer);
+        return true;
+    case EXCHANGE_GOT:
+        got_take(exchange, rank, head);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool exchange_fits(const struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    return exchange->number == head->number && exchange->run == head->run;
+}
+
+static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const struct exchange_head *head)
+{
+    struct mpi_exchange *exchange = comm == NULL || comm->collectives == NULL ? NULL : comm->collectives->exchanges;
+    while (exchange != NULL && !exchange_fits(exchange, head)) {
+        exchange = exchange->next;
+    }
+    return exchange;
+}
+
+static void early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct mpi_early *early = malloc(sizeof(*early) + bytes);
+    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
+    if (early == NULL || (comm != NULL && collectives == NULL)) {
+        free(early);
+        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
+    }
+    *early = (struct mpi_early){.rank = rank, .bytes = bytes};
+    memcpy(early->data, data, bytes);
+    struct mpi_early **link = comm == NULL ? &strangers : &collectives->early;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = early;
+}
+
+void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct exchange_head head;
+    if (bytes < sizeof(head)) {
+        return;
+    }
+    memcpy(&head, data, sizeof(head));
+    struct mpi_comm *comm = mpi_comm_of_context(head.context);
+    struct mpi_exchange *exchange = exchange_find(comm, &head);
+    if (exchange == NULL) {
+        early_keep(comm, rank, data, bytes);
+        return;
+    }
+    (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
+}
+
+/* Moves those that `context` and, if not NULL, the exchange fit, to where they belong now. */
+static void early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
+{
+    while (*link != NULL) {
+        struct mpi_early *early = *link;
+        struct exchange_head head;
+        memcpy(&head, early->data, sizeof(head));
+        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
+            link = &early->next;
+            continue;
+        }
+        *link = early->next;
+        mpi_collective_message(early->rank, early->data, early->bytes);
+        free(early);
+    }
+}
+
+bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives == NULL) {
+        return false;
+    }
+    exchange->comm = comm;
+    exchange->number = number;
+    exchange->run = run;
+    exchange->failure = CW_OK;
+    exchange->transport = (struct cw_transport){
+        .state = exchange,
+        .put = transport_put,
+        .poll = transport_poll,
+        .release = transport_release,
+    };
+    exchange->next = collectives->exchanges;
+    collectives->exchanges = exchange;
+    if (collectives->early != NULL) {
+        early_take(&collectives->early, comm, exchange);
+    }
+    return true;
+}
+
+bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
+{
+    return exchange->puts == NULL && exchange->gets_open == 0;
+}
+
+void mpi_exchange_end(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->exchanges;
+    while (*link != exchange) {
+        link = &(*link)->next;
+    }
+    *link = exchange->next;
+    while (exchange->first != NULL) {
+        struct mpi_exchange_event *event = exchange->first;
+        exchange->first = event->next;
+        free(event);
+    }
+    exchange->last = NULL;
+    while (exchange->puts != NULL) { /* only after a failure */
+        struct mpi_exchange_put *put = exchange->puts;
+        exchange->puts = put->next;
+        mpi_conceal(put->rank, &put->exposure);
+        free(put);
+    }
+}
+
+void mpi_collective_down(uint32_t rank)
+{
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
+            continue;
+        }
+        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
+             exchange = exchange->next) {
+            exchange->failure = CW_ERROR_PEER_FAILED;
+        }
+    }
+}
+
+void mpi_collectives_adopt(struct mpi_comm *comm)
+{
+    if (strangers != NULL) {
+        early_take(&strangers, comm, NULL);
+    }
+}
+
+void mpi_early_free(struct mpi_early **early)
+{
+    while (*early != NULL) {
+        struct mpi_early *next = (*early)->next;
+        free(*early);
+        *early = next;
+    }
+}
+
+struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
+{
+    if (comm->collectives == NULL) {
+        comm->collectives = calloc(1, sizeof(*comm->collectives));
+    }
+    return comm->collectives;
+}
+
+void mpi_collectives_destroy(struct mpi_collectives *collectives)
+{
+    if (collectives != NULL) {
+        mpi_early_free(&collectives->early);
+        mpi_plans_destroy(collectives->plans);
+        free(collectives);
+    }
+}
+
+void mpi_collectives_forget(void)
+{
+    mpi_early_free(&strangers);
+}

@@ -1,0 +1,51 @@
+/* transport: how a schedule of a collective call meets those of the other ranks (collectives/transport.h over dataplane/path/path.h).
+ *
+ * An eager put is one message with its data. A direct put is an offer: the target gets the bytes straight into the place that the put names, which the schedule has made
+ * sure is free, and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike; what comes for a call that
+ * this rank has not begun waits.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_COLLECTIVE_TRANSPORT_H
+#define MPI_COLLECTIVE_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/transport.h"
+#include "mpi/group/communicator.h"
+
+/* One run of one call. */
+struct mpi_exchange {
+    struct mpi_comm *comm;
+    uint32_t number;  /* of the call, in its communicator */
+    uint32_t run;     /* how often it was started before */
+    void *buffers[4]; /* by enum cw_buffer */
+    uint64_t buffer_bytes[4];
+    int failure;                             /* status, once a rank that takes part is gone */
+    struct mpi_exchange_event *first, *last; /* for the next poll */
+    struct mpi_exchange_put *puts;           /* direct ones that have not been got yet */
+    uint16_t put_count;                      /* direct ones so far: their numbers */
+    uint32_t gets_open;                      /* own gets under way */
+    struct mpi_exchange *next;               /* of the communicator */
+    struct cw_transport transport;
+};
+
+/* Joins the communicator's calls under way; takes what has come early. False: no memory. */
+bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run);
+/* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
+void mpi_exchange_end(struct mpi_exchange *exchange);
+/* Whether all that it has offered has been got, and all that it gets is here. */
+bool mpi_exchange_is_idle(const struct mpi_exchange *exchange);
+
+/* A message of kind MPI_SENT_COLLECTIVE. */
+void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);
+/* A process is gone: calls that it takes part in fail. */
+void mpi_collective_down(uint32_t rank);
+
+/* What came early for communicators that this process has made since; and what is left at the end. */
+void mpi_collectives_adopt(struct mpi_comm *comm);
+void mpi_collectives_destroy(struct mpi_collectives *collectives);
+void mpi_collectives_forget(void);
+
+#endif

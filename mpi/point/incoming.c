@@ -1,0 +1,167 @@
+/* What comes from the paths. Everything is checked: the other side may run another build, or be broken. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/collective/transport.h"
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/process.h"
+
+/* The parts of a message, as far as its kind has them. */
+struct parts {
+    struct mpi_envelope envelope;
+    struct mpi_answer_to answer;
+    struct mpi_offer offer;
+    const uint8_t *data;
+    uint32_t bytes;
+};
+
+static bool part_take(const uint8_t **data, uint32_t *bytes, void *part, uint32_t part_bytes)
+{
+    if (*bytes < part_bytes) {
+        return false;
+    }
+    memcpy(part, *data, part_bytes);
+    *data += part_bytes;
+    *bytes -= part_bytes;
+    return true;
+}
+
+static bool parts_read(enum mpi_message_kind kind, const void *data, uint32_t bytes, struct parts *parts)
+{
+    *parts = (struct parts){.data = data, .bytes = bytes};
+    bool envelope = kind == MPI_SENT_EAGER || kind == MPI_SENT_SYNC || kind == MPI_SENT_LONG || kind == MPI_SENT_CANCEL;
+    bool answer =
+        kind == MPI_SENT_SYNC || kind == MPI_SENT_DONE || kind == MPI_SENT_CANCEL || kind == MPI_SENT_CANCELLED;
+    return (!envelope || part_take(&parts->data, &parts->bytes, &parts->envelope, sizeof(parts->envelope))) &&
+           (!answer || part_take(&parts->data, &parts->bytes, &parts->answer, sizeof(parts->answer))) &&
+           (kind != MPI_SENT_LONG || part_take(&parts->data, &parts->bytes, &parts->offer, sizeof(parts->offer)));
+}
+
+/* Keeps a message that nobody has asked for yet. */
+static void message_keep(struct mpi_comm *comm, uint32_t rank, enum mpi_message_kind kind, const struct parts *parts)
+{
+    struct mpi_message *message = malloc(sizeof(*message) + parts->bytes);
+    if (message == NULL) {
+        mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an unexpected message of %u bytes from rank %u",
+                  parts->bytes, rank);
+        return;
+    }
+    *message = (struct mpi_message){
+        .envelope = parts->envelope,
+        .kind = kind,
+        .rank = rank,
+        .bytes = kind == MPI_SENT_LONG ? parts->offer.bytes : parts->bytes,
+        .number = kind == MPI_SENT_LONG ? parts->offer.number : parts->answer.number,
+        .exposure = parts->offer.exposure,
+    };
+    memcpy(message->data, parts->data, parts->bytes);
+    if (!mpi_match_keep(comm, message)) {
+        free(message);
+        mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an unexpected message from rank %u", rank);
+    }
+}
+
+static void message_match(uint32_t rank, enum mpi_message_kind kind, struct parts *parts)
+{
+    struct mpi_comm *comm = mpi_comm_of_context(parts->envelope.context);
+    if (comm != NULL && (parts->envelope.source < 0 || parts->envelope.source >= comm->size)) {
+        return; /* no process with this library sends that */
+    }
+    struct mpi_request *request = comm == NULL ? NULL : mpi_match_arrival(comm, &parts->envelope);
+    if (request == NULL) {
+        message_keep(comm, rank, kind, parts);
+        return;
+    }
+    if (kind == MPI_SENT_LONG) {
+        mpi_receive_long(request, &parts->envelope, rank, parts->offer.bytes, &parts->offer.exposure,
+                         parts->offer.number);
+        return;
+    }
+    if (kind == MPI_SENT_SYNC) {
+        mpi_answer(rank, parts->envelope.context, MPI_SENT_DONE, parts->answer.number, MPI_SUCCESS);
+    }
+    mpi_receive_eager(request, &parts->envelope, parts->data, parts->bytes);
+}
+
+static void message_cancel(uint32_t rank, const struct parts *parts)
+{
+    struct mpi_comm *comm = mpi_comm_of_context(parts->envelope.context);
+    bool was_recalled = mpi_match_recall(comm, &parts->envelope, rank, parts->answer.number);
+    mpi_answer(rank, parts->envelope.context, MPI_SENT_CANCELLED, parts->answer.number, was_recalled);
+}
+
+void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    (void)context;
+    enum mpi_message_kind kind = (enum mpi_message_kind)cw_tag(lane_tag);
+    struct parts parts;
+    if (kind == MPI_SENT_COLLECTIVE) {
+        mpi_collective_message(rank, data, bytes);
+        return;
+    }
+    if (!parts_read(kind, data, bytes, &parts)) {
+        return;
+    }
+    switch (kind) {
+    case MPI_SENT_EAGER:
+    case MPI_SENT_SYNC:
+    case MPI_SENT_LONG:
+        message_match(rank, kind, &parts);
+        break;
+    case MPI_SENT_DONE:
+        mpi_send_done(parts.answer.number, parts.answer.status);
+        break;
+    case MPI_SENT_CANCEL:
+        message_cancel(rank, &parts);
+        break;
+    case MPI_SENT_CANCELLED:
+        mpi_send_cancelled(parts.answer.number, parts.answer.status != 0);
+        break;
+    default:
+        break;
+    }
+}
+
+void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status)
+{
+    struct mpi_answer_to answer = {.number = number, .status = status};
+    (void)mpi_outbox_send(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer), NULL, 0, NULL);
+}
+
+/* Nothing here is put into another rank's memory: receivers get what they want. */
+void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag)
+{
+    (void)context, (void)rank, (void)lane_tag;
+}
+
+void mpi_incoming_complete(void *context, uint64_t operation, int status)
+{
+    (void)context;
+    struct mpi_operation *done = (struct mpi_operation *)(uintptr_t)operation;
+    done->done(done, status);
+}
+
+static void receive_fail(struct mpi_request *request)
+{
+    mpi_match_withdraw(request);
+    mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
+}
+
+static void send_fail(struct mpi_request *request)
+{
+    mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
+}
+
+void mpi_incoming_down(void *context, uint32_t rank, int status)
+{
+    (void)context;
+    mpi_outbox_fail(rank, status);
+    mpi_numbers_each_of(rank, send_fail);
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        mpi_match_each_from(comm, rank, receive_fail);
+    }
+    mpi_collective_down(rank);
+}

@@ -1,0 +1,60 @@
+#include "mpi/point/internal.h"
+
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/progress.h"
+
+/* A blocking message to or from a member of the group. */
+static int transfer(struct mpi_comm *comm, enum mpi_request_kind kind, int peer, int tag, void *data, size_t bytes)
+{
+    struct mpi_request request = {
+        .kind = kind,
+        .comm = comm,
+        .type = mpi_type_find(MPI_BYTE),
+        .buffer = data,
+        .count = (MPI_Count)bytes,
+        .bytes = (MPI_Count)bytes,
+        .peer = peer,
+        .tag = tag,
+    };
+    if (kind == MPI_REQUEST_SEND) {
+        mpi_send_start(&request);
+    } else {
+        mpi_receive_start(&request);
+    }
+    mpi_request_await(&request);
+    return request.error == MPI_SUCCESS ? MPI_SUCCESS : mpi_request_raise(&request, comm->handle, request.error);
+}
+
+int mpi_internal_spread(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes)
+{
+    int mask = 1;
+    int code = MPI_SUCCESS;
+    while (mask < group->size && (group->rank & mask) == 0) {
+        mask <<= 1;
+    }
+    if (group->rank > 0) {
+        int parent = mpi_group_rank_of(comm->group, group->ranks[group->rank & ~mask]);
+        code = transfer(comm, MPI_REQUEST_RECEIVE, parent, tag, data, bytes);
+    }
+    for (mask >>= 1; mask > 0 && code == MPI_SUCCESS; mask >>= 1) {
+        if (group->rank + mask < group->size) {
+            int child = mpi_group_rank_of(comm->group, group->ranks[group->rank + mask]);
+            code = transfer(comm, MPI_REQUEST_SEND, child, tag, data, bytes);
+        }
+    }
+    return code;
+}
+
+static bool is_drained(void *context)
+{
+    const struct mpi_comm *comm = context;
+    return comm->references == 1;
+}
+
+void mpi_internal_drain(struct mpi_comm *comm)
+{
+    if (!is_drained(comm)) {
+        mpi_progress_until(is_drained, comm);
+    }
+}

@@ -1,0 +1,20 @@
+/* internal: messages of the library's own within a communicator, apart from the program's by tags below 0. Within the lock of enter.h only. */
+#ifndef MPI_INTERNAL_H
+#define MPI_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi/group/communicator.h"
+
+/* Tags: + 0 .. 0x3fffffff. */
+#define MPI_TAG_CREATE_GROUP INT32_MIN
+#define MPI_TAG_COLLECTIVE   (INT32_MIN + 0x40000000)
+
+/* Brings `data` from rank 0 of a group, whose members are all in `comm`, to all of it, down a binomial tree. All members call it. MPI_SUCCESS or the error, raised. */
+int mpi_internal_spread(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes);
+
+/* Waits until nothing that this process has sent or awaits in `comm` is under way. */
+void mpi_internal_drain(struct mpi_comm *comm);
+
+#endif

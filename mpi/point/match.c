@@ -1,0 +1,264 @@
+#include "mpi/point/match.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct receive_queue {
+    struct mpi_request *first;
+    struct mpi_request *last;
+};
+
+struct source_queues {
+    struct receive_queue posted;
+    struct mpi_message *first;
+    struct mpi_message *last;
+};
+
+struct mpi_matching {
+    uint64_t posted_count; /* ever: the order of receives */
+    struct receive_queue posted_any;
+    struct mpi_message *arrival_first;
+    struct mpi_message *arrival_last;
+    uint32_t source_count;
+    struct source_queues sources[];
+};
+
+static struct mpi_message *stranger_first;
+static struct mpi_message *stranger_last;
+
+/* Made with the first use; NULL: no memory. */
+static struct mpi_matching *matching_of(struct mpi_comm *comm)
+{
+    if (comm->matching == NULL) {
+        size_t bytes = sizeof(struct mpi_matching) + (size_t)comm->size * sizeof(struct source_queues);
+        comm->matching = calloc(1, bytes);
+        if (comm->matching != NULL) {
+            comm->matching->source_count = (uint32_t)comm->size;
+        }
+    }
+    return comm->matching;
+}
+
+/* Tags below 0 are the library's own (MPI_TAG_INTERNAL); no wildcard of a program fits them. */
+static bool tag_fits(int wanted, int tag)
+{
+    return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0);
+}
+
+static struct mpi_request *queue_find(const struct receive_queue *queue, int tag)
+{
+    struct mpi_request *request = queue->first;
+    while (request != NULL && !tag_fits(request->tag, tag)) {
+        request = request->next;
+    }
+    return request;
+}
+
+static bool queue_remove(struct receive_queue *queue, struct mpi_request *request)
+{
+    struct mpi_request *previous = NULL;
+    for (struct mpi_request *at = queue->first; at != NULL; previous = at, at = at->next) {
+        if (at != request) {
+            continue;
+        }
+        if (previous == NULL) {
+            queue->first = at->next;
+        } else {
+            previous->next = at->next;
+        }
+        if (queue->last == at) {
+            queue->last = previous;
+        }
+        at->next = NULL;
+        return true;
+    }
+    return false;
+}
+
+static struct receive_queue *queue_of(struct mpi_matching *matching, int source)
+{
+    return source == MPI_ANY_SOURCE ? &matching->posted_any : &matching->sources[source].posted;
+}
+
+struct mpi_request *mpi_match_arrival(struct mpi_comm *comm, const struct mpi_envelope *envelope)
+{
+    struct mpi_matching *matching = comm->matching;
+    if (matching == NULL) {
+        return NULL;
+    }
+    struct receive_queue *queue = &matching->sources[envelope->source].posted;
+    struct mpi_request *found = queue_find(queue, envelope->tag);
+    struct mpi_request *found_any = queue_find(&matching->posted_any, envelope->tag);
+    if (found_any != NULL && (found == NULL || found_any->order < found->order)) {
+        queue = &matching->posted_any;
+        found = found_any;
+    }
+    if (found != NULL) {
+        queue_remove(queue, found);
+    }
+    return found;
+}
+
+bool mpi_match_post(struct mpi_comm *comm, struct mpi_request *request)
+{
+    struct mpi_matching *matching = matching_of(comm);
+    if (matching == NULL) {
+        return false;
+    }
+    struct receive_queue *queue = queue_of(matching, request->peer);
+    request->order = matching->posted_count++;
+    request->next = NULL;
+    if (queue->last == NULL) {
+        queue->first = request;
+    } else {
+        queue->last->next = request;
+    }
+    queue->last = request;
+    return true;
+}
+
+bool mpi_match_withdraw(struct mpi_request *request)
+{
+    struct mpi_matching *matching = request->comm->matching;
+    return matching != NULL && queue_remove(queue_of(matching, request->peer), request);
+}
+
+static void stranger_append(struct mpi_message *message)
+{
+    message->arrival_previous = stranger_last;
+    message->arrival_next = NULL;
+    if (stranger_last == NULL) {
+        stranger_first = message;
+    } else {
+        stranger_last->arrival_next = message;
+    }
+    stranger_last = message;
+}
+
+static void stranger_remove(struct mpi_message *message)
+{
+    *(message->arrival_previous == NULL ? &stranger_first : &message->arrival_previous->arrival_next) =
+        message->arrival_next;
+    *(message->arrival_next == NULL ? &stranger_last : &message->arrival_next->arrival_previous) =
+        message->arrival_previous;
+}
+
+bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message)
+{
+    if (comm == NULL) {
+        stranger_append(message);
+        return true;
+    }
+    struct mpi_matching *matching = matching_of(comm);
+    if (matching == NULL) {
+        return false;
+    }
+    struct source_queues *source = &matching->sources[message->envelope.source];
+    message->comm = comm;
+    message->source_next = message->arrival_next = NULL;
+    message->source_previous = source->last;
+    message->arrival_previous = matching->arrival_last;
+    *(source->last == NULL ? &source->first : &source->last->source_next) = message;
+    *(matching->arrival_last == NULL ? &matching->arrival_first : &matching->arrival_last->arrival_next) = message;
+    source->last = matching->arrival_last = message;
+    return true;
+}
+
+static void message_remove(struct mpi_matching *matching, struct mpi_message *message)
+{
+    struct source_queues *source = &matching->sources[message->envelope.source];
+    *(message->source_previous == NULL ? &source->first : &message->source_previous->source_next) =
+        message->source_next;
+    *(message->source_next == NULL ? &source->last : &message->source_next->source_previous) = message->source_previous;
+    *(message->arrival_previous == NULL ? &matching->arrival_first : &message->arrival_previous->arrival_next) =
+        message->arrival_next;
+    *(message->arrival_next == NULL ? &matching->arrival_last : &message->arrival_next->arrival_previous) =
+        message->arrival_previous;
+}
+
+struct mpi_message *mpi_match_find(struct mpi_comm *comm, int source, int tag, bool take)
+{
+    struct mpi_matching *matching = comm->matching;
+    if (matching == NULL) {
+        return NULL;
+    }
+    bool any = source == MPI_ANY_SOURCE;
+    struct mpi_message *message = any ? matching->arrival_first : matching->sources[source].first;
+    while (message != NULL && !tag_fits(tag, message->envelope.tag)) {
+        message = any ? message->arrival_next : message->source_next;
+    }
+    if (message != NULL && take) {
+        message_remove(matching, message);
+    }
+    return message;
+}
+
+bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number)
+{
+    struct mpi_message *message =
+        comm != NULL ? comm->matching == NULL ? NULL : comm->matching->arrival_first : stranger_first;
+    while (message != NULL && !(message->rank == rank && message->number == number && message->kind != MPI_SENT_EAGER &&
+                                message->envelope.context == envelope->context)) {
+        message = message->arrival_next;
+    }
+    if (message == NULL) {
+        return false;
+    }
+    if (comm != NULL) {
+        message_remove(comm->matching, message);
+    } else {
+        stranger_remove(message);
+    }
+    free(message);
+    return true;
+}
+
+void mpi_match_adopt(struct mpi_comm *comm)
+{
+    for (struct mpi_message *message = stranger_first, *next; message != NULL; message = next) {
+        next = message->arrival_next;
+        if (message->envelope.context != comm->context) {
+            continue;
+        }
+        stranger_remove(message);
+        if (message->envelope.source < 0 || message->envelope.source >= comm->size || !mpi_match_keep(comm, message)) {
+            free(message);
+        }
+    }
+}
+
+static void messages_free(struct mpi_message *message)
+{
+    while (message != NULL) {
+        struct mpi_message *next = message->arrival_next;
+        free(message);
+        message = next;
+    }
+}
+
+void mpi_matching_destroy(struct mpi_matching *matching)
+{
+    if (matching != NULL) {
+        messages_free(matching->arrival_first);
+        free(matching);
+    }
+}
+
+void mpi_match_forget_strangers(void)
+{
+    messages_free(stranger_first);
+    stranger_first = stranger_last = NULL;
+}
+
+void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request))
+{
+    int source = mpi_group_rank_of(comm->group, rank);
+    if (comm->matching == NULL || source == MPI_UNDEFINED) {
+        return;
+    }
+    for (struct mpi_request *request = comm->matching->sources[source].posted.first, *next; request != NULL;
+         request = next) {
+        next = request->next;
+        function(request);
+    }
+}

@@ -1,0 +1,63 @@
+/* match: which message goes to which receive (MPI 5.0, 3.5 and 3.8).
+ *
+ * Each communicator has receives that were posted and messages that came unexpected. Both are kept by source, and those that may match from any source by the order
+ * of posting and of arrival, so that a match among many takes no longer than the messages of one source.
+ *
+ * Invariants
+ *   - A message goes to the first receive posted that fits it; a receive gets the first fitting message of its source.
+ *   - No posted receive fits an unexpected message of the same communicator.
+ *   - Messages for a communicator that this process has not made yet are strangers; mpi_match_adopt gives them a home.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_MATCH_H
+#define MPI_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi/group/communicator.h"
+#include "mpi/point/message.h"
+#include "mpi/point/request.h"
+
+/* A message that has come and was not expected. */
+struct mpi_message {
+    MPI_Message handle;    /* of a matched probe */
+    struct mpi_comm *comm; /* NULL: a stranger */
+    struct mpi_envelope envelope;
+    enum mpi_message_kind kind;
+    uint32_t rank; /* of the sender, in MPI_COMM_WORLD */
+    uint64_t bytes;
+    uint32_t number;             /* SYNC, LONG: whom to answer */
+    struct cw_exposure exposure; /* LONG */
+    struct mpi_message *source_next, *source_previous;
+    struct mpi_message *arrival_next, *arrival_previous;
+    uint8_t data[]; /* EAGER, SYNC */
+};
+
+/* The receive that a message belongs to, taken out of its queue; NULL: none is posted. */
+struct mpi_request *mpi_match_arrival(struct mpi_comm *comm, const struct mpi_envelope *envelope);
+
+/* Keeps a message until a receive wants it; `comm` NULL: a stranger. False: no memory. */
+bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message);
+
+/* The first message that fits, taken out of its queue if `take`; NULL: none has come. */
+struct mpi_message *mpi_match_find(struct mpi_comm *comm, int source, int tag, bool take);
+
+/* Queues a receive for which no message has come. False: no memory. */
+bool mpi_match_post(struct mpi_comm *comm, struct mpi_request *request);
+/* Takes a posted receive back; false: it has been matched. */
+bool mpi_match_withdraw(struct mpi_request *request);
+/* Takes the message that a sender wants back; false: it has been matched. */
+bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number);
+
+/* A communicator has been made: strangers with its context are its own. */
+void mpi_match_adopt(struct mpi_comm *comm);
+/* Frees the queues with what is left in them. */
+void mpi_matching_destroy(struct mpi_matching *matching);
+void mpi_match_forget_strangers(void);
+
+/* Calls `function` for each posted receive whose source is the process `rank` of MPI_COMM_WORLD; it may withdraw it. */
+void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request));
+
+#endif

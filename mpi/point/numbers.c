@@ -1,0 +1,109 @@
+#include "mpi/point/numbers.h"
+
+#include <stdlib.h>
+
+#include "mpi/runtime/process.h"
+
+/* A number is an index into the table, and how often the entry has been used. */
+enum { INDEX_BITS = 20, USES_MASK = (1 << (32 - INDEX_BITS)) - 1 };
+
+struct number_entry {
+    struct mpi_request *request; /* NULL: free */
+    uint32_t uses;               /* 1 .. USES_MASK: a number is never 0 */
+    uint32_t next_free;
+};
+
+static struct number_entry *entries;
+static uint32_t entry_count;
+static uint32_t free_first; /* == entry_count: none */
+
+static bool table_grow(void)
+{
+    uint32_t count = entry_count == 0 ? 256 : 2 * entry_count;
+    if (count > 1u << INDEX_BITS) {
+        return false;
+    }
+    struct number_entry *grown = realloc(entries, count * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    for (uint32_t index = entry_count; index < count; index++) {
+        grown[index] = (struct number_entry){.uses = 1, .next_free = index + 1};
+    }
+    entries = grown;
+    free_first = entry_count;
+    entry_count = count;
+    return true;
+}
+
+uint32_t mpi_number_make(struct mpi_request *request)
+{
+    if (free_first == entry_count && !table_grow()) {
+        return 0;
+    }
+    uint32_t index = free_first;
+    free_first = entries[index].next_free;
+    entries[index].request = request;
+    return entries[index].uses << INDEX_BITS | index;
+}
+
+struct mpi_request *mpi_number_find(uint32_t number)
+{
+    uint32_t index = number & ((1u << INDEX_BITS) - 1);
+    return index < entry_count && entries[index].uses == number >> INDEX_BITS ? entries[index].request : NULL;
+}
+
+void mpi_number_free(uint32_t number)
+{
+    uint32_t index = number & ((1u << INDEX_BITS) - 1);
+    if (mpi_number_find(number) == NULL) {
+        return;
+    }
+    entries[index].request = NULL;
+    entries[index].uses = entries[index].uses % USES_MASK + 1;
+    entries[index].next_free = free_first;
+    free_first = index;
+}
+
+void mpi_numbers_each_of(uint32_t rank, void (*function)(struct mpi_request *request))
+{
+    for (uint32_t index = 0; index < entry_count; index++) {
+        if (entries[index].request != NULL && entries[index].request->rank == rank) {
+            function(entries[index].request);
+        }
+    }
+}
+
+struct concealed {
+    struct concealed *next;
+    uint32_t rank;
+    struct cw_exposure exposure;
+};
+
+static struct concealed *concealed_first;
+
+void mpi_conceal(uint32_t rank, const struct cw_exposure *exposure)
+{
+    if (cw_paths_conceal(mpi_process.paths, rank, exposure) != CW_ERROR_AGAIN) {
+        return;
+    }
+    struct concealed *kept = malloc(sizeof(*kept));
+    if (kept != NULL) { /* else it stays exposed: a leak, but nothing wrong */
+        *kept = (struct concealed){.next = concealed_first, .rank = rank, .exposure = *exposure};
+        concealed_first = kept;
+    }
+}
+
+void mpi_conceal_progress(void)
+{
+    struct concealed **link = &concealed_first;
+    while (*link != NULL) {
+        struct concealed *kept = *link;
+        if (cw_paths_conceal(mpi_process.paths, kept->rank, &kept->exposure) == CW_ERROR_AGAIN) {
+            link = &kept->next;
+            continue;
+        }
+        *link = kept->next;
+        free(kept);
+    }
+}

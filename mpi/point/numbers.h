@@ -1,0 +1,23 @@
+/* numbers: requests that wait for an answer of the other side, which names them by number; exposures that cannot be taken back yet.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_NUMBERS_H
+#define MPI_NUMBERS_H
+
+#include "mpi/point/request.h"
+
+/* 0: too many at a time. */
+uint32_t mpi_number_make(struct mpi_request *request);
+void mpi_number_free(uint32_t number);
+/* NULL: no such request waits; the number is old, or forged. */
+struct mpi_request *mpi_number_find(uint32_t number);
+/* Calls `function` for all requests that wait for an answer of the process `rank`. */
+void mpi_numbers_each_of(uint32_t rank, void (*function)(struct mpi_request *request));
+
+/* Takes an exposure back, now or as soon as the path lets go of the memory. */
+void mpi_conceal(uint32_t rank, const struct cw_exposure *exposure);
+/* Tries again what it would not let go of. */
+void mpi_conceal_progress(void);
+
+#endif

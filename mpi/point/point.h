@@ -1,0 +1,68 @@
+/* point: sends and receives under way; what the calls of point/ share.
+ *
+ * A send is eager if its bytes fit a message of the path and mpi_process.eager_max_bytes: it is complete when the path has taken it. A longer one exposes its memory,
+ * offers it, and is complete when the receiver has said so. What the path does not take (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_POINT_H
+#define MPI_POINT_H
+
+#include "mpi/point/match.h"
+#include "mpi/point/message.h"
+#include "mpi/point/request.h"
+
+/* Checks the arguments of a send or receive and fills in the request, which then holds its communicator and type. MPI_SUCCESS or the error, raised. */
+int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const void *buffer, MPI_Count count,
+                     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+int mpi_receive_prepare(struct mpi_request *request, void *buffer, MPI_Count count, MPI_Datatype datatype, int source,
+                        int tag, MPI_Comm comm);
+/* Lets go of communicator and type. */
+void mpi_request_release(struct mpi_request *request);
+
+/* Makes the next start of a send independent of the program's buffer: its bytes are packed into memory of the request. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
+int mpi_send_copy(struct mpi_request *request);
+
+/* Start what was prepared; it completes at once or later, if need be with an error. */
+void mpi_send_start(struct mpi_request *request);
+void mpi_receive_start(struct mpi_request *request);
+/* The receive gets this message, which was matched before (MPI_Mrecv); frees the message. */
+void mpi_receive_message(struct mpi_request *request, struct mpi_message *message);
+
+/* A message has come for a posted receive; its data, if any, is copied before the call returns. */
+void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *envelope, const void *data,
+                       uint64_t bytes);
+void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank, uint64_t bytes,
+                      const struct cw_exposure *exposure, uint32_t number);
+
+/* Gets the bytes of a matched long message; and those of all that the path would not take before (returns how many it took). */
+void mpi_get_start(struct mpi_request *request, void *to);
+uint32_t mpi_get_progress(void);
+
+/* The answer for a send has come. */
+void mpi_send_done(uint32_t number, int error);
+void mpi_send_cancelled(uint32_t number, bool was_cancelled);
+
+/* Tells the sender of a message that it has been matched, or received. */
+void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status);
+
+/* Sends, or keeps in the outbox of the rank: `head` is copied, `data` must stay until `request` completes. The request, if any, is told by mpi_send_left when it has left. */
+int mpi_outbox_send(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes, const void *data,
+                    uint32_t bytes, struct mpi_request *request);
+void mpi_send_left(struct mpi_request *request, int status);
+/* Tries again what waits; returns how much has left. */
+uint32_t mpi_outbox_progress(void);
+/* Forgets what waits for a rank that is gone. */
+void mpi_outbox_fail(uint32_t rank, int status);
+int mpi_outbox_start(uint32_t rank_count);
+void mpi_outbox_stop(void);
+/* Whether anything waits in any of them. */
+bool mpi_outbox_waits(void);
+
+/* Handlers of paths (struct cw_path_handler). */
+void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
+void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag);
+void mpi_incoming_complete(void *context, uint64_t operation, int status);
+void mpi_incoming_down(void *context, uint32_t rank, int status);
+
+#endif

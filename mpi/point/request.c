@@ -1,0 +1,165 @@
+#include "mpi/point/request.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/collective/collective.h"
+#include "mpi/point/general.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/handle.h"
+#include "mpi/runtime/progress.h"
+
+struct mpi_request *mpi_request_find(MPI_Request handle)
+{
+    return mpi_handle_object(MPI_KIND_REQUEST, (uintptr_t)handle);
+}
+
+/* Requests come and go all the time: freed ones are kept. */
+static struct mpi_request *spare_first;
+
+struct mpi_request *mpi_request_make(enum mpi_request_kind kind)
+{
+    struct mpi_request *request = spare_first;
+    if (request != NULL) {
+        spare_first = request->next;
+    } else {
+        request = malloc(sizeof(*request));
+    }
+    if (request != NULL) {
+        *request = (struct mpi_request){.kind = kind};
+    }
+    return request;
+}
+
+void mpi_requests_forget(void)
+{
+    while (spare_first != NULL) {
+        struct mpi_request *request = spare_first;
+        spare_first = request->next;
+        free(request);
+    }
+}
+
+int mpi_request_handle_make(struct mpi_request *request)
+{
+    request->handle = (MPI_Request)mpi_handle_make(MPI_KIND_REQUEST, request);
+    return request->handle == MPI_REQUEST_NULL || request->handle == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+void mpi_request_destroy(struct mpi_request *request)
+{
+    for (int part = 0; part < 2; part++) {
+        if (request->parts[part] != NULL) {
+            mpi_request_destroy(request->parts[part]);
+        }
+    }
+    if (request->kind == MPI_REQUEST_COLLECTIVE) {
+        mpi_collective_destroy(request->collective);
+    }
+    mpi_request_release(request);
+    free(request->general);
+    if (request->handle != NULL) {
+        mpi_handle_free(MPI_KIND_REQUEST, (uintptr_t)request->handle);
+    }
+    request->next = spare_first;
+    spare_first = request;
+}
+
+void mpi_request_complete(struct mpi_request *request, int error)
+{
+    assert(!request->is_complete);
+    request->error = error;
+    request->is_complete = true;
+    if (request->handle != NULL && request->is_active) {
+        mpi_progress_pending(-1);
+    }
+    if (request->is_freed) {
+        mpi_request_destroy(request);
+    }
+}
+
+static bool request_is_complete(void *context)
+{
+    return mpi_request_poll(context);
+}
+
+bool mpi_request_poll(struct mpi_request *request)
+{
+    if (!request->is_complete && request->kind == MPI_REQUEST_SENDRECV) {
+        struct mpi_request *const *parts = request->parts;
+        if (parts[0]->is_complete && parts[1]->is_complete) {
+            mpi_request_complete(request, parts[1]->error != MPI_SUCCESS ? parts[1]->error : parts[0]->error);
+        }
+    }
+    return request->is_complete;
+}
+
+void mpi_request_await(struct mpi_request *request)
+{
+    if (!mpi_request_poll(request)) {
+        mpi_progress_until(request_is_complete, request);
+    }
+}
+
+void mpi_status_set_bytes(MPI_Status *status, MPI_Count bytes)
+{
+    memcpy(status->MPI_internal, &bytes, sizeof(bytes));
+}
+
+MPI_Count mpi_status_bytes(const MPI_Status *status)
+{
+    MPI_Count bytes;
+    memcpy(&bytes, status->MPI_internal, sizeof(bytes));
+    return bytes;
+}
+
+void mpi_status_empty(MPI_Status *status)
+{
+    *status = (MPI_Status){.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG, .MPI_ERROR = MPI_SUCCESS};
+}
+
+/* What the operation tells; MPI_ERROR is left alone, since only calls with several statuses set it (MPI 5.0, 3.2.5). */
+static void status_fill(struct mpi_request *request, MPI_Status *status)
+{
+    int error = status->MPI_ERROR;
+    const struct mpi_request *receive = request->kind == MPI_REQUEST_SENDRECV ? request->parts[1] : request;
+    mpi_status_empty(status);
+    if (receive->kind == MPI_REQUEST_RECEIVE && !receive->is_cancelled) {
+        status->MPI_SOURCE = receive->matched_source;
+        status->MPI_TAG = receive->matched_tag;
+        mpi_status_set_bytes(status, receive->received);
+    }
+    if (request->kind == MPI_REQUEST_DONE && request->peer == MPI_PROC_NULL) {
+        status->MPI_SOURCE = MPI_PROC_NULL;
+    }
+    status->MPI_internal[2] = receive->is_cancelled;
+    status->MPI_ERROR = error;
+}
+
+int mpi_request_status(struct mpi_request *request, MPI_Status *status)
+{
+    MPI_Status ignored;
+    status_fill(request, status != MPI_STATUS_IGNORE ? status : &ignored);
+    if (request->kind == MPI_REQUEST_GENERAL) {
+        return mpi_general_query(request, status != MPI_STATUS_IGNORE ? status : &ignored);
+    }
+    return request->error;
+}
+
+int mpi_request_finish(struct mpi_request *request, MPI_Request *handle, MPI_Status *status)
+{
+    int error = mpi_request_status(request, status);
+    if (request->is_persistent) {
+        request->is_active = false;
+        return error;
+    }
+    if (request->kind == MPI_REQUEST_GENERAL) {
+        int code = mpi_general_free(request);
+        error = error == MPI_SUCCESS ? code : error;
+    }
+    mpi_request_destroy(request);
+    *handle = MPI_REQUEST_NULL;
+    return error;
+}

@@ -1,0 +1,130 @@
+/* request: an operation under way (MPI 5.0, 3.7, 3.9, 6.12 for collectives).
+ *
+ * Purpose
+ *   One structure serves sends, receives, collectives and generalized requests. Blocking calls use one without a handle, on their stack.
+ *
+ * Invariants
+ *   - `is_complete` is set last, once; from then on nothing but its owner touches the request. `status` holds what MPI_Wait returns.
+ *   - A persistent request is inactive until MPI_Start; completing makes it inactive again.
+ *   - While it is under way it holds its communicator and its type.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_REQUEST_H
+#define MPI_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/path/path.h"
+#include "mpi.h"
+#include "mpi/datatype/datatype.h"
+#include "mpi/group/communicator.h"
+
+enum mpi_request_kind {
+    MPI_REQUEST_SEND = 1,
+    MPI_REQUEST_RECEIVE = 2,
+    MPI_REQUEST_SENDRECV = 3,   /* `parts` */
+    MPI_REQUEST_COLLECTIVE = 4, /* `collective` */
+    MPI_REQUEST_GENERAL = 5,    /* `general` */
+    MPI_REQUEST_DONE = 6,       /* complete from the start: from and to MPI_PROC_NULL, and what had nothing to do */
+};
+
+enum mpi_send_mode {
+    MPI_MODE_STANDARD = 0,
+    MPI_MODE_SYNCHRONOUS = 1, /* complete when it has been matched */
+    MPI_MODE_READY = 2,
+    MPI_MODE_BUFFERED = 3, /* complete at once; the bytes are in the attached buffer */
+};
+
+struct mpi_request_general {
+    MPI_Grequest_query_function *query;
+    MPI_Grequest_free_function *free;
+    MPI_Grequest_cancel_function *cancel;
+    void *state;
+};
+
+struct mpi_collective;
+
+/* What a get or put of dataplane/path/ tells when it is done; the address of this is its `operation`. */
+struct mpi_operation {
+    void (*done)(struct mpi_operation *operation, int status);
+};
+
+struct mpi_request {
+    MPI_Request handle; /* 0: a blocking call's */
+    enum mpi_request_kind kind;
+    bool is_complete;
+    bool is_persistent;
+    bool is_active;
+    bool is_freed; /* MPI_Request_free: the last one who touches it frees it */
+    bool is_cancelled;
+    bool is_cancelling; /* a send whose receiver has been asked */
+    int error;          /* MPI_SUCCESS, or what MPI_Wait raises */
+
+    /* of sends and receives, as called */
+    enum mpi_send_mode mode;
+    struct mpi_comm *comm;
+    struct mpi_type *type;
+    void *buffer;
+    MPI_Count count;
+    int peer; /* rank in comm, or MPI_ANY_SOURCE */
+    int tag;
+
+    /* under way */
+    MPI_Count bytes;    /* send: of the message; receive: that the buffer takes */
+    MPI_Count received; /* receive: that came */
+    uint8_t *packed;    /* NULL: the bytes are moved from and to `buffer` itself */
+    uint32_t number;    /* by which the other side names it, while it waits for an answer (point/numbers.h) */
+    uint32_t rank;      /* of the other side, in MPI_COMM_WORLD, once it is known */
+    struct cw_exposure exposure;
+    bool is_exposed;
+    struct mpi_operation get; /* receive of a long message */
+    uint64_t order;           /* receive: when it was posted, in its communicator */
+    struct mpi_request *next; /* in the queue that it waits in */
+
+    int matched_source;
+    int matched_tag;
+    struct mpi_request *parts[2];
+    struct mpi_collective *collective;
+    struct mpi_request_general *general;
+};
+
+/* The object of a handle; NULL: none. */
+struct mpi_request *mpi_request_find(MPI_Request handle);
+
+/* A request, zeroed but for its kind, with or without a handle. NULL: no memory. */
+struct mpi_request *mpi_request_make(enum mpi_request_kind kind);
+int mpi_request_handle_make(struct mpi_request *request);
+/* Frees the request and its handle. It is not under way. */
+void mpi_request_destroy(struct mpi_request *request);
+
+/* Begins the operation, of a request that is prepared. */
+void mpi_request_start(struct mpi_request *request);
+/* Whether it has come to its end; lets nothing go on. */
+bool mpi_request_poll(struct mpi_request *request);
+
+/* The operation has come to its end: with MPI_SUCCESS or another code. Frees the request if nobody waits for it any more. */
+void mpi_request_complete(struct mpi_request *request, int error);
+
+/* Blocks until the request is complete, and lets everything else go on meanwhile (progress.h). */
+void mpi_request_await(struct mpi_request *request);
+
+/* After completion: fills in the status (MPI_STATUS_IGNORE: none), ends the operation (a persistent request becomes inactive, others are destroyed and
+ * *handle becomes MPI_REQUEST_NULL), and returns the operation's error, not raised. */
+int mpi_request_finish(struct mpi_request *request, MPI_Request *handle, MPI_Status *status);
+
+/* The same, but the request stays as it is. */
+int mpi_request_status(struct mpi_request *request, MPI_Status *status);
+/* Raises the error of an operation through the handler of `comm`, and says which message it was. Returns it. */
+int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error);
+/* Frees what is kept for later requests. */
+void mpi_requests_forget(void);
+
+/* The empty status (MPI 5.0, 3.7.3). */
+void mpi_status_empty(MPI_Status *status);
+/* The number of bytes that a status tells of lies in MPI_internal[0..1], the flag of cancellation in [2]. */
+void mpi_status_set_bytes(MPI_Status *status, MPI_Count bytes);
+MPI_Count mpi_status_bytes(const MPI_Status *status);
+
+#endif

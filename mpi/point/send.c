@@ -1,0 +1,226 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/process.h"
+
+/* A rank that may be sent to, or MPI_PROC_NULL. */
+static int dest_check(const struct mpi_comm *comm, int dest)
+{
+    if (dest >= 0 ? dest < comm->size : dest == MPI_PROC_NULL) {
+        return MPI_SUCCESS;
+    }
+    return mpi_error(comm->handle, MPI_ERR_RANK, "destination %d is none of the %d ranks of %s", dest, comm->size,
+                     comm->name);
+}
+
+int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const void *buffer, MPI_Count count,
+                     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    struct mpi_comm *found = mpi_comm_find(comm);
+    if (found == NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
+                         comm == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
+    }
+    struct mpi_type *type;
+    int code = mpi_type_check(comm, count, datatype, &type);
+    if (code == MPI_SUCCESS) {
+        code = dest_check(found, dest);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (tag < 0 || tag > MPI_TAG_MAX) {
+        return mpi_error(comm, MPI_ERR_TAG, "tag %d of a message to send is outside 0 .. %d", tag, MPI_TAG_MAX);
+    }
+    if (buffer == MPI_BOTTOM && type->size * count > 0 && type->predefined) {
+        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is NULL, but %lld elements are to be sent",
+                         (long long)count);
+    }
+    request->kind = MPI_REQUEST_SEND;
+    request->mode = mode;
+    request->comm = found;
+    request->buffer = (void *)(uintptr_t)buffer;
+    request->count = count;
+    request->peer = dest;
+    request->tag = tag;
+    request->type = type;
+    request->bytes = type->size * count;
+    mpi_comm_retain(found);
+    mpi_type_retain(type);
+    return MPI_SUCCESS;
+}
+
+void mpi_request_release(struct mpi_request *request)
+{
+    if (request->comm != NULL) {
+        mpi_comm_release(request->comm);
+        request->comm = NULL;
+    }
+    if (request->type != NULL) {
+        mpi_type_release(request->type);
+        request->type = NULL;
+    }
+}
+
+int mpi_send_copy(struct mpi_request *request)
+{
+    if (request->packed != NULL || request->bytes == 0) {
+        return MPI_SUCCESS;
+    }
+    request->packed = malloc((size_t)request->bytes);
+    if (request->packed == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    mpi_type_pack(request->type, request->count, request->buffer, 0, request->packed, request->bytes);
+    return MPI_SUCCESS;
+}
+
+/* The message's bytes in one piece: in place if they are, else packed, into memory of the request. NULL: no memory. */
+static const void *send_data(struct mpi_request *request)
+{
+    if (request->bytes == 0) {
+        return "";
+    }
+    if (request->packed == NULL && request->type->dense) {
+        return (const uint8_t *)request->buffer + request->type->true_lb;
+    }
+    (void)mpi_send_copy(request);
+    return request->packed;
+}
+
+static void send_end(struct mpi_request *request, int code)
+{
+    if (request->number != 0) {
+        mpi_number_free(request->number);
+        request->number = 0;
+    }
+    if (request->is_exposed) {
+        mpi_conceal(request->rank, &request->exposure);
+        request->is_exposed = false;
+    }
+    free(request->packed);
+    request->packed = NULL;
+    mpi_request_complete(request, code);
+}
+
+static bool is_eager(const struct mpi_request *request)
+{
+    uint64_t room = cw_paths_message_max(mpi_process.paths, request->rank) - MPI_HEAD_MAX;
+    uint64_t bytes = (uint64_t)request->bytes;
+    return bytes <= room && bytes <= mpi_process.eager_max_bytes;
+}
+
+static struct mpi_envelope envelope_of(const struct mpi_request *request)
+{
+    return (struct mpi_envelope){
+        .context = request->comm->context,
+        .tag = request->tag,
+        .source = request->comm->rank,
+    };
+}
+
+/* Sends the head with the data, if any, or keeps both in the outbox. */
+static void send_message(struct mpi_request *request, enum mpi_message_kind kind, const void *head, uint32_t head_bytes,
+                         const void *data, uint64_t bytes)
+{
+    int status = mpi_outbox_send(request->rank, mpi_lane_tag(request->comm->context, kind), head, head_bytes, data,
+                                 (uint32_t)bytes, request);
+    if (status != CW_ERROR_AGAIN) {
+        mpi_send_left(request, status);
+    }
+}
+
+static void send_eager(struct mpi_request *request, const void *data)
+{
+    struct mpi_envelope envelope = envelope_of(request);
+    send_message(request, MPI_SENT_EAGER, &envelope, sizeof(envelope), data, (uint64_t)request->bytes);
+}
+
+static void send_synchronous(struct mpi_request *request, const void *data)
+{
+    struct {
+        struct mpi_envelope envelope;
+        struct mpi_answer_to answer;
+    } head = {.envelope = envelope_of(request), .answer = {.number = request->number}};
+    send_message(request, MPI_SENT_SYNC, &head, sizeof(head), data, (uint64_t)request->bytes);
+}
+
+static void send_long(struct mpi_request *request, const void *data)
+{
+    int status = cw_paths_expose(mpi_process.paths, request->rank, (void *)(uintptr_t)data, (uint64_t)request->bytes,
+                                 CW_REGION_READ, &request->exposure);
+    if (status != CW_OK) {
+        send_end(request, mpi_error_of_status(status));
+        return;
+    }
+    request->is_exposed = true;
+    struct {
+        struct mpi_envelope envelope;
+        struct mpi_offer offer;
+    } head = {
+        .envelope = envelope_of(request),
+        .offer = {.bytes = (uint64_t)request->bytes, .exposure = request->exposure, .number = request->number},
+    };
+    send_message(request, MPI_SENT_LONG, &head, sizeof(head), NULL, 0);
+}
+
+void mpi_send_start(struct mpi_request *request)
+{
+    if (request->peer == MPI_PROC_NULL) {
+        send_end(request, MPI_SUCCESS);
+        return;
+    }
+    request->rank = request->comm->group->ranks[request->peer];
+    const void *data = send_data(request);
+    if (data == NULL) {
+        send_end(request, MPI_ERR_NO_MEM);
+        return;
+    }
+    bool eager = is_eager(request);
+    if (eager && request->mode != MPI_MODE_SYNCHRONOUS) {
+        send_eager(request, data);
+        return;
+    }
+    request->number = mpi_number_make(request);
+    if (request->number == 0) {
+        send_end(request, MPI_ERR_NO_MEM);
+    } else if (eager) {
+        send_synchronous(request, data);
+    } else {
+        send_long(request, data);
+    }
+}
+
+void mpi_send_left(struct mpi_request *request, int status)
+{
+    if (status != CW_OK) {
+        send_end(request, mpi_error_of_status(status));
+    } else if (request->number == 0) {
+        send_end(request, MPI_SUCCESS);
+    }
+}
+
+void mpi_send_done(uint32_t number, int error)
+{
+    struct mpi_request *request = mpi_number_find(number);
+    if (request != NULL) {
+        send_end(request, error);
+    }
+}
+
+void mpi_send_cancelled(uint32_t number, bool was_cancelled)
+{
+    struct mpi_request *request = mpi_number_find(number);
+    if (request == NULL) {
+        return;
+    }
+    request->is_cancelling = false;
+    if (was_cancelled) {
+        request->is_cancelled = true;
+        send_end(request, MPI_SUCCESS);
+    }
+}

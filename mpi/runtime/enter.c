@@ -1,0 +1,49 @@
+#include "mpi/runtime/enter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/lock.h"
+#include "mpi/runtime/process.h"
+
+static _Thread_local const char *call_name = "MPI";
+
+bool mpi_enter(const char *call)
+{
+    if (mpi_process.state != MPI_PROCESS_RUNNING) {
+        return false;
+    }
+    mpi_enter_anytime(call);
+    return true;
+}
+
+void mpi_enter_anytime(const char *call)
+{
+    call_name = call;
+    mpi_lock_take();
+}
+
+void mpi_leave(void)
+{
+    mpi_lock_give();
+}
+
+int mpi_outside(const char *call)
+{
+    fprintf(stderr, "causeway: %s was called %s\n", call,
+            mpi_process.state == MPI_PROCESS_FINALIZED ? "after MPI_Finalize; nothing but a few inquiries may follow it"
+                                                       : "before MPI_Init or MPI_Init_thread; call one of them first");
+    mpi_process_abort(MPI_ERR_OTHER);
+}
+
+int mpi_unsupported(MPI_Comm comm, const char *call)
+{
+    return mpi_error(comm, MPI_ERR_UNSUPPORTED_OPERATION,
+                     "%s is not implemented yet; `causeway doctor --mpi` lists what is", call);
+}
+
+const char *mpi_call_name(void)
+{
+    return call_name;
+}

@@ -1,0 +1,193 @@
+#include "mpi/runtime/errhandler.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mpi/group/communicator.h"
+#include "mpi/runtime/enter.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/handle.h"
+#include "mpi/runtime/process.h"
+#include "mpi_functions.h"
+
+static struct mpi_errhandler predefined[] = {
+    {.handle = MPI_ERRORS_ARE_FATAL, .references = 1, .kind = MPI_ERRHANDLER_ANY},
+    {.handle = MPI_ERRORS_ABORT, .references = 1, .kind = MPI_ERRHANDLER_ANY},
+    {.handle = MPI_ERRORS_RETURN, .references = 1, .kind = MPI_ERRHANDLER_ANY},
+};
+
+struct mpi_errhandler *mpi_errhandler_find(MPI_Errhandler handle)
+{
+    for (size_t i = 0; i < sizeof(predefined) / sizeof(predefined[0]); i++) {
+        if (predefined[i].handle == handle) {
+            return &predefined[i];
+        }
+    }
+    return mpi_handle_object(MPI_KIND_ERRHANDLER, (uintptr_t)handle);
+}
+
+void mpi_errhandler_retain(struct mpi_errhandler *errhandler)
+{
+    errhandler->references++;
+}
+
+void mpi_errhandler_release(struct mpi_errhandler *errhandler)
+{
+    assert(errhandler->references > 0);
+    if (--errhandler->references == 0) {
+        assert(errhandler->handles == 0 && errhandler->kind != MPI_ERRHANDLER_ANY);
+        free(errhandler);
+    }
+}
+
+/* A handle for the program, which holds a reference until MPI_Errhandler_free. */
+static int errhandler_give(struct mpi_errhandler *errhandler, MPI_Errhandler *handle)
+{
+    if (errhandler->kind != MPI_ERRHANDLER_ANY) {
+        if (errhandler->handles == 0) {
+            errhandler->handle = (MPI_Errhandler)mpi_handle_make(MPI_KIND_ERRHANDLER, errhandler);
+            if (errhandler->handle == NULL) {
+                return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for the handle of an error handler");
+            }
+        }
+        errhandler->handles++;
+        mpi_errhandler_retain(errhandler);
+    }
+    *handle = errhandler->handle;
+    return MPI_SUCCESS;
+}
+
+static int errhandler_make(struct mpi_errhandler value, MPI_Errhandler *handle)
+{
+    struct mpi_errhandler *made = malloc(sizeof(*made));
+    if (made == NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an error handler");
+    }
+    *made = value;
+    made->references = 1;
+    int code = errhandler_give(made, handle);
+    mpi_errhandler_release(made); /* the handle has its own reference now */
+    return code;
+}
+
+int mpi_comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
+{
+    return errhandler_make((struct mpi_errhandler){.kind = MPI_ERRHANDLER_COMM, .comm_function = comm_errhandler_fn},
+                           errhandler);
+}
+
+int mpi_win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
+{
+    return errhandler_make((struct mpi_errhandler){.kind = MPI_ERRHANDLER_WIN, .win_function = win_errhandler_fn},
+                           errhandler);
+}
+
+int mpi_file_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
+{
+    return errhandler_make((struct mpi_errhandler){.kind = MPI_ERRHANDLER_FILE, .file_function = file_errhandler_fn},
+                           errhandler);
+}
+
+int mpi_session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler)
+{
+    return errhandler_make(
+        (struct mpi_errhandler){.kind = MPI_ERRHANDLER_SESSION, .session_function = session_errhandler_fn}, errhandler);
+}
+
+int mpi_errhandler_free(MPI_Errhandler *errhandler)
+{
+    struct mpi_errhandler *found = mpi_errhandler_find(*errhandler);
+    if (found == NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ERRHANDLER, "unknown error handler, or one that was freed");
+    }
+    /* Predefined ones, too: programs free whatever MPI_Comm_get_errhandler has given them (MPI 5.0, 9.3). */
+    if (found->kind != MPI_ERRHANDLER_ANY) {
+        if (--found->handles == 0) {
+            mpi_handle_free(MPI_KIND_ERRHANDLER, (uintptr_t)found->handle);
+            found->handle = MPI_ERRHANDLER_NULL;
+        }
+        mpi_errhandler_release(found);
+    }
+    *errhandler = MPI_ERRHANDLER_NULL;
+    return MPI_SUCCESS;
+}
+
+static int comm_unknown(void)
+{
+    return mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "unknown communicator");
+}
+
+int mpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+    struct mpi_comm *found = mpi_comm_find(comm);
+    struct mpi_errhandler *handler = mpi_errhandler_find(errhandler);
+    if (found == NULL) {
+        return comm_unknown();
+    }
+    if (handler == NULL || (handler->kind != MPI_ERRHANDLER_COMM && handler->kind != MPI_ERRHANDLER_ANY)) {
+        return mpi_error(comm, MPI_ERR_ERRHANDLER, "%s",
+                         handler == NULL ? "unknown error handler, or one that was freed"
+                                         : "the error handler is none of communicators");
+    }
+    mpi_errhandler_retain(handler);
+    mpi_errhandler_release(found->errhandler);
+    found->errhandler = handler;
+    return MPI_SUCCESS;
+}
+
+int mpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+    const struct mpi_comm *found = mpi_comm_find(comm);
+    return found == NULL ? comm_unknown() : errhandler_give(found->errhandler, errhandler);
+}
+
+/* One line that says who, in what call, what was wrong, and what the standard calls it. */
+static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char *text)
+{
+    char rank[32] = "";
+    if (mpi_process.state == MPI_PROCESS_RUNNING) {
+        snprintf(rank, sizeof(rank), "rank %u: ", mpi_process.rank);
+    }
+    const char *class_text = mpi_error_text(code);
+    bool has_name = comm != NULL && comm->name[0] != '\0';
+    fprintf(stderr, "causeway: %s%s%s%s: %s (%s)\n", rank, mpi_call_name(), has_name ? " on " : "",
+            has_name ? comm->name : "", text,
+            class_text != NULL && class_text[0] != '\0' ? class_text : "an error code of the program");
+    mpi_process_abort(code);
+}
+
+/* Calls the error handler of `comm`; `named`: the error is about that communicator, and not MPI_COMM_SELF's for want
+ * of any. */
+static void handler_call(struct mpi_comm *comm, bool named, int code, const char *text)
+{
+    struct mpi_errhandler *handler = comm != NULL ? comm->errhandler : NULL;
+    MPI_Errhandler handle = handler != NULL ? handler->handle : MPI_ERRORS_ARE_FATAL;
+    if (handler != NULL && handler->comm_function != NULL) {
+        MPI_Comm comm_handle = comm->handle;
+        int code_copy = code;
+        mpi_errhandler_retain(handler); /* it may put another one into its own place */
+        handler->comm_function(&comm_handle, &code_copy);
+        mpi_errhandler_release(handler);
+    } else if (handle != MPI_ERRORS_RETURN) {
+        end_job(named ? comm : NULL, code, text);
+    }
+}
+
+int mpi_errhandler_call(MPI_Comm comm, int code, const char *text)
+{
+    struct mpi_comm *found = mpi_comm_find(comm);
+    handler_call(found != NULL ? found : mpi_comm_self, found != NULL, code, text);
+    return code;
+}
+
+int mpi_comm_call_errhandler(MPI_Comm comm, int errorcode)
+{
+    struct mpi_comm *found = mpi_comm_find(comm);
+    if (found == NULL) {
+        return comm_unknown();
+    }
+    handler_call(found, true, errorcode, "the program has called the error handler");
+    return MPI_SUCCESS;
+}

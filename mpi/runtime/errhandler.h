@@ -1,0 +1,42 @@
+/* errhandler: who hears of errors (MPI 5.0, 9.3).
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_ERRHANDLER_H
+#define MPI_ERRHANDLER_H
+
+#include <stdint.h>
+
+#include "mpi.h"
+
+enum mpi_errhandler_kind {
+    MPI_ERRHANDLER_COMM,
+    MPI_ERRHANDLER_FILE,
+    MPI_ERRHANDLER_SESSION,
+    MPI_ERRHANDLER_WIN,
+    MPI_ERRHANDLER_ANY, /* the predefined ones */
+};
+
+struct mpi_errhandler {
+    MPI_Errhandler handle;
+    uint32_t references;
+    uint32_t handles; /* that the program has been given and not freed; each holds a reference. 0: no handle */
+    enum mpi_errhandler_kind kind;
+    MPI_Comm_errhandler_function *comm_function; /* NULL: predefined */
+    union {                                      /* nothing calls them yet */
+        MPI_File_errhandler_function *file_function;
+        MPI_Session_errhandler_function *session_function;
+        MPI_Win_errhandler_function *win_function;
+    };
+};
+
+/* The object of a handle; NULL: none. */
+struct mpi_errhandler *mpi_errhandler_find(MPI_Errhandler handle);
+void mpi_errhandler_retain(struct mpi_errhandler *errhandler);
+void mpi_errhandler_release(struct mpi_errhandler *errhandler);
+
+/* Raises `code` through the error handler of `comm`, or of MPI_COMM_SELF if that is no communicator; `text` says
+ * what happened. Returns the code. */
+int mpi_errhandler_call(MPI_Comm comm, int code, const char *text);
+
+#endif

@@ -1,0 +1,120 @@
+#include "mpi/runtime/explain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/runtime/process.h"
+
+/* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
+struct line {
+    const char *collective;
+    const char *algorithm;
+    uint32_t ranks;
+    uint32_t size_class;
+    uint64_t calls;
+    double predicted_ns; /* of all calls */
+    uint64_t measured_ns;
+};
+
+static struct line *lines;
+static size_t line_count;
+
+static uint32_t class_of(uint64_t bytes)
+{
+    uint32_t class = 0;
+    while (bytes >> class != 0) {
+        class ++;
+    }
+    return class;
+}
+
+/* NULL: no memory. */
+static struct line *line_find(const struct line *wanted)
+{
+    for (size_t index = 0; index < line_count; index++) {
+        struct line *line = &lines[index];
+        if (line->ranks == wanted->ranks && line->size_class == wanted->size_class &&
+            strcmp(line->collective, wanted->collective) == 0 && strcmp(line->algorithm, wanted->algorithm) == 0) {
+            return line;
+        }
+    }
+    struct line *grown = realloc(lines, (line_count + 1) * sizeof(*lines));
+    if (grown == NULL) {
+        return NULL;
+    }
+    lines = grown;
+    lines[line_count] = *wanted;
+    return &lines[line_count++];
+}
+
+void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes, uint64_t calls,
+                       double predicted_ns, uint64_t measured_ns)
+{
+    struct line wanted = {
+        .collective = collective, .algorithm = algorithm, .ranks = ranks, .size_class = class_of(bytes)};
+    struct line *line = line_find(&wanted);
+    if (line != NULL) {
+        line->calls += calls;
+        line->predicted_ns += predicted_ns * (double)calls;
+        line->measured_ns += measured_ns;
+    }
+}
+
+static int line_compare(const void *a, const void *b)
+{
+    const struct line *left = a, *right = b;
+    int names = strcmp(left->collective, right->collective);
+    if (names != 0) {
+        return names;
+    }
+    if (left->ranks != right->ranks) {
+        return left->ranks < right->ranks ? -1 : 1;
+    }
+    return (int)left->size_class - (int)right->size_class;
+}
+
+static void paths_print(FILE *out)
+{
+    for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
+        char why[256];
+        if (rank != mpi_process.rank) {
+            cw_paths_why(mpi_process.paths, rank, why, sizeof(why));
+            fprintf(out, "causeway: rank %u: path to %s\n", mpi_process.rank, why);
+        }
+    }
+    struct cw_paths_counters counters = cw_paths_counters(mpi_process.paths);
+    fprintf(out,
+            "causeway: rank %u: %" PRIu64 " messages sent, %" PRIu64 " received; %" PRIu64
+            " long ones in one copy, %" PRIu64 " in two; %" PRIu64 " times no room, %" PRIu64 " sleeps\n",
+            mpi_process.rank, counters.messages_sent, counters.messages_received, counters.copies_single,
+            counters.copies_streamed, counters.refusals, counters.sleeps);
+}
+
+static void lines_print(FILE *out)
+{
+    qsort(lines, line_count, sizeof(*lines), line_compare);
+    for (size_t index = 0; index < line_count; index++) {
+        const struct line *line = &lines[index];
+        uint64_t least = line->size_class == 0 ? 0 : 1ull << (line->size_class - 1);
+        fprintf(out,
+                "causeway: rank %u: %s of %" PRIu64 "%s bytes on %u ranks: %s, %" PRIu64
+                " calls, expected %.2f us, took %.2f us\n",
+                mpi_process.rank, line->collective, least, least > 1 ? " or more" : "", line->ranks, line->algorithm,
+                line->calls, line->predicted_ns / (double)line->calls / 1e3,
+                (double)line->measured_ns / (double)line->calls / 1e3);
+    }
+}
+
+void mpi_explain_print(void)
+{
+    const char *wanted = getenv("CAUSEWAY_EXPLAIN");
+    if (wanted != NULL && strcmp(wanted, "0") != 0 && (mpi_process.rank == 0 || strcmp(wanted, "all") == 0)) {
+        paths_print(stderr);
+        lines_print(stderr);
+    }
+    free(lines);
+    lines = NULL;
+    line_count = 0;
+}

@@ -1,0 +1,20 @@
+/* explain: what the library did for the program, told at MPI_Finalize if CAUSEWAY_EXPLAIN is set: the path to each rank and why it was taken; for each collective and size the
+ * algorithm, how often it ran, and how long it was expected to take and took.
+ *
+ * CAUSEWAY_EXPLAIN=1: rank 0 tells; =all: every rank.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_EXPLAIN_H
+#define MPI_EXPLAIN_H
+
+#include <stdint.h>
+
+/* Calls of one collective with one algorithm, of `bytes` (of the vector, or a block), on so many ranks: adds to those of the same class of sizes. */
+void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes, uint64_t calls,
+                       double predicted_ns, uint64_t measured_ns);
+
+/* Prints to standard error, if it is wanted, and forgets. */
+void mpi_explain_print(void);
+
+#endif

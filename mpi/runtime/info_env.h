@@ -1,0 +1,26 @@
+/* info_env: what a process can say about how it was started, for MPI_INFO_ENV and MPI_Info_create_env (MPI 5.0,
+ * 11.2.1). What it does not know has no key.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_INFO_ENV_H
+#define MPI_INFO_ENV_H
+
+#include "mpi.h"
+
+enum {
+    MPI_INFO_ENV_PAIRS = 7,
+};
+
+struct mpi_info_env {
+    int count;
+    struct {
+        const char *key;
+        char value[MPI_MAX_INFO_VAL]; /* cut where it is longer */
+    } pairs[MPI_INFO_ENV_PAIRS];
+};
+
+/* With the program's arguments as main was given them; argc 0: as the system has them. */
+void mpi_info_env_read(struct mpi_info_env *env, int argc, char *const argv[]);
+
+#endif

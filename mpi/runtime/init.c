@@ -1,0 +1,202 @@
+/* From MPI_Init to MPI_Finalize (MPI 5.0, 11.2 to 11.4). */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mpi/collective/plans.h"
+#include "mpi/collective/transport.h"
+#include "mpi/group/communicator.h"
+#include "mpi/point/buffered.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/attribute.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/explain.h"
+#include "mpi/runtime/lock.h"
+#include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
+#include "mpi_functions.h"
+
+/* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway bench mpi`). */
+enum { EAGER_MAX_BYTES = 8192 };
+
+struct mpi_process mpi_process;
+
+static pthread_t main_thread;
+
+/* The application computes: what waits for it goes on. */
+static void control_tick(void *context)
+{
+    (void)context;
+    if (!mpi_lock_try_control()) {
+        return;
+    }
+    for (int round = 0; round < 1000 && mpi_progress() > 0; round++) {
+    }
+    mpi_lock_give_control();
+}
+
+static void control_heartbeat(void *context)
+{
+    (void)context;
+    if (mpi_lock_try_control()) {
+        cw_paths_watch(mpi_process.paths);
+        mpi_lock_give_control();
+    }
+}
+
+void mpi_process_abort(int code)
+{
+    if (mpi_process.job != NULL) {
+        cw_job_abort(mpi_process.job, code, "");
+    }
+    exit(code == 0 ? 1 : code);
+}
+
+static uint32_t ranks_here(void)
+{
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
+        count += cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_SHARED;
+    }
+    return count;
+}
+
+/* The same at all ranks, since schedules depend on it: whoever has a path of each kind has the shorter limit. */
+static uint64_t eager_max(void)
+{
+    uint64_t bytes = EAGER_MAX_BYTES;
+    for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
+        uint64_t room = cw_paths_message_max(mpi_process.paths, rank) - MPI_HEAD_MAX;
+        bytes = room < bytes ? room : bytes;
+    }
+    return bytes;
+}
+
+static int job_start(void)
+{
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_path_handler handler = {
+        .message = mpi_incoming_message,
+        .arrived = mpi_incoming_arrived,
+        .complete = mpi_incoming_complete,
+        .down = mpi_incoming_down,
+    };
+    struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
+    if (cw_job_open(&handler, &mpi_process.job, error, sizeof(error)) != CW_OK) {
+        fprintf(stderr, "causeway: MPI_Init: %s\n", error);
+        mpi_process_abort(MPI_ERR_OTHER);
+    }
+    struct cw_bootstrap_info info = cw_job_info(mpi_process.job);
+    mpi_process.rank = info.rank;
+    mpi_process.size = info.size;
+    mpi_process.paths = cw_job_paths(mpi_process.job);
+    mpi_process.eager_max_bytes = eager_max();
+    mpi_process.spin_rounds = mpi_progress_spin_rounds(ranks_here());
+    if (cw_control_create(&control, &mpi_process.control, error, sizeof(error)) != CW_OK) {
+        fprintf(stderr, "causeway: MPI_Init: %s\n", error);
+        mpi_process_abort(MPI_ERR_OTHER);
+    }
+    return MPI_SUCCESS;
+}
+
+int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    (void)argc, (void)argv; /* no option is hidden among the program's */
+    if (mpi_process.state != MPI_PROCESS_NEW) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_OTHER,
+                         "MPI has been initialized already; it can be once in a program's life");
+    }
+    if (required != MPI_THREAD_SINGLE && required != MPI_THREAD_FUNNELED && required != MPI_THREAD_SERIALIZED &&
+        required != MPI_THREAD_MULTIPLE) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no level of thread support", required);
+    }
+    int code = job_start();
+    if (code == MPI_SUCCESS) {
+        code = mpi_outbox_start(mpi_process.size);
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_comm_start(mpi_process.rank, mpi_process.size);
+    }
+    if (code != MPI_SUCCESS) {
+        return mpi_error(MPI_COMM_NULL, code, "MPI could not be started");
+    }
+    main_thread = pthread_self();
+    mpi_process.thread_level = required;
+    if (required == MPI_THREAD_MULTIPLE) {
+        mpi_lock_share();
+    }
+    mpi_process.state = MPI_PROCESS_RUNNING;
+    *provided = required;
+    return MPI_SUCCESS;
+}
+
+int mpi_init(int *argc, char ***argv)
+{
+    int provided;
+    return mpi_init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
+
+int mpi_initialized(int *flag)
+{
+    *flag = mpi_process.state != MPI_PROCESS_NEW;
+    return MPI_SUCCESS;
+}
+
+int mpi_finalized(int *flag)
+{
+    *flag = mpi_process.state == MPI_PROCESS_FINALIZED;
+    return MPI_SUCCESS;
+}
+
+static bool nothing_waits(void *context)
+{
+    (void)context;
+    return !mpi_outbox_waits();
+}
+
+int mpi_finalize(void)
+{
+    /* as MPI_COMM_FREE of MPI_COMM_SELF would: what programs hang there is called first (11.4.4) */
+    int code = mpi_attributes_free_comm(MPI_COMM_SELF, &mpi_comm_self->attributes);
+    if (code != MPI_SUCCESS) {
+        return mpi_error(MPI_COMM_SELF, code, "an attribute's delete function failed");
+    }
+    mpi_buffered_finish();
+    if (!nothing_waits(NULL)) {
+        mpi_progress_until(nothing_waits, NULL);
+    }
+    code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
+    (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
+    cw_control_destroy(mpi_process.control);
+    mpi_process.control = NULL;
+    mpi_comm_stop();
+    mpi_explain_print();
+    mpi_outbox_stop();
+    mpi_requests_forget();
+    mpi_collectives_forget();
+    mpi_choices_forget();
+    cw_job_close(mpi_process.job);
+    mpi_process.job = NULL;
+    mpi_process.paths = NULL;
+    mpi_process.state = MPI_PROCESS_FINALIZED;
+    return code;
+}
+
+int mpi_abort(MPI_Comm comm, int errorcode)
+{
+    (void)comm; /* all processes of the job end: the standard allows it */
+    fprintf(stderr, "causeway: rank %u: MPI_Abort with code %d\n", mpi_process.rank, errorcode);
+    mpi_process_abort(errorcode);
+}
+
+int mpi_query_thread(int *provided)
+{
+    *provided = mpi_process.thread_level;
+    return MPI_SUCCESS;
+}
+
+int mpi_is_thread_main(int *flag)
+{
+    *flag = pthread_equal(pthread_self(), main_thread) != 0;
+    return MPI_SUCCESS;
+}

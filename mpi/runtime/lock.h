@@ -1,0 +1,72 @@
+/* lock: one lock a process, for all state of mpi/.
+ *
+ * Nearly always one thread of the application is all there is, while the control thread wants the lock only when the application has not been
+ * here for a millisecond. So the application's thread takes and gives it by plain stores, and the control thread pays: it says that it wants in, has the kernel
+ * run a barrier on all cores (membarrier(2)), and then sees whether the other is inside. With MPI_THREAD_MULTIPLE, and where the kernel has no such barrier, all
+ * threads use a mutex.
+ *
+ * Invariants
+ *   - mpi_lock_take and mpi_lock_give nest within a thread.
+ *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a time unless it is shared.
+ *
+ * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks").
+ */
+#ifndef MPI_LOCK_H
+#define MPI_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct mpi_lock {
+    _Atomic int inside;  /* how deep the application's thread is in */
+    _Atomic int wanted;  /* by the control thread */
+    _Atomic bool shared; /* several threads of the application: the mutex decides */
+};
+
+extern struct mpi_lock mpi_lock;
+
+void mpi_lock_take_slowly(void);
+void mpi_lock_give_slowly(void);
+
+static inline void mpi_lock_take(void)
+{
+    int inside = atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed);
+    if (!atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
+        atomic_store_explicit(&mpi_lock.inside, inside + 1, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst); /* the control thread's membarrier turns this into a real one */
+        if (inside > 0 || atomic_load_explicit(&mpi_lock.wanted, memory_order_acquire) == 0) {
+            return;
+        }
+    }
+    mpi_lock_take_slowly();
+}
+
+static inline void mpi_lock_give(void)
+{
+    if (!atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
+        int inside = atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed);
+        /* pairs with the acquire in mpi_lock_try_control */
+        atomic_store_explicit(&mpi_lock.inside, inside - 1, memory_order_release);
+        return;
+    }
+    mpi_lock_give_slowly();
+}
+
+/* Makes the lock one for several threads; by the one thread that there is, inside at one level (MPI_Init_thread). */
+void mpi_lock_share(void);
+
+/* Control thread: takes the lock, unless the application is inside. */
+bool mpi_lock_try_control(void);
+void mpi_lock_give_control(void);
+
+/* Within the lock: lets others have it for a moment, however deep it is nested; for waits. Cheap if nobody else can want it. */
+void mpi_lock_breathe(void);
+/* The same for so many microseconds. Only if the lock is shared. */
+void mpi_lock_pause(unsigned microseconds);
+
+static inline bool mpi_lock_is_shared(void)
+{
+    return atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* process: this process as a member of an MPI job, from MPI_Init to MPI_Finalize.
+ *
+ * Within the lock of enter.h only, but `state`.
+ */
+#ifndef MPI_PROCESS_H
+#define MPI_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/control.h"
+#include "control/job.h"
+#include "mpi.h"
+
+enum mpi_process_state {
+    MPI_PROCESS_NEW = 0,
+    MPI_PROCESS_RUNNING = 1,
+    MPI_PROCESS_FINALIZED = 2,
+};
+
+struct mpi_process {
+    enum mpi_process_state state;
+    int thread_level; /* MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE */
+    uint32_t rank;    /* in MPI_COMM_WORLD */
+    uint32_t size;
+    uint64_t eager_max_bytes; /* longer messages are got by the receiver */
+    uint32_t spin_rounds;     /* looks of a wait before it yields */
+    struct cw_job *job;
+    struct cw_paths *paths;
+    struct cw_control *control;
+};
+
+extern struct mpi_process mpi_process;
+
+/* Ends all processes of the job with this exit code. */
+_Noreturn void mpi_process_abort(int code);
+
+#endif

@@ -1,0 +1,121 @@
+#include "mpi/runtime/progress.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "control/control.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/core/crowding.h"
+#include "mpi/collective/state.h"
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/lock.h"
+#include "mpi/runtime/process.h"
+
+/* How long a wait looks before it lets others have the core, and yields before it sleeps. */
+enum { SPIN_ROUNDS = 2000 };
+#define YIELD_NS 200000ull
+#define SLEEP_NS 100000000ull /* then it looks whether the others are still there */
+#define NAP_US   100          /* between looks of one of several threads: they cannot all sleep on the inbox */
+
+static struct mpi_progress_user *users;
+static uint32_t round_count;
+
+uint32_t mpi_progress(void)
+{
+    uint32_t count = cw_paths_poll(mpi_process.paths);
+    if (mpi_outbox_waits()) {
+        count += mpi_outbox_progress();
+    }
+    count += mpi_get_progress();
+    count += mpi_exchange_progress();
+    for (struct mpi_progress_user *user = users, *next; user != NULL; user = next) {
+        next = user->next;
+        count += user->turn(user);
+    }
+    if (++round_count % 1024 == 0) {
+        mpi_conceal_progress();
+    }
+    return count;
+}
+
+void mpi_progress_join(struct mpi_progress_user *user)
+{
+    user->next = users;
+    users = user;
+}
+
+void mpi_progress_leave(struct mpi_progress_user *user)
+{
+    struct mpi_progress_user **link = &users;
+    while (*link != user) {
+        link = &(*link)->next;
+    }
+    *link = user->next;
+}
+
+/* The control thread is told of the first and the last only. */
+void mpi_progress_pending(int change)
+{
+    static int pending_count;
+    int before = pending_count;
+    pending_count += change;
+    if ((before == 0) != (pending_count == 0)) {
+        cw_control_pending(mpi_process.control, change > 0 ? 1 : -1);
+    }
+}
+
+/* One of several threads waits: outside of the lock, so that the others get on. */
+static void wait_among_threads(uint64_t waited_ns)
+{
+    mpi_lock_breathe();
+    if (waited_ns > YIELD_NS) {
+        mpi_lock_pause(NAP_US);
+    }
+}
+
+/* Sleeps until something comes; then looks whether those it may wait for are still there. */
+static void wait_asleep(void)
+{
+    uint64_t before_ns = cw_clock_ns();
+    cw_paths_wait(mpi_process.paths, SLEEP_NS);
+    if (cw_clock_ns() - before_ns >= SLEEP_NS) {
+        cw_paths_watch(mpi_process.paths);
+    }
+}
+
+void mpi_progress_until(bool (*condition)(void *context), void *context)
+{
+    static struct cw_crowding crowding;
+    uint32_t spins = 0;
+    uint64_t idle_since_ns = 0;
+    for (;;) {
+        uint32_t done = mpi_progress();
+        if (condition(context)) {
+            return;
+        }
+        if (done > 0) {
+            spins = 0;
+            idle_since_ns = 0;
+            continue;
+        }
+        if (++spins < mpi_process.spin_rounds) {
+            __builtin_ia32_pause();
+            continue;
+        }
+        uint64_t now_ns = cw_clock_ns();
+        idle_since_ns = idle_since_ns == 0 ? now_ns : idle_since_ns;
+        if (mpi_lock_is_shared()) {
+            wait_among_threads(now_ns - idle_since_ns);
+        } else if (now_ns - idle_since_ns > YIELD_NS || !cw_crowding_yield(&crowding, now_ns)) {
+            wait_asleep();
+        }
+    }
+}
+
+uint32_t mpi_progress_spin_rounds(uint32_t ranks_here)
+{
+    cpu_set_t cores;
+    int count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    return ranks_here <= (uint32_t)count ? SPIN_ROUNDS : 0;
+}

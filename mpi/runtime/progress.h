@@ -1,0 +1,33 @@
+/* progress: everything that goes on while nobody calls for it: messages that come, sends that find room, collectives that take their next step.
+ *
+ * mpi_progress is called by every call that waits or tests, and by the control thread when the application has not been here for a while.
+ *
+ * Within the lock of enter.h only, but mpi_progress_kick.
+ */
+#ifndef MPI_PROGRESS_H
+#define MPI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One round; returns how much it did. */
+uint32_t mpi_progress(void);
+
+/* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes. */
+void mpi_progress_until(bool (*condition)(void *context), void *context);
+
+/* How many looks a wait makes before it lets others have the core: none if more ranks share this host than there are cores for. */
+uint32_t mpi_progress_spin_rounds(uint32_t ranks_here);
+
+/* Something is under way that the control thread must look after while the application computes; and no longer. */
+void mpi_progress_pending(int change);
+
+/* Registers something that wants a turn in every round: collectives under way. */
+struct mpi_progress_user {
+    uint32_t (*turn)(struct mpi_progress_user *user);
+    struct mpi_progress_user *next;
+};
+void mpi_progress_join(struct mpi_progress_user *user);
+void mpi_progress_leave(struct mpi_progress_user *user);
+
+#endif
