@@ -85,9 +85,11 @@ int doctor_main(int argc, char **argv)
 {
     struct doctor doctor = {0};
     bool no_settings = false;
+    bool mpi = false;
     const struct app_option options[] = {
         {"json", NULL, "one JSON object a finding", APP_OPTION_FLAG, &doctor.json, 0, 0, NULL},
         {"no-settings", NULL, "without the table of settings", APP_OPTION_FLAG, &no_settings, 0, 0, NULL},
+        {"mpi", NULL, "only the MPI functions that are not implemented yet", APP_OPTION_FLAG, &mpi, 0, 0, NULL},
         {0},
     };
     int code;
@@ -95,6 +97,10 @@ int doctor_main(int argc, char **argv)
                           "obstacle is marked ! and followed by its remedy.",
                           options, 0, argc, argv, &code) < 0) {
         return code;
+    }
+    if (mpi) {
+        doctor_mpi(&doctor);
+        return APP_EXIT_SUCCESS;
     }
     doctor_machine(&doctor);
     doctor_rights(&doctor);

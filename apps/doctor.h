@@ -32,4 +32,7 @@ void doctor_network(struct doctor *doctor);  /* interfaces, DPDK and its drivers
 void doctor_choice(struct doctor *doctor);   /* what Causeway would take for what, and why */
 void doctor_settings(struct doctor *doctor); /* every setting with value and origin */
 
+/* The MPI functions that raise MPI_ERR_UNSUPPORTED_OPERATION. */
+void doctor_mpi(struct doctor *doctor);
+
 #endif

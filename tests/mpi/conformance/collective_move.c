@@ -1,0 +1,436 @@
+/* Collectives that move data (MPI 5.0, 6.3 to 6.8), blocking, non-blocking and persistent: all counts, roots and in-place forms; v and w forms with gaps. */
+#include "tests/mpi/expect.h"
+
+#include <string.h>
+
+enum { FORMS = 3 }; /* 0: blocking, 1: non-blocking, 2: persistent, started twice */
+
+static MPI_Comm comm;
+static int rank, size;
+
+/* Element i of what `from` has for `to`. */
+static int element(int from, int to, int i)
+{
+    return from * 1000003 + to * 1009 + i;
+}
+
+static void fill(int *buffer, int from, int to, int count)
+{
+    for (int i = 0; i < count; i++) {
+        buffer[i] = element(from, to, i);
+    }
+}
+
+static int differences(const int *buffer, int from, int to, int count)
+{
+    int wrong = 0;
+    for (int i = 0; i < count; i++) {
+        wrong += buffer[i] != element(from, to, i);
+    }
+    return wrong;
+}
+
+static void finish(int form, MPI_Request *request)
+{
+    if (form == 1) {
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    } else if (form == 2) {
+        for (int run = 0; run < 2; run++) {
+            MPI_Start(request);
+            MPI_Wait(request, MPI_STATUS_IGNORE);
+        }
+        MPI_Request_free(request);
+    }
+}
+
+/* Runs the call in the form that is asked for. */
+#define RUN(form, blocking, non_blocking, persistent) \
+    do {                                              \
+        MPI_Request request = MPI_REQUEST_NULL;       \
+        if ((form) == 0) {                            \
+            EXPECT_EQUAL(blocking, MPI_SUCCESS);      \
+        } else if ((form) == 1) {                     \
+            EXPECT_EQUAL(non_blocking, MPI_SUCCESS);  \
+        } else {                                      \
+            EXPECT_EQUAL(persistent, MPI_SUCCESS);    \
+        }                                             \
+        finish(form, &request);                       \
+    } while (0)
+
+static int *ints(int count)
+{
+    int *memory = malloc(((size_t)count + 1) * sizeof(int));
+    for (int i = 0; i <= count; i++) {
+        memory[i] = -1;
+    }
+    return memory;
+}
+
+static void test_bcast(int form, int count, int root)
+{
+    int *buffer = ints(count);
+    if (rank == root) {
+        fill(buffer, root, 0, count);
+    }
+    RUN(form, MPI_Bcast(buffer, count, MPI_INT, root, comm), MPI_Ibcast(buffer, count, MPI_INT, root, comm, &request),
+        MPI_Bcast_init(buffer, count, MPI_INT, root, comm, MPI_INFO_NULL, &request));
+    EXPECT_EQUAL(differences(buffer, root, 0, count), 0);
+    EXPECT_EQUAL(buffer[count], -1);
+    free(buffer);
+}
+
+static void test_gather(int form, int count, int root, int in_place)
+{
+    int *out = ints(count), *in = ints(count * size);
+    fill(out, rank, 0, count);
+    if (in_place && rank == root) {
+        memcpy(in + rank * count, out, (size_t)count * sizeof(int));
+    }
+    const void *send = in_place && rank == root ? MPI_IN_PLACE : out;
+    RUN(form, MPI_Gather(send, count, MPI_INT, in, count, MPI_INT, root, comm),
+        MPI_Igather(send, count, MPI_INT, in, count, MPI_INT, root, comm, &request),
+        MPI_Gather_init(send, count, MPI_INT, in, count, MPI_INT, root, comm, MPI_INFO_NULL, &request));
+    for (int from = 0; rank == root && from < size; from++) {
+        EXPECT_EQUAL(differences(in + from * count, from, 0, count), 0);
+    }
+    EXPECT_EQUAL(in[count * size], -1);
+    free(out);
+    free(in);
+}
+
+static void test_scatter(int form, int count, int root, int in_place)
+{
+    int *out = ints(count * size), *in = ints(count);
+    for (int to = 0; rank == root && to < size; to++) {
+        fill(out + to * count, root, to, count);
+    }
+    void *receive = in_place && rank == root ? MPI_IN_PLACE : in;
+    RUN(form, MPI_Scatter(out, count, MPI_INT, receive, count, MPI_INT, root, comm),
+        MPI_Iscatter(out, count, MPI_INT, receive, count, MPI_INT, root, comm, &request),
+        MPI_Scatter_init(out, count, MPI_INT, receive, count, MPI_INT, root, comm, MPI_INFO_NULL, &request));
+    EXPECT_EQUAL(differences(receive == MPI_IN_PLACE ? out + rank * count : in, root, rank, count), 0);
+    free(out);
+    free(in);
+}
+
+static void test_allgather(int form, int count, int in_place)
+{
+    int *out = ints(count), *in = ints(count * size);
+    fill(out, rank, 0, count);
+    if (in_place) {
+        memcpy(in + rank * count, out, (size_t)count * sizeof(int));
+    }
+    const void *send = in_place ? MPI_IN_PLACE : out;
+    RUN(form, MPI_Allgather(send, count, MPI_INT, in, count, MPI_INT, comm),
+        MPI_Iallgather(send, count, MPI_INT, in, count, MPI_INT, comm, &request),
+        MPI_Allgather_init(send, count, MPI_INT, in, count, MPI_INT, comm, MPI_INFO_NULL, &request));
+    for (int from = 0; from < size; from++) {
+        EXPECT_EQUAL(differences(in + from * count, from, 0, count), 0);
+    }
+    free(out);
+    free(in);
+}
+
+static void test_alltoall(int form, int count, int in_place)
+{
+    int *out = ints(count * size), *in = ints(count * size);
+    for (int to = 0; to < size; to++) {
+        fill((in_place ? in : out) + to * count, rank, to, count);
+    }
+    const void *send = in_place ? MPI_IN_PLACE : out;
+    if (in_place && form == 2) { /* twice in place would exchange what was exchanged */
+        form = 1;
+    }
+    RUN(form, MPI_Alltoall(send, count, MPI_INT, in, count, MPI_INT, comm),
+        MPI_Ialltoall(send, count, MPI_INT, in, count, MPI_INT, comm, &request),
+        MPI_Alltoall_init(send, count, MPI_INT, in, count, MPI_INT, comm, MPI_INFO_NULL, &request));
+    for (int from = 0; from < size; from++) {
+        EXPECT_EQUAL(differences(in + from * count, from, rank, count), 0);
+    }
+    free(out);
+    free(in);
+}
+
+/* What rank `of` contributes in the v forms. */
+static int share(int of, int count)
+{
+    return of % 3 == 1 ? 0 : count + of;
+}
+
+/* Counts and displacements of all ranks' shares, with a gap of two elements before each; returns where they end. */
+static int layout(int count, int *counts, int *displacements)
+{
+    int at = 0;
+    for (int of = 0; of < size; of++) {
+        counts[of] = share(of, count);
+        displacements[of] = at + 2;
+        at += counts[of] + 2;
+    }
+    return at;
+}
+
+static void gaps_are_untouched(const int *buffer, const int *counts, const int *displacements)
+{
+    for (int of = 0; of < size; of++) {
+        EXPECT_EQUAL(buffer[displacements[of] - 1], -1);
+        EXPECT_EQUAL(buffer[displacements[of] - 2], -1);
+        (void)counts;
+    }
+}
+
+static void test_allgatherv(int form, int count, int in_place)
+{
+    int *counts = ints(size), *displacements = ints(size);
+    int *in = ints(layout(count, counts, displacements)), *out = ints(counts[rank]);
+    fill(in_place ? in + displacements[rank] : out, rank, 0, counts[rank]);
+    const void *send = in_place ? MPI_IN_PLACE : out;
+    RUN(form, MPI_Allgatherv(send, counts[rank], MPI_INT, in, counts, displacements, MPI_INT, comm),
+        MPI_Iallgatherv(send, counts[rank], MPI_INT, in, counts, displacements, MPI_INT, comm, &request),
+        MPI_Allgatherv_init(send, counts[rank], MPI_INT, in, counts, displacements, MPI_INT, comm, MPI_INFO_NULL,
+                            &request));
+    for (int from = 0; from < size; from++) {
+        EXPECT_EQUAL(differences(in + displacements[from], from, 0, counts[from]), 0);
+    }
+    gaps_are_untouched(in, counts, displacements);
+    free(counts), free(displacements), free(in), free(out);
+}
+
+static void test_gatherv(int form, int count, int root, int in_place)
+{
+    int *counts = ints(size), *displacements = ints(size);
+    int *in = ints(layout(count, counts, displacements)), *out = ints(counts[rank]);
+    int is_in_place = in_place && rank == root;
+    fill(is_in_place ? in + displacements[rank] : out, rank, 0, counts[rank]);
+    const void *send = is_in_place ? MPI_IN_PLACE : out;
+    const int *given = rank == root ? counts : NULL, *places = rank == root ? displacements : NULL;
+    RUN(form, MPI_Gatherv(send, counts[rank], MPI_INT, in, given, places, MPI_INT, root, comm),
+        MPI_Igatherv(send, counts[rank], MPI_INT, in, given, places, MPI_INT, root, comm, &request),
+        MPI_Gatherv_init(send, counts[rank], MPI_INT, in, given, places, MPI_INT, root, comm, MPI_INFO_NULL, &request));
+    for (int from = 0; rank == root && from < size; from++) {
+        EXPECT_EQUAL(differences(in + displacements[from], from, 0, counts[from]), 0);
+    }
+    gaps_are_untouched(in, counts, displacements);
+    free(counts), free(displacements), free(in), free(out);
+}
+
+static void test_scatterv(int form, int count, int root, int in_place)
+{
+    int *counts = ints(size), *displacements = ints(size);
+    int *out = ints(layout(count, counts, displacements)), *in = ints(counts[rank]);
+    for (int to = 0; rank == root && to < size; to++) {
+        fill(out + displacements[to], root, to, counts[to]);
+    }
+    void *receive = in_place && rank == root ? MPI_IN_PLACE : in;
+    RUN(form, MPI_Scatterv(out, counts, displacements, MPI_INT, receive, counts[rank], MPI_INT, root, comm),
+        MPI_Iscatterv(out, counts, displacements, MPI_INT, receive, counts[rank], MPI_INT, root, comm, &request),
+        MPI_Scatterv_init(out, counts, displacements, MPI_INT, receive, counts[rank], MPI_INT, root, comm,
+                          MPI_INFO_NULL, &request));
+    EXPECT_EQUAL(differences(receive == MPI_IN_PLACE ? out + displacements[rank] : in, root, rank, counts[rank]), 0);
+    EXPECT_EQUAL(in[counts[rank]], -1);
+    free(counts), free(displacements), free(in), free(out);
+}
+
+/* Elements from one rank to another. */
+static int pair_count(int from, int to, int count)
+{
+    return (from + 2 * to) % 3 == 0 ? 0 : count + (from + 3 * to) % 5;
+}
+
+struct pairs {
+    int *send_counts, *send_places, *receive_counts, *receive_places;
+    int *out, *in;
+};
+
+static struct pairs pairs_make(int count)
+{
+    struct pairs pairs = {.send_counts = ints(size),
+                          .send_places = ints(size),
+                          .receive_counts = ints(size),
+                          .receive_places = ints(size)};
+    int out_end = 0, in_end = 0;
+    for (int of = 0; of < size; of++) {
+        pairs.send_counts[of] = pair_count(rank, of, count);
+        pairs.receive_counts[of] = pair_count(of, rank, count);
+        pairs.send_places[of] = out_end + 1;
+        pairs.receive_places[of] = in_end + 2;
+        out_end += pairs.send_counts[of] + 1;
+        in_end += pairs.receive_counts[of] + 2;
+    }
+    pairs.out = ints(out_end);
+    pairs.in = ints(in_end);
+    for (int to = 0; to < size; to++) {
+        fill(pairs.out + pairs.send_places[to], rank, to, pairs.send_counts[to]);
+    }
+    return pairs;
+}
+
+static void pairs_check(struct pairs *pairs)
+{
+    for (int from = 0; from < size; from++) {
+        EXPECT_EQUAL(differences(pairs->in + pairs->receive_places[from], from, rank, pairs->receive_counts[from]), 0);
+    }
+    gaps_are_untouched(pairs->in, pairs->receive_counts, pairs->receive_places);
+    free(pairs->send_counts), free(pairs->send_places), free(pairs->receive_counts), free(pairs->receive_places);
+    free(pairs->in), free(pairs->out);
+}
+
+static void test_alltoallv(int form, int count)
+{
+    struct pairs p = pairs_make(count);
+    RUN(form,
+        MPI_Alltoallv(p.out, p.send_counts, p.send_places, MPI_INT, p.in, p.receive_counts, p.receive_places, MPI_INT,
+                      comm),
+        MPI_Ialltoallv(p.out, p.send_counts, p.send_places, MPI_INT, p.in, p.receive_counts, p.receive_places, MPI_INT,
+                       comm, &request),
+        MPI_Alltoallv_init(p.out, p.send_counts, p.send_places, MPI_INT, p.in, p.receive_counts, p.receive_places,
+                           MPI_INT, comm, MPI_INFO_NULL, &request));
+    pairs_check(&p);
+}
+
+static void test_alltoallw(int form, int count)
+{
+    struct pairs p = pairs_make(count);
+    MPI_Datatype *types = malloc((size_t)size * sizeof(*types));
+    for (int of = 0; of < size; of++) {
+        types[of] = MPI_INT;
+        p.send_places[of] *= (int)sizeof(int);
+        p.receive_places[of] *= (int)sizeof(int);
+    }
+    RUN(form,
+        MPI_Alltoallw(p.out, p.send_counts, p.send_places, types, p.in, p.receive_counts, p.receive_places, types,
+                      comm),
+        MPI_Ialltoallw(p.out, p.send_counts, p.send_places, types, p.in, p.receive_counts, p.receive_places, types,
+                       comm, &request),
+        MPI_Alltoallw_init(p.out, p.send_counts, p.send_places, types, p.in, p.receive_counts, p.receive_places, types,
+                           comm, MPI_INFO_NULL, &request));
+    for (int of = 0; of < size; of++) {
+        p.receive_places[of] /= (int)sizeof(int);
+    }
+    free(types);
+    pairs_check(&p);
+}
+
+/* Every second element: what is sent with gaps may be received without, and the other way round. */
+static void test_types(int form, int count, int root)
+{
+    MPI_Datatype gapped;
+    int *dense = ints(count), *wide = ints(2 * count);
+    MPI_Type_vector(count, 1, 2, MPI_INT, &gapped);
+    MPI_Type_commit(&gapped);
+    int is_root = rank == root;
+    if (is_root) {
+        for (int i = 0; i < count; i++) {
+            wide[2 * i] = element(root, 0, i);
+        }
+    }
+    void *buffer = is_root ? (void *)wide : dense;
+    int elements = is_root ? 1 : count;
+    MPI_Datatype type = is_root ? gapped : MPI_INT;
+    RUN(form, MPI_Bcast(buffer, elements, type, root, comm), MPI_Ibcast(buffer, elements, type, root, comm, &request),
+        MPI_Bcast_init(buffer, elements, type, root, comm, MPI_INFO_NULL, &request));
+    if (!is_root) {
+        EXPECT_EQUAL(differences(dense, root, 0, count), 0);
+    }
+    MPI_Type_free(&gapped);
+    free(dense), free(wide);
+}
+
+static void test_all(int count)
+{
+    for (int form = 0; form < FORMS; form++) {
+        for (int root = 0; root < size; root += 1 + (size > 4)) {
+            test_bcast(form, count, root);
+            test_types(form, count, root);
+            for (int in_place = 0; in_place < 2; in_place++) {
+                test_gather(form, count, root, in_place);
+                test_scatter(form, count, root, in_place);
+                test_gatherv(form, count, root, in_place);
+                test_scatterv(form, count, root, in_place);
+            }
+        }
+        for (int in_place = 0; in_place < 2; in_place++) {
+            test_allgather(form, count, in_place);
+            test_allgatherv(form, count, in_place);
+            test_alltoall(form, count, in_place);
+        }
+        test_alltoallv(form, count);
+        test_alltoallw(form, count);
+        RUN(form, MPI_Barrier(comm), MPI_Ibarrier(comm, &request), MPI_Barrier_init(comm, MPI_INFO_NULL, &request));
+    }
+}
+
+/* Several at a time, completed in another order; persistent ones started in an order of each rank's own (6.13). */
+static void several_are_under_way(void)
+{
+    enum { COUNT = 12 };
+    MPI_Request requests[COUNT];
+    int values[COUNT], sums[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = rank + i;
+        if (i % 3 == 0) {
+            MPI_Iallreduce(&values[i], &sums[i], 1, MPI_INT, MPI_SUM, comm, &requests[i]);
+        } else {
+            sums[i] = rank == i % size ? 100 + i : -1;
+            MPI_Ibcast(&sums[i], 1, MPI_INT, i % size, comm, &requests[i]);
+        }
+    }
+    for (int i = COUNT - 1; i >= 0; i--) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        EXPECT_EQUAL(sums[i], i % 3 == 0 ? size * (size - 1) / 2 + i * size : 100 + i);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Allreduce_init(&values[i], &sums[i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[i]);
+    }
+    for (int run = 0; run < 3; run++) {
+        for (int i = 0; i < COUNT; i++) {
+            MPI_Start(&requests[(i + rank + run) % COUNT]);
+        }
+        MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < COUNT; i++) {
+            EXPECT_EQUAL(sums[i], size * (size - 1) / 2 + i * size);
+            sums[i] = 0;
+        }
+    }
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Request_free(&requests[i]);
+    }
+}
+
+static void class_is(int code, int wanted)
+{
+    int error_class;
+    MPI_Error_class(code, &error_class);
+    EXPECT_EQUAL(error_class, wanted);
+}
+
+static void wrong_arguments_are_told(void)
+{
+    int value = 0;
+    class_is(MPI_Bcast(&value, 1, MPI_INT, size, comm), MPI_ERR_ROOT);
+    class_is(MPI_Bcast(&value, 1, MPI_INT, -1, comm), MPI_ERR_ROOT);
+    class_is(MPI_Bcast(&value, -1, MPI_INT, 0, comm), MPI_ERR_COUNT);
+    class_is(MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, comm), MPI_ERR_TYPE);
+    class_is(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM);
+}
+
+int main(int argc, char **argv)
+{
+    expect_start(&argc, &argv);
+    MPI_Comm reversed;
+    MPI_Comm_split(MPI_COMM_WORLD, expect_rank % 2, -expect_rank, &reversed);
+    MPI_Comm_set_errhandler(reversed, MPI_ERRORS_RETURN);
+    MPI_Comm comms[] = {MPI_COMM_WORLD, reversed, MPI_COMM_SELF};
+    for (int i = 0; i < 3; i++) {
+        comm = comms[i];
+        MPI_Comm_rank(comm, &rank);
+        MPI_Comm_size(comm, &size);
+        const int counts[] = {0, 1, 7, 1000, 2048, 20011}; /* 2048: just what is sent at once */
+        for (int j = 0; j < (i == 0 ? 6 : 3); j++) {
+            test_all(counts[j]);
+        }
+        several_are_under_way();
+        wrong_arguments_are_told();
+    }
+    MPI_Comm_free(&reversed);
+    return expect_end();
+}

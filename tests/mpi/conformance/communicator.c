@@ -1,0 +1,330 @@
+/* Making, comparing and freeing communicators (MPI 5.0, 7.4). */
+#include "tests/mpi/expect.h"
+
+#include <string.h>
+
+/* Expects that a communicator works, and that it has these ranks of the world: a collective, and a message around. */
+static void expect_works(MPI_Comm comm, int size, const int world_ranks[])
+{
+    int found_size = -1, rank = -1, from = -1, *all = malloc((size_t)size * sizeof(int));
+    MPI_Comm_size(comm, &found_size);
+    MPI_Comm_rank(comm, &rank);
+    EXPECT_EQUAL(found_size, size);
+    if (found_size == size) {
+        EXPECT_EQUAL(world_ranks[rank], expect_rank);
+        MPI_Allgather(&expect_rank, 1, MPI_INT, all, 1, MPI_INT, comm);
+        EXPECT(memcmp(all, world_ranks, (size_t)size * sizeof(int)) == 0);
+        MPI_Sendrecv(&expect_rank, 1, MPI_INT, (rank + 1) % size, 5, &from, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG,
+                     comm, MPI_STATUS_IGNORE);
+        EXPECT_EQUAL(from, world_ranks[(rank + size - 1) % size]);
+    }
+    free(all);
+}
+
+/* The ranks of the world from `first` by `stride`: that of many a communicator here. */
+static int *ranks_from(int first, int stride, int *count)
+{
+    int *ranks = malloc((size_t)expect_size * sizeof(int));
+    *count = 0;
+    for (int rank = first; rank >= 0 && rank < expect_size; rank += stride) {
+        ranks[(*count)++] = rank;
+    }
+    return ranks;
+}
+
+static void expect_works_and_free(MPI_Comm comm, int first, int stride)
+{
+    int count, *ranks = ranks_from(first, stride, &count);
+    expect_works(comm, count, ranks);
+    free(ranks);
+    EXPECT_EQUAL(MPI_Comm_free(&comm), MPI_SUCCESS);
+    EXPECT(comm == MPI_COMM_NULL);
+}
+
+static int compare(MPI_Comm a, MPI_Comm b)
+{
+    int result = -1;
+    EXPECT_EQUAL(MPI_Comm_compare(a, b, &result), MPI_SUCCESS);
+    return result;
+}
+
+static void duplicates(void)
+{
+    MPI_Comm copy, copy_of_copy;
+    int flag = 1;
+    EXPECT_EQUAL(MPI_Comm_dup(MPI_COMM_WORLD, &copy), MPI_SUCCESS);
+    EXPECT_EQUAL(compare(copy, MPI_COMM_WORLD), MPI_CONGRUENT);
+    EXPECT_EQUAL(compare(copy, copy), MPI_IDENT);
+    MPI_Comm_test_inter(copy, &flag);
+    EXPECT_EQUAL(flag, 0);
+    MPI_Comm_dup(copy, &copy_of_copy);
+    expect_works_and_free(copy, 0, 1);
+    expect_works_and_free(copy_of_copy, 0, 1);
+    MPI_Comm_dup(MPI_COMM_SELF, &copy);
+    expect_works(copy, 1, &expect_rank);
+    MPI_Comm_free(&copy);
+}
+
+static void duplicates_with_hints(void)
+{
+    MPI_Info info, found;
+    MPI_Comm copy;
+    char value[16];
+    int length = sizeof(value), flag = 0;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    EXPECT_EQUAL(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy), MPI_SUCCESS);
+    MPI_Info_free(&info);
+    EXPECT_EQUAL(MPI_Comm_get_info(copy, &found), MPI_SUCCESS);
+    MPI_Info_get_string(found, "mpi_assert_no_any_tag", &length, value, &flag);
+    EXPECT(!flag || strcmp(value, "true") == 0 || strcmp(value, "false") == 0);
+    MPI_Info_free(&found);
+    EXPECT_EQUAL(MPI_Comm_set_info(copy, MPI_INFO_ENV), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Comm_free(&copy), MPI_SUCCESS);
+}
+
+/* Two at a time, used at once when they are there. */
+static void duplicates_without_waiting(void)
+{
+    MPI_Comm copies[3];
+    MPI_Request requests[3];
+    for (int round = 0; round < 20; round++) {
+        EXPECT_EQUAL(MPI_Comm_idup(MPI_COMM_WORLD, &copies[0], &requests[0]), MPI_SUCCESS);
+        EXPECT_EQUAL(MPI_Comm_idup(MPI_COMM_WORLD, &copies[1], &requests[1]), MPI_SUCCESS);
+        EXPECT_EQUAL(MPI_Comm_idup_with_info(MPI_COMM_SELF, MPI_INFO_NULL, &copies[2], &requests[2]), MPI_SUCCESS);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        expect_works_and_free(copies[1], 0, 1);
+        EXPECT_EQUAL(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        expect_works_and_free(copies[0], 0, 1);
+        expect_works(copies[2], 1, &expect_rank);
+        MPI_Comm_free(&copies[2]);
+    }
+}
+
+static void splits(void)
+{
+    MPI_Comm part;
+    EXPECT_EQUAL(MPI_Comm_split(MPI_COMM_WORLD, expect_rank % 2, 7, &part), MPI_SUCCESS); /* ties: as in the old one */
+    expect_works_and_free(part, expect_rank % 2, 2);
+    MPI_Comm_split(MPI_COMM_WORLD, 1000000007, -expect_rank, &part);
+    expect_works_and_free(part, expect_size - 1, -1);
+    MPI_Comm_split(MPI_COMM_WORLD, expect_rank % 3 == 0 ? 0 : MPI_UNDEFINED, 0, &part);
+    if (expect_rank % 3 == 0) {
+        expect_works_and_free(part, 0, 3);
+    } else {
+        EXPECT(part == MPI_COMM_NULL);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &part);
+    EXPECT(part == MPI_COMM_NULL);
+    MPI_Comm_split(MPI_COMM_WORLD, expect_rank, expect_rank, &part);
+    expect_works(part, 1, &expect_rank);
+    MPI_Comm_free(&part);
+}
+
+static void splits_by_host(void)
+{
+    MPI_Comm part, none;
+    int size, flag = 0;
+    EXPECT_EQUAL(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, expect_rank, MPI_INFO_NULL, &part),
+                 MPI_SUCCESS);
+    MPI_Comm_size(part, &size);
+    EXPECT(size >= 1 && size <= expect_size);
+    MPI_Allreduce(&size, &flag, 1, MPI_INT, MPI_MAX, part);
+    EXPECT_EQUAL(flag, size);
+    MPI_Comm_free(&part);
+    EXPECT_EQUAL(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_UNDEFINED, 0, MPI_INFO_NULL, &none), MPI_SUCCESS);
+    EXPECT(none == MPI_COMM_NULL);
+}
+
+static MPI_Group group_from(int first, int stride)
+{
+    int count, *ranks = ranks_from(first, stride, &count);
+    MPI_Group world, group;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, count, ranks, &group);
+    MPI_Group_free(&world);
+    free(ranks);
+    return group;
+}
+
+static void made_of_groups(void)
+{
+    MPI_Group even = group_from(0, 2), mine = group_from(expect_rank % 2, 2), back = group_from(expect_size - 1, -1);
+    MPI_Comm made;
+    EXPECT_EQUAL(MPI_Comm_create(MPI_COMM_WORLD, even, &made), MPI_SUCCESS);
+    if (expect_rank % 2 == 0) {
+        expect_works_and_free(made, 0, 2);
+    } else {
+        EXPECT(made == MPI_COMM_NULL);
+    }
+    MPI_Comm_create(MPI_COMM_WORLD, mine, &made); /* disjoint ones in one call */
+    expect_works_and_free(made, expect_rank % 2, 2);
+    MPI_Comm_create(MPI_COMM_WORLD, back, &made);
+    EXPECT_EQUAL(compare(made, MPI_COMM_WORLD), expect_size == 1 ? MPI_CONGRUENT : MPI_SIMILAR);
+    expect_works_and_free(made, expect_size - 1, -1);
+    MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_EMPTY, &made);
+    EXPECT(made == MPI_COMM_NULL);
+    EXPECT_EQUAL(compare(MPI_COMM_WORLD, MPI_COMM_SELF), expect_size == 1 ? MPI_CONGRUENT : MPI_UNEQUAL);
+    MPI_Group_free(&even);
+    MPI_Group_free(&mine);
+    MPI_Group_free(&back);
+}
+
+/* 7.4.2: collective over the group only, so that groups with nothing in common make theirs at once, and others are not
+ * asked. */
+static void made_by_groups_alone(void)
+{
+    MPI_Group mine = group_from(expect_rank % 2, 2), even = group_from(0, 2);
+    MPI_Comm made[3];
+    for (int tag = 0; tag < 3; tag++) {
+        EXPECT_EQUAL(MPI_Comm_create_group(MPI_COMM_WORLD, mine, tag, &made[tag]), MPI_SUCCESS);
+    }
+    for (int tag = 0; tag < 3; tag++) {
+        expect_works_and_free(made[tag], expect_rank % 2, 2);
+    }
+    if (expect_rank % 2 == 0) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, even, 77, &made[0]);
+        expect_works_and_free(made[0], 0, 2);
+    }
+    MPI_Group_free(&mine);
+    MPI_Group_free(&even);
+}
+
+/* Rank 1 hears, in MPI_COMM_WORLD, that there are messages in a communicator whose making it has not yet waited for. */
+static void messages_may_come_before_their_communicator(void)
+{
+    enum { LONG = 30000 };
+    static int out[LONG], in[LONG];
+    if (expect_size < 2) {
+        return;
+    }
+    for (int round = 0; round < 20; round++) {
+        MPI_Comm comm;
+        MPI_Request making, sends[3];
+        int token = 0;
+        MPI_Comm_idup(MPI_COMM_WORLD, &comm, &making);
+        if (expect_rank == 0) {
+            MPI_Wait(&making, MPI_STATUS_IGNORE);
+            out[0] = out[LONG - 1] = round;
+            MPI_Isend(out, 1, MPI_INT, 1, 0, comm, &sends[0]);
+            MPI_Issend(out, 1, MPI_INT, 1, 1, comm, &sends[1]);
+            MPI_Isend(out, LONG, MPI_INT, 1, 2, comm, &sends[2]);
+            MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            MPI_Waitall(3, sends, MPI_STATUSES_IGNORE);
+        } else if (expect_rank == 1) {
+            MPI_Status status;
+            MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Wait(&making, MPI_STATUS_IGNORE);
+            for (int tag = 0; tag < 3; tag++) {
+                MPI_Recv(in, LONG, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+                EXPECT_EQUAL(status.MPI_TAG, tag);
+                EXPECT_EQUAL(in[0], round);
+            }
+            EXPECT_EQUAL(in[LONG - 1], round);
+        } else {
+            MPI_Wait(&making, MPI_STATUS_IGNORE);
+        }
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* 7.4.3: what is under way in a freed communicator comes to its end. */
+static void freed_with_messages_under_way(void)
+{
+    enum { LONG = 50000 };
+    static int out[LONG], in[2][LONG];
+    int right = (expect_rank + 1) % expect_size, left = (expect_rank + expect_size - 1) % expect_size;
+    MPI_Comm comm;
+    MPI_Request requests[4];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    out[0] = out[LONG - 1] = expect_rank + 1;
+    MPI_Irecv(in[0], 1, MPI_INT, left, 0, comm, &requests[0]);
+    MPI_Irecv(in[1], LONG, MPI_INT, left, 1, comm, &requests[1]);
+    MPI_Isend(out, LONG, MPI_INT, right, 1, comm, &requests[2]);
+    MPI_Isend(out, 1, MPI_INT, right, 0, comm, &requests[3]);
+    MPI_Comm_free(&comm);
+    EXPECT(comm == MPI_COMM_NULL);
+    EXPECT_EQUAL(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    EXPECT_EQUAL(in[0][0], left + 1);
+    EXPECT_EQUAL(in[1][LONG - 1], left + 1);
+}
+
+static void many_one_after_the_other(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        int result = -1;
+        if (i % 2 == 0) {
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        } else {
+            MPI_Comm_split(MPI_COMM_WORLD, 0, expect_rank, &comm);
+        }
+        if (i % 100 == 0) {
+            MPI_Allreduce(&i, &result, 1, MPI_INT, MPI_MIN, comm);
+            EXPECT_EQUAL(result, i);
+        }
+        EXPECT_EQUAL(MPI_Comm_free(&comm), MPI_SUCCESS);
+    }
+}
+
+static void many_at_a_time(void)
+{
+    enum { COUNT = 300 };
+    MPI_Comm comms[COUNT];
+    int right = (expect_rank + 1) % expect_size, left = (expect_rank + expect_size - 1) % expect_size;
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Comm_dup(i == 0 ? MPI_COMM_WORLD : comms[i / 2], &comms[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Request request;
+        int in = -1;
+        MPI_Irecv(&in, 1, MPI_INT, left, 0, comms[i], &request);
+        MPI_Send(&i, 1, MPI_INT, right, 0, comms[i]);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        EXPECT_EQUAL(in, i);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Comm_free(&comms[(i * 7) % COUNT]);
+    }
+}
+
+static void wrong_arguments_are_told(void)
+{
+    MPI_Comm made = MPI_COMM_WORLD, copy, null = MPI_COMM_NULL;
+    MPI_Group group;
+    int value;
+    EXPECT_CLASS(MPI_Comm_size(MPI_COMM_NULL, &value), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_rank((MPI_Comm)0x7654321, &value), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_dup(MPI_COMM_NULL, &made), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_split(MPI_COMM_NULL, 0, 0, &made), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_NULL, &value), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_NULL, &made), MPI_ERR_GROUP);
+    EXPECT_CLASS(MPI_Comm_free(&null), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_remote_size(MPI_COMM_WORLD, &value), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_remote_group(MPI_COMM_WORLD, &group), MPI_ERR_COMM);
+    EXPECT(MPI_Comm_split(MPI_COMM_WORLD, -5, 0, &made) != MPI_SUCCESS);
+    EXPECT(MPI_Comm_split_type(MPI_COMM_WORLD, 12345, 0, MPI_INFO_NULL, &made) != MPI_SUCCESS);
+    MPI_Comm_dup(MPI_COMM_SELF, &made);
+    copy = made;
+    MPI_Comm_free(&made);
+    EXPECT_CLASS(MPI_Comm_size(copy, &value), MPI_ERR_COMM);
+    EXPECT_CLASS(MPI_Comm_free(&copy), MPI_ERR_COMM);
+}
+
+int main(int argc, char **argv)
+{
+    expect_start(&argc, &argv);
+    duplicates();
+    duplicates_with_hints();
+    duplicates_without_waiting();
+    splits();
+    splits_by_host();
+    made_of_groups();
+    made_by_groups_alone();
+    messages_may_come_before_their_communicator();
+    freed_with_messages_under_way();
+    many_one_after_the_other();
+    many_at_a_time();
+    wrong_arguments_are_told();
+    return expect_end();
+}

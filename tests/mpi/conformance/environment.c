@@ -1,0 +1,244 @@
+/* The environment: versions, clocks, error classes, memory, start and end (MPI 5.0, chapters 9 and 11). */
+#include "tests/mpi/expect.h"
+
+#include <string.h>
+
+/* What may be called before MPI_Init and after MPI_Finalize. */
+static void callable_at_any_time(int initialized, int finalized)
+{
+    int flag = -1, version = 0, subversion = -1, length = 0;
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    MPI_Info info = MPI_INFO_NULL;
+    EXPECT_EQUAL(MPI_Initialized(&flag), MPI_SUCCESS);
+    EXPECT_EQUAL(flag, initialized);
+    EXPECT_EQUAL(MPI_Finalized(&flag), MPI_SUCCESS);
+    EXPECT_EQUAL(flag, finalized);
+    EXPECT_EQUAL(MPI_Get_version(&version, &subversion), MPI_SUCCESS);
+    EXPECT_EQUAL(version, MPI_VERSION);
+    EXPECT_EQUAL(subversion, MPI_SUBVERSION);
+    EXPECT_EQUAL(MPI_Get_library_version(text, &length), MPI_SUCCESS);
+    EXPECT(length > 0 && length < MPI_MAX_LIBRARY_VERSION_STRING);
+    EXPECT_EQUAL(strlen(text), length);
+    EXPECT_EQUAL(MPI_Abi_get_version(&version, &subversion), MPI_SUCCESS);
+    EXPECT_EQUAL(version, MPI_ABI_VERSION);
+    EXPECT_EQUAL(subversion, MPI_ABI_SUBVERSION);
+    EXPECT_EQUAL(MPI_Info_create(&info), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Info_set(info, "key", "value"), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Info_free(&info), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_ERR_TAG, MPI_ERR_TAG);
+}
+
+static void threads(int provided)
+{
+    int level = -1, flag = 0;
+    EXPECT(MPI_THREAD_SINGLE < MPI_THREAD_FUNNELED && MPI_THREAD_FUNNELED < MPI_THREAD_SERIALIZED);
+    EXPECT(provided >= MPI_THREAD_SERIALIZED && provided <= MPI_THREAD_MULTIPLE);
+    EXPECT_EQUAL(MPI_Query_thread(&level), MPI_SUCCESS);
+    EXPECT_EQUAL(level, provided);
+    EXPECT_EQUAL(MPI_Is_thread_main(&flag), MPI_SUCCESS);
+    EXPECT(flag);
+}
+
+static void clocks(void)
+{
+    double tick = MPI_Wtick(), last = MPI_Wtime();
+    EXPECT(tick > 0 && tick < 1);
+    for (int i = 0; i < 1000; i++) {
+        double now = MPI_Wtime();
+        EXPECT(now >= last);
+        last = now;
+    }
+    while (MPI_Wtime() == last) { /* it goes on */
+    }
+}
+
+static void names(void)
+{
+    char name[MPI_MAX_PROCESSOR_NAME];
+    int length = -1;
+    EXPECT_EQUAL(MPI_Get_processor_name(name, &length), MPI_SUCCESS);
+    EXPECT(length > 0 && length < MPI_MAX_PROCESSOR_NAME);
+    EXPECT_EQUAL(strlen(name), length);
+}
+
+static int attribute(int keyval, int *value)
+{
+    int *found = NULL, flag = 0;
+    EXPECT_EQUAL(MPI_Comm_get_attr(MPI_COMM_WORLD, keyval, &found, &flag), MPI_SUCCESS);
+    *value = flag ? *found : 0;
+    return flag;
+}
+
+static void predefined_attributes(void)
+{
+    int value;
+    EXPECT(attribute(MPI_TAG_UB, &value));
+    EXPECT(value >= 32767);
+    EXPECT(attribute(MPI_IO, &value));
+    EXPECT(attribute(MPI_WTIME_IS_GLOBAL, &value));
+    EXPECT(value == 0 || value == 1);
+    EXPECT(attribute(MPI_LASTUSEDCODE, &value));
+    EXPECT(value >= MPI_ERR_LASTCODE);
+    if (attribute(MPI_UNIVERSE_SIZE, &value)) {
+        EXPECT(value >= 1);
+    }
+}
+
+/* All classes have a text of their own, and are codes of their own class. */
+static void predefined_classes(void)
+{
+    char text[MPI_MAX_ERROR_STRING], previous[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    for (int code = MPI_SUCCESS; code <= MPI_ERR_ABI; code++) {
+        EXPECT_CLASS(code, code);
+        EXPECT_EQUAL(MPI_Error_string(code, text, &length), MPI_SUCCESS);
+        EXPECT(length > 0 && length < MPI_MAX_ERROR_STRING);
+        EXPECT_EQUAL(strlen(text), length);
+        EXPECT(strcmp(text, previous) != 0);
+        strcpy(previous, text);
+    }
+    EXPECT(MPI_Error_string(-5, text, &length) != MPI_SUCCESS);
+    EXPECT(MPI_Error_class(0x7fffffff, &length) != MPI_SUCCESS);
+}
+
+static void expect_text(int code, const char *wanted)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length = -1;
+    EXPECT_EQUAL(MPI_Error_string(code, text, &length), MPI_SUCCESS);
+    EXPECT_EQUAL(length, strlen(wanted));
+    EXPECT(strcmp(text, wanted) == 0);
+}
+
+/* 9.5: classes, codes and texts of the program. */
+static void added_classes(void)
+{
+    int error_class = 0, code = 0, second = 0, last, length;
+    char text[MPI_MAX_ERROR_STRING];
+    EXPECT_EQUAL(MPI_Add_error_class(&error_class), MPI_SUCCESS);
+    EXPECT(error_class > MPI_ERR_LASTCODE);
+    EXPECT_CLASS(error_class, error_class);
+    EXPECT_EQUAL(MPI_Add_error_code(error_class, &code), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Add_error_code(MPI_ERR_TAG, &second), MPI_SUCCESS);
+    EXPECT(code > MPI_ERR_LASTCODE && second > MPI_ERR_LASTCODE && code != second && code != error_class);
+    EXPECT_CLASS(code, error_class);
+    EXPECT_CLASS(second, MPI_ERR_TAG);
+    attribute(MPI_LASTUSEDCODE, &last);
+    EXPECT(last >= code && last >= second);
+    expect_text(code, ""); /* none was given */
+    EXPECT_EQUAL(MPI_Add_error_string(code, "the dam broke"), MPI_SUCCESS);
+    expect_text(code, "the dam broke");
+    MPI_Add_error_string(code, "the dam holds"); /* replaces it */
+    expect_text(code, "the dam holds");
+    MPI_Add_error_string(error_class, "dams");
+    expect_text(error_class, "dams");
+    EXPECT(MPI_Add_error_string(MPI_ERR_TAG, "mine") != MPI_SUCCESS);
+    EXPECT(MPI_Add_error_code(0x7ffffff, &length) != MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Remove_error_string(code), MPI_SUCCESS);
+    expect_text(code, "");
+    EXPECT_EQUAL(MPI_Remove_error_code(code), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Remove_error_string(error_class), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Remove_error_class(error_class), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Remove_error_code(second), MPI_SUCCESS);
+    EXPECT(MPI_Error_string(code, text, &length) != MPI_SUCCESS);
+    EXPECT(MPI_Remove_error_class(MPI_ERR_TAG) != MPI_SUCCESS);
+    EXPECT(MPI_Remove_error_code(MPI_ERR_TAG) != MPI_SUCCESS);
+    EXPECT(MPI_Remove_error_string(MPI_ERR_TAG) != MPI_SUCCESS);
+}
+
+static void memory(void)
+{
+    const MPI_Aint sizes[] = {1, 100, 4096, 10000000};
+    for (int i = 0; i < 4; i++) {
+        char *found = NULL;
+        EXPECT_EQUAL(MPI_Alloc_mem(sizes[i], MPI_INFO_NULL, &found), MPI_SUCCESS);
+        EXPECT(found != NULL);
+        memset(found, 1, (size_t)sizes[i]);
+        EXPECT_EQUAL(MPI_Free_mem(found), MPI_SUCCESS);
+    }
+    void *found;
+    EXPECT(MPI_Alloc_mem(-1, MPI_INFO_NULL, &found) != MPI_SUCCESS);
+}
+
+static void addresses(void)
+{
+    int values[10];
+    MPI_Aint first, last;
+    MPI_Get_address(&values[0], &first);
+    MPI_Get_address(&values[9], &last);
+    EXPECT_EQUAL(MPI_Aint_diff(last, first), 9 * sizeof(int));
+    EXPECT_EQUAL(MPI_Aint_add(first, 9 * sizeof(int)), last);
+    EXPECT(first == (MPI_Aint)&values[0]);
+}
+
+/* Parts of the standard that the library does not have yet say so, and leave the program to go on. */
+static void what_is_not_supported_says_so(void)
+{
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_File file = MPI_FILE_NULL;
+    int value = 0;
+    EXPECT_CLASS(MPI_Win_create(&value, sizeof(value), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &comm, MPI_ERRCODES_IGNORE),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT(window == MPI_WIN_NULL && comm == MPI_COMM_NULL && file == MPI_FILE_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* 11.4.1: MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first, while all of MPI still
+ * works. */
+static int deleted[3], deletions;
+
+static int note_deletion(MPI_Comm comm, int keyval, void *value, void *state)
+{
+    int flag = 1, in = 0;
+    (void)keyval, (void)state;
+    EXPECT(comm == MPI_COMM_SELF);
+    MPI_Finalized(&flag);
+    EXPECT_EQUAL(flag, 0);
+    MPI_Sendrecv(value, 1, MPI_INT, 0, 0, &in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    deleted[deletions++ % 3] = in;
+    return MPI_SUCCESS;
+}
+
+static void attributes_for_the_end(void)
+{
+    static int values[] = {1, 2, 3};
+    for (int i = 0; i < 3; i++) {
+        int keyval;
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, note_deletion, &keyval, NULL);
+        MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &values[i]);
+        MPI_Comm_free_keyval(&keyval);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int provided = -1;
+    callable_at_any_time(0, 0);
+    EXPECT_EQUAL(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided), MPI_SUCCESS);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &expect_size);
+    callable_at_any_time(1, 0);
+    threads(provided);
+    clocks();
+    names();
+    predefined_attributes();
+    predefined_classes();
+    added_classes();
+    memory();
+    addresses();
+    what_is_not_supported_says_so();
+    attributes_for_the_end();
+    MPI_Finalize();
+    EXPECT_EQUAL(deletions, 3);
+    EXPECT(deleted[0] == 3 && deleted[1] == 2 && deleted[2] == 1);
+    callable_at_any_time(1, 1);
+    return expect_failures == 0 ? 0 : 1;
+}

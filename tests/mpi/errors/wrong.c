@@ -1,0 +1,81 @@
+/* A program that ends in the way that its argument names; test_errors.c looks at what becomes of the job. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+static int is(const char *wanted, const char *found)
+{
+    return strcmp(wanted, found) == 0;
+}
+
+/* All exchange messages for ever; the rank that the number names is killed in their midst. */
+static void exchange(unsigned number)
+{
+    static int out[20000], in[20000];
+    int victim = (int)(number % (unsigned)size), right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (unsigned round = 0;; round++) {
+        MPI_Request request;
+        int count = round % 3 == 2 ? 20000 : (int)(round % 7);
+        MPI_Isend(out, count, MPI_INT, right, 0, MPI_COMM_WORLD, &request);
+        if (rank == victim && round == number * 37 % 1000) {
+            raise(SIGKILL);
+        }
+        MPI_Recv(in, 20000, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (round % 10 == 0) {
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* What rank 1 does while the others wait for it. */
+static void do_wrong(const char *how)
+{
+    MPI_Comm comm;
+    int value = 0;
+    if (is(how, "rank")) {
+        MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    } else if (is(how, "truncate")) {
+        int two[2] = {1, 2};
+        MPI_Comm_dup(MPI_COMM_SELF, &comm);
+        MPI_Comm_set_name(comm, "river");
+        MPI_Request request;
+        MPI_Isend(two, 2, MPI_INT, 0, 0, comm, &request);
+        MPI_Recv(&value, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+    } else if (is(how, "abort")) {
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    } else if (is(how, "abort_self")) {
+        MPI_Abort(MPI_COMM_SELF, 9);
+    } else if (is(how, "exit")) {
+        exit(5); /* without MPI_Finalize */
+    }
+    printf("went on\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    if (is(how, "before")) {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (is(how, "killed")) {
+        exchange((unsigned)atoi(argv[2]));
+    }
+    if (is(how, "after")) {
+        MPI_Finalize();
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == 1) {
+        do_wrong(how);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

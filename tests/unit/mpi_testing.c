@@ -1,0 +1,54 @@
+#include "mpi_testing.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "mpi/group/communicator.h"
+#include "mpi/runtime/enter.h"
+#include "mpi/runtime/errhandler.h"
+#include "mpi/runtime/process.h"
+
+static struct mpi_comm world = {.handle = MPI_COMM_WORLD, .size = 1, .name = "MPI_COMM_WORLD"};
+static struct mpi_comm self = {.handle = MPI_COMM_SELF, .size = 1, .name = "MPI_COMM_SELF"};
+static const char *call_name = "MPI_Test";
+
+struct mpi_process mpi_process = {
+    .state = MPI_PROCESS_RUNNING, .size = 4, .rank = 3, .thread_level = MPI_THREAD_SERIALIZED};
+struct mpi_comm *mpi_comm_world = &world;
+struct mpi_comm *mpi_comm_self = &self;
+
+struct mpi_comm *mpi_comm_find(MPI_Comm handle)
+{
+    return handle == MPI_COMM_WORLD ? mpi_comm_world : handle == MPI_COMM_SELF ? mpi_comm_self : NULL;
+}
+
+const char *mpi_call_name(void)
+{
+    return call_name;
+}
+
+void mpi_testing_call(const char *call)
+{
+    call_name = call;
+}
+
+void mpi_process_abort(int code)
+{
+    _exit(code);
+}
+
+struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
+{
+    (void)job;
+    return (struct cw_bootstrap_info){.app_number = 7, .universe_size = 64};
+}
+
+int mpi_testing_start(void **state)
+{
+    (void)state;
+    world.errhandler = mpi_errhandler_find(MPI_ERRORS_RETURN);
+    self.errhandler = mpi_errhandler_find(MPI_ERRORS_RETURN);
+    mpi_errhandler_retain(world.errhandler);
+    mpi_errhandler_retain(self.errhandler);
+    return 0;
+}

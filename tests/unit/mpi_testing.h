@@ -1,0 +1,17 @@
+/* mpi_testing: what modules of mpi/ need of the rest, for tests of one module in one process: two communicators, a
+ * process that is no job.
+ *
+ * Errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned to the test, unless it sets another error handler.
+ */
+#ifndef MPI_TESTING_H
+#define MPI_TESTING_H
+
+#include "mpi.h"
+
+/* The call that modules think they are in; "MPI_Test" to begin with. */
+void mpi_testing_call(const char *call);
+
+/* Setup of a group (cmocka). */
+int mpi_testing_start(void **state);
+
+#endif

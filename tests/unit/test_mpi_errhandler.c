@@ -1,0 +1,199 @@
+/* Error handlers: which one is called and with what, the line of a fatal error, references; handles as integers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mpi/group/communicator.h"
+#include "mpi/runtime/errhandler.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/process.h"
+#include "mpi_functions.h"
+#include "mpi_testing.h"
+
+#define OK(call) assert_int_equal(call, MPI_SUCCESS)
+
+static MPI_Comm called_comm;
+static int called_code;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    called_comm = *comm;
+    called_code = *code;
+}
+
+/* Puts another handler into its own place, which frees it. */
+static void handler_replacing(MPI_Comm *comm, int *code, ...)
+{
+    called_code = *code;
+    OK(mpi_comm_set_errhandler(*comm, MPI_ERRORS_RETURN));
+}
+
+static void test_user(void **state)
+{
+    (void)state;
+    MPI_Errhandler made;
+    OK(mpi_comm_create_errhandler(handler, &made));
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
+    OK(mpi_errhandler_free(&made));
+    assert_ptr_equal(made, MPI_ERRHANDLER_NULL);
+    assert_int_equal(mpi_error(MPI_COMM_WORLD, MPI_ERR_TAG, "text"), MPI_ERR_TAG);
+    assert_ptr_equal(called_comm, MPI_COMM_WORLD);
+    assert_int_equal(called_code, MPI_ERR_TAG);
+    OK(mpi_comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_ROOT));
+    assert_int_equal(called_code, MPI_ERR_ROOT);
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(mpi_comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_TAG));
+    assert_int_equal(called_code, MPI_ERR_ROOT);
+    OK(mpi_comm_create_errhandler(handler_replacing, &made));
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
+    OK(mpi_errhandler_free(&made));
+    OK(mpi_comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_RANK));
+    assert_int_equal(called_code, MPI_ERR_RANK);
+}
+
+/* Errors without a communicator go to MPI_COMM_SELF. */
+static void test_self(void **state)
+{
+    (void)state;
+    MPI_Errhandler made;
+    OK(mpi_comm_create_errhandler(handler, &made));
+    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, made));
+    assert_int_equal(mpi_error((MPI_Comm)0x77, MPI_ERR_COMM, "text"), MPI_ERR_COMM);
+    assert_ptr_equal(called_comm, MPI_COMM_SELF);
+    assert_int_equal(called_code, MPI_ERR_COMM);
+    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(mpi_errhandler_free(&made));
+}
+
+static void test_handles(void **state)
+{
+    (void)state;
+    MPI_Errhandler made, kept, got, again;
+    OK(mpi_comm_create_errhandler(handler, &made));
+    kept = made;
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
+    OK(mpi_comm_get_errhandler(MPI_COMM_WORLD, &got));
+    assert_ptr_equal(got, made);
+    OK(mpi_errhandler_free(&made));
+    OK(mpi_errhandler_free(&got));
+    assert_int_equal(mpi_errhandler_free(&kept), MPI_ERR_ERRHANDLER);
+    OK(mpi_comm_get_errhandler(MPI_COMM_WORLD, &again)); /* a new handle for what is still attached */
+    assert_ptr_not_equal(again, kept);
+    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, again));
+    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(mpi_errhandler_free(&again));
+    OK(mpi_comm_get_errhandler(MPI_COMM_WORLD, &got));
+    assert_ptr_equal(got, MPI_ERRORS_RETURN);
+    OK(mpi_errhandler_free(&got)); /* also what was got of a predefined one is given back */
+    assert_ptr_equal(got, MPI_ERRHANDLER_NULL);
+}
+
+static void window_handler(MPI_Win *win, int *code, ...)
+{
+    (void)win;
+    (void)code;
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    MPI_Errhandler made, null = MPI_ERRHANDLER_NULL;
+    OK(mpi_win_create_errhandler(window_handler, &made));
+    assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_WORLD, made), MPI_ERR_ERRHANDLER);
+    assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_WORLD, null), MPI_ERR_ERRHANDLER);
+    assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_NULL, made), MPI_ERR_COMM);
+    assert_int_equal(mpi_comm_get_errhandler(MPI_COMM_NULL, &null), MPI_ERR_COMM);
+    assert_int_equal(mpi_comm_call_errhandler(MPI_COMM_NULL, MPI_ERR_TAG), MPI_ERR_COMM);
+    OK(mpi_errhandler_free(&made));
+}
+
+/* What a process says on stderr, which raises an error by itself. Returns its exit code. */
+static int fatal(void (*raise)(void), char *text, size_t text_bytes)
+{
+    int ends[2], status;
+    size_t length = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        raise();
+        _exit(99); /* it was not fatal */
+    }
+    close(ends[1]);
+    for (ssize_t got = 1; got > 0 && length<text_bytes - 1; length += got> 0 ? (size_t)got : 0) {
+        got = read(ends[0], text + length, text_bytes - 1 - length);
+    }
+    text[length] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void raise_on_world(void)
+{
+    mpi_testing_call("MPI_Send");
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    mpi_error(MPI_COMM_WORLD, MPI_ERR_RANK, "there is no rank %d", 9);
+}
+
+static void raise_on_none(void)
+{
+    mpi_testing_call("MPI_Type_size");
+    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ABORT));
+    mpi_error(MPI_COMM_NULL, MPI_ERR_TYPE, "unknown datatype");
+}
+
+/* Before MPI_Init there is no MPI_COMM_SELF, and errors are fatal. */
+static void raise_early(void)
+{
+    mpi_testing_call("MPI_Info_set");
+    mpi_process.state = MPI_PROCESS_NEW;
+    mpi_comm_world = mpi_comm_self = NULL;
+    (void)mpi_info_set(MPI_INFO_NULL, "key", "value");
+}
+
+static void test_fatal(void **state)
+{
+    (void)state;
+    char text[1024];
+    assert_int_equal(fatal(raise_on_world, text, sizeof(text)), MPI_ERR_RANK);
+    assert_string_equal(
+        text, "causeway: rank 3: MPI_Send on MPI_COMM_WORLD: there is no rank 9 (MPI_ERR_RANK: invalid rank)\n");
+    assert_int_equal(fatal(raise_on_none, text, sizeof(text)), MPI_ERR_TYPE);
+    assert_string_equal(text, "causeway: rank 3: MPI_Type_size: unknown datatype (MPI_ERR_TYPE: invalid datatype)\n");
+    assert_int_equal(fatal(raise_early, text, sizeof(text)), MPI_ERR_INFO);
+    assert_string_equal(
+        text, "causeway: MPI_Info_set: the info object is MPI_INFO_NULL (MPI_ERR_INFO: invalid info object)\n");
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    MPI_Errhandler made;
+    OK(mpi_comm_create_errhandler(handler, &made));
+    assert_ptr_equal(mpi_errhandler_fromint(mpi_errhandler_toint(made)), made);
+    assert_int_equal(mpi_type_toint(MPI_INT), 0x209);
+    assert_ptr_equal(mpi_comm_fromint(0x101), MPI_COMM_WORLD);
+    assert_ptr_equal(mpi_win_fromint(mpi_win_toint(MPI_WIN_NULL)), MPI_WIN_NULL);
+    OK(mpi_errhandler_free(&made));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_user),   cmocka_unit_test(test_self),  cmocka_unit_test(test_handles),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_fatal), cmocka_unit_test(test_integers),
+    };
+    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+}
