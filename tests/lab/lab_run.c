@@ -159,6 +159,10 @@ static void start_program(const char *program, const char *const *arguments, int
     started.process = fork();
     assert_true(started.process >= 0);
     if (started.process == 0) {
+        static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+            signal(numbers[i], SIG_DFL); /* whoever runs the tests may ignore some, as nohup does */
+        }
         setpgid(0, 0);
         dup2(input >= 0 ? input : open("/dev/null", O_RDONLY), STDIN_FILENO);
         dup2(output[1], STDOUT_FILENO);
