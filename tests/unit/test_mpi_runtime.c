@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "mpi/runtime/handle.h"
@@ -46,17 +47,24 @@ static void an_old_handle_is_not_taken_for_a_new_one(void **state)
     }
 }
 
-enum { ROUNDS = 200000 };
+enum { ROUNDS = 50000 };
 
 static long long inside_count; /* plain: only the lock keeps it right */
 static atomic_bool is_over;
+static atomic_llong rounds_done;
 static long long control_count;
 
-/* As the control thread does: tries, and is often refused. */
+/* As the control thread does: tries now and then, and is often refused. */
 static void *control_run(void *context)
 {
     (void)context;
+    long long next = 0;
     while (!atomic_load(&is_over)) {
+        if (atomic_load(&rounds_done) < next) {
+            sched_yield();
+            continue;
+        }
+        next = atomic_load(&rounds_done) + 97;
         if (mpi_lock_try_control()) {
             for (int i = 0; i < 10; i++) {
                 inside_count++;
@@ -78,6 +86,7 @@ static void application_run(void)
         mpi_lock_give();
         inside_count++;
         mpi_lock_give();
+        atomic_fetch_add_explicit(&rounds_done, 1, memory_order_relaxed);
     }
 }
 
@@ -86,6 +95,7 @@ static void the_control_thread_and_the_application_exclude_each_other(void **sta
     (void)state;
     pthread_t control;
     inside_count = control_count = 0;
+    atomic_store(&rounds_done, 0);
     atomic_store(&is_over, false);
     assert_int_equal(pthread_create(&control, NULL, control_run, NULL), 0);
     do {
@@ -110,6 +120,7 @@ static void *application_thread(void *context)
         }
         inside_count++;
         mpi_lock_give();
+        atomic_fetch_add_explicit(&rounds_done, 1, memory_order_relaxed);
     }
     return NULL;
 }
@@ -123,6 +134,7 @@ static void threads_exclude_each_other_once_the_lock_is_shared(void **state)
     mpi_lock_share();
     mpi_lock_give();
     inside_count = control_count = 0;
+    atomic_store(&rounds_done, 0);
     atomic_store(&is_over, false);
     assert_int_equal(pthread_create(&control, NULL, control_run, NULL), 0);
     for (int i = 0; i < 4; i++) {
