@@ -78,7 +78,6 @@ struct cw_paths {
     struct path_peer *peers;
     uint32_t *rank_of_wire_peer;
     uint32_t wire_peer_count;
-    uint32_t attached_count;
     struct path_exposed *exposed; /* made with the first one */
     uint64_t exposed_count;       /* ever: makes tokens */
     struct path_stream *streams;  /* in order of posting */

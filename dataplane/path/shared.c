@@ -25,7 +25,6 @@ int path_shared_attach(struct cw_paths *paths, uint32_t rank)
         return status;
     }
     peer->attached = true;
-    paths->attached_count++;
     peer->single_copy = !paths->config.copy_twice &&
                         (rank == paths->config.rank ||
                          cw_copy_probe(peer->card.inbox.pid, peer->card.inbox.probe, peer->card.inbox.nonce));

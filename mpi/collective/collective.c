@@ -7,7 +7,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/elements.h"
 #include "mpi/collective/state.h"
-#include "mpi/group/create.h"
+#include "mpi/group/communicator.h"
 #include "mpi/point/internal.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mpi/group/create.h"
+#include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
 #include "mpi_functions.h"

@@ -9,6 +9,7 @@
 #include "mpi/point/match.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/errhandler.h"
+#include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
 #include "mpi/runtime/info.h"
 #include "mpi/runtime/process.h"
@@ -32,6 +33,15 @@ struct mpi_comm *mpi_comm_find(MPI_Comm handle)
         return mpi_comm_world;
     }
     return handle == MPI_COMM_SELF ? mpi_comm_self : mpi_handle_object(MPI_KIND_COMM, (uintptr_t)handle);
+}
+
+int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm)
+{
+    *comm = mpi_comm_find(handle);
+    return *comm != NULL
+               ? MPI_SUCCESS
+               : mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
+                           handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
 }
 
 struct mpi_comm *mpi_comm_of_context(uint64_t context)

@@ -50,6 +50,9 @@ extern struct mpi_comm *mpi_comm_self;
 /* The object of a handle; NULL: none, or freed. */
 struct mpi_comm *mpi_comm_find(MPI_Comm handle);
 
+/* The same for calls: MPI_SUCCESS, or MPI_ERR_COMM, raised. */
+int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm);
+
 /* The communicator of a context, of messages or of collectives; NULL: not (or no longer) known here. */
 struct mpi_comm *mpi_comm_of_context(uint64_t context);
 

@@ -1,5 +1,5 @@
 /* New communicators out of old ones (MPI 5.0, 7.4.2). */
-#include "mpi/group/create.h"
+#include "mpi/group/communicator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,6 @@
 #include "mpi/runtime/info.h"
 #include "mpi/runtime/process.h"
 #include "mpi_functions.h"
-
-int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm)
-{
-    *comm = mpi_comm_find(handle);
-    return *comm != NULL
-               ? MPI_SUCCESS
-               : mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
-                           handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
-}
 
 /* Lets go of a communicator's handle. */
 void mpi_comm_forget(struct mpi_comm *comm)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "mpi/group/communicator.h"
-#include "mpi/group/create.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 

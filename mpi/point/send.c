@@ -20,13 +20,13 @@ static int dest_check(const struct mpi_comm *comm, int dest)
 int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const void *buffer, MPI_Count count,
                      MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
-    struct mpi_comm *found = mpi_comm_find(comm);
-    if (found == NULL) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
-                         comm == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
     }
     struct mpi_type *type;
-    int code = mpi_type_check(comm, count, datatype, &type);
+    code = mpi_type_check(comm, count, datatype, &type);
     if (code == MPI_SUCCESS) {
         code = dest_check(found, dest);
     }

@@ -262,13 +262,3 @@ int mpi_remove_error_string(int errorcode)
     found->text = NULL;
     return MPI_SUCCESS;
 }
-
-void mpi_error_forget(void)
-{
-    for (int index = 0; index < added_count; index++) {
-        free(added[index].text);
-    }
-    free(added);
-    added = NULL;
-    added_count = 0;
-}

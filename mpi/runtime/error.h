@@ -20,7 +20,4 @@ const char *mpi_error_text(int code);
 /* The greatest code in use (MPI_LASTUSEDCODE). */
 int mpi_error_last_used(void);
 
-/* Frees what the program has added. */
-void mpi_error_forget(void);
-
 #endif
