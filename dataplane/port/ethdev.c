@@ -8,7 +8,8 @@
 
 enum {
     DIAL_ATTEMPTS = 8,
-    DIAL_PATIENCE_MS = 100, /* for each of them */
+    DIAL_INTERVAL_MS = 100,   /* from a refusal to the next attempt, at least */
+    DIAL_PATIENCE_MS = 20000, /* with a server that says nothing */
 };
 
 static void device_close_quietly(struct ethdev_port *port)
@@ -95,16 +96,23 @@ static int device_open_quietly(struct ethdev_port *port, const struct cw_port_et
 }
 
 /* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it knows its numbers. The
- * client's driver gives up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again opens the device anew. */
-static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
-                        size_t error_bytes)
+ * client's driver hangs up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again opens the device anew. A server that is only slow must be
+ * waited for: one whose client hangs up before it has been greeted (22.11) frees what EAL's interrupt thread still uses, and dies or hangs for all clients.
+ *
+ * `before`: connections to that server before this one. */
+static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_config *config, uint32_t before,
+                        char *error, size_t error_bytes)
 {
     if (!ethdev_driver_dials(&port->driver, config->device_arguments)) {
         return CW_OK;
     }
-    for (uint32_t i = 0; i < DIAL_PATIENCE_MS; i++) {
+    for (uint32_t waited_ms = 0; waited_ms < DIAL_PATIENCE_MS; waited_ms++) {
         if (ethdev_link_up(&port->port)) {
             return CW_OK;
+        }
+        if (waited_ms >= DIAL_INTERVAL_MS && waited_ms % DIAL_INTERVAL_MS == 0 &&
+            ethdev_driver_connections(config->device_arguments) <= before) {
+            break;
         }
         usleep(1000);
     }
@@ -153,9 +161,11 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .driver = *driver};
     strcpy(created->device, config->device);
     ethdev_gate_init(created);
+    uint32_t connections =
+        ethdev_driver_dials(driver, config->device_arguments) ? ethdev_driver_connections(config->device_arguments) : 0;
     int status = ethdev_open(created, config, error, error_bytes);
     if (status == CW_OK) {
-        status = client_await(created, config, error, error_bytes);
+        status = client_await(created, config, connections, error, error_bytes);
         *refused = status != CW_OK;
     }
     if (status != CW_OK) {

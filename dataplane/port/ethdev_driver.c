@@ -3,8 +3,10 @@
 #include "dataplane/port/ethdev_private.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <net/if.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +125,35 @@ bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *argumen
     size_t length;
     const char *role = driver->role_argument == NULL ? NULL : argument_find(arguments, driver->role_argument, &length);
     return role != NULL && length == strlen("client") && strncmp(role, "client", length) == 0;
+}
+
+/* Whether a descriptor is a socket connected to `name`, which is an abstract address if the arguments do not say otherwise. */
+static bool is_connected_to(int descriptor, const char *name, size_t length)
+{
+    struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
+    socklen_t bytes = sizeof(peer);
+    if (getpeername(descriptor, (struct sockaddr *)&peer, &bytes) != 0 || peer.sun_family != AF_UNIX ||
+        bytes <= offsetof(struct sockaddr_un, sun_path) + 1) {
+        return false;
+    }
+    const char *path = peer.sun_path[0] == 0 ? peer.sun_path + 1 : peer.sun_path;
+    return length < sizeof(peer.sun_path) - 1 && strncmp(path, name, length) == 0 && path[length] == 0;
+}
+
+uint32_t ethdev_driver_connections(const char *arguments)
+{
+    size_t length;
+    uint32_t count = 0;
+    const char *name = argument_find(arguments, "socket", &length);
+    DIR *folder = name == NULL ? NULL : opendir("/proc/self/fd");
+    if (folder == NULL) {
+        return UINT32_MAX;
+    }
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        count += entry->d_name[0] != '.' && is_connected_to(atoi(entry->d_name), name, length);
+    }
+    closedir(folder);
+    return count;
 }
 
 uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments)

@@ -126,6 +126,8 @@ static inline struct ethdev_port *ethdev_of(struct cw_port *port)
 
 /* True if the device is the client of a server that may refuse it. */
 bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *arguments);
+/* Connections of this process to the server that such a client's arguments name; UINT32_MAX: cannot be told. */
+uint32_t ethdev_driver_connections(const char *arguments);
 
 /* ethdev_driver.c */
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver);

@@ -2,6 +2,11 @@
 #include "tests/unit/ethdev_testing.h"
 
 #include <grp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { DIAL_ATTEMPTS = 8 }; /* of a client, as in ethdev.c */
 
 struct pair {
     char socket[64];
@@ -369,6 +374,51 @@ static void test_refused_client(void **state)
     pair_clean(&pair);
 }
 
+/* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has hung up. */
+static void case_patient_client(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    char arguments[160];
+    char error[CW_PORT_TEXT_BYTES] = "";
+    struct cw_port *client;
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "role=client,socket=%s,socket-abstract=no",
+             ((const struct pair *)argument)->socket);
+    config.device = "net_memif0";
+    config.device_arguments = arguments;
+    CHECK(cw_port_ethdev_open(&config, &client, error, sizeof(error)) != CW_OK);
+}
+
+static bool comes_within(int listener, int timeout_ms)
+{
+    struct pollfd set = {.fd = listener, .events = POLLIN};
+    return poll(&set, 1, timeout_ms) == 1;
+}
+
+static void test_patient_client(void **state)
+{
+    (void)state;
+    struct pair pair = pair_of(1500);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    strcpy(address.sun_path, pair.socket);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    pid_t child = case_start(case_patient_client, -1, &pair);
+    assert_true(comes_within(listener, 30000));
+    int first = accept(listener, NULL, NULL);
+    assert_false(comes_within(listener, 500)); /* a slow server */
+    close(first);
+    for (uint32_t attempt = 1; attempt < DIAL_ATTEMPTS; attempt++) { /* one that refuses */
+        assert_true(comes_within(listener, 30000));
+        close(accept(listener, NULL, NULL));
+    }
+    assert_int_equal(case_end(child), 0);
+    close(listener);
+    pair_clean(&pair);
+}
+
 static void case_unprivileged(int descriptor, const void *argument)
 {
     (void)descriptor;
@@ -399,8 +449,10 @@ static void test_unprivileged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),       cmocka_unit_test(test_sleep),        cmocka_unit_test(test_death),
-        cmocka_unit_test(test_stale_socket), cmocka_unit_test(test_unprivileged), cmocka_unit_test(test_refused_client),
+        cmocka_unit_test(test_frames),         cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_death),          cmocka_unit_test(test_stale_socket),
+        cmocka_unit_test(test_unprivileged),   cmocka_unit_test(test_refused_client),
+        cmocka_unit_test(test_patient_client),
     };
     return cmocka_run_group_tests_name("ethdev_memif", tests, NULL, NULL);
 }
