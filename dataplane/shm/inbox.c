@@ -39,6 +39,7 @@ struct inbox_ring {
 struct cw_inbox {
     int descriptor;
     uint32_t senders_max;
+    uint32_t sleeps; /* so far, up to CW_INBOX_SLEEPS_OFTEN */
     size_t header_bytes;
     struct cw_inbox_shared *shared;
     struct inbox_slot *slots;
@@ -111,7 +112,7 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
     made->shared->senders_max = senders_max;
     made->shared->ring_bytes = CW_INBOX_RING_BYTES;
     made->shared->rings_offset = made->header_bytes;
-    made->shared->senders_fence = !barrier_register();
+    atomic_init(&made->shared->senders_fence, !barrier_register());
     made->shared->magic = INBOX_MAGIC;
     *inbox = made;
     return CW_OK;
@@ -180,8 +181,14 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
 void cw_inbox_arm(struct cw_inbox *inbox)
 {
     atomic_store_explicit(&inbox->shared->asleep, 1, memory_order_relaxed);
-    if (inbox->shared->senders_fence == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0) {
-        return;
+    if (atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) == 0) {
+        if (++inbox->sleeps == CW_INBOX_SLEEPS_OFTEN) {
+            /* senders that have not seen it yet are hit by this barrier, which comes after they are asked and before the owner looks */
+            atomic_store_explicit(&inbox->shared->senders_fence, 1, memory_order_relaxed);
+        }
+        if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0) {
+            return;
+        }
     }
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_inbox_ring */
 }

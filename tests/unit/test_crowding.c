@@ -28,7 +28,19 @@ static void test_short_yields_go_on(void **state)
     assert_true(cw_crowding_yield(&crowding, cw_clock_ns()));
 }
 
-/* Each long yield ends them for longer, up to a bound, unless they have paid in between. */
+/* Long yields until one is too many; returns the time then. */
+static uint64_t yield_long(struct cw_crowding *crowding, uint64_t now_ns)
+{
+    uint64_t resume_ns = crowding->resume_ns;
+    for (uint32_t yields = 0; crowding->resume_ns == resume_ns; yields++) {
+        assert_in_range(yields, 0, CW_CROWDING_MEAN_OVER);
+        cw_crowding_judge(crowding, now_ns, now_ns + 3000000);
+        now_ns += 3000000;
+    }
+    return now_ns;
+}
+
+/* Long yields, one after the other, end them for longer each time, up to a bound, unless short ones have paid in between. */
 static void test_long_yields_retreat(void **state)
 {
     (void)state;
@@ -37,17 +49,30 @@ static void test_long_yields_retreat(void **state)
     uint64_t retreat_ns = CW_CROWDING_RETREAT_MIN_NS;
     for (uint32_t i = 0; i < 10; i++) {
         now_ns = yield_for(&crowding, now_ns, CW_CROWDING_TRIAL_NS / 2); /* too short to be trusted */
-        uint64_t after_ns = now_ns + CW_CROWDING_LONG_NS + 1;
-        cw_crowding_judge(&crowding, now_ns, after_ns);
-        assert_int_equal(crowding.resume_ns, after_ns + retreat_ns);
+        now_ns = yield_long(&crowding, now_ns);
+        assert_int_equal(crowding.resume_ns, now_ns + retreat_ns);
         assert_false(cw_crowding_yield(&crowding, crowding.resume_ns - 1));
         now_ns = crowding.resume_ns;
         retreat_ns = 2 * retreat_ns < CW_CROWDING_RETREAT_MAX_NS ? 2 * retreat_ns : CW_CROWDING_RETREAT_MAX_NS;
     }
     assert_int_equal(retreat_ns, CW_CROWDING_RETREAT_MAX_NS);
-    now_ns = yield_for(&crowding, now_ns, 2 * CW_CROWDING_TRIAL_NS);
-    cw_crowding_judge(&crowding, now_ns, now_ns + CW_CROWDING_LONG_NS + 1);
+    now_ns = yield_for(&crowding, now_ns, 2 * CW_CROWDING_TRIAL_NS); /* they have paid */
+    (void)yield_long(&crowding, now_ns);
     assert_int_equal(crowding.retreat_ns, CW_CROWDING_RETREAT_MIN_NS);
+}
+
+/* Somebody's slice now and then is no reason to sleep. */
+static void test_some_long_yields_among_short_ones(void **state)
+{
+    (void)state;
+    struct cw_crowding crowding = {.resume_ns = 0};
+    uint64_t now_ns = 1000000000;
+    for (uint32_t i = 0; i < 100; i++) {
+        now_ns = yield_for(&crowding, now_ns, 100 * SHORT_NS);
+        cw_crowding_judge(&crowding, now_ns, now_ns + 4000000);
+        now_ns += 4000000;
+        assert_int_equal(crowding.resume_ns, 0);
+    }
 }
 
 int main(void)
@@ -55,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short_yields_go_on),
         cmocka_unit_test(test_long_yields_retreat),
+        cmocka_unit_test(test_some_long_yields_among_short_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
