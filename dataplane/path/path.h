@@ -115,9 +115,18 @@ int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure
 /* Takes what has come and goes on with what is under way; returns how much it did (0: nothing). */
 uint32_t cw_paths_poll(struct cw_paths *paths);
 
-/* Sleeps until something may have come, cw_paths_wake is called, or the time is over. Call it when cw_paths_poll has found nothing; it looks once more. */
-void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns);
+/* Sleeps until something may have come, cw_paths_wake or another rank's cw_paths_kick is called, or the time is over. Call it when cw_paths_poll has found nothing;
+ * it looks once more, and asks `is_over` (NULL: nobody), when whoever changes what that looks at knows already that this process sleeps. */
+void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(void *context), void *context);
 void cw_paths_wake(struct cw_paths *paths);
+
+/* For those who share memory of their own with a rank of this host (shm/board.h). cw_paths_kick ends its sleep in cw_paths_wait; behind a full barrier. */
+void cw_paths_kick(struct cw_paths *paths, uint32_t rank);
+/* Whether that rank is on this host and bytes can be copied from and to it at once; from then on cw_paths_watch looks after it. */
+bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank);
+/* Copies from or to memory of such a rank. CW_OK; CW_ERROR_NOT_FOUND, CW_ERROR_REMOTE_ACCESS, CW_ERROR_PERMISSION, CW_ERROR_SYSTEM: see shm/copy.h. */
+int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
+int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
 /* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every second or so. */
 void cw_paths_watch(struct cw_paths *paths);

@@ -232,16 +232,19 @@ uint32_t cw_paths_poll(struct cw_paths *paths)
 /* With both kinds of paths a sleep is on the port, and short: nothing there hears the inbox. */
 #define WAIT_MIXED_NS 500000ull
 
-void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns)
+void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(void *context), void *context)
 {
     if (paths->wire != NULL) {
+        if (is_over != NULL && is_over(context)) {
+            return;
+        }
         paths->counters.sleeps++;
         (void)path_wire_wait(paths, cw_inbox_slots(paths->inbox) == 0 || timeout_ns < WAIT_MIXED_NS ? timeout_ns
                                                                                                     : WAIT_MIXED_NS);
         return;
     }
     cw_inbox_arm(paths->inbox);
-    if (cw_paths_poll(paths) == 0) {
+    if (cw_paths_poll(paths) == 0 && (is_over == NULL || !is_over(context))) {
         paths->counters.sleeps++;
         cw_inbox_sleep(paths->inbox, timeout_ns);
     }

@@ -108,6 +108,31 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_expos
     return CW_PATHS_DONE;
 }
 
+void cw_paths_kick(struct cw_paths *paths, uint32_t rank)
+{
+    if (paths->peers[rank].medium == CW_MEDIUM_SHARED && path_shared_attach(paths, rank) == CW_OK) {
+        cw_inbox_ring(&paths->peers[rank].sender);
+    }
+}
+
+bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].medium == CW_MEDIUM_SHARED && path_shared_attach(paths, rank) == CW_OK &&
+           paths->peers[rank].single_copy;
+}
+
+int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes)
+{
+    paths->counters.copies_single++;
+    return cw_copy_from(paths->peers[rank].card.inbox.pid, to, address, bytes);
+}
+
+int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes)
+{
+    paths->counters.copies_single++;
+    return cw_copy_to(paths->peers[rank].card.inbox.pid, address, from, bytes);
+}
+
 /* Hands one record on. False: no process with this library writes such a record. */
 static bool record_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
 {

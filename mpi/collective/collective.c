@@ -1,11 +1,13 @@
 #include "mpi/collective/collective.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/elements.h"
+#include "mpi/collective/host.h"
 #include "mpi/collective/state.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/internal.h"
@@ -170,20 +172,37 @@ static void *side_memory(const struct mpi_side *side, bool must_pack, uint8_t **
     return place != NULL ? place : *packed;
 }
 
-static int plan_start(struct mpi_collective *collective)
+/* Both sides as problem.h wants them. */
+static int sides_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive)
 {
-    char error[200];
-    int code = mpi_plan_find(collective->comm, &collective->problem, &collective->plan, error, sizeof(error));
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    void *send = side_memory(&collective->send, collective->send_must_pack, &collective->send_packed);
-    void *receive = side_memory(&collective->receive, collective->receive_is_dropped, &collective->receive_packed);
-    if (send == NULL || receive == NULL) {
+    *send = side_memory(&collective->send, send_must_pack, &collective->send_packed);
+    *receive = side_memory(&collective->receive, collective->receive_is_dropped, &collective->receive_packed);
+    if (*send == NULL || *receive == NULL) {
         return MPI_ERR_NO_MEM;
     }
     if (collective->send_packed != NULL) {
         mpi_side_pack(&collective->send, collective->send_packed);
+    }
+    return MPI_SUCCESS;
+}
+
+static void sides_close(struct mpi_collective *collective)
+{
+    if (collective->receive_packed != NULL && !collective->receive_is_dropped) {
+        mpi_side_unpack(&collective->receive, collective->receive_packed);
+    }
+}
+
+static int plan_start(struct mpi_collective *collective)
+{
+    char error[200];
+    void *send, *receive;
+    int code = mpi_plan_find(collective->comm, &collective->problem, &collective->plan, error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        code = sides_open(collective, collective->send_must_pack, &send, &receive);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
     }
     collective->run = mpi_run_take(collective->comm, collective->plan, send, receive,
                                    collective->op != NULL ? elements_reduce : NULL, collective);
@@ -214,8 +233,8 @@ static int plan_poll(struct mpi_collective *collective)
     collective->plan->measured_ns += cw_clock_ns() - collective->started_ns;
     mpi_run_give(run, status == CW_OK);
     collective->run = NULL;
-    if (status == CW_OK && collective->receive_packed != NULL && !collective->receive_is_dropped) {
-        mpi_side_unpack(&collective->receive, collective->receive_packed);
+    if (status == CW_OK) {
+        sides_close(collective);
     }
     return status == CW_OK ? collective->reduce_error : mpi_error_of_status(status);
 }
@@ -293,12 +312,34 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     return MPI_SUCCESS;
 }
 
+/* A blocking call by shared memory. */
+static int host_block(struct mpi_collective *collective)
+{
+    void *send, *receive;
+    MPI_Comm comm = collective->comm->handle;
+    char why[200] = "";
+    int code =
+        sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
+    if (code == MPI_SUCCESS) {
+        code = mpi_host_run(collective, send, receive);
+        snprintf(why, sizeof(why), "%s", code == MPI_SUCCESS ? "" : mpi_host_why(collective));
+    }
+    if (code == MPI_SUCCESS) {
+        sides_close(collective);
+    }
+    mpi_collective_destroy(collective);
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why[0] != 0 ? why : mpi_error_text(code));
+}
+
 int mpi_collective_block(int code, struct mpi_collective *collective)
 {
     struct mpi_request *request;
     if (code != MPI_SUCCESS) {
         mpi_collective_destroy(collective);
         return code;
+    }
+    if (mpi_host_serves(collective)) {
+        return host_block(collective);
     }
     code = request_make(collective, &request);
     if (code != MPI_SUCCESS) {

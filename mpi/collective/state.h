@@ -15,6 +15,9 @@ struct mpi_collectives {
     struct mpi_early *early;
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
+    struct mpi_host *host;      /* NULL: not yet, or never */
+    uint32_t calls_before_host; /* blocking ones */
+    bool has_no_host;           /* there never will be one */
 };
 
 /* Made with the first use; NULL: no memory. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/host.h"
 #include "mpi/collective/plans.h"
 #include "mpi/collective/state.h"
 #include "mpi/point/numbers.h"
@@ -473,6 +474,7 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
     if (collectives != NULL) {
         mpi_early_free(&collectives->early);
         mpi_plans_destroy(collectives->plans);
+        mpi_host_destroy(collectives->host);
         free(collectives);
     }
 }

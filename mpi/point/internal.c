@@ -46,6 +46,23 @@ int mpi_internal_spread(struct mpi_comm *comm, const struct mpi_group *group, in
     return code;
 }
 
+int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits)
+{
+    int code = MPI_SUCCESS;
+    for (int mask = 1; mask < comm->size && code == MPI_SUCCESS; mask <<= 1) {
+        if ((comm->rank & mask) != 0) {
+            code = transfer(comm, MPI_REQUEST_SEND, comm->rank & ~mask, tag, bits, sizeof(*bits));
+            break;
+        }
+        if (comm->rank + mask < comm->size) {
+            uint32_t others = 0;
+            code = transfer(comm, MPI_REQUEST_RECEIVE, comm->rank + mask, tag, &others, sizeof(others));
+            *bits &= others;
+        }
+    }
+    return code != MPI_SUCCESS ? code : mpi_internal_spread(comm, comm->group, tag, bits, sizeof(*bits));
+}
+
 static bool is_drained(void *context)
 {
     const struct mpi_comm *comm = context;

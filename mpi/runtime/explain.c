@@ -107,10 +107,15 @@ static void lines_print(FILE *out)
     }
 }
 
-void mpi_explain_print(void)
+bool mpi_explain_is_wanted(void)
 {
     const char *wanted = getenv("CAUSEWAY_EXPLAIN");
-    if (wanted != NULL && strcmp(wanted, "0") != 0 && (mpi_process.rank == 0 || strcmp(wanted, "all") == 0)) {
+    return wanted != NULL && strcmp(wanted, "0") != 0 && (mpi_process.rank == 0 || strcmp(wanted, "all") == 0);
+}
+
+void mpi_explain_print(void)
+{
+    if (mpi_explain_is_wanted()) {
         paths_print(stderr);
         lines_print(stderr);
     }

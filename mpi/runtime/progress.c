@@ -13,8 +13,8 @@
 #include "mpi/runtime/process.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
-enum { SPIN_ROUNDS = 2000 };
-#define YIELD_NS 200000ull
+enum { SPIN_ROUNDS = 2000, YIELDS = 20 };
+#define YIELD_NS 1000000ull
 #define SLEEP_NS 100000000ull /* then it looks whether the others are still there */
 #define NAP_US   100          /* between looks of one of several threads: they cannot all sleep on the inbox */
 
@@ -75,27 +75,33 @@ static void wait_among_threads(uint64_t waited_ns)
 }
 
 /* Sleeps until something comes; then looks whether those it may wait for are still there. */
-static void wait_asleep(void)
+static void wait_asleep(const struct mpi_wait *wait)
 {
     uint64_t before_ns = cw_clock_ns();
-    cw_paths_wait(mpi_process.paths, SLEEP_NS);
+    if (wait->doze != NULL) {
+        wait->doze(wait->context, true);
+    }
+    cw_paths_wait(mpi_process.paths, SLEEP_NS, wait->doze != NULL ? wait->is_over : NULL, wait->context);
+    if (wait->doze != NULL) {
+        wait->doze(wait->context, false);
+    }
     if (cw_clock_ns() - before_ns >= SLEEP_NS) {
         cw_paths_watch(mpi_process.paths);
     }
 }
 
-void mpi_progress_until(bool (*condition)(void *context), void *context)
+void mpi_progress_wait(const struct mpi_wait *wait)
 {
     static struct cw_crowding crowding;
-    uint32_t spins = 0;
+    uint32_t spins = 0, yields = 0;
     uint64_t idle_since_ns = 0;
     for (;;) {
         uint32_t done = mpi_progress();
-        if (condition(context)) {
+        if (wait->is_over(wait->context)) {
             return;
         }
         if (done > 0) {
-            spins = 0;
+            spins = yields = 0;
             idle_since_ns = 0;
             continue;
         }
@@ -107,10 +113,15 @@ void mpi_progress_until(bool (*condition)(void *context), void *context)
         idle_since_ns = idle_since_ns == 0 ? now_ns : idle_since_ns;
         if (mpi_lock_is_shared()) {
             wait_among_threads(now_ns - idle_since_ns);
-        } else if (now_ns - idle_since_ns > YIELD_NS || !cw_crowding_yield(&crowding, now_ns)) {
-            wait_asleep();
+        } else if ((yields++ > YIELDS && now_ns - idle_since_ns > YIELD_NS) || !cw_crowding_yield(&crowding, now_ns)) {
+            wait_asleep(wait);
         }
     }
+}
+
+void mpi_progress_until(bool (*condition)(void *context), void *context)
+{
+    mpi_progress_wait(&(struct mpi_wait){.is_over = condition, .context = context});
 }
 
 uint32_t mpi_progress_spin_rounds(uint32_t ranks_here)

@@ -16,6 +16,14 @@ uint32_t mpi_progress(void);
 /* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes. */
 void mpi_progress_until(bool (*condition)(void *context), void *context);
 
+/* The same for who waits for memory that others write (collective/host.h): `doze`, if not NULL, is called before and after each sleep, so that they know whom to wake. */
+struct mpi_wait {
+    bool (*is_over)(void *context);
+    void (*doze)(void *context, bool asleep);
+    void *context;
+};
+void mpi_progress_wait(const struct mpi_wait *wait);
+
 /* How many looks a wait makes before it lets others have the core: none if more ranks share this host than there are cores for. */
 uint32_t mpi_progress_spin_rounds(uint32_t ranks_here);
 

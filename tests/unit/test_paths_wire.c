@@ -135,7 +135,7 @@ static void hosts_close(struct host hosts[2])
 static void both_poll(struct host hosts[2])
 {
     if (cw_paths_poll(hosts[0].paths) + cw_paths_poll(hosts[1].paths) == 0) {
-        cw_paths_wait(hosts[0].paths, 100000);
+        cw_paths_wait(hosts[0].paths, 100000, NULL, NULL);
     }
 }
 

@@ -1,0 +1,221 @@
+/* board: memory in which the members of a group on one host work together in rounds, without messages.
+ *
+ * Purpose
+ *   All members count rounds alike. In a round each may write into a slot of its own, and there is one more slot for a common result. A round is over for
+ *   its reader when either the member that matters has published its slot, or all have arrived: the last one to arrive says so in one word that all
+ *   others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait for one event each instead of for a chain of messages.
+ *
+ * Invariants
+ *   - A slot is written in round r only when all have arrived at round r - CW_BOARD_ROUNDS + 1 (cw_board_may_write): by then nobody reads what it held before, for
+ *     a member arrives at a round when it has read all that it wants of the rounds before, and all that others publish in this one.
+ *   - Rounds complete in order. Members arrive once per round, with a signature of what they are doing; different ones are noticed by the last to arrive.
+ *   - The memory is a memfd that member 0 makes and the others open through /proc/PID/fd; when all have, cw_board_seal closes it: no file, no descriptor stays.
+ *
+ * Order of calls
+ *   member 0: cw_board_create; its place goes to the others, who cw_board_open; when all have it, cw_board_seal
+ *   { cw_board_enter; wait for cw_board_may_write, write cw_board_slot; cw_board_publish or cw_board_arrive, cw_board_complete; wait; read }*
+ *   cw_board_close
+ *
+ * Waiting is the caller's: it watches a word, and says that it sleeps (cw_board_doze) so that whoever changes that word knows to wake it.
+ *
+ * Thread: one at a time per member.
+ */
+#ifndef CW_BOARD_H
+#define CW_BOARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_BOARD_VERSION = 1,
+    CW_BOARD_MEMBERS_MAX = 1024,
+    CW_BOARD_ROUNDS = 4,         /* slots of a member */
+    CW_BOARD_SLOT_BYTES = 65536, /* touched only as far as it is used */
+    CW_BOARD_GROUP = 16,      /* members that arrive at one counter; the last of each goes on to the counter of all */
+    CW_BOARD_COUNT_BITS = 16, /* of a counter: how many have arrived; above them the sum of their signatures */
+    CW_BOARD_LINE = 64,
+};
+
+/* Where a board is found. */
+struct cw_board_place {
+    int32_t pid; /* 0: there is none */
+    int32_t descriptor;
+    uint64_t nonce;
+};
+
+/* What a member is doing, for those who wait for it. Read without a lock: good for messages, and for noticing that calls differ. */
+struct cw_board_call {
+    uint64_t signature;
+    uint64_t bytes;
+    uint32_t kind;
+    uint32_t root;
+};
+
+struct cw_board_line {
+    _Alignas(CW_BOARD_LINE) _Atomic uint64_t published; /* the last round in which its slot may be read */
+    _Atomic uint64_t entered;                           /* the first round of the call that it is in, or was in last */
+    _Atomic uint64_t signature;
+    _Atomic uint64_t bytes;
+    _Atomic uint32_t kind;
+    _Atomic uint32_t root;
+    _Atomic uint32_t asleep;
+};
+
+struct cw_board_counter {
+    _Alignas(CW_BOARD_LINE) _Atomic uint64_t value;
+};
+
+struct cw_board_shared {
+    uint64_t magic;
+    uint64_t nonce;
+    uint32_t version;
+    uint32_t member_count;
+    _Alignas(CW_BOARD_LINE) _Atomic uint64_t complete; /* the last round at which all have arrived */
+    _Alignas(CW_BOARD_LINE) _Atomic uint32_t sleepers; /* members that sleep */
+    _Atomic uint32_t broken;                           /* calls did not match, or a member failed: of no use any more */
+};
+
+struct cw_board {
+    struct cw_board_shared *shared;
+    struct cw_board_line *lines;
+    struct cw_board_counter *counters; /* per round: of all, then of each group */
+    uint8_t *slots;
+    uint32_t member;
+    uint32_t member_count;
+    uint32_t group_count;
+    int descriptor;
+    size_t bytes;
+};
+
+/* `member_count` 2 .. CW_BOARD_MEMBERS_MAX. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_SYSTEM with a line in `error`. */
+int cw_board_create(uint32_t member_count, uint64_t nonce, struct cw_board *board, char *error, size_t error_bytes);
+struct cw_board_place cw_board_place(const struct cw_board *board);
+/* CW_OK; CW_ERROR_NOT_FOUND: no such board; CW_ERROR_UNSUPPORTED: another version, or another number of members; CW_ERROR_SYSTEM; a line in `error`. */
+int cw_board_open(const struct cw_board_place *place, uint32_t member, uint32_t member_count, struct cw_board *board,
+                  char *error, size_t error_bytes);
+/* All members have opened it: closes the descriptor. */
+void cw_board_seal(struct cw_board *board);
+/* A zeroed board is allowed. */
+void cw_board_close(struct cw_board *board);
+
+/* Says what this member is about to do, from `round` on. */
+static inline void cw_board_enter(struct cw_board *board, uint64_t round, const struct cw_board_call *call)
+{
+    struct cw_board_line *line = &board->lines[board->member];
+    atomic_store_explicit(&line->signature, call->signature, memory_order_relaxed);
+    atomic_store_explicit(&line->bytes, call->bytes, memory_order_relaxed);
+    atomic_store_explicit(&line->kind, call->kind, memory_order_relaxed);
+    atomic_store_explicit(&line->root, call->root, memory_order_relaxed);
+    /* pairs with the acquire in cw_board_call_of */
+    atomic_store_explicit(&line->entered, round, memory_order_release);
+}
+
+/* What another member said last; returns its `entered`. */
+static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t member, struct cw_board_call *call)
+{
+    const struct cw_board_line *line = &board->lines[member];
+    /* pairs with the release in cw_board_enter */
+    uint64_t entered = atomic_load_explicit(&line->entered, memory_order_acquire);
+    call->signature = atomic_load_explicit(&line->signature, memory_order_relaxed);
+    call->bytes = atomic_load_explicit(&line->bytes, memory_order_relaxed);
+    call->kind = atomic_load_explicit(&line->kind, memory_order_relaxed);
+    call->root = atomic_load_explicit(&line->root, memory_order_relaxed);
+    return entered;
+}
+
+/* The slot of a member in a round; member `member_count`: the common result. */
+static inline uint8_t *cw_board_slot(const struct cw_board *board, uint32_t member, uint64_t round)
+{
+    return board->slots + ((uint64_t)member * CW_BOARD_ROUNDS + round % CW_BOARD_ROUNDS) * CW_BOARD_SLOT_BYTES;
+}
+
+/* The words to wait for, and the least that they must have become. Reading them with acquire pairs with the stores below. */
+static inline const _Atomic uint64_t *cw_board_completed(const struct cw_board *board)
+{
+    return &board->shared->complete;
+}
+static inline const _Atomic uint64_t *cw_board_published(const struct cw_board *board, uint32_t member)
+{
+    return &board->lines[member].published;
+}
+/* What cw_board_completed must have reached before the slot of `round` is written. */
+static inline uint64_t cw_board_may_write(uint64_t round)
+{
+    return round < CW_BOARD_ROUNDS ? 0 : round - CW_BOARD_ROUNDS + 1;
+}
+
+/* The own slot of this round may be read. Look at cw_board_sleepers afterwards. */
+static inline void cw_board_publish(struct cw_board *board, uint64_t round)
+{
+    /* sequentially consistent: before the look at the sleepers, see cw_board_doze */
+    atomic_store_explicit(&board->lines[board->member].published, round, memory_order_seq_cst);
+}
+
+enum cw_board_arrival {
+    CW_BOARD_NOT_LAST = 0,
+    CW_BOARD_LAST = 1,     /* all others have arrived: cw_board_complete must follow */
+    CW_BOARD_DIFFERENT = 2 /* the same, but their signatures are not all alike */
+};
+
+static inline enum cw_board_arrival cw_board_arrive(struct cw_board *board, uint64_t round, uint64_t signature)
+{
+    uint64_t own = signature << CW_BOARD_COUNT_BITS | 1;
+    uint64_t mask = (1u << CW_BOARD_COUNT_BITS) - 1;
+    struct cw_board_counter *counters = board->counters + (round % CW_BOARD_ROUNDS) * (board->group_count + 1);
+    struct cw_board_counter *counter = &counters[1 + board->member / CW_BOARD_GROUP];
+    /* acquire and release: what members wrote before they arrived is seen by the last one, and by who sees `complete` */
+    uint64_t total = atomic_fetch_add_explicit(&counter->value, own, memory_order_acq_rel) + own;
+    if (board->group_count > 1) {
+        uint32_t first = board->member / CW_BOARD_GROUP * CW_BOARD_GROUP;
+        uint32_t rest = board->member_count - first;
+        if ((total & mask) != (rest < CW_BOARD_GROUP ? rest : CW_BOARD_GROUP)) {
+            return CW_BOARD_NOT_LAST;
+        }
+        atomic_store_explicit(&counter->value, 0, memory_order_relaxed);
+        counter = &counters[0];
+        uint64_t group = total;
+        total = atomic_fetch_add_explicit(&counter->value, group, memory_order_acq_rel) + group;
+    }
+    if ((total & mask) != board->member_count) {
+        return CW_BOARD_NOT_LAST;
+    }
+    atomic_store_explicit(&counter->value, 0, memory_order_relaxed);
+    return total == own * board->member_count ? CW_BOARD_LAST : CW_BOARD_DIFFERENT;
+}
+
+/* By the last to arrive. Look at cw_board_sleepers afterwards. */
+static inline void cw_board_complete(struct cw_board *board, uint64_t round)
+{
+    /* sequentially consistent: before the look at the sleepers, see cw_board_doze */
+    atomic_store_explicit(&board->shared->complete, round, memory_order_seq_cst);
+}
+
+/* Nobody can rely on the board any more; all waits must end. */
+static inline void cw_board_break(struct cw_board *board)
+{
+    atomic_store_explicit(&board->shared->broken, 1, memory_order_seq_cst);
+}
+static inline bool cw_board_is_broken(const struct cw_board *board)
+{
+    return atomic_load_explicit(&board->shared->broken, memory_order_acquire) != 0;
+}
+
+/* Says whether this member sleeps. Between saying so and sleeping it must look at its word once more, behind a full barrier. */
+static inline void cw_board_doze(struct cw_board *board, bool asleep)
+{
+    atomic_store_explicit(&board->lines[board->member].asleep, asleep, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&board->shared->sleepers, asleep ? 1u : UINT32_MAX, memory_order_seq_cst);
+}
+/* Whether anybody sleeps, and whether this one does. */
+static inline bool cw_board_sleepers(const struct cw_board *board)
+{
+    return atomic_load_explicit(&board->shared->sleepers, memory_order_seq_cst) != 0;
+}
+static inline bool cw_board_sleeps(const struct cw_board *board, uint32_t member)
+{
+    return atomic_load_explicit(&board->lines[member].asleep, memory_order_seq_cst) != 0;
+}
+
+#endif

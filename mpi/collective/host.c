@@ -1,0 +1,422 @@
+#include "mpi/collective/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/status.h"
+#include "mpi/collective/host_state.h"
+#include "mpi/collective/state.h"
+#include "mpi/point/internal.h"
+#include "mpi/runtime/explain.h"
+#include "mpi/runtime/process.h"
+
+enum {
+    HOST_CALLS_BEFORE = 2,  /* on a communicator, before it gets a board */
+    HOST_SPINS = 200,       /* looks before anything else is done meanwhile, where a rank has a core of its own */
+    HOST_BOARDS_MAX = 1024, /* of a process: mappings are not free */
+};
+
+struct service {
+    int (*copied)(struct host_call *call); /* through the slots */
+    int (*direct)(struct host_call *call); /* long blocks; NULL: never */
+    bool in_place; /* `copied` may find what is sent in the receive buffer; `direct`: see takes_in_place */
+    bool by_block; /* reduce-scatter: slots are shared by the blocks of all ranks */
+};
+
+static const struct service services[CW_COLLECTIVE_COUNT] = {
+    [CW_BARRIER] = {.copied = host_barrier},
+    [CW_BCAST] = {.copied = host_bcast, .direct = host_bcast_direct},
+    [CW_SCATTER] = {.copied = host_scatter, .direct = host_scatter_direct},
+    [CW_GATHER] = {.copied = host_gather, .direct = host_gather_direct, .in_place = true},
+    [CW_ALLGATHER] = {.copied = host_allgather, .direct = host_allgather_direct, .in_place = true},
+    [CW_ALLTOALL] = {.copied = host_alltoall, .direct = host_alltoall_direct, .in_place = true},
+    [CW_REDUCE] = {.copied = host_reduce, .in_place = true},
+    [CW_ALLREDUCE] = {.copied = host_allreduce, .in_place = true},
+    [CW_REDUCE_SCATTER] = {.copied = host_reduce_scatter, .by_block = true},
+    [CW_SCAN] = {.copied = host_scan, .in_place = true},
+    [CW_EXSCAN] = {.copied = host_scan, .in_place = true},
+};
+
+static uint32_t board_count;
+
+/* ---- making ---- */
+
+static bool all_are_here(const struct mpi_comm *comm)
+{
+    for (int rank = 0; rank < comm->size; rank++) {
+        if (cw_paths_medium(mpi_process.paths, comm->group->ranks[rank]) != CW_MEDIUM_SHARED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum { VERDICT_BOARD = 1, VERDICT_COPIES_ONCE = 2 };
+
+/* What this rank can do with the board that rank 0 has made. */
+static uint32_t board_try(struct mpi_host *host, const struct cw_board_place *place)
+{
+    const struct mpi_comm *comm = host->comm;
+    if (place->pid == 0 || (comm->rank > 0 && cw_board_open(place, (uint32_t)comm->rank, (uint32_t)comm->size,
+                                                            &host->board, host->why, sizeof(host->why)) != CW_OK)) {
+        return 0;
+    }
+    uint32_t verdict = VERDICT_BOARD | VERDICT_COPIES_ONCE;
+    for (int rank = 0; rank < comm->size; rank++) {
+        if (!cw_paths_reaches_memory(mpi_process.paths, comm->group->ranks[rank])) {
+            verdict = VERDICT_BOARD;
+        }
+    }
+    return verdict;
+}
+
+/* All ranks together. NULL at all of them: there is none, and never will be. */
+static struct mpi_host *host_make(struct mpi_comm *comm)
+{
+    int tag = MPI_TAG_COLLECTIVE + (int)(comm->collectives->next_number++ & 0x3fffffff);
+    struct cw_board_place place = {0};
+    struct mpi_host *host = calloc(1, sizeof(*host));
+    uint32_t verdict = 0;
+    if (host != NULL) {
+        host->comm = comm;
+        if (comm->rank == 0 && board_count < HOST_BOARDS_MAX &&
+            cw_board_create((uint32_t)comm->size, cw_clock_ns() ^ comm->context << 32, &host->board, host->why,
+                            sizeof(host->why)) == CW_OK) {
+            place = cw_board_place(&host->board);
+        }
+    }
+    int code = mpi_internal_spread(comm, comm->group, tag, &place, sizeof(place));
+    if (code == MPI_SUCCESS && host != NULL) {
+        verdict = board_try(host, &place);
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_internal_agree(comm, tag, &verdict);
+    }
+    if (host != NULL && comm->rank == 0 && place.pid != 0) {
+        cw_board_seal(&host->board);
+    }
+    if (code != MPI_SUCCESS || (verdict & VERDICT_BOARD) == 0) {
+        mpi_host_destroy(host);
+        return NULL;
+    }
+    host->copies_once = (verdict & VERDICT_COPIES_ONCE) != 0;
+    if (mpi_explain_is_wanted()) {
+        host->accounts = calloc(CW_COLLECTIVE_COUNT, sizeof(*host->accounts));
+    }
+    board_count++;
+    return host;
+}
+
+static void accounts_tell(const struct mpi_host *host)
+{
+    for (int collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
+        for (int class = 0; class < HOST_SIZE_CLASSES; class ++) {
+            const struct host_account *account = &host->accounts[collective][class];
+            if (account->calls > 0) {
+                mpi_explain_calls(cw_collective_name((enum cw_collective)collective), "shared memory",
+                                  (uint32_t)host->comm->size, account->bytes, account->calls, 0, account->measured_ns);
+            }
+        }
+    }
+}
+
+void mpi_host_destroy(struct mpi_host *host)
+{
+    if (host == NULL) {
+        return;
+    }
+    if (host->accounts != NULL) {
+        accounts_tell(host);
+        free(host->accounts);
+    }
+    if (host->board.shared != NULL) {
+        cw_board_close(&host->board);
+        board_count--;
+    }
+    free(host);
+}
+
+bool mpi_host_serves(struct mpi_collective *call)
+{
+    struct mpi_comm *comm = call->comm;
+    struct mpi_collectives *collectives = comm->collectives;
+    if (call->by_pairs || comm->size < 2 || comm->size > CW_BOARD_MEMBERS_MAX || collectives->has_no_host) {
+        return false;
+    }
+    const struct service *service = &services[call->problem.collective];
+    uint64_t piece = CW_BOARD_SLOT_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
+    if (call->problem.element_bytes > piece) {
+        return false;
+    }
+    if (collectives->host == NULL) {
+        if (collectives->calls_before_host == 0 && !all_are_here(comm)) {
+            collectives->has_no_host = true;
+            return false;
+        }
+        if (collectives->calls_before_host++ < HOST_CALLS_BEFORE) {
+            return false;
+        }
+        collectives->host = host_make(comm);
+        collectives->has_no_host = collectives->host == NULL;
+    }
+    return collectives->host != NULL;
+}
+
+/* ---- rounds ---- */
+
+/* Wakes those who sleep, after something that they may wait for. */
+static void wake(const struct host_call *call)
+{
+    if (!cw_board_sleepers(call->board)) {
+        return;
+    }
+    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+        if (rank != call->rank && cw_board_sleeps(call->board, rank)) {
+            cw_paths_kick(mpi_process.paths, call->host->comm->group->ranks[rank]);
+        }
+    }
+}
+
+static int broken(struct host_call *call)
+{
+    cw_board_break(call->board);
+    wake(call);
+    return MPI_ERR_OTHER;
+}
+
+/* MPI_ERR_OTHER: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
+static int trouble_find(struct host_call *call)
+{
+    struct mpi_host *host = call->host;
+    const struct cw_board *board = call->board;
+    uint64_t entered = atomic_load_explicit(&board->lines[call->rank].entered, memory_order_relaxed);
+    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+        struct cw_board_call other;
+        if (cw_board_call_of(board, rank, &other) == entered && other.signature != call->entry.signature) {
+            snprintf(host->why, sizeof(host->why),
+                     "rank %u is in %s (root %u, %llu bytes), rank %u in %s (root %u, %llu bytes)", rank,
+                     cw_collective_name((enum cw_collective)other.kind), other.root, (unsigned long long)other.bytes,
+                     call->rank, cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
+                     (unsigned long long)call->entry.bytes);
+            return MPI_ERR_OTHER;
+        }
+        if (cw_paths_medium(mpi_process.paths, host->comm->group->ranks[rank]) != CW_MEDIUM_SHARED) {
+            snprintf(host->why, sizeof(host->why), "the process of rank %u has ended", rank);
+            return MPI_ERR_PROC_ABORTED;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+struct awaited {
+    struct host_call *call;
+    const _Atomic uint64_t *word;
+    uint64_t least;
+    uint32_t looks;
+};
+
+enum { LOOKS_BEFORE_DOUBT = 1024 };
+
+static bool is_over(void *context)
+{
+    struct awaited *awaited = context;
+    if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0 && trouble_find(awaited->call) != MPI_SUCCESS) {
+        (void)broken(awaited->call);
+    }
+    /* pairs with cw_board_publish and cw_board_complete */
+    return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ||
+           cw_board_is_broken(awaited->call->board);
+}
+
+static void doze(void *context, bool asleep)
+{
+    const struct awaited *awaited = context;
+    if (asleep && trouble_find(awaited->call) != MPI_SUCCESS) {
+        (void)broken(awaited->call);
+    }
+    cw_board_doze(awaited->call->board, asleep);
+}
+
+/* MPI_SUCCESS, or why the call cannot go on. */
+static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint64_t least)
+{
+    uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
+    do {
+        if (atomic_load_explicit(word, memory_order_acquire) >= least) {
+            return MPI_SUCCESS;
+        }
+        __builtin_ia32_pause();
+    } while (spins-- > 0);
+    struct awaited awaited = {.call = call, .word = word, .least = least};
+    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .context = &awaited});
+    if (atomic_load_explicit(word, memory_order_acquire) >= least) {
+        return MPI_SUCCESS;
+    }
+    int code = trouble_find(call);
+    return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
+}
+
+int host_round(struct host_call *call, uint64_t *round)
+{
+    *round = ++call->host->round;
+    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round));
+}
+
+void host_publish(struct host_call *call, uint64_t round)
+{
+    cw_board_publish(call->board, round);
+    wake(call);
+}
+
+bool host_arrive_last(struct host_call *call, uint64_t round)
+{
+    enum cw_board_arrival arrival = cw_board_arrive(call->board, round, call->entry.signature);
+    if (arrival == CW_BOARD_DIFFERENT) {
+        (void)trouble_find(call);
+        (void)broken(call);
+    }
+    return arrival == CW_BOARD_LAST;
+}
+
+void host_complete(struct host_call *call, uint64_t round)
+{
+    cw_board_complete(call->board, round);
+    wake(call);
+}
+
+void host_arrive(struct host_call *call, uint64_t round)
+{
+    if (host_arrive_last(call, round)) {
+        host_complete(call, round);
+    }
+}
+
+int host_await(struct host_call *call, uint32_t rank, uint64_t round)
+{
+    return await_word(call, cw_board_published(call->board, rank), round);
+}
+
+int host_await_all(struct host_call *call, uint64_t round)
+{
+    return await_word(call, cw_board_completed(call->board), round);
+}
+
+/* A copy that fails leaves the others waiting for nothing. */
+static int copied(struct host_call *call, uint32_t rank, int status)
+{
+    if (status == CW_OK) {
+        return MPI_SUCCESS;
+    }
+    snprintf(call->host->why, sizeof(call->host->why), "memory of rank %u cannot be reached: %s", rank,
+             cw_status_text(status));
+    return broken(call);
+}
+
+int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes)
+{
+    uint32_t world = call->host->comm->group->ranks[rank];
+    return copied(call, rank, cw_paths_copy_from(mpi_process.paths, world, to, address, bytes));
+}
+
+int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes)
+{
+    uint32_t world = call->host->comm->group->ranks[rank];
+    return copied(call, rank, cw_paths_copy_to(mpi_process.paths, world, address, from, bytes));
+}
+
+/* ---- calls ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* Of everything that must be the same at all ranks. */
+static uint64_t signature_of(const struct mpi_collective *call)
+{
+    const struct cw_problem_request *problem = &call->problem;
+    uint64_t hash = mix(problem->collective + 1, problem->root);
+    hash = mix(hash, problem->element_bytes << 1 | problem->ordered);
+    if (call->counts == NULL) {
+        return mix(hash, problem->count);
+    }
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        hash = mix(hash, call->counts[rank]);
+    }
+    return hash;
+}
+
+/* Bytes of a block, or the mean of unequal ones. */
+static uint64_t block_bytes(const struct mpi_collective *call)
+{
+    uint64_t count = call->problem.count;
+    for (uint32_t rank = 0; call->counts != NULL && rank < call->problem.ranks; rank++) {
+        count += call->counts[rank];
+    }
+    return count * call->problem.element_bytes / (call->counts != NULL ? call->problem.ranks : 1);
+}
+
+static bool goes_direct(const struct mpi_collective *call)
+{
+    return services[call->problem.collective].direct != NULL && call->comm->collectives->host->copies_once &&
+           block_bytes(call) >= HOST_DIRECT_MIN_BYTES;
+}
+
+bool mpi_host_takes_in_place(const struct mpi_collective *call)
+{
+    /* alltoall: others read what this rank would already have overwritten */
+    return services[call->problem.collective].in_place &&
+           (call->problem.collective != CW_ALLTOALL || !goes_direct(call));
+}
+
+const char *mpi_host_why(const struct mpi_collective *call)
+{
+    return call->comm->collectives->host->why;
+}
+
+static void account(const struct host_call *call, uint64_t bytes, uint64_t took_ns)
+{
+    uint32_t class = 0;
+    while (class < HOST_SIZE_CLASSES - 1 && bytes >> class != 0) {
+        class ++;
+    }
+    struct host_account *account = &call->host->accounts[call->entry.kind][class];
+    account->calls++;
+    account->measured_ns += took_ns;
+    account->bytes = bytes;
+}
+
+int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
+{
+    struct mpi_host *host = of->comm->collectives->host;
+    const struct service *service = &services[of->problem.collective];
+    uint64_t bytes = block_bytes(of);
+    struct host_call call = {
+        .host = host,
+        .board = &host->board,
+        .of = of,
+        .entry = {.signature = signature_of(of),
+                  .bytes = bytes,
+                  .kind = of->problem.collective,
+                  .root = of->problem.root},
+        .rank = (uint32_t)of->comm->rank,
+        .ranks = (uint32_t)of->comm->size,
+        .root = of->problem.root,
+        .bytes = of->counts == NULL ? bytes : 0,
+        .send = send,
+        .receive = receive,
+    };
+    if (cw_board_is_broken(call.board)) {
+        return MPI_ERR_OTHER;
+    }
+    uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
+    cw_board_enter(call.board, host->round + 1, &call.entry);
+    int code = goes_direct(of) ? service->direct(&call) : service->copied(&call);
+    if (host->accounts != NULL) {
+        account(&call, bytes, cw_clock_ns() - started_ns);
+    }
+    return code != MPI_SUCCESS ? code : call.reduce_error;
+}

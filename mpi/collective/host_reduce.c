@@ -1,0 +1,205 @@
+/* Reductions on a board. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2], c[P-1]))), whoever does it. */
+#include <string.h>
+
+#include "mpi/collective/elements.h"
+#include "mpi/collective/host_state.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Folds `count` elements of the slots of ranks 0 .. `ranks` - 1, from byte `offset` of each slot on, into `to`, which is none of them. */
+static void fold(struct host_call *call, uint32_t ranks, uint64_t round, uint64_t offset, uint64_t count, uint8_t *to)
+{
+    uint64_t bytes = count * call->of->problem.element_bytes;
+    if (bytes == 0) {
+        return;
+    }
+    memcpy(to, host_slot(call, ranks - 1, round) + offset, bytes);
+    for (uint32_t rank = ranks - 1; rank-- > 0;) {
+        int code = mpi_elements_reduce(call->of->op, call->of->element, host_slot(call, rank, round) + offset, to, to,
+                                       (MPI_Count)count);
+        call->reduce_error = code != MPI_SUCCESS ? code : call->reduce_error;
+    }
+}
+
+/* Elements that fit a slot. */
+static uint64_t slot_elements(const struct host_call *call)
+{
+    return CW_BOARD_SLOT_BYTES / call->of->problem.element_bytes;
+}
+
+/* A round with a piece of each rank's vector in its slot. */
+static int contribute(struct host_call *call, uint64_t from, uint64_t count, uint64_t *round)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    int code = host_round(call, round);
+    if (code == MPI_SUCCESS) {
+        memcpy(host_slot(call, call->rank, *round), call->send + from * element, count * element);
+    }
+    return code;
+}
+
+/* Each rank folds a slice of the piece into the common result; returns when all are there, or, if `wait` is false, when the own one is. */
+static int fold_together(struct host_call *call, uint64_t round, uint64_t count, bool wait)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint64_t slice = (count + call->ranks - 1) / call->ranks;
+    uint64_t first = least(call->rank * slice, count);
+    uint64_t next;
+    host_arrive(call, round);
+    int code = host_await_all(call, round);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    fold(call, call->ranks, round, first * element, least(slice, count - first),
+         host_result(call, round) + first * element);
+    code = host_round(call, &next);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    host_arrive(call, next);
+    return wait ? host_await_all(call, next) : MPI_SUCCESS;
+}
+
+int host_allreduce(struct host_call *call)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint64_t total = call->of->problem.count;
+    uint64_t done = 0;
+    do {
+        uint64_t round;
+        uint64_t count = least(total - done, slot_elements(call));
+        int code = contribute(call, done, count, &round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        if (count * element > HOST_ALONE_MAX_BYTES) {
+            code = fold_together(call, round, count, true);
+        } else {
+            if (host_arrive_last(call, round)) {
+                fold(call, call->ranks, round, 0, count, host_result(call, round));
+                host_complete(call, round);
+            }
+            code = host_await_all(call, round);
+        }
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        memcpy(call->receive + done * element, host_result(call, round), count * element);
+        done += count;
+    } while (done < total);
+    return MPI_SUCCESS;
+}
+
+int host_reduce(struct host_call *call)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint64_t total = call->of->problem.count;
+    uint64_t done = 0;
+    bool is_root = call->rank == call->root;
+    do {
+        uint64_t round;
+        uint64_t count = least(total - done, slot_elements(call));
+        int code = contribute(call, done, count, &round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        if (count * element > HOST_ALONE_MAX_BYTES) {
+            code = fold_together(call, round, count, is_root);
+            if (code == MPI_SUCCESS && is_root) {
+                memcpy(call->receive + done * element, host_result(call, round), count * element);
+            }
+        } else {
+            host_arrive(call, round);
+            if (is_root && (code = host_await_all(call, round)) == MPI_SUCCESS) {
+                fold(call, call->ranks, round, 0, count, call->receive + done * element);
+            }
+        }
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        done += count;
+    } while (done < total);
+    return MPI_SUCCESS;
+}
+
+/* Elements of the block that a rank gets. */
+static uint64_t block_elements(const struct host_call *call, uint32_t rank)
+{
+    return call->of->counts == NULL ? call->of->problem.count : call->of->counts[rank];
+}
+
+/* Writes a piece of each rank's block, `share` elements at most, into the own slot. */
+static void shares_write(const struct host_call *call, uint64_t round, uint64_t done, uint64_t share)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint8_t *to = host_slot(call, call->rank, round);
+    const uint8_t *from = call->send;
+    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+        uint64_t block = block_elements(call, rank);
+        if (done < block) {
+            memcpy(to + rank * share * element, from + done * element, least(block - done, share) * element);
+        }
+        from += block * element;
+    }
+}
+
+int host_reduce_scatter(struct host_call *call)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint64_t share = slot_elements(call) / call->ranks;
+    uint64_t own = block_elements(call, call->rank);
+    uint64_t longest = 0;
+    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+        longest = block_elements(call, rank) > longest ? block_elements(call, rank) : longest;
+    }
+    uint64_t done = 0;
+    do {
+        uint64_t round;
+        int code = host_round(call, &round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        shares_write(call, round, done, share);
+        host_arrive(call, round);
+        code = host_await_all(call, round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        if (done < own) {
+            fold(call, call->ranks, round, call->rank * share * element, least(own - done, share),
+                 call->receive + done * element);
+        }
+        done += share;
+    } while (done < longest);
+    return MPI_SUCCESS;
+}
+
+/* Inclusive: ranks up to the own one; exclusive: before it. */
+int host_scan(struct host_call *call)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint64_t total = call->of->problem.count;
+    uint32_t ranks = call->of->problem.collective == CW_SCAN ? call->rank + 1 : call->rank;
+    uint64_t done = 0;
+    do {
+        uint64_t round;
+        uint64_t count = least(total - done, slot_elements(call));
+        int code = contribute(call, done, count, &round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        host_arrive(call, round);
+        code = host_await_all(call, round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        if (ranks > 0) {
+            fold(call, ranks, round, 0, count, call->receive + done * element);
+        }
+        done += count;
+    } while (done < total);
+    return MPI_SUCCESS;
+}
