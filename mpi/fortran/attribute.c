@@ -139,27 +139,27 @@ MPI_Aint fortran_value_read(int key_number, const void *value)
 }
 
 /* The predefined functions, which programs name and may call. One body serves both widths of values: `out` is as wide as `in`. */
-#define PREDEFINED(name, type)                                                                                     \
-    void mpi_##name##null_copy_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *extra_state,        \
-                                   const type *in, type *out, MPI_Fint *flag, MPI_Fint *ierror)                    \
-    {                                                                                                              \
-        (void)object, (void)keyval, (void)extra_state, (void)in, (void)out;                                        \
-        *flag = 0;                                                                                                 \
-        *ierror = MPI_SUCCESS;                                                                                     \
-    }                                                                                                              \
-    void mpi_##name##dup_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *extra_state,              \
-                             const type *in, type *out, MPI_Fint *flag, MPI_Fint *ierror)                          \
-    {                                                                                                              \
-        (void)object, (void)keyval, (void)extra_state;                                                             \
-        *out = *in;                                                                                                \
-        *flag = 1;                                                                                                 \
-        *ierror = MPI_SUCCESS;                                                                                     \
-    }                                                                                                              \
-    void mpi_##name##null_delete_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *value,            \
-                                     const type *extra_state, MPI_Fint *ierror)                                    \
-    {                                                                                                              \
-        (void)object, (void)keyval, (void)extra_state, (void)value;                                                \
-        *ierror = MPI_SUCCESS;                                                                                     \
+#define PREDEFINED(name, type)                                                                                        \
+    void mpi_##name##null_copy_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *extra_state,           \
+                                   const type *in, type *out, MPI_Fint *flag, MPI_Fint *ierror)                       \
+    {                                                                                                                 \
+        (void)object, (void)keyval, (void)extra_state, (void)in, (void)out;                                           \
+        *flag = 0;                                                                                                    \
+        *ierror = MPI_SUCCESS;                                                                                        \
+    }                                                                                                                 \
+    void mpi_##name##dup_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *extra_state, const type *in, \
+                             type *out, MPI_Fint *flag, MPI_Fint *ierror)                                             \
+    {                                                                                                                 \
+        (void)object, (void)keyval, (void)extra_state;                                                                \
+        *out = *in;                                                                                                   \
+        *flag = 1;                                                                                                    \
+        *ierror = MPI_SUCCESS;                                                                                        \
+    }                                                                                                                 \
+    void mpi_##name##null_delete_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *value,               \
+                                     const type *extra_state, MPI_Fint *ierror)                                       \
+    {                                                                                                                 \
+        (void)object, (void)keyval, (void)extra_state, (void)value;                                                   \
+        *ierror = MPI_SUCCESS;                                                                                        \
     }
 
 PREDEFINED(, MPI_Fint)
@@ -222,14 +222,14 @@ static int attribute_delete(MPI_Fint object, int keyval, void *value, const stru
     return code;
 }
 
-#define FUNCTIONS(kind, type)                                                                              \
-    int fortran_copy_##kind(type object, int keyval, void *key, void *value, void *copy, int *flag)        \
-    {                                                                                                      \
-        return attribute_copy(FORTRAN_NUMBER(object), keyval, key, value, copy, flag);                     \
-    }                                                                                                      \
-    int fortran_delete_##kind(type object, int keyval, void *value, void *key)                             \
-    {                                                                                                      \
-        return attribute_delete(FORTRAN_NUMBER(object), keyval, value, key);                               \
+#define FUNCTIONS(kind, type)                                                                       \
+    int fortran_copy_##kind(type object, int keyval, void *key, void *value, void *copy, int *flag) \
+    {                                                                                               \
+        return attribute_copy(FORTRAN_NUMBER(object), keyval, key, value, copy, flag);              \
+    }                                                                                               \
+    int fortran_delete_##kind(type object, int keyval, void *value, void *key)                      \
+    {                                                                                               \
+        return attribute_delete(FORTRAN_NUMBER(object), keyval, value, key);                        \
     }
 
 FUNCTIONS(comm, MPI_Comm)

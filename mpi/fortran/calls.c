@@ -191,9 +191,9 @@ void FORTRAN_ENTRY(comm_spawn_multiple)(const MPI_Fint *count, const char *array
             arguments[i] = words_make(array_of_argv + i * argv_length, argv_length, programs * argv_length);
         }
     }
-    *ierror = FORTRAN_CALL(Comm_spawn_multiple)(*count, commands, arguments, array_of_maxprocs,
-                                                (MPI_Info *)(void *)infos, *root, comm_c, &made,
-                                                errcodes_of(array_of_errcodes));
+    *ierror =
+        FORTRAN_CALL(Comm_spawn_multiple)(*count, commands, arguments, array_of_maxprocs, (MPI_Info *)(void *)infos,
+                                          *root, comm_c, &made, errcodes_of(array_of_errcodes));
     *intercomm = FORTRAN_NUMBER(made);
     for (size_t i = 0; arguments != MPI_ARGVS_NULL && i < programs; i++) {
         words_free(arguments[i]);

@@ -18,7 +18,8 @@
 
 #include "mpi/fortran/mpi_fortran.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8, "handles are read by their lower half");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8,
+               "handles are read by their lower half");
 _Static_assert(sizeof(MPI_Fint) == sizeof(int), "integers go to C as they are");
 
 #ifdef FORTRAN_PROFILED
