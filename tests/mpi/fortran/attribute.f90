@@ -5,6 +5,7 @@ module functions
   integer, save :: copies = 0, deletions = 0
   integer(kind=MPI_ADDRESS_KIND), save :: last_deleted = -1, last_state = -1
   integer, save :: last_keyval = -1
+  logical, save :: refuses = .false.
 contains
   subroutine copy(oldcomm, keyval, extra_state, value_in, value_out, flag, ierror)
     integer :: oldcomm, keyval, ierror
@@ -25,7 +26,7 @@ contains
     last_deleted = value
     last_state = extra_state
     last_keyval = keyval
-    ierror = merge(MPI_ERR_OTHER, MPI_SUCCESS, value == 98 .or. comm == MPI_COMM_NULL)
+    ierror = merge(MPI_ERR_OTHER, MPI_SUCCESS, refuses .or. comm == MPI_COMM_NULL)
   end subroutine
 
   ! As MPI-1 had it: everything is INTEGER.
@@ -195,10 +196,14 @@ contains
     call MPI_Comm_dup(comm, second, code)
     call expect(code /= MPI_SUCCESS, 'a copy function that fails')
     call MPI_Comm_set_attr(comm, keyval, 98_wide, code)
+    refuses = .true.
     call MPI_Comm_delete_attr(comm, keyval, code)
     call expect(code /= MPI_SUCCESS, 'a delete function that fails')
     call address_is(comm, keyval, 98_wide, 'a delete function that fails: the value stays')
-    call MPI_Comm_free_keyval(keyval, code) ! the communicator cannot be freed any more
+    refuses = .false.
+    call MPI_Comm_free(comm, code)
+    call equal(code, MPI_SUCCESS, 'a delete function that has changed its mind')
+    call MPI_Comm_free_keyval(keyval, code)
   end subroutine
 
   subroutine predefined_functions()

@@ -32,10 +32,12 @@ contains
     x = rank
     call MPI_Sendrecv(rank, 1, MPI_INTEGER, rank, 3, x, 1, MPI_INTEGER, rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE, code)
     call equal(x, rank, 'MPI_STATUS_IGNORE')
+    call expect(all(MPI_STATUS_IGNORE == 0), 'MPI_STATUS_IGNORE is not written to')
     call MPI_Irecv(x, 1, MPI_INTEGER, MPI_PROC_NULL, 0, MPI_COMM_WORLD, requests(1), code)
     call MPI_Irecv(x, 1, MPI_INTEGER, MPI_PROC_NULL, 0, MPI_COMM_WORLD, requests(2), code)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, code)
     call equal(code, MPI_SUCCESS, 'MPI_STATUSES_IGNORE')
+    call expect(all(MPI_STATUSES_IGNORE == 0), 'MPI_STATUSES_IGNORE is not written to')
     call MPI_Recv(x, 1, MPI_INTEGER, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, status, code)
     call equal(status(MPI_SOURCE), MPI_PROC_NULL, 'status of MPI_PROC_NULL: source')
     call equal(status(MPI_TAG), MPI_ANY_TAG, 'status of MPI_PROC_NULL: tag')
