@@ -10,7 +10,10 @@ A function is implemented if one of the sources defines it, at the beginning of 
 """
 import re
 import sys
-import textwrap
+
+sys.dont_write_bytecode = True  # no cache among the sources
+
+from prototypes import declare, read, wrap  # noqa: E402
 
 # May be called before MPI_Init and after MPI_Finalize (MPI 5.0, 11.4.1, and what sets an application up).
 ANYTIME = re.compile(
@@ -18,28 +21,6 @@ ANYTIME = re.compile(
     r"|Aint_.*|Info_.*|Error_.*|Add_error_.*|Remove_error_.*|.*_toint|.*_fromint|Status_.*|T_.*|Session_.*"
     r"|.*_(create|call)_errhandler|Errhandler_free|Query_thread|Is_thread_main)$"
 )
-
-
-class Prototype:
-    def __init__(self, line):
-        self.result, self.name, parameters = re.fullmatch(r"(\w+) (\w+)\((.*)\);", line).groups()
-        self.parameters = [] if parameters == "void" else [split_parameter(p) for p in parameters.split(", ")]
-        self.text = parameters
-
-    def implementation(self):
-        return "mpi_" + self.name[len("MPI_"):].lower()
-
-
-def split_parameter(text):
-    """'const int counts[]' -> ('const int', 'counts', '[]'); '...' -> None"""
-    if text == "...":
-        return None
-    kind, name, array = re.fullmatch(r"(.*?)(\w+)((?:\[\w*\])*)", text).groups()
-    return kind.strip(), name, array
-
-
-def read(path):
-    return {p.name: p for p in map(Prototype, open(path).read().split("\n")[:-1])}
 
 
 def unify(small, large):
@@ -56,10 +37,6 @@ def unify(small, large):
     if type_small in ("int", "MPI_Aint", "MPI_Aint *") and type_large in ("MPI_Count", "MPI_Aint", "MPI_Count *"):
         return declare(type_large, name, ""), "same"
     return None
-
-
-def declare(kind, name, array):
-    return f"{kind}{name}{array}" if kind.endswith("*") else f"{kind} {name}{array}"
 
 
 def shared(prototypes, prototype):
@@ -86,14 +63,6 @@ def implementations(prototypes):
         else:
             found[both[0].implementation()] = (prototype.result, [declaration for declaration, _ in both[2]])
     return found
-
-
-def wrap(text):
-    """Breaks long lines between parameters."""
-    glued = re.sub(r"(?<!,) ", "\0", text.lstrip(" "))
-    indent = " " * (len(text) - len(text.lstrip(" ")))
-    lines = textwrap.wrap(glued, 120, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False)
-    return "\n".join(lines).replace("\0", " ")
 
 
 def write_header(template, prototypes_path, out):

@@ -171,9 +171,9 @@ static mpi_kernel kernel_of(const struct predefined *operation, const struct mpi
                    ? mpi_kernel_pair(operation->is_max, element_of(value->handle), element_of(index->handle))
                    : NULL;
     }
-    enum mpi_element element = element_of(type->handle);
+    enum mpi_element element = element_of(type->basic); /* a type by precision and range is one of these */
     bool applies =
-        element != MPI_ELEMENT_NONE && operands[(uintptr_t)type->handle - FIRST_TYPE].group & operation->groups;
+        element != MPI_ELEMENT_NONE && operands[(uintptr_t)type->basic - FIRST_TYPE].group & operation->groups;
     return applies ? mpi_kernel_find(operation->kernel, element) : NULL;
 }
 

@@ -135,11 +135,17 @@ MPI_Count mpi_side_block_bytes(const struct mpi_side *side, int block)
     return mpi_side_block_count(side, block) * mpi_side_block_type(side, block)->size;
 }
 
+/* As a number: the buffer may be MPI_BOTTOM. */
+static void *at(const struct mpi_side *side, MPI_Count offset)
+{
+    return (void *)((uintptr_t)side->buffer + (uintptr_t)offset);
+}
+
 void *mpi_side_block_start(const struct mpi_side *side, int block)
 {
     MPI_Count offset =
         side->displacements != NULL ? side->displacements[block] : block * side->count * side->type->extent;
-    return (uint8_t *)side->buffer + offset;
+    return at(side, offset);
 }
 
 void *mpi_side_in_place(const struct mpi_side *side)
@@ -159,7 +165,7 @@ void *mpi_side_in_place(const struct mpi_side *side)
         }
         behind += mpi_side_block_bytes(side, block);
     }
-    return (uint8_t *)side->buffer + first + side->type->true_lb;
+    return at(side, first + side->type->true_lb);
 }
 
 void mpi_side_pack(const struct mpi_side *side, void *to)

@@ -208,7 +208,7 @@ struct mpi_type *mpi_predefined_find(MPI_Datatype datatype)
 
 bool mpi_type_pair(const struct mpi_type *type, const struct mpi_type **value, const struct mpi_type **index)
 {
-    if (!type->predefined || type->contents == NULL) {
+    if (!type->predefined || type->contents == NULL || type->contents->type_count != 2) {
         return false;
     }
     *value = type->contents->types[0];

@@ -166,7 +166,8 @@ int mpi_type_free(MPI_Datatype *datatype)
         return unknown(MPI_COMM_NULL, *datatype);
     }
     if (type->predefined) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_TYPE, "%s is predefined and cannot be freed", type->name);
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_TYPE, "%s is predefined and cannot be freed",
+                         type->name[0] != '\0' ? type->name : "the datatype");
     }
     if (type->handles == 1) {
         int code = mpi_attributes_free_type(*datatype, &type->attributes);

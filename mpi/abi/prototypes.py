@@ -1,0 +1,37 @@
+"""Reads mpi/abi/prototypes.txt, for the generators of the C and of the Fortran side, and breaks long lines for both."""
+import re
+import textwrap
+
+
+class Prototype:
+    def __init__(self, line):
+        self.result, self.name, parameters = re.fullmatch(r"(\w+) (\w+)\((.*)\);", line).groups()
+        self.parameters = [] if parameters == "void" else [split_parameter(p) for p in parameters.split(", ")]
+        self.text = parameters
+
+    def implementation(self):
+        return "mpi_" + self.name[len("MPI_"):].lower()
+
+
+def split_parameter(text):
+    """'const int counts[]' -> ('const int', 'counts', '[]'); '...' -> None"""
+    if text == "...":
+        return None
+    kind, name, array = re.fullmatch(r"(.*?)(\w+)((?:\[\w*\])*)", text).groups()
+    return kind.strip(), name, array
+
+
+def read(path):
+    return {p.name: p for p in map(Prototype, open(path).read().split("\n")[:-1])}
+
+
+def declare(kind, name, array):
+    return f"{kind}{name}{array}" if kind.endswith("*") else f"{kind} {name}{array}"
+
+
+def wrap(text):
+    """Breaks long lines between parameters."""
+    glued = re.sub(r"(?<!,) ", "\0", text.lstrip(" "))
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    lines = textwrap.wrap(glued, 120, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False)
+    return "\n".join(lines).replace("\0", " ")
