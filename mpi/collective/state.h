@@ -25,7 +25,8 @@ struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm);
 
 void mpi_early_free(struct mpi_early **early);
 
-/* Tries again what the paths would not take. */
-uint32_t mpi_exchange_progress(void);
+/* Tries again what the paths would not take; NULL: nothing waits. */
+void mpi_exchange_progress(void);
+extern struct mpi_exchange_get *mpi_exchange_waiting;
 
 #endif

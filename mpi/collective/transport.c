@@ -50,13 +50,13 @@ struct mpi_exchange_put {
 };
 
 /* A get of an offer. */
-struct exchange_get {
+struct mpi_exchange_get {
     struct mpi_operation operation;
     struct mpi_exchange *exchange;
     struct exchange_head head;
     struct exchange_offer offer;
     uint32_t rank;
-    struct exchange_get *next; /* of those that the path would not take */
+    struct mpi_exchange_get *next; /* of those that the path would not take */
 };
 
 /* What came before its call, or its communicator. */
@@ -68,7 +68,7 @@ struct mpi_early {
 };
 
 static struct mpi_early *strangers;
-static struct exchange_get *gets_waiting;
+struct mpi_exchange_get *mpi_exchange_waiting;
 
 static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_event *event)
 {
@@ -194,7 +194,7 @@ static void transport_release(void *state, uint64_t buffer)
 
 static void get_end(struct mpi_operation *operation, int status)
 {
-    struct exchange_get *get = (struct exchange_get *)operation;
+    struct mpi_exchange_get *get = (struct mpi_exchange_get *)operation;
     struct mpi_exchange *exchange = get->exchange;
     exchange->gets_open--;
     if (status != CW_OK) {
@@ -216,29 +216,28 @@ static void get_end(struct mpi_operation *operation, int status)
     free(get);
 }
 
-static void get_start(struct exchange_get *get)
+static void get_start(struct mpi_exchange_get *get)
 {
     uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
     int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.exposure, 0, to, get->offer.bytes,
                               (uint64_t)(uintptr_t)&get->operation);
     if (status == CW_ERROR_AGAIN) {
-        get->next = gets_waiting;
-        gets_waiting = get;
+        get->next = mpi_exchange_waiting;
+        mpi_exchange_waiting = get;
     } else if (status != CW_OK) {
         get_end(&get->operation, status == CW_PATHS_DONE ? CW_OK : status);
     }
 }
 
-uint32_t mpi_exchange_progress(void)
+void mpi_exchange_progress(void)
 {
-    struct exchange_get *get = gets_waiting;
-    gets_waiting = NULL;
+    struct mpi_exchange_get *get = mpi_exchange_waiting;
+    mpi_exchange_waiting = NULL;
     while (get != NULL) {
-        struct exchange_get *next = get->next;
+        struct mpi_exchange_get *next = get->next;
         get_start(get);
         get = next;
     }
-    return 0;
 }
 
 static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
@@ -251,12 +250,12 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
         exchange->failure = CW_ERROR_REMOTE_ACCESS;
         return;
     }
-    struct exchange_get *get = malloc(sizeof(*get));
+    struct mpi_exchange_get *get = malloc(sizeof(*get));
     if (get == NULL) {
         exchange->failure = CW_ERROR_MEMORY;
         return;
     }
-    *get = (struct exchange_get){
+    *get = (struct mpi_exchange_get){
         .operation = {.done = get_end},
         .exchange = exchange,
         .head = *head,

@@ -19,6 +19,9 @@ static int blocking_end(struct mpi_request *request, MPI_Comm comm, MPI_Status *
 static int send_blocking(enum mpi_send_mode mode, const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
                          int tag, MPI_Comm comm)
 {
+    if (mode == MPI_MODE_STANDARD && mpi_send_quick(buf, count, datatype, dest, tag, comm)) {
+        return MPI_SUCCESS;
+    }
     struct mpi_request request = {.kind = MPI_REQUEST_SEND};
     int code = mpi_send_prepare(&request, mode, buf, count, datatype, dest, tag, comm);
     if (code != MPI_SUCCESS) {
@@ -96,6 +99,10 @@ static int receive_request(bool start, void *buf, MPI_Count count, MPI_Datatype 
 int mpi_isend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
+    if (mpi_send_quick(buf, count, datatype, dest, tag, comm)) {
+        *request = mpi_request_sent();
+        return MPI_SUCCESS;
+    }
     return send_request(MPI_MODE_STANDARD, true, buf, count, datatype, dest, tag, comm, request);
 }
 

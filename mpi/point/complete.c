@@ -29,20 +29,43 @@ static bool is_idle(const struct mpi_request *request)
     return request == NULL || (request->is_persistent && !request->is_active);
 }
 
-/* The requests of an array, looked up once; *list is freed by the caller. */
-static int requests_find(int count, const MPI_Request handles[], struct mpi_request ***list)
+enum { FEW_REQUESTS = 64 };
+
+/* What several requests are waited for with. */
+struct wait_list {
+    int count;
+    struct mpi_request **requests; /* looked up once */
+    int next;                      /* first that may not be complete */
+    int error;                     /* of the first that failed */
+    MPI_Comm comm;                 /* where it did */
+    struct mpi_request *few[FEW_REQUESTS];
+};
+
+static void list_close(struct wait_list *list)
+{
+    if (list->requests != list->few) {
+        free(list->requests);
+    }
+}
+
+/* The requests of an array; list_close follows, unless it fails. */
+static int list_open(struct wait_list *list, int count, const MPI_Request handles[])
 {
     if (count < 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_COUNT, "%d requests", count);
     }
-    *list = calloc((size_t)count + 1, sizeof(**list));
-    if (*list == NULL) {
+    list->count = count;
+    list->next = 0;
+    list->error = MPI_SUCCESS;
+    list->comm = MPI_COMM_NULL;
+    list->requests = count <= FEW_REQUESTS ? list->few : malloc((size_t)count * sizeof(struct mpi_request *));
+    if (list->requests == NULL) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for %d requests", count);
     }
     for (int index = 0; index < count; index++) {
-        (*list)[index] = mpi_request_find(handles[index]);
-        if ((*list)[index] == NULL && handles[index] != MPI_REQUEST_NULL) {
-            free(*list);
+        list->requests[index] = mpi_request_find(handles[index]);
+        if (list->requests[index] == NULL && handles[index] != MPI_REQUEST_NULL) {
+            list_close(list);
             return mpi_error(MPI_COMM_NULL, MPI_ERR_REQUEST, "request %d of %d is unknown", index, count);
         }
     }
@@ -136,15 +159,6 @@ int mpi_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     return MPI_SUCCESS;
 }
 
-/* What several requests are waited for with. */
-struct wait_list {
-    int count;
-    struct mpi_request **requests;
-    int next;      /* first that may not be complete */
-    int error;     /* of the first that failed */
-    MPI_Comm comm; /* where it did */
-};
-
 static bool all_are_complete(void *context)
 {
     struct wait_list *list = context;
@@ -219,8 +233,8 @@ static int all_finish(struct wait_list *list, MPI_Request handles[], MPI_Status 
 
 int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
-    struct wait_list list = {.count = count};
-    int code = requests_find(count, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, count, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -228,14 +242,14 @@ int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
         mpi_progress_until(all_are_complete, &list);
     }
     code = all_finish(&list, array_of_requests, array_of_statuses);
-    free(list.requests);
+    list_close(&list);
     return code;
 }
 
 int mpi_testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
 {
-    struct wait_list list = {.count = count};
-    int code = requests_find(count, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, count, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -244,7 +258,7 @@ int mpi_testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Statu
     }
     *flag = all_are_complete(&list);
     code = *flag ? all_finish(&list, array_of_requests, array_of_statuses) : MPI_SUCCESS;
-    free(list.requests);
+    list_close(&list);
     return code;
 }
 
@@ -264,8 +278,8 @@ static int any_finish(struct wait_list *list, MPI_Request handles[], int *index,
 
 int mpi_waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
 {
-    struct wait_list list = {.count = count};
-    int code = requests_find(count, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, count, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -273,14 +287,14 @@ int mpi_waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Stat
         mpi_progress_until(any_is_complete, &list);
     }
     code = any_finish(&list, array_of_requests, index, status);
-    free(list.requests);
+    list_close(&list);
     return code;
 }
 
 int mpi_testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
 {
-    struct wait_list list = {.count = count};
-    int code = requests_find(count, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, count, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -290,7 +304,7 @@ int mpi_testany(int count, MPI_Request array_of_requests[], int *index, int *fla
     *flag = any_is_complete(&list);
     *index = MPI_UNDEFINED;
     code = *flag ? any_finish(&list, array_of_requests, index, status) : MPI_SUCCESS;
-    free(list.requests);
+    list_close(&list);
     return code;
 }
 
@@ -316,8 +330,8 @@ static int some_finish(struct wait_list *list, MPI_Request handles[], int *outco
 int mpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                  MPI_Status array_of_statuses[])
 {
-    struct wait_list list = {.count = incount};
-    int code = requests_find(incount, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, incount, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -325,15 +339,15 @@ int mpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         mpi_progress_until(any_is_complete, &list);
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    free(list.requests);
+    list_close(&list);
     return code;
 }
 
 int mpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                  MPI_Status array_of_statuses[])
 {
-    struct wait_list list = {.count = incount};
-    int code = requests_find(incount, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, incount, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -341,15 +355,15 @@ int mpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         mpi_progress();
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    free(list.requests);
+    list_close(&list);
     return code;
 }
 
 int mpi_request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
                                MPI_Status array_of_statuses[])
 {
-    struct wait_list list = {.count = count};
-    int code = requests_find(count, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, count, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -364,15 +378,15 @@ int mpi_request_get_status_all(int count, const MPI_Request array_of_requests[],
             (void)mpi_request_status(list.requests[index], &array_of_statuses[index]);
         }
     }
-    free(list.requests);
+    list_close(&list);
     return MPI_SUCCESS;
 }
 
 int mpi_request_get_status_any(int count, const MPI_Request array_of_requests[], int *index, int *flag,
                                MPI_Status *status)
 {
-    struct wait_list list = {.count = count};
-    int code = requests_find(count, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, count, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -390,15 +404,15 @@ int mpi_request_get_status_any(int count, const MPI_Request array_of_requests[],
     if (*flag && *index == MPI_UNDEFINED) {
         status_idle(status);
     }
-    free(list.requests);
+    list_close(&list);
     return MPI_SUCCESS;
 }
 
 int mpi_request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount,
                                 int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    struct wait_list list = {.count = incount};
-    int code = requests_find(incount, array_of_requests, &list.requests);
+    struct wait_list list;
+    int code = list_open(&list, incount, array_of_requests);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -420,6 +434,6 @@ int mpi_request_get_status_some(int incount, const MPI_Request array_of_requests
     if (!any_active) {
         *outcount = MPI_UNDEFINED;
     }
-    free(list.requests);
+    list_close(&list);
     return MPI_SUCCESS;
 }

@@ -93,11 +93,34 @@ static void message_cancel(uint32_t rank, const struct parts *parts)
     mpi_answer(rank, parts->envelope.context, MPI_SENT_CANCELLED, parts->answer.number, was_recalled);
 }
 
+/* The common case in one go: a short message that somebody waits for. False: it is another case, and nothing has happened. */
+static bool eager_take(const void *data, uint32_t bytes)
+{
+    struct mpi_envelope envelope;
+    if (bytes < sizeof(envelope)) {
+        return false;
+    }
+    memcpy(&envelope, data, sizeof(envelope));
+    struct mpi_comm *comm = mpi_comm_of_context(envelope.context);
+    if (comm == NULL || envelope.source < 0 || envelope.source >= comm->size) {
+        return false;
+    }
+    struct mpi_request *request = mpi_match_arrival(comm, &envelope);
+    if (request == NULL) {
+        return false;
+    }
+    mpi_receive_eager(request, &envelope, (const uint8_t *)data + sizeof(envelope), bytes - sizeof(envelope));
+    return true;
+}
+
 void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     (void)context;
     enum mpi_message_kind kind = (enum mpi_message_kind)cw_tag(lane_tag);
     struct parts parts;
+    if (kind == MPI_SENT_EAGER && eager_take(data, bytes)) {
+        return;
+    }
     if (kind == MPI_SENT_COLLECTIVE) {
         mpi_collective_message(rank, data, bytes);
         return;

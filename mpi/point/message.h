@@ -49,7 +49,8 @@ enum { MPI_HEAD_MAX = 64 }; /* the longest head of all: an offer in a collective
 static inline uint32_t mpi_lane_tag(uint64_t context, enum mpi_message_kind kind)
 {
     uint64_t mixed = (context ^ context >> 29) * UINT64_C(0x9e3779b97f4a7c15);
-    return cw_lane_tag(1 + (uint32_t)(mixed >> 40) % ((1u << CW_LANE_BITS) - 1), (uint32_t)kind);
+    uint32_t lane = (uint32_t)(mixed >> 40) & ((1u << CW_LANE_BITS) - 1);
+    return cw_lane_tag(lane != 0 ? lane : 1, (uint32_t)kind);
 }
 
 #endif

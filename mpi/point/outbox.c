@@ -23,18 +23,13 @@ struct outbox {
 
 static struct outbox *outboxes; /* by rank */
 static uint32_t outbox_count;
-static uint32_t waiting_count; /* in all of them */
+uint32_t mpi_outbox_waiting;
 
 int mpi_outbox_start(uint32_t rank_count)
 {
     outboxes = calloc(rank_count, sizeof(*outboxes));
     outbox_count = rank_count;
     return outboxes == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
-}
-
-bool mpi_outbox_waits(void)
-{
-    return waiting_count > 0;
 }
 
 static struct outgoing *outbox_take(struct outbox *outbox)
@@ -44,7 +39,7 @@ static struct outgoing *outbox_take(struct outbox *outbox)
     if (outbox->first == NULL) {
         outbox->last = NULL;
     }
-    waiting_count--;
+    mpi_outbox_waiting--;
     return item;
 }
 
@@ -70,7 +65,7 @@ static int outbox_append(uint32_t rank, const struct outgoing *item)
     struct outbox *outbox = &outboxes[rank];
     *(outbox->last == NULL ? &outbox->first : &outbox->last->next) = kept;
     outbox->last = kept;
-    waiting_count++;
+    mpi_outbox_waiting++;
     return CW_ERROR_AGAIN;
 }
 
@@ -118,7 +113,7 @@ static uint32_t outbox_progress(uint32_t rank)
 uint32_t mpi_outbox_progress(void)
 {
     uint32_t count = 0;
-    for (uint32_t rank = 0; rank < outbox_count && waiting_count > 0; rank++) {
+    for (uint32_t rank = 0; rank < outbox_count && mpi_outbox_waiting > 0; rank++) {
         count += outbox_progress(rank);
     }
     return count;

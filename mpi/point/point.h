@@ -26,6 +26,9 @@ int mpi_send_copy(struct mpi_request *request);
 /* Start what was prepared; it completes at once or later, if need be with an error. */
 void mpi_send_start(struct mpi_request *request);
 void mpi_receive_start(struct mpi_request *request);
+/* Sends a short message at once, without a request: the standard case. False: nothing has happened, and the long way will tell whether something is wrong. */
+bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
+
 /* The receive gets this message, which was matched before (MPI_Mrecv); frees the message. */
 void mpi_receive_message(struct mpi_request *request, struct mpi_message *message);
 
@@ -38,6 +41,8 @@ void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *en
 /* Gets the bytes of a matched long message; and those of all that the path would not take before (returns how many it took). */
 void mpi_get_start(struct mpi_request *request, void *to);
 uint32_t mpi_get_progress(void);
+/* The first of those; NULL: none. */
+extern struct mpi_request *mpi_gets_waiting;
 
 /* The answer for a send has come. */
 void mpi_send_done(uint32_t number, int error);
@@ -56,8 +61,8 @@ uint32_t mpi_outbox_progress(void);
 void mpi_outbox_fail(uint32_t rank, int status);
 int mpi_outbox_start(uint32_t rank_count);
 void mpi_outbox_stop(void);
-/* Whether anything waits in any of them. */
-bool mpi_outbox_waits(void);
+/* Messages in all of them. */
+extern uint32_t mpi_outbox_waiting;
 
 /* Handlers of paths (struct cw_path_handler). */
 void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);

@@ -108,8 +108,8 @@ void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *en
 }
 
 /* Gets that the path would not take yet. */
-static struct mpi_request *waiting_first;
-static struct mpi_request **waiting_end = &waiting_first;
+struct mpi_request *mpi_gets_waiting;
+static struct mpi_request **waiting_end = &mpi_gets_waiting;
 
 void mpi_get_start(struct mpi_request *request, void *to)
 {
@@ -126,9 +126,9 @@ void mpi_get_start(struct mpi_request *request, void *to)
 
 uint32_t mpi_get_progress(void)
 {
-    struct mpi_request *request = waiting_first;
-    waiting_first = NULL;
-    waiting_end = &waiting_first;
+    struct mpi_request *request = mpi_gets_waiting;
+    mpi_gets_waiting = NULL;
+    waiting_end = &mpi_gets_waiting;
     uint32_t count = 0;
     while (request != NULL) {
         struct mpi_request *next = request->next;
@@ -137,7 +137,7 @@ uint32_t mpi_get_progress(void)
         request = next;
         count++;
     }
-    return waiting_first == NULL ? count : 0;
+    return mpi_gets_waiting == NULL ? count : 0;
 }
 
 void mpi_receive_message(struct mpi_request *request, struct mpi_message *message)

@@ -22,15 +22,30 @@ static struct mpi_request *spare_first;
 struct mpi_request *mpi_request_make(enum mpi_request_kind kind)
 {
     struct mpi_request *request = spare_first;
+    uintptr_t place = 0;
     if (request != NULL) {
         spare_first = request->next;
+        place = request->place;
     } else {
         request = malloc(sizeof(*request));
     }
     if (request != NULL) {
-        *request = (struct mpi_request){.kind = kind};
+        *request = (struct mpi_request){.kind = kind, .place = place};
     }
     return request;
+}
+
+static struct mpi_request sent = {.kind = MPI_REQUEST_DONE, .is_complete = true, .is_everyones = true};
+
+int mpi_requests_start(void)
+{
+    sent.handle = (MPI_Request)mpi_handle_make(MPI_KIND_REQUEST, &sent);
+    return sent.handle == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+MPI_Request mpi_request_sent(void)
+{
+    return sent.handle;
 }
 
 void mpi_requests_forget(void)
@@ -38,18 +53,30 @@ void mpi_requests_forget(void)
     while (spare_first != NULL) {
         struct mpi_request *request = spare_first;
         spare_first = request->next;
+        if (request->place != 0) {
+            mpi_handle_give_up(MPI_KIND_REQUEST, request->place);
+        }
         free(request);
     }
 }
 
 int mpi_request_handle_make(struct mpi_request *request)
 {
+    if (request->place != 0) {
+        request->handle = (MPI_Request)request->place;
+        mpi_handle_take_up(MPI_KIND_REQUEST, request->place, request);
+        request->place = 0;
+        return MPI_SUCCESS;
+    }
     request->handle = (MPI_Request)mpi_handle_make(MPI_KIND_REQUEST, request);
-    return request->handle == MPI_REQUEST_NULL || request->handle == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    return request->handle == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
 void mpi_request_destroy(struct mpi_request *request)
 {
+    if (request->is_everyones) {
+        return;
+    }
     for (int part = 0; part < 2; part++) {
         if (request->parts[part] != NULL) {
             mpi_request_destroy(request->parts[part]);
@@ -61,7 +88,7 @@ void mpi_request_destroy(struct mpi_request *request)
     mpi_request_release(request);
     free(request->general);
     if (request->handle != NULL) {
-        mpi_handle_free(MPI_KIND_REQUEST, (uintptr_t)request->handle);
+        request->place = mpi_handle_put_by(MPI_KIND_REQUEST, (uintptr_t)request->handle);
     }
     request->next = spare_first;
     spare_first = request;
@@ -141,7 +168,9 @@ static void status_fill(struct mpi_request *request, MPI_Status *status)
 int mpi_request_status(struct mpi_request *request, MPI_Status *status)
 {
     MPI_Status ignored;
-    status_fill(request, status != MPI_STATUS_IGNORE ? status : &ignored);
+    if (status != MPI_STATUS_IGNORE) {
+        status_fill(request, status);
+    }
     if (request->kind == MPI_REQUEST_GENERAL) {
         return mpi_general_query(request, status != MPI_STATUS_IGNORE ? status : &ignored);
     }

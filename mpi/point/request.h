@@ -53,6 +53,7 @@ struct mpi_operation {
 
 struct mpi_request {
     MPI_Request handle; /* 0: a blocking call's */
+    uintptr_t place;    /* in the table of handles, for this request's next handle; 0: none yet */
     enum mpi_request_kind kind;
     bool is_complete;
     bool is_persistent;
@@ -60,6 +61,7 @@ struct mpi_request {
     bool is_freed; /* MPI_Request_free: the last one who touches it frees it */
     bool is_cancelled;
     bool is_cancelling; /* a send whose receiver has been asked */
+    bool is_everyones;  /* mpi_request_sent: never changes, never ends */
     int error;          /* MPI_SUCCESS, or what MPI_Wait raises */
 
     /* of sends and receives, as called */
@@ -99,6 +101,9 @@ int mpi_request_handle_make(struct mpi_request *request);
 /* Frees the request and its handle. It is not under way. */
 void mpi_request_destroy(struct mpi_request *request);
 
+/* The handle of the one request that stands for all sends that were complete at once. Never fails after MPI_Init. */
+MPI_Request mpi_request_sent(void);
+
 /* Begins the operation, of a request that is prepared. */
 void mpi_request_start(struct mpi_request *request);
 /* Whether it has come to its end; lets nothing go on. */
@@ -118,6 +123,8 @@ int mpi_request_finish(struct mpi_request *request, MPI_Request *handle, MPI_Sta
 int mpi_request_status(struct mpi_request *request, MPI_Status *status);
 /* Raises the error of an operation through the handler of `comm`, and says which message it was. Returns it. */
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error);
+/* Makes mpi_request_sent; MPI_SUCCESS or MPI_ERR_NO_MEM. */
+int mpi_requests_start(void);
 /* Frees what is kept for later requests. */
 void mpi_requests_forget(void);
 

@@ -168,6 +168,25 @@ static void send_long(struct mpi_request *request, const void *data)
     send_message(request, MPI_SENT_LONG, &head, sizeof(head), NULL, 0);
 }
 
+bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    const struct mpi_comm *found = mpi_comm_find(comm);
+    const struct mpi_type *type = mpi_type_find(datatype);
+    if (found == NULL || type == NULL || !type->dense || !type->committed || dest < 0 || dest >= found->size ||
+        tag < 0 || tag > MPI_TAG_MAX || buffer == NULL || count < 0 || (uint64_t)count > mpi_process.eager_max_bytes ||
+        mpi_outbox_waiting > 0) {
+        return false;
+    }
+    uint64_t bytes = (uint64_t)(count * type->size);
+    if (bytes > mpi_process.eager_max_bytes) {
+        return false;
+    }
+    struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
+    return cw_paths_send(mpi_process.paths, found->group->ranks[dest], mpi_lane_tag(found->context, MPI_SENT_EAGER),
+                         &envelope, sizeof(envelope), (const uint8_t *)buffer + type->true_lb,
+                         (uint32_t)bytes) == CW_OK;
+}
+
 void mpi_send_start(struct mpi_request *request)
 {
     if (request->peer == MPI_PROC_NULL) {

@@ -44,6 +44,16 @@ static void chunk_make(enum mpi_kind kind)
     }
 }
 
+static uint32_t index_of(uintptr_t handle)
+{
+    return handle & ((1u << MPI_HANDLE_INDEX_BITS) - 1);
+}
+
+static uintptr_t handle_of(enum mpi_kind kind, const struct mpi_handle_entry *entry, uint32_t index)
+{
+    return (((uintptr_t)kind << MPI_HANDLE_GENERATION_BITS | entry->generation) << MPI_HANDLE_INDEX_BITS) | index;
+}
+
 uintptr_t mpi_handle_make(enum mpi_kind kind, void *object)
 {
     assert(object != NULL);
@@ -58,15 +68,30 @@ uintptr_t mpi_handle_make(enum mpi_kind kind, void *object)
     lists[kind].first = entry->next_free;
     lists[kind].free_count--;
     entry->object = object;
-    return (((uintptr_t)kind << MPI_HANDLE_GENERATION_BITS | entry->generation) << MPI_HANDLE_INDEX_BITS) | index;
+    return handle_of(kind, entry, index);
 }
 
-void mpi_handle_free(enum mpi_kind kind, uintptr_t handle)
+uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle)
 {
-    uint32_t index = handle & ((1u << MPI_HANDLE_INDEX_BITS) - 1);
+    uint32_t index = index_of(handle);
     assert(mpi_handle_object(kind, handle) != NULL);
     struct mpi_handle_entry *entry = entry_at(kind, index);
     entry->object = NULL;
     entry->generation = (entry->generation + 1) & ((1u << MPI_HANDLE_GENERATION_BITS) - 1);
-    entry_append(kind, index);
+    return handle_of(kind, entry, index);
+}
+
+void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object)
+{
+    entry_at(kind, index_of(handle))->object = object;
+}
+
+void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle)
+{
+    entry_append(kind, index_of(handle));
+}
+
+void mpi_handle_free(enum mpi_kind kind, uintptr_t handle)
+{
+    mpi_handle_give_up(kind, mpi_handle_put_by(kind, handle));
 }

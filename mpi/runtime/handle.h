@@ -42,6 +42,12 @@ extern struct mpi_handle_entry *mpi_handle_chunks[MPI_KIND_COUNT][MPI_HANDLE_CHU
 uintptr_t mpi_handle_make(enum mpi_kind kind, void *object);
 void mpi_handle_free(enum mpi_kind kind, uintptr_t handle);
 
+/* Ends a handle, but keeps its place in the table for the caller's next object: returns the next handle, which names nothing until mpi_handle_take_up, and is
+ * given up by mpi_handle_give_up. */
+uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle);
+void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object);
+void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle);
+
 /* What a handle names; NULL: no object of this kind. */
 static inline void *mpi_handle_object(enum mpi_kind kind, uintptr_t handle)
 {

@@ -8,6 +8,7 @@
 #include "mpi/group/communicator.h"
 #include "mpi/point/buffered.h"
 #include "mpi/point/point.h"
+#include "mpi/point/request.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/explain.h"
@@ -32,6 +33,7 @@ static void control_tick(void *context)
     }
     for (int round = 0; round < 1000 && mpi_progress() > 0; round++) {
     }
+    mpi_progress_rest();
     mpi_lock_give_control();
 }
 
@@ -115,6 +117,9 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
         code = mpi_outbox_start(mpi_process.size);
     }
     if (code == MPI_SUCCESS) {
+        code = mpi_requests_start();
+    }
+    if (code == MPI_SUCCESS) {
         code = mpi_comm_start(mpi_process.rank, mpi_process.size);
     }
     if (code != MPI_SUCCESS) {
@@ -151,7 +156,7 @@ int mpi_finalized(int *flag)
 static bool nothing_waits(void *context)
 {
     (void)context;
-    return !mpi_outbox_waits();
+    return mpi_outbox_waiting == 0;
 }
 
 int mpi_finalize(void)

@@ -24,11 +24,15 @@ static uint32_t round_count;
 uint32_t mpi_progress(void)
 {
     uint32_t count = cw_paths_poll(mpi_process.paths);
-    if (mpi_outbox_waits()) {
+    if (mpi_outbox_waiting > 0) {
         count += mpi_outbox_progress();
     }
-    count += mpi_get_progress();
-    count += mpi_exchange_progress();
+    if (mpi_gets_waiting != NULL) {
+        count += mpi_get_progress();
+    }
+    if (mpi_exchange_waiting != NULL) {
+        mpi_exchange_progress();
+    }
     for (struct mpi_progress_user *user = users, *next; user != NULL; user = next) {
         next = user->next;
         count += user->turn(user);
@@ -54,15 +58,29 @@ void mpi_progress_leave(struct mpi_progress_user *user)
     *link = user->next;
 }
 
-/* The control thread is told of the first and the last only. */
+/* The control thread is told of the first. That nothing is pending any more it finds out by itself: requests come and go all the time. */
+static int pending_count;
+static bool pending_is_told;
+
+static void pending_tell(bool pending)
+{
+    if (pending_is_told != pending) {
+        pending_is_told = pending;
+        cw_control_pending(mpi_process.control, pending ? 1 : -1);
+    }
+}
+
 void mpi_progress_pending(int change)
 {
-    static int pending_count;
-    int before = pending_count;
     pending_count += change;
-    if ((before == 0) != (pending_count == 0)) {
-        cw_control_pending(mpi_process.control, change > 0 ? 1 : -1);
+    if (!pending_is_told && pending_count > 0) {
+        pending_tell(true);
     }
+}
+
+void mpi_progress_rest(void)
+{
+    pending_tell(pending_count > 0);
 }
 
 /* One of several threads waits: outside of the lock, so that the others get on. */
@@ -78,6 +96,7 @@ static void wait_among_threads(uint64_t waited_ns)
 static void wait_asleep(const struct mpi_wait *wait)
 {
     uint64_t before_ns = cw_clock_ns();
+    pending_tell(false); /* this thread is inside, and looks after everything itself */
     if (wait->doze != NULL) {
         wait->doze(wait->context, true);
     }
@@ -85,6 +104,7 @@ static void wait_asleep(const struct mpi_wait *wait)
     if (wait->doze != NULL) {
         wait->doze(wait->context, false);
     }
+    mpi_progress_rest();
     if (cw_clock_ns() - before_ns >= SLEEP_NS) {
         cw_paths_watch(mpi_process.paths);
     }

@@ -29,6 +29,8 @@ uint32_t mpi_progress_spin_rounds(uint32_t ranks_here);
 
 /* Something is under way that the control thread must look after while the application computes; and no longer. */
 void mpi_progress_pending(int change);
+/* The control thread has found nothing to do: it may rest if nothing is pending any more. */
+void mpi_progress_rest(void);
 
 /* Registers something that wants a turn in every round: collectives under way. */
 struct mpi_progress_user {
