@@ -225,6 +225,13 @@ static bool parameters_check(const struct reader *reader, const json_t *object)
     return true;
 }
 
+/* Any that an algorithm could have: also one of another version of this program. */
+static bool name_is_good(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return length > 0 && length < CW_ALGORITHM_NAME_MAX && name[length] == '\0';
+}
+
 static bool tests_take(const struct reader *reader, json_t *object, struct cw_measured *measured, int *status)
 {
     static const char *const known[] = {"path",           "collective", "ranks",        "bytes", "ns",
@@ -249,8 +256,8 @@ static bool tests_take(const struct reader *reader, json_t *object, struct cw_me
     }
     json_object_foreach(times, algorithm, value)
     {
-        if (algorithm[0] == '\0' || strlen(algorithm) >= sizeof(test.algorithm)) {
-            return refuse(reader, "the name \"%.60s\" is empty or too long", algorithm);
+        if (!name_is_good(algorithm)) {
+            return refuse(reader, "\"%.60s\" is no name of an algorithm", algorithm);
         }
         memset(test.algorithm, 0, sizeof(test.algorithm));
         memcpy(test.algorithm, algorithm, strlen(algorithm));
