@@ -31,6 +31,16 @@ bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_p
     return strcmp(options->path, "all") == 0 || (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED);
 }
 
+uint64_t plogp_time_share(const struct plogp_options *options, uint32_t ranks)
+{
+    uint64_t paths = strcmp(options->path, "all") == 0 ? CW_MEASURED_PATHS : 1;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < options->rank_count; i++) {
+        all += options->ranks[i] + 2;
+    }
+    return options->time_ns / paths * (ranks + 2) / all;
+}
+
 int plogp_file_read(const char *path, struct cw_measured **measured)
 {
     char error[400];
@@ -199,13 +209,13 @@ static int file_write(const char *path, const struct cw_measured *measured)
     return APP_EXIT_SUCCESS;
 }
 
-static int path_measure(const struct plogp_options *options, enum cw_measured_path path, uint64_t time_ns,
-                        struct cw_measured *all)
+static int path_measure(const struct plogp_options *options, enum cw_measured_path path, struct cw_measured *all)
 {
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
         struct cw_measured *one;
-        code = plogp_job_run(path, options->ranks[i], time_ns, false, options->sizes, "none", &one);
+        code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, options->ranks[i]), false,
+                             options->sizes, "none", &one);
         if (code != APP_EXIT_SUCCESS) {
             break;
         }
@@ -221,7 +231,6 @@ static int path_measure(const struct plogp_options *options, enum cw_measured_pa
 static int measure_all(const struct plogp_options *options)
 {
     struct cw_measured *all = kept_make(options);
-    uint32_t paths = strcmp(options->path, "all") == 0 ? CW_MEASURED_PATHS : 1;
     int code = all == NULL ? app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL) : APP_EXIT_SUCCESS;
     if (!options->json) {
         printf("path  ranks       L/us   g(0)/us  os(0)/us  or(0)/us  g(64K)/us  1M: B/ns ports  gamma\n");
@@ -229,7 +238,7 @@ static int measure_all(const struct plogp_options *options)
     }
     for (uint32_t path = 0; path < CW_MEASURED_PATHS && code == APP_EXIT_SUCCESS; path++) {
         if (plogp_path_is_asked(options, path)) {
-            code = path_measure(options, path, options->time_ns / paths / options->rank_count, all);
+            code = path_measure(options, path, all);
         }
     }
     if (code == APP_EXIT_SUCCESS) {

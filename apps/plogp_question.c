@@ -119,6 +119,7 @@ struct trial {
     uint32_t count; /* of contenders */
     uint64_t alive; /* bits */
     uint32_t rounds[PLOGP_CONTENDERS_MAX];
+    double first_ns[PLOGP_CONTENDERS_MAX]; /* of rank 0's first call, which makes the plan */
     double times[PLOGP_CONTENDERS_MAX][ROUNDS_MAX];
 };
 
@@ -164,7 +165,7 @@ static double least(const double *times, uint32_t count)
 /* A few rounds are compared by their best call, more by the median. */
 static double standing(struct trial *trial, uint32_t i)
 {
-    return trial->rounds[i] < ROUNDS_MIN ? least(trial->times[i], trial->rounds[i])
+    return trial->rounds[i] < ROUNDS_MIN ? fmin(trial->first_ns[i], least(trial->times[i], trial->rounds[i]))
                                          : plogp_median(trial->times[i], trial->rounds[i]);
 }
 
@@ -207,7 +208,7 @@ void plogp_question_run(const struct plogp_measure *measure, struct plogp_questi
     call_prepare(measure, question, &call);
     arenas_set(measure, question);
     for (uint32_t i = 0; i < trial.count; i++) {
-        (void)call_time(measure, &call, measure->arenas[i]); /* makes its plan */
+        trial.first_ns[i] = call_time(measure, &call, measure->arenas[i]);
     }
     while (rounds > 0) {
         uint64_t start_ns = cw_clock_ns();
@@ -266,12 +267,14 @@ static void candidate_take(struct plogp_question *question, const struct cw_cand
 {
     static const uint64_t segments[] = {SEGMENT_SMALL, SEGMENT_LARGE};
     struct cw_parameters parameters = parameters_of(candidate);
-    if ((candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0 && parameters.segment_bytes >= question->bytes &&
-        !is_verification) {
+    bool has_segments = (candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0;
+    if (has_segments && question->bytes <= SEGMENT_SMALL && !is_verification) {
         return; /* one segment: the same as the algorithm without any */
     }
-    contender_add(question, candidate->algorithm, &parameters);
-    for (size_t i = 0; i < 2 && !is_verification && (candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0; i++) {
+    if (!has_segments || parameters.segment_bytes >= CW_MEASURED_SEGMENT_LEAST || is_verification) {
+        contender_add(question, candidate->algorithm, &parameters);
+    }
+    for (size_t i = 0; i < 2 && !is_verification && has_segments; i++) {
         if (segments[i] < question->bytes) {
             parameters.segment_bytes = segments[i];
             contender_add(question, candidate->algorithm, &parameters);

@@ -22,6 +22,9 @@ static bool has_blocks(enum cw_collective collective)
 /* A barrier has one size, blocks of all ranks together a bound. */
 static bool is_asked(const struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes)
 {
+    if (measure->is_verification && (collective == CW_SCAN || collective == CW_EXSCAN)) {
+        return false; /* the claim is about the others */
+    }
     if (collective == CW_BARRIER) {
         return bytes == measure->sizes[0];
     }

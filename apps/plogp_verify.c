@@ -161,13 +161,12 @@ static int cells_report(const struct plogp_options *options, const struct cw_mea
 
 static int times_measure(const struct plogp_options *options, const char *known, struct cw_measured *times)
 {
-    uint32_t paths = strcmp(options->path, "all") == 0 ? CW_MEASURED_PATHS : 1;
-    uint64_t time_ns = options->time_ns / paths / options->rank_count;
     int code = APP_EXIT_SUCCESS;
     for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
         for (uint32_t i = 0; i < options->rank_count && plogp_path_is_asked(options, path) && code == 0; i++) {
             struct cw_measured *one;
-            code = plogp_job_run(path, options->ranks[i], time_ns, true, options->sizes, known, &one);
+            code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, options->ranks[i]), true,
+                                 options->sizes, known, &one);
             if (code == APP_EXIT_SUCCESS) {
                 code = cw_measured_merge(times, one) == CW_OK ? code
                                                               : app_error_status(CW_ERROR_MEMORY, "cannot keep", NULL);

@@ -23,7 +23,8 @@ enum {
     CW_MEASURED_NETWORKS_MAX = 64,
     CW_MEASURED_TESTS_MAX = 1 << 16,
     CW_MEASURED_CONCURRENT_MAX = 64,
-    CW_MEASURED_TEXT_MAX = 16 << 20, /* bytes of a file */
+    CW_MEASURED_TEXT_MAX = 16 << 20,  /* bytes of a file */
+    CW_MEASURED_SEGMENT_LEAST = 4096, /* a model that sees no cost of a segment but g would take far shorter ones */
 };
 
 enum cw_measured_path {

@@ -242,6 +242,8 @@ int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path
     }
     int status = cw_choose(&request, choice);
     if (status == CW_OK) {
+        uint64_t *segment_bytes = &choice->candidates[0].parameters.segment_bytes;
+        *segment_bytes = *segment_bytes < CW_MEASURED_SEGMENT_LEAST ? CW_MEASURED_SEGMENT_LEAST : *segment_bytes;
         *best = choice->candidates[0];
         *origin = is_measured ? CW_BY_MODEL : CW_BY_DEFAULTS;
     }
