@@ -31,14 +31,17 @@ bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_p
     return strcmp(options->path, "all") == 0 || (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED);
 }
 
-uint64_t plogp_time_share(const struct plogp_options *options, uint32_t ranks)
+uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks)
 {
-    uint64_t paths = strcmp(options->path, "all") == 0 ? CW_MEASURED_PATHS : 1;
+    bool is_split = strcmp(options->path, "all") == 0;
+    uint64_t time_ns = !is_split                    ? options->time_ns
+                       : path == CW_MEASURED_SHARED ? options->time_ns / 3
+                                                    : options->time_ns / 3 * 2;
     uint64_t all = 0;
     for (uint32_t i = 0; i < options->rank_count; i++) {
         all += options->ranks[i] + 2;
     }
-    return options->time_ns / paths * (ranks + 2) / all;
+    return time_ns * (ranks + 2) / all;
 }
 
 int plogp_file_read(const char *path, struct cw_measured **measured)
@@ -214,7 +217,7 @@ static int path_measure(const struct plogp_options *options, enum cw_measured_pa
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
         struct cw_measured *one;
-        code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, options->ranks[i]), false,
+        code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), false,
                              options->sizes, "none", &one);
         if (code != APP_EXIT_SUCCESS) {
             break;

@@ -30,8 +30,8 @@ struct plogp_options {
 int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, bool verify, const char *sizes,
                   const char *known, struct cw_measured **result);
 
-/* What a job of so many ranks gets of the time: more ranks take longer for the same. */
-uint64_t plogp_time_share(const struct plogp_options *options, uint32_t ranks);
+/* What a job of so many ranks gets of the time: more ranks take longer for the same, and so does the wire. */
+uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks);
 
 /* Whether a path is among those that were asked for. */
 bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path);

@@ -165,7 +165,7 @@ static int times_measure(const struct plogp_options *options, const char *known,
     for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
         for (uint32_t i = 0; i < options->rank_count && plogp_path_is_asked(options, path) && code == 0; i++) {
             struct cw_measured *one;
-            code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, options->ranks[i]), true,
+            code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), true,
                                  options->sizes, known, &one);
             if (code == APP_EXIT_SUCCESS) {
                 code = cw_measured_merge(times, one) == CW_OK ? code

@@ -56,8 +56,9 @@ bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_pa
 /* ---- tests ---- */
 
 enum {
-    SIZE_FACTOR = 16, /* tests of sizes further away say nothing */
-    SIZE_LEAST = 64,  /* and among shorter ones size makes no difference */
+    SIZE_FACTOR = 16,  /* tests of sizes further away say nothing */
+    SIZE_LEAST = 64,   /* and among shorter ones size makes no difference */
+    SIZE_COSTS = 4096, /* about as many bytes cost what a message costs at any rate */
 };
 
 /* Tests of one collective on one path: a stretch of the ordered list. */
@@ -163,8 +164,8 @@ static struct cw_measured_answer answer_between(const struct cw_measured_test *l
         double share = (logarithm(bytes) - logarithm(low->bytes)) / (logarithm(high->bytes) - logarithm(low->bytes));
         answer.parameters = share > 0.5 ? high->parameters : low->parameters;
         answer.time_ns = exp(log(low->time_ns) + share * (log(high->time_ns) - log(low->time_ns)));
-    } else if (bytes > low->bytes && low->bytes > 0) {
-        answer.time_ns *= (double)bytes / (double)low->bytes;
+    } else if (bytes > low->bytes) {
+        answer.time_ns *= (double)(bytes + SIZE_COSTS) / (double)(low->bytes + SIZE_COSTS);
     }
     return answer;
 }

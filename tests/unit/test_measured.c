@@ -183,7 +183,7 @@ static void answers_lie_between_tests(void **state)
         {4, 8, "flat", 400},                   /* below the first */
         {4, 16384, "segmented-chain", 4525},   /* halfway in logarithms */
         {4, 4096 + 4096 / 4, "flat", 0},       /* nearer to where flat is sooner */
-        {4, 131072, "segmented-chain", 12800}, /* beyond the last: with the size */
+        {4, 131072, "segmented-chain", 12424}, /* beyond the last: with the size */
         {4, 16 << 20, "nothing", 0},           /* too far beyond */
         {3, 64, "chain", 300},
         {5, 64, "chain", 300}, /* no power of two: 3 is nearer to it than 4 */
