@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,7 @@ int plogp_plot(const char *file, const struct cw_measured *known, const struct c
         return APP_EXIT_MACHINE;
     }
     fflush(stdout);
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* without gnuplot nobody reads */
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[0], STDIN_FILENO);
@@ -120,6 +122,7 @@ int plogp_plot(const char *file, const struct cw_measured *known, const struct c
     } else {
         close(ends[1]);
     }
+    signal(SIGPIPE, before);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (script == NULL || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
