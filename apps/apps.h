@@ -31,6 +31,7 @@ int bench_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
+int plogp_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int switch_main(int argc, char **argv);

@@ -21,6 +21,7 @@ static const struct command commands[] = {
      "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
     {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
+    {"plogp", plogp_main, "measures this machine's paths and algorithms, for MPI to choose by"},
     {"run", run_main, "starts the processes of a program, any number of them, as one job on this machine"},
     {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
 #ifdef CW_HAVE_DPDK

@@ -79,6 +79,7 @@ void doctor_settings(struct doctor *doctor)
     setting_count(doctor, "probe_spin_ns", CW_PROBE_SPIN_NS, "least time-out towards a peer that spins");
     setting_count(doctor, "probe_sleep_ns", CW_PROBE_SLEEP_NS, "... that is woken");
     setting_count(doctor, "probe_nap_ns", CW_PROBE_NAP_NS, "... that naps");
+    doctor_choices(doctor);
 }
 
 int doctor_main(int argc, char **argv)

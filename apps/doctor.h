@@ -31,6 +31,7 @@ void doctor_rights(struct doctor *doctor);   /* privileges and limits */
 void doctor_network(struct doctor *doctor);  /* interfaces, DPDK and its drivers, verbs devices */
 void doctor_choice(struct doctor *doctor);   /* what Causeway would take for what, and why */
 void doctor_settings(struct doctor *doctor); /* every setting with value and origin */
+void doctor_choices(struct doctor *doctor);  /* ... of them what MPI chooses algorithms by */
 
 /* The MPI functions that raise MPI_ERR_UNSUPPORTED_OPERATION. */
 void doctor_mpi(struct doctor *doctor);

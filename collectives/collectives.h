@@ -22,7 +22,9 @@
 
 #include "collectives/build.h"
 #include "collectives/check.h"
+#include "collectives/choose/asked.h"
 #include "collectives/choose/choose.h"
+#include "collectives/choose/measured.h"
 #include "collectives/draw.h"
 #include "collectives/dump.h"
 #include "collectives/execute.h"

@@ -18,8 +18,8 @@
 #include "dataplane/status.h"
 
 enum {
-    CARD_VERSION = 1,
-    CARD_BYTES = 1 + sizeof(struct cw_path_card), /* the version first */
+    CARD_VERSION = 2,
+    CARD_BYTES = 1 + CW_JOB_NOTE_BYTES + sizeof(struct cw_path_card), /* the version first */
     CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
     KEY_BYTES = 48,
 };
@@ -29,6 +29,8 @@ struct cw_job {
     struct cw_bootstrap_info info;
     struct cw_paths *paths;
     struct cw_wire wire; /* zero: none */
+    uint8_t note[CW_JOB_NOTE_BYTES];
+    bool notes_differ;
 };
 
 /* Where errors go. */
@@ -113,7 +115,8 @@ static int card_put(struct cw_job *job, const struct report *report)
     char value[CW_BOOTSTRAP_VALUE_MAX + 1];
     memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
     cw_paths_card(job->paths, &card);
-    memcpy(bytes + 1, &card, sizeof(card));
+    memcpy(bytes + 1, job->note, sizeof(job->note));
+    memcpy(bytes + 1 + sizeof(job->note), &card, sizeof(card));
     sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
     for (size_t at = 0, piece = 0; text[at] != 0; piece++) {
         size_t length = strnlen(text + at, job->info.value_max);
@@ -155,7 +158,8 @@ static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card
                     "rank %" PRIu32 " runs another version of Causeway: build all programs of a job with the same one",
                     rank);
     }
-    memcpy(card, bytes + 1, sizeof(*card));
+    job->notes_differ = job->notes_differ || memcmp(bytes + 1, job->note, sizeof(job->note)) != 0;
+    memcpy(card, bytes + 1 + sizeof(job->note), sizeof(*card));
     return CW_OK;
 }
 
@@ -216,13 +220,15 @@ static int fence(struct cw_job *job, const struct report *report)
                : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
-int cw_job_open(const struct cw_path_handler *handler, struct cw_job **job, char *error, size_t error_bytes)
+int cw_job_open(const struct cw_path_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
+                char *error, size_t error_bytes)
 {
     const struct report report = {.text = error, .bytes = error_bytes};
     struct cw_job *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         return FAIL(&report, CW_ERROR_MEMORY, "no memory for the job");
     }
+    memcpy(made->note, note, sizeof(made->note));
     int status = cw_bootstrap_open(&made->bootstrap, error, error_bytes);
     if (status == CW_OK) {
         made->info = cw_bootstrap_info(made->bootstrap);
@@ -263,6 +269,11 @@ void cw_job_close(struct cw_job *job)
 struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
 {
     return job->info;
+}
+
+bool cw_job_notes_agree(const struct cw_job *job)
+{
+    return !job->notes_differ;
 }
 
 struct cw_paths *cw_job_paths(const struct cw_job *job)

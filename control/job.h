@@ -3,6 +3,8 @@
  * cw_job_open asks the launcher (bootstrap.h), tells the others where this process is found (a card, path.h), learns
  * the same of all of them, and has paths to all ranks. Nothing is connected before it is used.
  *
+ * Each rank may add a note to its card, 16 bytes that mean nothing here: whether all ranks have the same is known without another exchange.
+ *
  * Environment
  *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
  *                       processes that see the same kernel, process numbers and user.
@@ -15,6 +17,7 @@
 #ifndef CW_JOB_H
 #define CW_JOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,14 +26,19 @@
 
 struct cw_job;
 
+enum { CW_JOB_NOTE_BYTES = 16 };
+
 /* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
-int cw_job_open(const struct cw_path_handler *handler, struct cw_job **job, char *error, size_t error_bytes);
+int cw_job_open(const struct cw_path_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
+                char *error, size_t error_bytes);
 /* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: what others still want
  * from this process by cw_paths_get and cw_paths_put has to be done before. NULL is allowed. */
 void cw_job_close(struct cw_job *job);
 
 struct cw_bootstrap_info cw_job_info(const struct cw_job *job);
 struct cw_paths *cw_job_paths(const struct cw_job *job);
+/* Whether all ranks have brought the same note: the same answer at all ranks. */
+bool cw_job_notes_agree(const struct cw_job *job);
 
 /* Ends all processes of the job. */
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);

@@ -85,6 +85,7 @@ struct cw_paths {
     struct path_wire *wire; /* NULL: no loop */
     uint32_t down_count;    /* peers found dead and not yet reported */
     struct cw_paths_counters counters;
+    uint64_t refusals_seen; /* when it slept the last time */
     char failure[CW_PORT_TEXT_BYTES];
 };
 

@@ -232,8 +232,14 @@ uint32_t cw_paths_poll(struct cw_paths *paths)
 /* With both kinds of paths a sleep is on the port, and short: nothing there hears the inbox. */
 #define WAIT_MIXED_NS 500000ull
 
+/* Nobody rings when there is room in a ring again: whoever was refused looks for itself. */
+#define WAIT_REFUSED_NS 100000ull
+
 void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(void *context), void *context)
 {
+    bool was_refused = paths->counters.refusals != paths->refusals_seen;
+    paths->refusals_seen = paths->counters.refusals;
+    timeout_ns = was_refused && timeout_ns > WAIT_REFUSED_NS ? WAIT_REFUSED_NS : timeout_ns;
     if (paths->wire != NULL) {
         if (is_over != NULL && is_over(context)) {
             return;

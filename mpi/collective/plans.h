@@ -1,7 +1,7 @@
 /* plans: schedules that a communicator has used, ready to run again.
  *
- * A call asks for a problem; the answer is the same at all ranks, since nothing but the call's arguments enters. The algorithm is chosen per class of size
- * (collectives/choose/), the schedule is built for the very problem, and both are kept: a call that comes again finds a run that only needs its buffers.
+ * A call asks for a problem; the answer is the same at all ranks, since nothing but the call's arguments enters. The algorithm is chosen (choice.h), the schedule
+ * is built for the very problem, and both are kept: a call that comes again finds a run that only needs its buffers.
  *
  * Within the lock of enter.h only.
  */
@@ -9,6 +9,7 @@
 #define MPI_PLANS_H
 
 #include "collectives/build.h"
+#include "collectives/choose/measured.h"
 #include "collectives/execute.h"
 #include "mpi/collective/transport.h"
 
@@ -27,7 +28,8 @@ struct mpi_plan {
     uint64_t *counts; /* NULL: all alike */
     const struct cw_algorithm *algorithm;
     struct cw_parameters parameters;
-    double predicted_ns;
+    double predicted_ns; /* 0: nobody knows */
+    enum cw_measured_origin origin;
     struct cw_schedule schedule;
     uint64_t buffer_bytes[4];
     uint32_t runs_open; /* lent */
@@ -57,7 +59,5 @@ struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const
 void mpi_run_give(struct mpi_run *run, bool is_whole);
 
 void mpi_plans_destroy(struct mpi_plan *plans);
-/* Forgets what was chosen (MPI_Finalize). */
-void mpi_choices_forget(void);
 
 #endif

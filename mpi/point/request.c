@@ -35,7 +35,8 @@ struct mpi_request *mpi_request_make(enum mpi_request_kind kind)
     return request;
 }
 
-static struct mpi_request sent = {.kind = MPI_REQUEST_DONE, .is_complete = true, .is_everyones = true};
+static struct mpi_request sent = {
+    .kind = MPI_REQUEST_DONE, .is_complete = true, .is_active = true, .is_everyones = true};
 
 int mpi_requests_start(void)
 {

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/collective/choice.h"
 #include "mpi/runtime/process.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
 struct line {
     const char *collective;
     const char *algorithm;
+    const char *origin;
     uint32_t ranks;
     uint32_t size_class;
     uint64_t calls;
@@ -36,7 +38,8 @@ static struct line *line_find(const struct line *wanted)
     for (size_t index = 0; index < line_count; index++) {
         struct line *line = &lines[index];
         if (line->ranks == wanted->ranks && line->size_class == wanted->size_class &&
-            strcmp(line->collective, wanted->collective) == 0 && strcmp(line->algorithm, wanted->algorithm) == 0) {
+            strcmp(line->collective, wanted->collective) == 0 && strcmp(line->algorithm, wanted->algorithm) == 0 &&
+            strcmp(line->origin, wanted->origin) == 0) {
             return line;
         }
     }
@@ -49,11 +52,14 @@ static struct line *line_find(const struct line *wanted)
     return &lines[line_count++];
 }
 
-void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes, uint64_t calls,
-                       double predicted_ns, uint64_t measured_ns)
+void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
+                       const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns)
 {
-    struct line wanted = {
-        .collective = collective, .algorithm = algorithm, .ranks = ranks, .size_class = class_of(bytes)};
+    struct line wanted = {.collective = collective,
+                          .algorithm = algorithm,
+                          .origin = origin,
+                          .ranks = ranks,
+                          .size_class = class_of(bytes)};
     struct line *line = line_find(&wanted);
     if (line != NULL) {
         line->calls += calls;
@@ -98,12 +104,15 @@ static void lines_print(FILE *out)
     for (size_t index = 0; index < line_count; index++) {
         const struct line *line = &lines[index];
         uint64_t least = line->size_class == 0 ? 0 : 1ull << (line->size_class - 1);
+        char expected[40] = "unknown";
+        if (line->predicted_ns > 0) {
+            snprintf(expected, sizeof(expected), "%.2f us", line->predicted_ns / (double)line->calls / 1e3);
+        }
         fprintf(out,
-                "causeway: rank %u: %s of %" PRIu64 "%s bytes on %u ranks: %s, %" PRIu64
-                " calls, expected %.2f us, took %.2f us\n",
+                "causeway: rank %u: %s of %" PRIu64 "%s bytes on %u ranks: %s (%s), %" PRIu64
+                " calls, expected %s, took %.2f us\n",
                 mpi_process.rank, line->collective, least, least > 1 ? " or more" : "", line->ranks, line->algorithm,
-                line->calls, line->predicted_ns / (double)line->calls / 1e3,
-                (double)line->measured_ns / (double)line->calls / 1e3);
+                line->origin, line->calls, expected, (double)line->measured_ns / (double)line->calls / 1e3);
     }
 }
 
@@ -117,6 +126,7 @@ void mpi_explain_print(void)
 {
     if (mpi_explain_is_wanted()) {
         paths_print(stderr);
+        fprintf(stderr, "causeway: rank %u: algorithms chosen by %s\n", mpi_process.rank, mpi_choice_source());
         lines_print(stderr);
     }
     free(lines);

@@ -11,9 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls of one collective with one algorithm, of `bytes` (of the vector, or a block), on so many ranks: adds to those of the same class of sizes. */
-void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes, uint64_t calls,
-                       double predicted_ns, uint64_t measured_ns);
+/* Calls of one collective with one algorithm, of `bytes` (of the vector, or a block), on so many ranks: adds to those of the same class of sizes.
+ * `origin`: what the choice was made by, kept; predicted_ns 0: nobody knows. */
+void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
+                       const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns);
 
 /* Whether anything will be printed, so that measuring is worth while. */
 bool mpi_explain_is_wanted(void);

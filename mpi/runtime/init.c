@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mpi/collective/plans.h"
+#include "mpi/collective/choice.h"
 #include "mpi/collective/transport.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/buffered.h"
@@ -74,9 +74,25 @@ static uint64_t eager_max(void)
     return bytes;
 }
 
+/* Rank 0 tells what is wrong and ends the job; the others wait for that, lest they end it first. */
+static int choice_start(void)
+{
+    char error[1200] = "";
+    if (mpi_choice_start(error, sizeof(error)) == MPI_SUCCESS) {
+        return MPI_SUCCESS;
+    }
+    if (mpi_process.rank != 0) {
+        cw_job_close(mpi_process.job);
+        exit(1);
+    }
+    fprintf(stderr, "causeway: MPI_Init: %s\n", error);
+    mpi_process_abort(MPI_ERR_OTHER);
+}
+
 static int job_start(void)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
+    uint8_t note[CW_JOB_NOTE_BYTES];
     struct cw_path_handler handler = {
         .message = mpi_incoming_message,
         .arrived = mpi_incoming_arrived,
@@ -84,7 +100,10 @@ static int job_start(void)
         .down = mpi_incoming_down,
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
-    if (cw_job_open(&handler, &mpi_process.job, error, sizeof(error)) != CW_OK) {
+    if (mpi_choice_prepare(note) != CW_OK) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (cw_job_open(&handler, note, &mpi_process.job, error, sizeof(error)) != CW_OK) {
         fprintf(stderr, "causeway: MPI_Init: %s\n", error);
         mpi_process_abort(MPI_ERR_OTHER);
     }
@@ -121,6 +140,9 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
     }
     if (code == MPI_SUCCESS) {
         code = mpi_comm_start(mpi_process.rank, mpi_process.size);
+    }
+    if (code == MPI_SUCCESS) {
+        code = choice_start();
     }
     if (code != MPI_SUCCESS) {
         return mpi_error(MPI_COMM_NULL, code, "MPI could not be started");

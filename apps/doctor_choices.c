@@ -1,0 +1,58 @@
+/* What MPI chooses its algorithms by: the file of measured parameters, and algorithms that are asked for. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/doctor.h"
+#include "collectives/choose/asked.h"
+#include "collectives/choose/measured.h"
+#include "control/settings.h"
+#include "dataplane/status.h"
+
+static const char todo[] = "causeway plogp measures and writes one";
+
+static void tell_file(struct doctor *doctor, const struct cw_settings_place *place)
+{
+    struct cw_measured *measured;
+    char error[400];
+    char text[CW_SETTINGS_PATH_BYTES + 500];
+    size_t length;
+    char *read = place->path[0] == '\0' ? NULL : cw_settings_read(place->path, CW_MEASURED_TEXT_MAX, &length);
+    if (read == NULL) {
+        bool is_wrong = place->path[0] != '\0' && (place->is_wanted || errno != ENOENT);
+        snprintf(text, sizeof(text), "%s%s%s", is_wrong ? place->path : "none: built-in figures", is_wrong ? ": " : "",
+                 is_wrong ? strerror(errno) : "");
+        doctor_tell(doctor, "choice", "measured parameters", is_wrong ? DOCTOR_MISSING : DOCTOR_NOTE, text, todo);
+        return;
+    }
+    if (cw_measured_decode(read, length, &measured, error, sizeof(error)) == CW_OK) {
+        snprintf(text, sizeof(text), "%s: %" PRIu32 " tables of parameters, %" PRIu32 " tests", place->path,
+                 measured->network_count, measured->test_count);
+        doctor_tell(doctor, "choice", "measured parameters", DOCTOR_GOOD, text, NULL);
+        cw_measured_destroy(measured);
+    } else {
+        snprintf(text, sizeof(text), "%s: %s", place->path, error);
+        doctor_tell(doctor, "choice", "measured parameters", DOCTOR_MISSING, text, todo);
+    }
+    free(read);
+}
+
+void doctor_choices(struct doctor *doctor)
+{
+    struct cw_settings_place place;
+    struct cw_asked asked;
+    char error[600];
+    const char *words = getenv("CAUSEWAY_ALGORITHM");
+    bool is_set = words != NULL && words[0] != '\0';
+    cw_settings_plogp(&place);
+    doctor_setting(doctor, "CAUSEWAY_PLOGP", place.path[0] == '\0' ? "none" : place.path, place.origin,
+                   "the file of measured parameters that MPI chooses algorithms by");
+    doctor_setting(doctor, "CAUSEWAY_ALGORITHM", is_set ? words : "none", is_set ? "environment" : "default",
+                   "algorithms of collectives that are asked for by name");
+    tell_file(doctor, &place);
+    if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
+        doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");
+    }
+}

@@ -1,0 +1,135 @@
+/* A picture of what the model predicts against what was measured: a panel for each collective, a kind of point for each algorithm; on the line they agree. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "apps/plogp.h"
+#include "dataplane/status.h"
+
+enum { PANELS_ACROSS = 3 };
+
+/* The model's time for the test's algorithm; 0: it has none. */
+static double predicted(const struct cw_measured *known, const struct cw_measured_test *test)
+{
+    static struct cw_choice choice;
+    struct cw_network network;
+    double time_ns = 0;
+    struct cw_problem *problem = plogp_problem(test);
+    if (problem == NULL) {
+        return 0;
+    }
+    struct cw_choose_request request = {.problem = problem, .network = &network, .eager_max_bytes = PLOGP_EAGER_BYTES};
+    (void)cw_measured_network(known, test->path, test->ranks, &network);
+    int status = cw_choose(&request, &choice);
+    for (uint32_t i = 0; status == CW_OK && i < choice.count; i++) {
+        time_ns =
+            strcmp(choice.candidates[i].algorithm->name, test->algorithm) == 0 ? choice.candidates[i].time_ns : time_ns;
+    }
+    cw_problem_destroy(problem);
+    return time_ns;
+}
+
+/* Data block "$d7" for algorithm number 7 of the registry; returns how many points it has. */
+static uint32_t block_write(FILE *script, uint32_t number, const struct cw_algorithm *algorithm,
+                            const struct cw_measured *known, const struct cw_measured *times)
+{
+    uint32_t points = 0;
+    for (uint32_t i = 0; i < times->test_count; i++) {
+        const struct cw_measured_test *test = &times->tests[i];
+        double model_ns = test->collective == algorithm->collective && strcmp(test->algorithm, algorithm->name) == 0
+                              ? predicted(known, test)
+                              : 0;
+        if (model_ns > 0) {
+            if (points++ == 0) {
+                fprintf(script, "$d%" PRIu32 " << EOD\n", number);
+            }
+            fprintf(script, "%.6g %.6g\n", test->time_ns / 1e3, model_ns / 1e3);
+        }
+    }
+    if (points > 0) {
+        fprintf(script, "EOD\n");
+    }
+    return points;
+}
+
+static void panel_write(FILE *script, uint32_t collective, const struct cw_measured *known,
+                        const struct cw_measured *times)
+{
+    const struct cw_algorithm *algorithm;
+    bool shown[256] = {false};
+    bool any = false;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL && i < 256; i++) {
+        shown[i] = algorithm->collective == collective && block_write(script, i, algorithm, known, times) > 0;
+        any = any || shown[i];
+    }
+    if (!any) {
+        return;
+    }
+    fprintf(script, "set title '%s'\nplot x notitle with lines lc 'gray'", cw_collective_name(collective));
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL && i < 256; i++) {
+        if (shown[i]) {
+            fprintf(script, ", $d%" PRIu32 " title '%s' with points", i, algorithm->name);
+        }
+    }
+    fprintf(script, "\n");
+}
+
+static void script_write(FILE *script, const char *file, const struct cw_measured *known,
+                         const struct cw_measured *times)
+{
+    fprintf(script,
+            "set terminal svg size 1500,1600 font 'sans,11'\nset output '%s'\nset logscale xy\nset key outside right\n"
+            "set xlabel 'measured, us'\nset ylabel 'predicted, us'\nset xrange [0.1:1e5]\nset yrange [0.1:1e5]\n"
+            "set multiplot layout 4,%d\n",
+            file, PANELS_ACROSS);
+    for (uint32_t collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
+        panel_write(script, collective, known, times);
+    }
+    fprintf(script, "unset multiplot\n");
+}
+
+int plogp_plot(const char *file, const struct cw_measured *known, const struct cw_measured *times)
+{
+    int ends[2];
+    int status = 0;
+    if (strpbrk(file, "'\n\\") != NULL) {
+        app_error("the plot's name has a quote, a backslash or a line end", file, "take another name");
+        return APP_EXIT_USAGE;
+    }
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        app_error("cannot make a pipe", strerror(errno), NULL);
+        return APP_EXIT_MACHINE;
+    }
+    fflush(stdout);
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* without gnuplot nobody reads */
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        execlp("gnuplot", "gnuplot", "-", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[0]);
+    FILE *script = child < 0 ? NULL : fdopen(ends[1], "w");
+    if (script != NULL) {
+        script_write(script, file, known, times);
+        fclose(script);
+    } else {
+        close(ends[1]);
+    }
+    signal(SIGPIPE, before);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (script == NULL || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        bool is_missing = script != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 127;
+        app_error(is_missing ? "gnuplot is missing" : "gnuplot has failed", file,
+                  is_missing ? "apt-get install gnuplot-nox" : "its own words are above");
+        return is_missing ? APP_EXIT_MACHINE : APP_EXIT_FAILURE;
+    }
+    return APP_EXIT_SUCCESS;
+}

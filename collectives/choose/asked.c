@@ -1,0 +1,140 @@
+#include "collectives/choose/asked.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+
+enum { WORD_MAX = 160 };
+
+__attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t error_bytes, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(error, error_bytes, format, list);
+    va_end(list);
+    return CW_ERROR_ARGUMENT;
+}
+
+static int refuse_collective(const char *name, char *error, size_t error_bytes)
+{
+    char names[300] = "";
+    for (uint32_t i = 0; i < CW_COLLECTIVE_COUNT; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof(names) - used, " %s", cw_collective_name(i));
+    }
+    return refuse(error, error_bytes, "'%.40s' is no collective; there are%s", name, names);
+}
+
+static int refuse_algorithm(enum cw_collective collective, const char *name, char *error, size_t error_bytes)
+{
+    char names[500] = "";
+    const struct cw_algorithm *algorithm;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        if (algorithm->collective == collective) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof(names) - used, " %s", algorithm->name);
+        }
+    }
+    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_collective_name(collective), name,
+                  names);
+}
+
+static int parameter_parse(char *word, struct cw_parameters *parameters, char *error, size_t error_bytes)
+{
+    char *value = strchr(word, '=');
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = value == NULL || value[1] < '0' || value[1] > '9' ? 0 : strtoull(value + 1, &end, 10);
+    if (number == 0 || errno != 0 || *end != '\0' || number > 1ull << 46) {
+        return refuse(error, error_bytes, "'%.60s' is no parameter with a number above 0, such as segment=8192", word);
+    }
+    *value = '\0';
+    if (strcmp(word, "segment") == 0) {
+        parameters->segment_bytes = number;
+    } else if (strcmp(word, "degree") == 0 && number <= CW_RANKS_MAX) {
+        parameters->degree = (uint32_t)number;
+    } else if (strcmp(word, "concurrency") == 0 && number <= CW_RANKS_MAX) {
+        parameters->concurrency = (uint32_t)number;
+    } else {
+        return refuse(error, error_bytes,
+                      "no parameter '%.60s' of that size; there are segment, degree and concurrency", word);
+    }
+    return CW_OK;
+}
+
+static int word_parse(char *word, cw_asked_known known, struct cw_asked *asked, char *error, size_t error_bytes)
+{
+    char *rest = NULL;
+    char *name = strchr(word, '=');
+    if (name == NULL) {
+        return refuse(error, error_bytes, "'%.60s' is not COLLECTIVE=ALGORITHM, such as bcast=binomial", word);
+    }
+    *name++ = '\0';
+    enum cw_collective collective = cw_collective_find(word);
+    if (collective == CW_COLLECTIVE_COUNT) {
+        return refuse_collective(word, error, error_bytes);
+    }
+    char *parameter = strchr(name, ':');
+    if (parameter != NULL) {
+        *parameter++ = '\0';
+    }
+    if (name[0] == '\0' || strlen(name) >= CW_ALGORITHM_NAME_MAX ||
+        (cw_algorithm_find(collective, name) == NULL && (known == NULL || !known(collective, name)))) {
+        return refuse_algorithm(collective, name, error, error_bytes);
+    }
+    struct cw_parameters parameters = cw_parameters_default();
+    int status = CW_OK;
+    for (char *next = parameter == NULL ? NULL : strtok_r(parameter, ":", &rest); next != NULL && status == CW_OK;
+         next = strtok_r(NULL, ":", &rest)) {
+        status = parameter_parse(next, &parameters, error, error_bytes);
+    }
+    if (status == CW_OK) {
+        snprintf(asked->of[collective].name, sizeof(asked->of[collective].name), "%s", name);
+        asked->of[collective].parameters = parameters;
+    }
+    return status;
+}
+
+int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *asked, char *error, size_t error_bytes)
+{
+    struct cw_asked made;
+    memset(&made, 0, sizeof(made));
+    while (*text != '\0') {
+        char word[WORD_MAX];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof(word)) {
+            return refuse(error, error_bytes, "'%.60s...' is longer than any name", text);
+        }
+        memcpy(word, text, length);
+        word[length] = '\0';
+        int status = length == 0 ? CW_OK : word_parse(word, known, &made, error, error_bytes);
+        if (status != CW_OK) {
+            return status;
+        }
+        text += length + (text[length] == ',');
+    }
+    *asked = made;
+    return CW_OK;
+}
+
+void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
+                    size_t text_bytes)
+{
+    char segment[40] = "", degree[24] = "", concurrency[32] = "";
+    if ((algorithm->takes & CW_TAKES_SEGMENT) != 0 && parameters->segment_bytes > 0) {
+        snprintf(segment, sizeof(segment), ":segment=%" PRIu64, parameters->segment_bytes);
+    }
+    if ((algorithm->takes & CW_TAKES_DEGREE) != 0 && parameters->degree > 0) {
+        snprintf(degree, sizeof(degree), ":degree=%" PRIu32, parameters->degree);
+    }
+    if ((algorithm->takes & CW_TAKES_CONCURRENCY) != 0 && parameters->concurrency > 0) {
+        snprintf(concurrency, sizeof(concurrency), ":concurrency=%" PRIu32, parameters->concurrency);
+    }
+    snprintf(text, text_bytes, "%s=%s%s%s%s", cw_collective_name(algorithm->collective), algorithm->name, segment,
+             degree, concurrency);
+}

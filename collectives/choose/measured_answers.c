@@ -1,0 +1,253 @@
+/* Answers from what was measured: tests first, then models. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/measured.h"
+#include "dataplane/status.h"
+
+/* ---- networks ---- */
+
+/* Rounded, for a present-day machine: shared memory (one copy between processes) and a 10 Gb/s network with drivers in user space. Who measures knows better. */
+static const struct {
+    double latency_ns;
+    double overhead_ns;
+    double bytes_per_ns;
+} defaults[CW_MEASURED_PATHS] = {
+    [CW_MEASURED_SHARED] = {400, 300, 8},
+    [CW_MEASURED_WIRE] = {8000, 1500, 1.2},
+};
+
+#define DEFAULT_COPY_NS_PER_BYTE   0.1
+#define DEFAULT_REDUCE_NS_PER_BYTE 0.15
+#define DEFAULT_CONTENTION         0.4
+
+static double distance(uint32_t left, uint32_t right)
+{
+    return left > right ? (double)left / right : (double)right / left;
+}
+
+bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_path path, uint32_t ranks,
+                         struct cw_network *network)
+{
+    const struct cw_measured_network *nearest = NULL;
+    for (uint32_t i = 0; measured != NULL && i < measured->network_count; i++) {
+        const struct cw_measured_network *row = &measured->networks[i];
+        if (row->path == path && (nearest == NULL || distance(row->ranks, ranks) < distance(nearest->ranks, ranks))) {
+            nearest = row;
+        }
+    }
+    if (nearest != NULL) {
+        *network = nearest->network;
+        return true;
+    }
+    struct cw_plogp plogp =
+        cw_plogp_linear(defaults[path].latency_ns, defaults[path].overhead_ns, defaults[path].bytes_per_ns);
+    *network = (struct cw_network){
+        .paths = {plogp, plogp},
+        .ports = 1,
+        .copy_ns_per_byte = DEFAULT_COPY_NS_PER_BYTE,
+        .reduce_ns_per_byte = DEFAULT_REDUCE_NS_PER_BYTE,
+        .contention = DEFAULT_CONTENTION,
+    };
+    return false;
+}
+
+/* ---- tests ---- */
+
+enum {
+    SIZE_FACTOR = 16,  /* tests of sizes further away say nothing */
+    SIZE_LEAST = 64,   /* and among shorter ones size makes no difference */
+    SIZE_COSTS = 4096, /* about as many bytes cost what a message costs at any rate */
+};
+
+/* Tests of one collective on one path: a stretch of the ordered list. */
+struct stretch {
+    const struct cw_measured_test *begin;
+    const struct cw_measured_test *end;
+};
+
+static struct stretch stretch_find(const struct cw_measured *measured, enum cw_measured_path path,
+                                   enum cw_collective collective)
+{
+    const struct cw_measured_test *row = measured->tests;
+    const struct cw_measured_test *end = row + measured->test_count;
+    while (row < end && (row->path != path || row->collective != collective)) {
+        row++;
+    }
+    struct stretch stretch = {row, row};
+    while (stretch.end < end && stretch.end->path == path && stretch.end->collective == collective) {
+        stretch.end++;
+    }
+    return stretch;
+}
+
+static bool is_power_of_two(uint32_t number)
+{
+    return (number & (number - 1)) == 0;
+}
+
+static bool is_nearer(uint32_t ranks, uint32_t other, uint32_t wanted)
+{
+    bool kind = is_power_of_two(ranks) == is_power_of_two(wanted);
+    bool other_kind = is_power_of_two(other) == is_power_of_two(wanted);
+    return kind != other_kind ? kind : distance(ranks, wanted) < distance(other, wanted);
+}
+
+/* Leaves the tests with the number of ranks that is to stand for `wanted`; false: none is near. */
+static bool stretch_narrow(struct stretch *stretch, uint32_t wanted)
+{
+    uint32_t best = 0;
+    for (const struct cw_measured_test *row = stretch->begin; row < stretch->end; row++) {
+        if (row->ranks == wanted) {
+            best = wanted;
+            break;
+        }
+        if (distance(row->ranks, wanted) <= 2 && (best == 0 || is_nearer(row->ranks, best, wanted))) {
+            best = row->ranks;
+        }
+    }
+    while (stretch->begin < stretch->end && stretch->begin->ranks != best) {
+        stretch->begin++;
+    }
+    const struct cw_measured_test *end = stretch->begin;
+    while (end < stretch->end && end->ranks == best) {
+        end++;
+    }
+    stretch->end = end;
+    return stretch->begin < stretch->end;
+}
+
+/* The tested sizes around `bytes`; the same one twice at a tested size and beyond the ends. */
+static void sizes_around(const struct stretch *stretch, uint64_t bytes, uint64_t *low, uint64_t *high)
+{
+    *low = stretch->begin->bytes;
+    *high = stretch->end[-1].bytes;
+    for (const struct cw_measured_test *row = stretch->begin; row < stretch->end; row++) {
+        *low = row->bytes <= bytes ? row->bytes : *low;
+        if (row->bytes >= bytes) {
+            *high = row->bytes;
+            break;
+        }
+    }
+    *high = bytes < stretch->begin->bytes ? *low : *high;
+}
+
+/* Whether a tested size is near enough to tell anything. */
+static bool size_is_near(uint64_t bytes, uint64_t tested)
+{
+    uint64_t less = bytes < tested ? bytes : tested;
+    uint64_t more = bytes < tested ? tested : bytes;
+    return more <= SIZE_FACTOR * (less > SIZE_LEAST ? less : SIZE_LEAST);
+}
+
+static const struct cw_measured_test *test_of(const struct stretch *stretch, uint64_t bytes, const char *algorithm)
+{
+    for (const struct cw_measured_test *row = stretch->begin; row < stretch->end; row++) {
+        if (row->bytes == bytes && strcmp(row->algorithm, algorithm) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static double logarithm(uint64_t bytes)
+{
+    return log((double)bytes + 1);
+}
+
+static struct cw_measured_answer answer_between(const struct cw_measured_test *low, const struct cw_measured_test *high,
+                                                uint64_t bytes)
+{
+    struct cw_measured_answer answer = {low->algorithm, low->parameters, low->time_ns};
+    if (low != high) {
+        double share = (logarithm(bytes) - logarithm(low->bytes)) / (logarithm(high->bytes) - logarithm(low->bytes));
+        answer.parameters = share > 0.5 ? high->parameters : low->parameters;
+        answer.time_ns = exp(log(low->time_ns) + share * (log(high->time_ns) - log(low->time_ns)));
+    } else if (bytes > low->bytes) {
+        answer.time_ns *= (double)(bytes + SIZE_COSTS) / (double)(low->bytes + SIZE_COSTS);
+    }
+    return answer;
+}
+
+uint32_t cw_measured_answers(const struct cw_measured *measured, enum cw_measured_path path,
+                             const struct cw_problem *problem, struct cw_measured_answer *answers, uint32_t answer_max)
+{
+    uint64_t bytes = problem->count * problem->element_bytes;
+    uint64_t low_bytes, high_bytes;
+    uint32_t count = 0;
+    if (measured == NULL || problem->has_counts || problem->cluster_count > 1) {
+        return 0;
+    }
+    struct stretch stretch = stretch_find(measured, path, problem->collective);
+    if (!stretch_narrow(&stretch, problem->ranks)) {
+        return 0;
+    }
+    sizes_around(&stretch, bytes, &low_bytes, &high_bytes);
+    if (!size_is_near(bytes, low_bytes) && !size_is_near(bytes, high_bytes)) {
+        return 0;
+    }
+    for (const struct cw_measured_test *low = stretch.begin; low < stretch.end && count < answer_max; low++) {
+        const struct cw_measured_test *high =
+            low->bytes == low_bytes ? test_of(&stretch, high_bytes, low->algorithm) : NULL;
+        if (high == NULL) {
+            continue;
+        }
+        struct cw_measured_answer answer = answer_between(low, high, bytes);
+        uint32_t at = count++;
+        for (; at > 0 && answers[at - 1].time_ns > answer.time_ns; at--) {
+            answers[at] = answers[at - 1];
+        }
+        answers[at] = answer;
+    }
+    return count;
+}
+
+/* ---- the choice ---- */
+
+static bool choose_tested(const struct cw_measured *measured, enum cw_measured_path path,
+                          const struct cw_problem *problem, uint64_t eager_max_bytes, struct cw_candidate *best)
+{
+    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
+    char reason[200];
+    uint32_t count = cw_measured_answers(measured, path, problem, answers, CW_CANDIDATES_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cw_algorithm *algorithm = cw_algorithm_find(problem->collective, answers[i].algorithm);
+        if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+            continue;
+        }
+        *best = (struct cw_candidate){
+            .algorithm = algorithm,
+            .parameters = answers[i].parameters,
+            .time_ns = answers[i].time_ns,
+        };
+        best->parameters.eager_max_bytes = eager_max_bytes;
+        return true;
+    }
+    return false;
+}
+
+int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path, const struct cw_problem *problem,
+                       uint64_t eager_max_bytes, struct cw_candidate *best, enum cw_measured_origin *origin)
+{
+    if (choose_tested(measured, path, problem, eager_max_bytes, best)) {
+        *origin = CW_BY_TEST;
+        return CW_OK;
+    }
+    struct cw_network network;
+    bool is_measured = cw_measured_network(measured, path, problem->ranks, &network);
+    struct cw_choose_request request = {.problem = problem, .network = &network, .eager_max_bytes = eager_max_bytes};
+    struct cw_choice *choice = malloc(sizeof(*choice));
+    if (choice == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    int status = cw_choose(&request, choice);
+    if (status == CW_OK) {
+        uint64_t *segment_bytes = &choice->candidates[0].parameters.segment_bytes;
+        *segment_bytes = *segment_bytes < CW_MEASURED_SEGMENT_LEAST ? CW_MEASURED_SEGMENT_LEAST : *segment_bytes;
+        *best = choice->candidates[0];
+        *origin = is_measured ? CW_BY_MODEL : CW_BY_DEFAULTS;
+    }
+    free(choice);
+    return status;
+}

@@ -1,0 +1,58 @@
+#include "control/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool place_set(struct cw_settings_place *place, const char *origin, const char *folder, const char *name)
+{
+    if (folder == NULL || folder[0] == '\0') {
+        return false;
+    }
+    int length = snprintf(place->path, sizeof(place->path), "%s%s", folder, name);
+    if (length >= (int)sizeof(place->path)) {
+        place->path[0] = '\0';
+        return false;
+    }
+    place->origin = origin;
+    return true;
+}
+
+void cw_settings_plogp(struct cw_settings_place *place)
+{
+    const char *named = getenv("CAUSEWAY_PLOGP");
+    *place = (struct cw_settings_place){.origin = "default"};
+    if (named != NULL && strcmp(named, "none") == 0) {
+        place->origin = "CAUSEWAY_PLOGP";
+    } else if (place_set(place, "CAUSEWAY_PLOGP", named, "")) {
+        place->is_wanted = true;
+    } else if (!place_set(place, "XDG_CONFIG_HOME", getenv("XDG_CONFIG_HOME"), "/causeway/plogp.json")) {
+        (void)place_set(place, "HOME", getenv("HOME"), "/.config/causeway/plogp.json");
+    }
+}
+
+char *cw_settings_read(const char *path, size_t most, size_t *length)
+{
+    struct stat status;
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return NULL;
+    }
+    int failure = fstat(fileno(file), &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+    size_t room =
+        failure == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size < most ? (size_t)status.st_size : most;
+    char *text = failure == 0 ? malloc(room + 2) : NULL; /* one more: what is longer is told */
+    size_t got = text == NULL ? 0 : fread(text, 1, room + 1, file);
+    failure = failure != 0 ? failure : text == NULL ? ENOMEM : ferror(file) ? EIO : got > room ? EFBIG : 0;
+    fclose(file);
+    if (failure != 0) {
+        free(text);
+        errno = failure;
+        return NULL;
+    }
+    text[got] = '\0';
+    *length = got;
+    return text;
+}

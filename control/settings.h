@@ -1,0 +1,27 @@
+/* settings: where a process finds the measured parameters (collectives/choose/measured.h), and reading them.
+ *
+ *   CAUSEWAY_PLOGP=FILE   this file; "none": built-in figures
+ *   else                  $XDG_CONFIG_HOME/causeway/plogp.json, or $HOME/.config/causeway/plogp.json, if it is there
+ *
+ * Thread: one at a time (the environment).
+ */
+#ifndef CW_SETTINGS_H
+#define CW_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CW_SETTINGS_PATH_BYTES = 1024 };
+
+struct cw_settings_place {
+    char path[CW_SETTINGS_PATH_BYTES]; /* "": nowhere */
+    const char *origin;                /* "CAUSEWAY_PLOGP", "XDG_CONFIG_HOME", "HOME", "default" */
+    bool is_wanted;                    /* somebody has named it: it must be there */
+};
+
+void cw_settings_plogp(struct cw_settings_place *place);
+
+/* All bytes of a file and a zero behind them, to be freed; at most `most`. NULL: errno says why (EFBIG: longer). */
+char *cw_settings_read(const char *path, size_t most, size_t *length);
+
+#endif

@@ -1,0 +1,295 @@
+#include "mpi/collective/choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/asked.h"
+#include "dataplane/status.h"
+#include "mpi/collective/choice_contents.h"
+#include "mpi/runtime/info.h"
+#include "mpi/runtime/process.h"
+
+/* What was chosen for a class of sizes of a collective on so many ranks. */
+struct kept {
+    struct kept *next;
+    enum cw_collective collective;
+    enum cw_measured_path path;
+    uint32_t ranks;
+    uint32_t element_bytes;
+    uint32_t size_class;
+    bool ordered;
+    struct mpi_choice choice;
+};
+
+/* Names of algorithms that are no schedules. */
+struct other {
+    enum cw_collective collective;
+    const char *name;
+};
+
+static struct kept *all_kept;
+static struct cw_measured *measured; /* NULL: nothing */
+static struct cw_asked asked;        /* by the environment */
+static struct other others[MPI_CHOICE_OTHERS_MAX];
+static uint32_t other_count;
+
+void mpi_choice_know(enum cw_collective collective, const char *name)
+{
+    if (other_count < MPI_CHOICE_OTHERS_MAX) {
+        others[other_count++] = (struct other){collective, name};
+    }
+}
+
+static bool other_is_known(enum cw_collective collective, const char *name)
+{
+    for (uint32_t i = 0; i < other_count; i++) {
+        if (others[i].collective == collective && strcmp(others[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int mpi_choice_start(char *error, size_t error_bytes)
+{
+    const char *words;
+    const char *text;
+    size_t text_bytes;
+    char reason[600];
+    int code = mpi_contents_settle(&words, &text, &text_bytes, error, error_bytes);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (cw_asked_parse(words, other_is_known, &asked, reason, sizeof(reason)) != CW_OK) {
+        snprintf(error, error_bytes, "CAUSEWAY_ALGORITHM: %s", reason);
+        return MPI_ERR_ARG;
+    }
+    if (text_bytes > 0 && cw_measured_decode(text, text_bytes, &measured, reason, sizeof(reason)) != CW_OK) {
+        snprintf(error, error_bytes, "%s: %s", mpi_contents_place(), reason);
+        return MPI_ERR_FILE;
+    }
+    return MPI_SUCCESS;
+}
+
+/* The same at all ranks of a communicator: whoever is on another host than one of them sees that one on another host, too. */
+static enum cw_measured_path path_of(const struct mpi_comm *comm)
+{
+    for (int rank = 0; rank < comm->size; rank++) {
+        uint32_t world = comm->group->ranks[rank];
+        if (world != mpi_process.rank && cw_paths_medium(mpi_process.paths, world) != CW_MEDIUM_SHARED) {
+            return CW_MEASURED_WIRE;
+        }
+    }
+    return CW_MEASURED_SHARED;
+}
+
+/* Sizes of a class differ by less than a factor of two. */
+static uint32_t size_class(uint64_t count)
+{
+    uint32_t class = 0;
+    while (count >> class != 0) {
+        class ++;
+    }
+    return class;
+}
+
+/* The smallest size of a class. */
+static uint64_t class_count(uint32_t class)
+{
+    return class == 0 ? 0 : 1ull << (class - 1);
+}
+
+/* Asks for the class, with root 0 and equal counts. */
+static int choice_make(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
+                       struct mpi_choice *choice, char *error, size_t error_bytes)
+{
+    struct cw_problem_request typical = *request;
+    struct cw_problem *problem;
+    struct cw_candidate best;
+    typical.root = 0;
+    typical.count = class_count(class);
+    typical.counts = NULL;
+    int status = cw_problem_create(&typical, &problem, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    status = cw_measured_choose(measured, path, problem, mpi_process.eager_max_bytes, &best, &choice->origin);
+    cw_problem_destroy(problem);
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "no algorithm fits");
+        return status;
+    }
+    choice->algorithm = best.algorithm;
+    choice->parameters = best.parameters;
+    choice->time_ns = best.time_ns;
+    return CW_OK;
+}
+
+static int choice_keep(const struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+                       char *error, size_t error_bytes)
+{
+    uint32_t class = size_class(request->count);
+    enum cw_measured_path path = path_of(comm);
+    for (struct kept *kept = all_kept; kept != NULL; kept = kept->next) {
+        if (kept->collective == request->collective && kept->path == path && kept->ranks == request->ranks &&
+            kept->size_class == class && kept->element_bytes == request->element_bytes &&
+            kept->ordered == request->ordered) {
+            *choice = kept->choice;
+            return CW_OK;
+        }
+    }
+    struct kept *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *made = (struct kept){
+        .next = all_kept,
+        .collective = request->collective,
+        .path = path,
+        .ranks = request->ranks,
+        .element_bytes = request->element_bytes,
+        .size_class = class,
+        .ordered = request->ordered,
+    };
+    int status = choice_make(request, class, path, &made->choice, error, error_bytes);
+    if (status != CW_OK) {
+        free(made);
+        return status;
+    }
+    all_kept = made;
+    *choice = made->choice;
+    return CW_OK;
+}
+
+/* ---- by name ---- */
+
+/* What is asked of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood is none, as the standard has it. */
+static const char *name_asked(const struct mpi_comm *comm, enum cw_collective collective,
+                              struct cw_parameters *parameters, struct cw_asked *room)
+{
+    char reason[600];
+    const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_algorithm");
+    const struct cw_asked *from = &asked;
+    if (hint != NULL && cw_asked_parse(hint, other_is_known, room, reason, sizeof(reason)) == CW_OK &&
+        room->of[collective].name[0] != '\0') {
+        from = room;
+    }
+    *parameters = from->of[collective].parameters;
+    return from->of[collective].name;
+}
+
+static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
+{
+    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
+    uint32_t count = cw_measured_answers(measured, path_of(comm), problem, answers, CW_CANDIDATES_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(answers[i].algorithm, name) == 0) {
+            return answers[i].time_ns;
+        }
+    }
+    return 0;
+}
+
+/* False: nobody has asked for anything that fits. */
+static bool choice_asked(const struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
+{
+    struct cw_asked room;
+    struct cw_parameters parameters;
+    char reason[200];
+    const char *name = name_asked(comm, problem->collective, &parameters, &room);
+    const struct cw_algorithm *algorithm = name[0] == '\0' ? NULL : cw_algorithm_find(problem->collective, name);
+    if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+        return false;
+    }
+    *choice = (struct mpi_choice){
+        .algorithm = algorithm,
+        .parameters = parameters,
+        .time_ns = time_tested(comm, problem, name),
+        .origin = CW_BY_NAME,
+    };
+    return true;
+}
+
+/* The first algorithm that fits: where the one of the class does not (other counts). */
+static const struct cw_algorithm *algorithm_first(const struct cw_problem *problem)
+{
+    char reason[200];
+    const struct cw_algorithm *algorithm;
+    for (uint32_t index = 0; (algorithm = cw_algorithm_at(index)) != NULL; index++) {
+        if (algorithm->collective == problem->collective &&
+            (algorithm->needs & (CW_NEEDS_CLUSTERS | CW_NEEDS_MULTICAST)) == 0 &&
+            cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) == CW_OK) {
+            return algorithm;
+        }
+    }
+    return NULL;
+}
+
+int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+                    char *error, size_t error_bytes)
+{
+    struct cw_problem *problem;
+    char reason[200];
+    int status = cw_problem_create(request, &problem, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (!choice_asked(comm, problem, choice)) {
+        status = choice_keep(comm, request, choice, error, error_bytes);
+    }
+    if (status == CW_OK && cw_algorithm_fits(choice->algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+        choice->algorithm = algorithm_first(problem);
+        choice->time_ns = 0;
+        if (choice->algorithm == NULL) {
+            snprintf(error, error_bytes, "no algorithm fits");
+            status = CW_ERROR_UNSUPPORTED;
+        }
+    }
+    choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
+    cw_problem_destroy(problem);
+    return status;
+}
+
+enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
+                                         const char *name)
+{
+    struct cw_asked room;
+    struct cw_parameters parameters;
+    struct cw_problem *problem;
+    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
+    char reason[200];
+    const char *wanted = name_asked(comm, request->collective, &parameters, &room);
+    if (wanted[0] != '\0') {
+        return strcmp(wanted, name) == 0 ? MPI_CHOICE_YES : MPI_CHOICE_NO;
+    }
+    if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
+        return MPI_CHOICE_OPEN;
+    }
+    uint32_t count = cw_measured_answers(measured, path_of(comm), problem, answers, CW_CANDIDATES_MAX);
+    cw_problem_destroy(problem);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(answers[i].algorithm, name) == 0) {
+            return i == 0 ? MPI_CHOICE_YES : MPI_CHOICE_NO;
+        }
+    }
+    return MPI_CHOICE_OPEN;
+}
+
+const char *mpi_choice_source(void)
+{
+    return measured == NULL ? "built-in figures" : mpi_contents_place();
+}
+
+void mpi_choices_forget(void)
+{
+    while (all_kept != NULL) {
+        struct kept *next = all_kept->next;
+        free(all_kept);
+        all_kept = next;
+    }
+    cw_measured_destroy(measured);
+    measured = NULL;
+    memset(&asked, 0, sizeof(asked));
+    mpi_contents_forget();
+}

@@ -1,0 +1,101 @@
+/* Algorithms that are asked for by name: what is understood, and what is said of the rest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "collectives/choose/asked.h"
+#include "dataplane/status.h"
+
+static bool host_is_known(enum cw_collective collective, const char *name)
+{
+    return collective == CW_BCAST && strcmp(name, "of-another-kind") == 0;
+}
+
+static void words_are_understood(void **state)
+{
+    (void)state;
+    struct cw_asked asked;
+    char error[600] = "";
+    const char *text =
+        "bcast=binomial,allgather=concurrent:concurrency=4,,bcast=d-ary:segment=65536:degree=3,reduce-scatter=ring";
+    assert_int_equal(cw_asked_parse(text, NULL, &asked, error, sizeof(error)), CW_OK);
+    assert_string_equal(asked.of[CW_BCAST].name, "d-ary"); /* the last word counts */
+    assert_int_equal(asked.of[CW_BCAST].parameters.segment_bytes, 65536);
+    assert_int_equal(asked.of[CW_BCAST].parameters.degree, 3);
+    assert_int_equal(asked.of[CW_ALLGATHER].parameters.concurrency, 4);
+    assert_string_equal(asked.of[CW_REDUCE_SCATTER].name, "ring");
+    assert_string_equal(asked.of[CW_BARRIER].name, "");
+    assert_int_equal(cw_asked_parse("", NULL, &asked, error, sizeof(error)), CW_OK);
+    assert_string_equal(asked.of[CW_BCAST].name, "");
+    assert_int_equal(cw_asked_parse("bcast=of-another-kind", host_is_known, &asked, error, sizeof(error)), CW_OK);
+    assert_string_equal(asked.of[CW_BCAST].name, "of-another-kind");
+}
+
+static void the_rest_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *says;
+    } rows[] = {
+        {"bcast", "is not COLLECTIVE=ALGORITHM"},
+        {"broadcast=flat", "'broadcast' is no collective; there are bcast scatter"},
+        {"bcast=", "bcast has no algorithm ''; there are flat"},
+        {"bcast=ring", "there are flat"},
+        {"bcast=of-another-kind", "bcast has no algorithm"},
+        {"barrier=of-another-kind", "barrier has no algorithm"},
+        {"bcast=flat:segment", "is no parameter with a number"},
+        {"bcast=flat:segment=0", "is no parameter with a number"},
+        {"bcast=flat:segment=-1", "is no parameter with a number"},
+        {"bcast=flat:segment=8K", "is no parameter with a number"},
+        {"bcast=flat:degree=99999999", "no parameter 'degree' of that size"},
+        {"bcast=flat:colour=1", "no parameter 'colour'"},
+        {"reduce=binomial,bcast=what", "bcast has no algorithm 'what'"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_asked asked = {.of = {[CW_SCAN] = {.name = "untouched"}}};
+        char error[600] = "";
+        int status = cw_asked_parse(rows[i].text, host_is_known, &asked, error, sizeof(error));
+        if (i == 4) {
+            assert_int_equal(status, CW_OK); /* known */
+            status = cw_asked_parse(rows[i].text, NULL, &asked, error, sizeof(error));
+            asked = (struct cw_asked){.of = {[CW_SCAN] = {.name = "untouched"}}};
+        }
+        if (status != CW_ERROR_ARGUMENT || strstr(error, rows[i].says) == NULL) {
+            fail_msg("%s: %d, '%s'", rows[i].text, status, error);
+        }
+        assert_string_equal(asked.of[CW_SCAN].name, "untouched");
+    }
+}
+
+/* Whatever is written for an algorithm is understood again. */
+static void what_is_written_is_understood(void **state)
+{
+    (void)state;
+    struct cw_parameters parameters = {.segment_bytes = 12345, .degree = 5, .concurrency = 7};
+    const struct cw_algorithm *algorithm;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        struct cw_asked asked;
+        char text[160], error[600] = "";
+        cw_asked_write(algorithm, &parameters, text, sizeof(text));
+        assert_int_equal(cw_asked_parse(text, NULL, &asked, error, sizeof(error)), CW_OK);
+        assert_string_equal(asked.of[algorithm->collective].name, algorithm->name);
+        assert_true((algorithm->takes & CW_TAKES_SEGMENT) == 0 ||
+                    asked.of[algorithm->collective].parameters.segment_bytes == 12345);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_understood),
+        cmocka_unit_test(the_rest_is_refused),
+        cmocka_unit_test(what_is_written_is_understood),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* Measured parameters: the file and what is refused of it, its order, and answers between, beside and beyond what was tested. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/measured.h"
+#include "dataplane/status.h"
+
+static void assert_near(double value, double expected)
+{
+    if (fabs(value - expected) > 1e-4 * fabs(expected)) {
+        fail_msg("%.9g is not %.9g", value, expected);
+    }
+}
+
+static void test_add(struct cw_measured *measured, enum cw_collective collective, uint32_t ranks, uint64_t bytes,
+                     const char *algorithm, double time_ns)
+{
+    struct cw_measured_test test = {.collective = collective, .ranks = ranks, .bytes = bytes, .time_ns = time_ns};
+    strncpy(test.algorithm, algorithm, sizeof(test.algorithm) - 1);
+    test.parameters.segment_bytes = strcmp(algorithm, "segmented-chain") == 0 ? bytes / 4 : 0;
+    assert_int_equal(cw_measured_add_test(measured, &test), CW_OK);
+}
+
+static struct cw_measured *sample_make(void)
+{
+    struct cw_measured *measured = cw_measured_create();
+    struct cw_measured_network row = {
+        .path = CW_MEASURED_WIRE,
+        .ranks = 4,
+        .network = {.ports = 2, .copy_ns_per_byte = 0.125, .reduce_ns_per_byte = 0.25, .contention = 0.5},
+        .concurrent_count = 1,
+        .concurrent = {{1024, 2, 100, 150, 110}},
+    };
+    assert_non_null(measured);
+    row.network.paths[0] = cw_plogp_linear(5000, 700, 1.25);
+    row.network.paths[1] = row.network.paths[0];
+    assert_int_equal(cw_measured_add_network(measured, &row), CW_OK);
+    test_add(measured, CW_BCAST, 4, 4096, "flat", 1600);
+    test_add(measured, CW_BCAST, 4, 4096, "segmented-chain", 3200);
+    test_add(measured, CW_BCAST, 4, 64, "flat", 400);
+    test_add(measured, CW_BCAST, 4, 65536, "flat", 25600);
+    test_add(measured, CW_BCAST, 4, 65536, "segmented-chain", 6400);
+    test_add(measured, CW_BCAST, 3, 64, "chain", 300);
+    test_add(measured, CW_BARRIER, 4, 0, "tree", 900);
+    return measured;
+}
+
+/* In any order of adding: sorted, and the last word counts. */
+static void rows_are_kept_in_order(void **state)
+{
+    (void)state;
+    struct cw_measured *measured = sample_make();
+    assert_int_equal(measured->test_count, 7);
+    assert_int_equal(measured->tests[0].ranks, 3);
+    assert_int_equal(measured->tests[1].bytes, 64);
+    assert_string_equal(measured->tests[3].algorithm, "segmented-chain");
+    test_add(measured, CW_BCAST, 4, 4096, "flat", 1700);
+    assert_int_equal(measured->test_count, 7);
+    assert_near(measured->tests[2].time_ns, 1700);
+    cw_measured_destroy(measured);
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    (void)state;
+    struct cw_measured *measured = sample_make(), *again;
+    char error[400] = "";
+    char *text = cw_measured_encode(measured);
+    assert_non_null(text);
+    if (cw_measured_decode(text, strlen(text), &again, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    char *second = cw_measured_encode(again);
+    assert_string_equal(text, second);
+    assert_int_equal(again->network_count, 1);
+    assert_int_equal(again->networks[0].network.ports, 2);
+    assert_near(again->networks[0].concurrent[0].all_ns, 150);
+    assert_int_equal(again->test_count, measured->test_count);
+    for (uint32_t i = 0; i < again->test_count; i++) {
+        assert_string_equal(again->tests[i].algorithm, measured->tests[i].algorithm);
+        assert_int_equal(again->tests[i].parameters.segment_bytes, measured->tests[i].parameters.segment_bytes);
+    }
+    /* cut off anywhere it is refused, with a reason */
+    for (size_t length = 0; length + 2 < strlen(text); length++) {
+        error[0] = '\0';
+        assert_int_equal(cw_measured_decode(text, length, &again, error, sizeof(error)), CW_ERROR_ARGUMENT);
+        assert_true(error[0] != '\0');
+    }
+    cw_measured_destroy(again);
+    cw_measured_destroy(measured);
+    free(second);
+    free(text);
+}
+
+#define NETWORK(more)                                                                                           \
+    "{\"causeway-plogp\": 1, \"tests\": [], \"networks\": [{\"path\": \"shared\", \"ranks\": 2, \"ports\": 1, " \
+    "\"copy_ns_per_byte\": 0, \"reduce_ns_per_byte\": 0, \"contention\": 0, " more "}]}"
+#define TEST(more)                                                                                           \
+    "{\"causeway-plogp\": 1, \"networks\": [], \"tests\": [{\"path\": \"wire\", \"collective\": \"bcast\", " \
+    "\"ranks\": 2, \"bytes\": 8, " more "}]}"
+
+static void what_makes_no_sense_is_refused_with_place_and_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *says; /* NULL: it is good */
+    } rows[] = {
+        {"{\"causeway-plogp\": 1, \"networks\": [], \"tests\": []}", NULL},
+        {NETWORK("\"latency_ns\": 1, \"points\": [[0, 2, 1, 1]]"), NULL},
+        {TEST("\"ns\": {\"flat\": 5.5}"), NULL},
+        {TEST("\"ns\": {\"of-another-program\": 5.5}"), NULL},
+        {"", "line 1"},
+        {"[]", "an object is wanted"},
+        {"{\"networks\": [], \"tests\": []}", "\"causeway-plogp\" is missing"},
+        {"{\"causeway-plogp\": 2, \"networks\": [], \"tests\": []}", "from 1 to 1"},
+        {"{\"causeway-plogp\": 1, \"networks\": {}, \"tests\": []}", "are lists"},
+        {"{\"causeway-plogp\": 1, \"networks\": [], \"tests\": [], \"x\": 1}", "unknown key \"x\""},
+        {"{\"causeway-plogp\": 1, \"networks\": [], \"networks\": [], \"tests\": []}", "line 1"},
+        {"{\"causeway-plogp\": 1, \"networks\": [7], \"tests\": []}", "networks, row 1: an object is wanted"},
+        {NETWORK("\"latency_ns\": 1"), "\"points\" is missing"},
+        {NETWORK("\"latency_ns\": -1, \"points\": [[0, 2, 1, 1]]"), "latency_ns"},
+        {NETWORK("\"latency_ns\": 1, \"points\": []"), "1 to 64 points"},
+        {NETWORK("\"latency_ns\": 1, \"points\": [[0, 2, 1]]"), "point 1 is not"},
+        {NETWORK("\"latency_ns\": 1, \"points\": [[0, 2, 3, 1]]"), "cannot be longer than the gap"},
+        {NETWORK("\"latency_ns\": 1, \"points\": [[8, 2, 1, 1], [8, 2, 1, 1]]"), "sizes must rise"},
+        {NETWORK("\"latency_ns\": 1, \"points\": [[0, 2, 1, 1]], \"concurrent\": [[1, 2]]"), "concurrent 1 is not"},
+        {TEST("\"ns\": []"), "\"ns\" is no object"},
+        {TEST("\"ns\": {\"flat\": \"soon\"}"), "tests, row 1: \"flat\" is no number"},
+        {TEST("\"ns\": {\"flat\": 0}"), "less than a nanosecond"},
+        {TEST("\"ns\": {\"\": 1}"), "is no name of an algorithm"},
+        {TEST("\"ns\": {\"flat\": 1}, \"degree\": {\"d-ary\": 2}"), "which has no time"},
+        {TEST("\"ns\": {\"flat\": 1}, \"degree\": {\"flat\": 0}"), "\"degree\" is no whole number"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_measured *measured = NULL;
+        char error[400] = "";
+        int status = cw_measured_decode(rows[i].text, strlen(rows[i].text), &measured, error, sizeof(error));
+        if ((status == CW_OK) != (rows[i].says == NULL) || (rows[i].says != NULL && !strstr(error, rows[i].says))) {
+            fail_msg("%s: %d, '%s'", rows[i].text, status, error);
+        }
+        assert_true(status == CW_OK || measured == NULL);
+        cw_measured_destroy(measured);
+    }
+}
+
+static struct cw_measured_answer best_of(const struct cw_measured *measured, enum cw_collective collective,
+                                         uint32_t ranks, uint64_t bytes)
+{
+    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
+    struct cw_problem *problem;
+    char error[200];
+    struct cw_problem_request request = {.collective = collective, .ranks = ranks, .element_bytes = 1, .count = bytes};
+    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    uint32_t count = cw_measured_answers(measured, CW_MEASURED_SHARED, problem, answers, CW_CANDIDATES_MAX);
+    cw_problem_destroy(problem);
+    for (uint32_t i = 1; i < count; i++) {
+        assert_true(answers[i - 1].time_ns <= answers[i].time_ns);
+    }
+    return count > 0 ? answers[0] : (struct cw_measured_answer){.algorithm = "nothing"};
+}
+
+static void answers_lie_between_tests(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t ranks;
+        uint64_t bytes;
+        const char *algorithm;
+        double time_ns; /* 0: any */
+    } rows[] = {
+        {4, 4096, "flat", 1600},
+        {4, 65536, "segmented-chain", 6400},
+        {4, 8, "flat", 400},                   /* below the first */
+        {4, 16384, "segmented-chain", 4525},   /* halfway in logarithms */
+        {4, 4096 + 4096 / 4, "flat", 0},       /* nearer to where flat is sooner */
+        {4, 131072, "segmented-chain", 12424}, /* beyond the last: with the size */
+        {4, 16 << 20, "nothing", 0},           /* too far beyond */
+        {3, 64, "chain", 300},
+        {5, 64, "chain", 300}, /* no power of two: 3 is nearer to it than 4 */
+        {8, 64, "flat", 400},
+        {9, 64, "nothing", 0},
+        {2, 64, "flat", 400},
+        {6, 4096, "nothing", 0}, /* the nearest is 3, tested with 64 bytes only */
+    };
+    struct cw_measured *measured = sample_make();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_measured_answer answer = best_of(measured, CW_BCAST, rows[i].ranks, rows[i].bytes);
+        if (strcmp(answer.algorithm, rows[i].algorithm) != 0 ||
+            (rows[i].time_ns > 0 && fabs(answer.time_ns / rows[i].time_ns - 1) > 0.01)) {
+            fail_msg("row %zu: %s, %g ns", i, answer.algorithm, answer.time_ns);
+        }
+    }
+    assert_int_equal(best_of(measured, CW_BCAST, 4, 20000).parameters.segment_bytes, 16384);
+    assert_string_equal(best_of(measured, CW_BARRIER, 4, 0).algorithm, "tree");
+    assert_string_equal(best_of(measured, CW_GATHER, 4, 64).algorithm, "nothing");
+    cw_measured_destroy(measured);
+}
+
+/* Tests, then measured parameters, then figures of the program's own. */
+static void choices_say_what_they_are_by(void **state)
+{
+    (void)state;
+    struct cw_measured *measured = sample_make();
+    char error[200];
+    struct cw_problem *problem;
+    struct cw_candidate best;
+    enum cw_measured_origin origin;
+    struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 4, .element_bytes = 1, .count = 4096};
+    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, problem, 8192, &best, &origin), CW_OK);
+    assert_int_equal(origin, CW_BY_TEST);
+    assert_string_equal(best.algorithm->name, "flat");
+    assert_int_equal(best.parameters.eager_max_bytes, 8192);
+    /* what no schedule carries out is for others */
+    test_add(measured, CW_BCAST, 4, 4096, "of-another-kind", 10);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, problem, 8192, &best, &origin), CW_OK);
+    assert_string_equal(best.algorithm->name, "flat");
+    assert_string_equal(best_of(measured, CW_BCAST, 4, 4096).algorithm, "of-another-kind");
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_WIRE, problem, 8192, &best, &origin), CW_OK);
+    assert_int_equal(origin, CW_BY_MODEL);
+    assert_int_equal(cw_measured_choose(NULL, CW_MEASURED_WIRE, problem, 8192, &best, &origin), CW_OK);
+    assert_int_equal(origin, CW_BY_DEFAULTS);
+    assert_true(best.time_ns > 0);
+    cw_problem_destroy(problem);
+    cw_measured_destroy(measured);
+}
+
+static void built_in_figures_are_valid(void **state)
+{
+    (void)state;
+    for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
+        struct cw_network network;
+        char error[200] = "";
+        assert_false(cw_measured_network(NULL, path, 8, &network));
+        assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);
+        assert_int_equal(cw_measured_path_find(cw_measured_path_name(path)), path);
+    }
+    assert_int_equal(cw_measured_path_find("carrier-pigeon"), CW_MEASURED_PATHS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_kept_in_order),
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(what_makes_no_sense_is_refused_with_place_and_reason),
+        cmocka_unit_test(answers_lie_between_tests),
+        cmocka_unit_test(choices_say_what_they_are_by),
+        cmocka_unit_test(built_in_figures_are_valid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
