@@ -6,6 +6,7 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
+#include "mpi/collective/choice.h"
 #include "mpi/collective/host_state.h"
 #include "mpi/collective/state.h"
 #include "mpi/point/internal.h"
@@ -40,6 +41,13 @@ static const struct service services[CW_COLLECTIVE_COUNT] = {
 };
 
 static uint32_t board_count;
+
+void mpi_host_introduce(void)
+{
+    for (int collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
+        mpi_choice_know((enum cw_collective)collective, MPI_HOST_NAME);
+    }
+}
 
 /* ---- making ---- */
 
@@ -115,8 +123,9 @@ static void accounts_tell(const struct mpi_host *host)
         for (int class = 0; class < HOST_SIZE_CLASSES; class ++) {
             const struct host_account *account = &host->accounts[collective][class];
             if (account->calls > 0) {
-                mpi_explain_calls(cw_collective_name((enum cw_collective)collective), "shared memory",
-                                  (uint32_t)host->comm->size, account->bytes, account->calls, 0, account->measured_ns);
+                mpi_explain_calls(cw_collective_name((enum cw_collective)collective), MPI_HOST_NAME,
+                                  (uint32_t)host->comm->size, account->bytes, "shared memory", account->calls, 0,
+                                  account->measured_ns);
             }
         }
     }
@@ -138,6 +147,32 @@ void mpi_host_destroy(struct mpi_host *host)
     free(host);
 }
 
+/* Bytes of a block, or the mean of unequal ones. */
+static uint64_t block_bytes(const struct mpi_collective *call)
+{
+    uint64_t count = call->problem.count;
+    for (uint32_t rank = 0; call->counts != NULL && rank < call->problem.ranks; rank++) {
+        count += call->counts[rank];
+    }
+    return count * call->problem.element_bytes / (call->counts != NULL ? call->problem.ranks : 1);
+}
+
+static uint32_t class_of(uint64_t bytes)
+{
+    return bytes == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes);
+}
+
+/* What was asked for, or measured; kept per class of sizes. */
+static enum mpi_choice_verdict verdict_on(const struct mpi_collective *call)
+{
+    struct mpi_collectives *collectives = call->comm->collectives;
+    uint8_t *kept = &collectives->host_verdicts[call->problem.collective][class_of(block_bytes(call))];
+    if (*kept == 0) {
+        *kept = (uint8_t)(1 + mpi_choice_judge(call->comm, &call->problem, MPI_HOST_NAME));
+    }
+    return (enum mpi_choice_verdict)(*kept - 1);
+}
+
 bool mpi_host_serves(struct mpi_collective *call)
 {
     struct mpi_comm *comm = call->comm;
@@ -147,15 +182,17 @@ bool mpi_host_serves(struct mpi_collective *call)
     }
     const struct service *service = &services[call->problem.collective];
     uint64_t piece = CW_BOARD_SLOT_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
-    if (call->problem.element_bytes > piece) {
+    enum mpi_choice_verdict verdict = verdict_on(call);
+    if (call->problem.element_bytes > piece || verdict == MPI_CHOICE_NO) {
         return false;
     }
     if (collectives->host == NULL) {
-        if (collectives->calls_before_host == 0 && !all_are_here(comm)) {
+        if (!all_are_here(comm)) {
             collectives->has_no_host = true;
             return false;
         }
-        if (collectives->calls_before_host++ < HOST_CALLS_BEFORE) {
+        if (verdict != MPI_CHOICE_YES && collectives->calls_before_host < HOST_CALLS_BEFORE) {
+            collectives->calls_before_host++;
             return false;
         }
         collectives->host = host_make(comm);
@@ -349,16 +386,6 @@ static uint64_t signature_of(const struct mpi_collective *call)
     return hash;
 }
 
-/* Bytes of a block, or the mean of unequal ones. */
-static uint64_t block_bytes(const struct mpi_collective *call)
-{
-    uint64_t count = call->problem.count;
-    for (uint32_t rank = 0; call->counts != NULL && rank < call->problem.ranks; rank++) {
-        count += call->counts[rank];
-    }
-    return count * call->problem.element_bytes / (call->counts != NULL ? call->problem.ranks : 1);
-}
-
 static bool goes_direct(const struct mpi_collective *call)
 {
     return services[call->problem.collective].direct != NULL && call->comm->collectives->host->copies_once &&
@@ -379,11 +406,7 @@ const char *mpi_host_why(const struct mpi_collective *call)
 
 static void account(const struct host_call *call, uint64_t bytes, uint64_t took_ns)
 {
-    uint32_t class = 0;
-    while (class < HOST_SIZE_CLASSES - 1 && bytes >> class != 0) {
-        class ++;
-    }
-    struct host_account *account = &call->host->accounts[call->entry.kind][class];
+    struct host_account *account = &call->host->accounts[call->entry.kind][class_of(bytes)];
     account->calls++;
     account->measured_ns += took_ns;
     account->bytes = bytes;

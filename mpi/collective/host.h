@@ -19,6 +19,11 @@
 
 struct mpi_host;
 
+#define MPI_HOST_NAME "host" /* as an algorithm: in CAUSEWAY_ALGORITHM, hints, measured parameters, explanations */
+
+/* Makes the name known (choice.h). Before mpi_choice_prepare. */
+void mpi_host_introduce(void);
+
 /* Whether the call goes this way. May talk to the other ranks, once per communicator. */
 bool mpi_host_serves(struct mpi_collective *call);
 

@@ -2,6 +2,7 @@
 #ifndef MPI_COLLECTIVE_STATE_H
 #define MPI_COLLECTIVE_STATE_H
 
+#include "collectives/problem.h"
 #include "mpi/collective/transport.h"
 
 struct cw_chooser;
@@ -18,6 +19,8 @@ struct mpi_collectives {
     struct mpi_host *host;      /* NULL: not yet, or never */
     uint32_t calls_before_host; /* blocking ones */
     bool has_no_host;           /* there never will be one */
+    uint8_t host_verdicts[CW_COLLECTIVE_COUNT]
+                         [65]; /* 1 + enum mpi_choice_verdict, by class of sizes; 0: not asked yet */
 };
 
 /* Made with the first use; NULL: no memory. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "mpi/collective/choice.h"
+#include "mpi/collective/host.h"
 #include "mpi/collective/transport.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/buffered.h"
@@ -100,6 +101,7 @@ static int job_start(void)
         .down = mpi_incoming_down,
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
+    mpi_host_introduce();
     if (mpi_choice_prepare(note) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
