@@ -20,7 +20,7 @@
 enum {
     READY_WAIT_MS = 30000,
     VETH_MTU = 1500,
-    VETH_XDP_MTU_MAX = 3498,
+    VETH_XDP_MTU_MAX = 3434,
 };
 
 /* ---- memif: the switch ---- */
@@ -145,7 +145,7 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
         return APP_EXIT_USAGE;
     }
     if (wish->driver != NULL && strcmp(wish->driver, "af_xdp") == 0 && wish->mtu_bytes > VETH_XDP_MTU_MAX) {
-        app_error("bad value", "--emulate", "af_xdp on veth carries an MTU of 3498 at most: a frame must fit a page");
+        app_error("bad value", "--emulate", "af_xdp on veth carries an MTU of 3434 at most: a frame must fit a page");
         return APP_EXIT_USAGE;
     }
     if (ranks > CW_EMULATED_RANKS_MAX) {

@@ -143,13 +143,14 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
 {
     fprintf(lines, "link add bridge mtu %u type bridge mcast_snooping 1 stp_state 0\n", mtu_bytes);
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        uint32_t index =
-            INDEX_STEP * (rank + 1); /* of both ends: the kernel does not take that of the other one alone */
+        /* for both ends, since the kernel does not take that of the other one alone; not the same, or it is in no hurry to say that the
+         * link is up */
+        uint32_t index = INDEX_STEP * (rank + 1);
         fprintf(lines,
                 "link add port%u index %u mtu %u master bridge type veth peer name " CW_WIRE_INTERFACE
                 " mtu %u index %u address 02:00:0a:00:00:%02x netns /proc/%d/fd/%d\n"
                 "link set port%u up\n",
-                rank, index, mtu_bytes, rank, mtu_bytes, index, rank + 1, getpid(), veth->networks[host_of[rank]],
+                rank, index + 1, mtu_bytes, rank, mtu_bytes, index, rank + 1, getpid(), veth->networks[host_of[rank]],
                 rank);
     }
     fprintf(lines, "link set bridge up\n");

@@ -53,6 +53,7 @@ struct ethdev_driver {
     bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
     uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
+    bool room_is_tight;        /* a buffer must fit a page: no rounding up as NICs like it */
     bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
     const char *role_argument; /* the argument whose value client means that a server answers first; NULL: none */
