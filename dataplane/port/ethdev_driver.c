@@ -42,6 +42,7 @@ static const struct ethdev_driver drivers[] = {
     },
     {
         .name = "net_af_packet",
+        .packet_socket = true,
         .frame_limit_unset = true,
         .kernel_interface = true,
         .slot_argument = "framesz",
