@@ -56,11 +56,12 @@ static void latency(int bytes, double seconds)
 static void stream(int bytes, double seconds)
 {
     MPI_Request requests[WINDOW_MAX];
+    MPI_Status statuses[WINDOW_MAX];
     int window = WINDOW_BYTES / bytes < WINDOW_MAX ? WINDOW_BYTES / bytes : WINDOW_MAX;
     double spent = 0;
     long windows = 0;
-    double until = MPI_Wtime() + seconds;
-    for (int warm = 1; warm || goes_on(until); warm = 0) {
+    double until = 0;
+    for (int warm = 1; warm || windows == 0 || goes_on(until); warm = 0) {
         double start = MPI_Wtime();
         for (int round = 0; round < BATCH / 4; round++) {
             for (int i = 0; i < window; i++) {
@@ -71,14 +72,16 @@ static void stream(int bytes, double seconds)
                     MPI_Irecv(at, bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
                 }
             }
-            MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
+            MPI_Waitall(window, requests, statuses);
             if (rank == 0) {
                 MPI_Recv(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             } else {
                 MPI_Send(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
             }
         }
-        if (!warm) {
+        if (warm) {
+            until = MPI_Wtime() + seconds;
+        } else {
             spent += MPI_Wtime() - start;
             windows += BATCH / 4;
         }

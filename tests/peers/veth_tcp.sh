@@ -3,7 +3,7 @@
 #
 #   causeway run -n 1 --emulate 2,veth[,mtu=N] tests/peers/veth_tcp.sh mpich|openmpi PROGRAM [ARGUMENT...] : -n 1 true
 #
-# Rank 0 stands on the first host and starts mpiexec there; the library's own launcher enters the second one by this script again.
+# VETH_OFFLOAD=off: without segmentation offload (TSO, GSO). Rank 0 stands on the first host and starts mpiexec there; the library's own launcher enters the second one by this script again.
 set -eu
 : "${CAUSEWAY_NETWORKS:?is set by causeway run --emulate 2,veth}"
 script=$(realpath "$0")
@@ -26,6 +26,12 @@ if [ "$1" = agent ]; then
     shift
     enter "$host" sh -c "$*"
 elif [ "$1" != mpiexec ]; then
+    if [ "${VETH_OFFLOAD:-on}" = off ]; then
+        IFS=: read -ra networks <<<"$CAUSEWAY_NETWORKS"
+        for network in "${networks[@]}"; do
+            nsenter --net="$network" python3 "${script%_tcp.sh}.py" --offload-off
+        done
+    fi
     for variable in PMI_FD PMI_RANK PMI_SIZE; do unset $variable; done # of causeway run, none of theirs
     enter 1 "$script" mpiexec "$@"
 fi
@@ -45,7 +51,8 @@ mpich)
     ;;
 openmpi)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    mpiexec.openmpi --mca plm_rsh_agent "$agent" --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include 10.0.0.0/24 \
+    # unbound: each host would bind its rank to its first core, which is the same one
+    mpiexec.openmpi --bind-to none --mca plm_rsh_agent "$agent" --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include 10.0.0.0/24 \
         --mca oob_tcp_if_include 10.0.0.0/24 --host 10.0.0.1:1,10.0.0.2:1 -n 2 "$@"
     ;;
 *)
