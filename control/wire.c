@@ -74,8 +74,7 @@ static int endpoint_open(uint32_t size, struct cw_wire *wire, char *error, size_
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
     config.waiting = cw_loop_waiting(&loop, &wire->port->info);
-    config.address.ipv4 = wire->ipv4;
-    config.address.udp_port = WIRE_UDP_PORT;
+    config.address = wire->address;
     config.peer_count_max = size;
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
@@ -118,9 +117,6 @@ void cw_wire_close(struct cw_wire *wire)
     cw_endpoint_destroy(wire->endpoint);
     if (wire->port != NULL) {
         cw_port_close(wire->port);
-    }
-    if (wire->silent) {
-        close(wire->silencer);
     }
     *wire = (struct cw_wire){0};
 }

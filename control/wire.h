@@ -11,7 +11,6 @@
 #ifndef CW_CONTROL_WIRE_H
 #define CW_CONTROL_WIRE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,9 +26,7 @@ struct cw_wire {
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
     uint32_t message_bytes_max;
-    uint32_t ipv4;
-    bool silent;  /* the kernel keeps silent about our UDP port by `silencer` */
-    int silencer; /* a socket */
+    struct cw_address address;
 };
 
 /* Who is on which of `hosts` hosts: equal blocks. */

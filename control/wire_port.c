@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +55,7 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
     config.doorbell_path = bell;
     config.doorbell_own = 1 + rank;
     config.doorbell_peer = 0;
-    wire->ipv4 = 0x0a000001u + rank;
+    wire->address = (struct cw_address){.ipv4 = 0x0a000001u + rank, .udp_port = WIRE_UDP_PORT}; /* the port's own MAC */
     return port_open(&config, wire, emulation->socket, error, error_bytes);
 }
 
@@ -82,24 +81,6 @@ static int address_read(const char *interface, uint32_t *ipv4, char *error, size
     return CW_OK;
 }
 
-/* What comes for the driver comes to the kernel, too, which would answer "port unreachable". A socket that accepts nothing has it keep
- * silent, and others off the port. */
-static int kernel_silence(struct cw_wire *wire, char *error, size_t error_bytes)
-{
-    struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
-    struct sock_fprog program = {.len = 1, .filter = &nothing};
-    struct sockaddr_in own = {
-        .sin_family = AF_INET, .sin_port = htons(WIRE_UDP_PORT), .sin_addr.s_addr = htonl(wire->ipv4)};
-    wire->silencer = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    wire->silent = wire->silencer >= 0;
-    if (!wire->silent || setsockopt(wire->silencer, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
-        bind(wire->silencer, (struct sockaddr *)&own, sizeof(own)) != 0) {
-        return cw_error_text(error, error_bytes, errno == EADDRINUSE ? CW_ERROR_BUSY : CW_ERROR_SYSTEM,
-                             "UDP port %d cannot be had from the kernel: %s", WIRE_UDP_PORT, strerror(errno));
-    }
-    return CW_OK;
-}
-
 static int veth_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                      size_t error_bytes)
 {
@@ -108,10 +89,10 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
     char device[32];
     char arguments[64];
     snprintf(interface, sizeof(interface), CW_WIRE_INTERFACE, rank);
-    int status = address_read(interface, &wire->ipv4, error, error_bytes);
-    if (status == CW_OK) {
-        status = kernel_silence(wire, error, error_bytes);
-    }
+    /* What comes for the driver comes to the kernel, too, which would look for a socket and answer that there is none. By a MAC that is not the interface's
+     * it sees at once that a packet is none of its own; a veth delivers all to the driver. */
+    wire->address = (struct cw_address){.mac = {0x02, 0, 0x0b, 0, 0, (uint8_t)(rank + 1)}, .udp_port = WIRE_UDP_PORT};
+    int status = address_read(interface, &wire->address.ipv4, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }

@@ -14,7 +14,7 @@ struct wire_emulation {
     uint32_t mtu_bytes;
 };
 
-/* Opens the rank's port and waits for its link; sets wire->port, wire->ipv4 and what they need. Undone by cw_wire_close also after failures. */
+/* Opens the rank's port and waits for its link; sets wire->port and wire->address. Undone by cw_wire_close also after failures. */
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes);
 
