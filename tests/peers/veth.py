@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causeway between two emulated hosts, beside MPICH and Open MPI over TCP between the same two (apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev).
 
-usage: sudo tests/peers/veth.py [--build build] [--rounds 11] [--seconds 0.3] [--mtu 1500,9000] [--sizes 65536,262144,1048576]
+usage: sudo tests/peers/veth.py [--build build] [--rounds 11] [--seconds 0.3] [--mtu 1500,9000] [--sizes 65536,262144,1048576] [--wait 5]
 
 8-byte latency (half a round trip) and bandwidth of a stream of messages: medians of interleaved rounds, over the kernel's veth interfaces and bridge
 (causeway run --emulate 2,veth). The port's raw rate is that of bare bursts of full frames between two such hosts (causeway bench put).
@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 XDP_MTU_MAX = 3434
@@ -44,6 +45,23 @@ def numbers(text):
     return found
 
 
+def wait_until_quiet(seconds):
+    """Until others leave the cores alone for half a second, or so long at most."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = cpu_times()
+        time.sleep(0.5)
+        busy, idle = (after - then for after, then in zip(cpu_times(), before))
+        if busy < 0.1 * (busy + idle):
+            return
+
+
+def cpu_times():
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return sum(ticks) - ticks[3], ticks[3]
+
+
 class Contender:
     def __init__(self, name, command, environment=None, parse=numbers):
         self.name, self.command, self.parse = name, command, parse
@@ -65,6 +83,9 @@ class Contender:
 
     def median(self, key):
         return statistics.median(self.results[key]) if key in self.results else None
+
+    def best(self, key):
+        return (min if key[0] == "latency" else max)(self.results[key]) if key in self.results else None
 
 
 def raw_parse(text):
@@ -100,23 +121,35 @@ def compile_all(options, folder):
         subprocess.run([compiler, "-O2", "-w", os.path.join(HERE, "veth_pingpong.c"), "-o", os.path.join(folder, name)], check=True)
 
 
-def report(made, mtu, sizes):
-    keys = [("latency", 8)] + [("stream", size) for size in sizes]
-    print(f"\nMTU {mtu}: latency in us, bandwidth in MiB/s, medians")
+def key_of(one, key):
+    """The raw rate is one for all sizes."""
+    return ("stream", 0) if key[0] == "stream" and ("stream", 0) in one.results else key
+
+
+def table(made, keys, what, value_of):
+    print(f"\n{what}")
     print(f"{'':34}" + "".join(f"{key[0] + ' ' + str(key[1]):>16}" for key in keys) + f"{'rounds':>8}")
     for one in made:
-        values = [one.median(("stream", 0) if key[0] == "stream" and ("stream", 0) in one.results else key) for key in keys]
+        values = [value_of(one, key_of(one, key)) for key in keys]
         count = max((len(values) for values in one.results.values()), default=0)
         print(f"{one.name:34}" + "".join(f"{value:16.2f}" if value is not None else f"{'-':>16}" for value in values) + f"{count:8}")
-    peers = [one for one in made if "TCP" in one.name]
-    for one, raw in zip(made[0:4:2], made[1:4:2]):
-        ours = one.median(("latency", 8))
-        others = [peer.median(("latency", 8)) for peer in peers if peer.results]
-        if ours is not None and others:
-            print(f"{one.name}: latency {ours / min(others):.2f} x the best of the others")
-        for size in sizes:
-            if one.median(("stream", size)) is not None and raw.median(("stream", 0)) is not None:
-                print(f"{one.name}: {size} bytes at {100 * one.median(('stream', size)) / raw.median(('stream', 0)):.0f} % of the raw rate")
+
+
+def report(made, mtu, sizes):
+    keys = [("latency", 8)] + [("stream", size) for size in sizes]
+    table(made, keys, f"MTU {mtu}: latency in us, bandwidth in MiB/s, medians", Contender.median)
+    table(made, keys, f"MTU {mtu}: the best of the rounds, which others on the machine disturb least", Contender.best)
+    peers = [one for one in made if "TCP" in one.name and one.results]
+    for what, value_of in (("medians", Contender.median), ("best", Contender.best)):
+        for one, raw in zip(made[0:4:2], made[1:4:2]):
+            if not one.results:
+                continue
+            if peers:
+                ratio = value_of(one, ("latency", 8)) / min(value_of(peer, ("latency", 8)) for peer in peers)
+                print(f"{what}: {one.name}: latency {ratio:.2f} x the best of the others")
+            for size in sizes if value_of(raw, ("stream", 0)) else []:
+                share = 100 * value_of(one, ("stream", size)) / value_of(raw, ("stream", 0))
+                print(f"{what}: {one.name}: {size} bytes at {share:.0f} % of the raw rate")
     sys.stdout.flush()
 
 
@@ -127,6 +160,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--mtu", default="1500,9000")
     parser.add_argument("--sizes", default="65536,262144,1048576")
+    parser.add_argument("--wait", type=float, default=5, help="seconds at most until others leave the machine alone, before each measurement")
     parser.add_argument("--only", default="", help="contenders whose name contains this")
     parser.add_argument("--offload-off", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -141,6 +175,7 @@ def main():
             for number in range(options.rounds):
                 for one in made:
                     if options.only in one.name:
+                        wait_until_quiet(options.wait)
                         one.run()
             report(made, mtu, [int(size) for size in options.sizes.split(",")])
 
