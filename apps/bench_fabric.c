@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,41 +12,16 @@
 #include <unistd.h>
 
 #include "apps/apps.h"
+#include "control/wire.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
-
-extern char **environ;
 
 #define LINK_WAIT_NS 10000000000ull
 
 enum {
     FOLDER_PLACE_BYTES_MAX = 40,
-    INDEX_FIRST = 1 << 16, /* of our interfaces */
-    INDEX_APART = 1 << 15,
     CLEANER_WAIT_US = 200000,
 };
-
-/* Runs a program without output; 0 if it succeeded. */
-static int run(char *const arguments[])
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t process;
-    int failed = posix_spawnp(&process, arguments[0], &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) {
-        return -1;
-    }
-    int status;
-    while (waitpid(process, &status, 0) < 0) {
-        if (errno != EINTR) {
-            return -1;
-        }
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
-}
 
 static int create_folder(struct bench_fabric *fabric)
 {
@@ -111,40 +86,13 @@ static void end_cleaner(struct bench_fabric *fabric)
 
 static int create_veth(struct bench_fabric *fabric)
 {
-    if (geteuid() != 0) {
-        app_error("veth interfaces need root", "ip link add", "run as root, or use --fabric memif");
-        return APP_EXIT_MACHINE;
-    }
-    for (uint32_t side = 0; side < 2; side++) {
-        snprintf(fabric->interface[side], sizeof(fabric->interface[side]), "cwb%u%c", (unsigned)getpid() % 1000000,
-                 side == 0 ? 'a' : 'b');
-    }
-    char mtu[16];
-    snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
-    char *ends[2] = {fabric->interface[0], fabric->interface[1]};
-    /* af_packet's driver makes the number of its fanout group from process id XOR interface index: neighbours of both collide, so the
-     * indices are not neighbours */
-    char indices[2][16];
-    uint32_t first = INDEX_FIRST + ((uint32_t)getpid() & (INDEX_APART - 1));
-    snprintf(indices[0], sizeof(indices[0]), "%u", first);
-    snprintf(indices[1], sizeof(indices[1]), "%u", first + INDEX_APART);
-    if (run((char *[]){"ip", "link", "add", ends[0], "index", indices[0], "mtu", mtu, "type", "veth", "peer", "name",
-                       ends[1], "index", indices[1], "mtu", mtu, NULL}) != 0) {
-        app_error("cannot make a veth pair", "ip link add", "needs root with CAP_NET_ADMIN, and the package iproute2");
-        return APP_EXIT_MACHINE;
-    }
-    fabric->has_interfaces = true;
-    for (uint32_t side = 0; side < 2; side++) {
-        /* without IPv6 the kernel sends nothing of its own */
-        char key[64];
-        snprintf(key, sizeof(key), "net.ipv6.conf.%s.disable_ipv6=1", ends[side]);
-        (void)run((char *[]){"sysctl", "-q", "-w", key, NULL});
-        if (run((char *[]){"ip", "link", "set", ends[side], "up", NULL}) != 0) {
-            app_error("cannot bring the interface up", ends[side], "needs CAP_NET_ADMIN");
-            return APP_EXIT_MACHINE;
-        }
-    }
-    return APP_EXIT_SUCCESS;
+    static const uint32_t host_of[2] = {0, 1};
+    return run_veth_start(&fabric->veth, 2, host_of, 2, fabric->mtu_bytes);
+}
+
+int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side)
+{
+    return fabric->veth.host_count > 0 ? fabric->veth.networks[side] : -1;
 }
 
 /* Starts `causeway switch`, which ends with this process however that ends; 0 if there is no process for it. */
@@ -197,10 +145,10 @@ static int start_switch(struct bench_fabric *fabric)
 int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
                         uint32_t mtu_bytes)
 {
-    *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes};
+    *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes, .veth.bridge = -1};
     bool veth = kind == BENCH_FABRIC_VETH_AF_PACKET || kind == BENCH_FABRIC_VETH_AF_XDP;
     int code = veth ? create_veth(fabric) : create_folder(fabric);
-    if (code == APP_EXIT_SUCCESS) {
+    if (code == APP_EXIT_SUCCESS && !veth) {
         start_cleaner(fabric);
     }
     return code == APP_EXIT_SUCCESS && kind == BENCH_FABRIC_SWITCH ? start_switch(fabric) : code;
@@ -222,11 +170,11 @@ static void name_device(const struct bench_fabric *fabric, uint32_t side, const 
         break;
     case BENCH_FABRIC_VETH_AF_PACKET:
         *device = "net_af_packet0";
-        snprintf(arguments, arguments_bytes, "iface=%s", fabric->interface[side]);
+        snprintf(arguments, arguments_bytes, "iface=" CW_WIRE_INTERFACE, side);
         break;
     case BENCH_FABRIC_VETH_AF_XDP:
         *device = "net_af_xdp0";
-        snprintf(arguments, arguments_bytes, "iface=%s", fabric->interface[side]);
+        snprintf(arguments, arguments_bytes, "iface=" CW_WIRE_INTERFACE, side);
         break;
     }
 }
@@ -258,6 +206,11 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
         config.doorbell_path = bell;
         config.doorbell_own = fabric->kind == BENCH_FABRIC_SWITCH ? 1 + side : side;
         config.doorbell_peer = fabric->kind == BENCH_FABRIC_SWITCH ? 0 : 1 - side;
+    }
+    int network = bench_fabric_network(fabric, side);
+    if (network >= 0 && setns(network, CLONE_NEWNET) != 0) {
+        app_error("cannot enter the network of an emulated host", strerror(errno), NULL);
+        return APP_EXIT_MACHINE;
     }
     char error[CW_PORT_TEXT_BYTES];
     int status = cw_port_ethdev_open(&config, port, error, sizeof(error));
@@ -294,9 +247,6 @@ bool bench_fabric_lives(struct bench_fabric *fabric)
 
 static void take_away(const struct bench_fabric *fabric)
 {
-    if (fabric->has_interfaces) {
-        (void)run((char *[]){"ip", "link", "del", (char *)(uintptr_t)fabric->interface[0], NULL});
-    }
     if (fabric->folder[0] != 0) {
         char bell[128];
         snprintf(bell, sizeof(bell), "%s.bell", fabric->socket);
@@ -314,7 +264,8 @@ void bench_fabric_destroy(struct bench_fabric *fabric)
         }
         close(fabric->switch_output); /* open until now, so that its last words find a reader */
     }
+    run_veth_stop(&fabric->veth);
     take_away(fabric);
     end_cleaner(fabric);
-    *fabric = (struct bench_fabric){0};
+    *fabric = (struct bench_fabric){.veth.bridge = -1};
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "apps/run_veth.h"
 #include "dataplane/port/ethdev.h"
 
 enum bench_fabric_kind {
@@ -23,10 +24,9 @@ struct bench_fabric {
     enum bench_fabric_kind kind;
     uint32_t port_count;
     uint32_t mtu_bytes;
-    char folder[64];       /* of sockets; "" if none */
-    char socket[96];       /* memif */
-    char interface[2][16]; /* veth: the names of both ends */
-    bool has_interfaces;
+    char folder[64];      /* of sockets; "" if none */
+    char socket[96];      /* memif */
+    struct run_veth veth; /* two emulated hosts, with an interface each */
     int switch_output;
     pid_t switch_process; /* 0: none */
     pid_t cleaner;        /* takes everything away if this process cannot; 0: none */
@@ -42,7 +42,11 @@ enum { BENCH_FABRIC_VDEV_BYTES = 512 };
 /* The device of a side as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
 void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes);
 
-/* Opens the port of a side. Side 0 first: it is the server of a memif. One of enum app_exit; an error has been reported. */
+/* The network namespace of a side, a descriptor; -1: the process's own. */
+int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side);
+
+/* Opens the port of a side, with veth after entering its namespace for good. Side 0 first: it is the server of a memif. One of enum app_exit; an error
+ * has been reported. */
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
 
 /* Waits until the link is up, at most 10 s. One of enum app_exit; an error has been reported. */

@@ -406,6 +406,8 @@ static int run_testpmd(const struct bench_put_options *options, enum bench_fabri
             struct bench_testpmd_settings settings = {
                 .receive_device = devices[0],
                 .transmit_device = devices[1],
+                .receive_network = bench_fabric_network(&fabric, 0),
+                .transmit_network = bench_fabric_network(&fabric, 1),
                 .frame_bytes = frames[i],
                 .receive_core = (uint32_t)options->core[1],
                 .transmit_core = (uint32_t)options->core[0],

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -106,7 +107,8 @@ static int testpmd_start(const struct bench_testpmd_settings *settings, bool rec
     testpmd->process = fork();
     if (testpmd->process == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() == parent) {
+        int network = receives ? settings->receive_network : settings->transmit_network;
+        if (getppid() == parent && (network < 0 || setns(network, CLONE_NEWNET) == 0)) {
             testpmd_become(settings, receives, ends[1]);
         }
         _exit(EXIT_NOT_STARTED);

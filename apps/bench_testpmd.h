@@ -11,6 +11,8 @@
 struct bench_testpmd_settings {
     const char *receive_device;  /* as --vdev takes it: "net_memif0,role=server,…"; started first */
     const char *transmit_device; /* "net_memif0,role=client,…" */
+    int receive_network;         /* the network namespace it runs in, a descriptor; -1: ours */
+    int transmit_network;
     uint32_t frame_bytes;
     uint32_t receive_core;
     uint32_t transmit_core;

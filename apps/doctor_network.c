@@ -123,7 +123,7 @@ static void tell_drivers(struct doctor *doctor)
         const char *use;
     } drivers[] = {
         {"memif", "two processes of a host, and the switch; no privilege"},
-        {"af_xdp", "kernel interfaces, faster; MTU up to 3,500"},
+        {"af_xdp", "kernel interfaces, faster; MTU up to 3,400"},
         {"af_packet", "kernel interfaces"},
         {"pcap", "captured packets"},
         {"tap", "the host's own network stack"},
@@ -187,7 +187,7 @@ void doctor_choice(struct doctor *doctor)
     doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
                 "causeway switch, which owns the NIC; each process has a memif to it", NULL);
     doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
-                geteuid() == 0 ? "af_xdp up to an MTU of 3,500, else af_packet: root is here"
+                geteuid() == 0 ? "af_xdp up to an MTU of 3,400, else af_packet: root is here"
                                : "none: they need CAP_NET_RAW",
                 geteuid() == 0 ? NULL : "run as root, or use memif");
     doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,

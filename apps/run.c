@@ -16,6 +16,7 @@ static int run_emulated(struct run_options *options)
     }
     int code = run_emulate_start(&emulation, options->emulate, ranks);
     if (code == 0) {
+        options->launch.networks = run_emulate_networks(&emulation);
         code = cw_launch_run(&options->launch);
     }
     run_emulate_stop(&emulation);

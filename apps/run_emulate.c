@@ -15,8 +15,15 @@
 
 #include "apps/apps.h"
 #include "control/wire.h"
+#include "dataplane/port/port.h"
 
-enum { READY_WAIT_MS = 30000 };
+enum {
+    READY_WAIT_MS = 30000,
+    VETH_MTU = 1500,
+    VETH_XDP_MTU_MAX = 3434,
+};
+
+/* ---- memif: the switch ---- */
 
 /* In the child: becomes the switch, and ends with its parent. */
 static _Noreturn void switch_exec(const char *socket, uint32_t ranks, int parent, int output)
@@ -74,38 +81,100 @@ static int switch_start(struct run_emulation *emulation, const char *socket, uin
     return 0;
 }
 
-static int environment_set(const char *hosts, const char *socket)
+/* ---- what is asked for ---- */
+
+struct wish {
+    uint32_t hosts;
+    const char *driver; /* of the veth interfaces; NULL: memif */
+    uint32_t mtu_bytes; /* with veth */
+};
+
+/* One word behind "HOSTS,veth". */
+static bool veth_word_take(const char *word, struct wish *wish)
+{
+    uint64_t mtu_bytes;
+    if (strcmp(word, "af_packet") == 0) {
+        wish->driver = "af_packet";
+    } else if (strcmp(word, "af_xdp") == 0) {
+        wish->driver = "af_xdp";
+    } else if (strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) && mtu_bytes >= CW_PORT_MTU_MIN &&
+               mtu_bytes <= CW_PORT_MTU_MAX) {
+        wish->mtu_bytes = (uint32_t)mtu_bytes;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
+{
+    char copy[64];
+    char *rest = NULL;
+    uint64_t hosts;
+    size_t length = strlen(text);
+    *wish = (struct wish){.mtu_bytes = VETH_MTU};
+    if (length == 0 || length >= sizeof(copy) || text[length - 1] == ',' || strstr(text, ",,") != NULL) {
+        return false;
+    }
+    strcpy(copy, text);
+    const char *count = strtok_r(copy, ",", &rest);
+    const char *kind = strtok_r(NULL, ",", &rest);
+    if (kind == NULL || copy[0] < '0' || copy[0] > '9' || !app_parse_count(count, &hosts) || hosts < 1 ||
+        hosts > ranks) {
+        return false;
+    }
+    wish->hosts = (uint32_t)hosts;
+    if (strcmp(kind, "memif") == 0) {
+        return strtok_r(NULL, ",", &rest) == NULL;
+    }
+    wish->driver = "af_packet";
+    bool good = strcmp(kind, "veth") == 0;
+    for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
+        good = veth_word_take(word, wish);
+    }
+    return good;
+}
+
+static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
+{
+    if (!wish_parse(text, ranks, wish)) {
+        app_error(
+            "bad value", "--emulate",
+            "a number of hosts, no more than there are ranks, and the network between them are wanted: 4,memif or "
+            "4,veth[,af_packet|af_xdp][,mtu=576..9600]");
+        return APP_EXIT_USAGE;
+    }
+    if (wish->driver != NULL && strcmp(wish->driver, "af_xdp") == 0 && wish->mtu_bytes > VETH_XDP_MTU_MAX) {
+        app_error("bad value", "--emulate", "af_xdp on veth carries an MTU of 3434 at most: a frame must fit a page");
+        return APP_EXIT_USAGE;
+    }
+    if (ranks > CW_EMULATED_RANKS_MAX) {
+        app_error("too many ranks on emulated hosts", "-n", "63 are possible");
+        return APP_EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* ---- start ---- */
+
+static int environment_set(const char *emulate)
 {
     uint8_t key[16];
     char text[2 * sizeof(key) + 1];
-    char emulate[128];
     if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
         app_error("the kernel gives no random numbers", strerror(errno), NULL);
         return APP_EXIT_MACHINE;
     }
     sodium_bin2hex(text, sizeof(text), key, sizeof(key));
-    snprintf(emulate, sizeof(emulate), "%s,memif,%s", hosts, socket);
     setenv("CAUSEWAY_EMULATE", emulate, 1);
     setenv("CAUSEWAY_JOB_KEY", text, 1);
     return 0;
 }
 
-int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks)
+static int memif_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks)
 {
-    char hosts[16];
     char socket[96];
-    uint64_t count;
-    *emulation = (struct run_emulation){.output = -1};
-    if (sscanf(text, "%15[0-9]", hosts) != 1 || strcmp(text + strlen(hosts), ",memif") != 0 ||
-        !app_parse_count(hosts, &count) || count < 1 || count > ranks) {
-        app_error("bad value", "--emulate",
-                  "a number of hosts, no more than there are ranks, and the network between them are wanted: 4,memif");
-        return APP_EXIT_USAGE;
-    }
-    if (ranks > CW_EMULATED_RANKS_MAX) {
-        app_error("too many ranks on emulated hosts", "-n", "the switch has ports for 63");
-        return APP_EXIT_USAGE;
-    }
+    char emulate[128];
     const char *base = getenv("TMPDIR");
     int length =
         snprintf(emulation->folder, sizeof(emulation->folder), "%s/causeway-run-XXXXXX", base == NULL ? "/tmp" : base);
@@ -116,8 +185,57 @@ int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_
         return APP_EXIT_MACHINE;
     }
     snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
+    snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
     int code = switch_start(emulation, socket, ranks);
-    return code != 0 ? code : environment_set(hosts, socket);
+    return code != 0 ? code : environment_set(emulate);
+}
+
+/* CAUSEWAY_NETWORKS: the hosts' namespaces as files, for `nsenter --net=FILE` in scripts that start something on a given host. */
+static void networks_tell(const struct run_veth *veth)
+{
+    char text[RUN_VETH_HOSTS_MAX * 32] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < veth->host_count; i++) {
+        int added = snprintf(text + used, sizeof(text) - used, "%s/proc/%d/fd/%d", i > 0 ? ":" : "", getpid(),
+                             veth->networks[i]);
+        used += (size_t)added;
+    }
+    setenv("CAUSEWAY_NETWORKS", text, 1);
+}
+
+static int veth_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks)
+{
+    char emulate[128];
+    uint32_t host_of[CW_EMULATED_RANKS_MAX] = {0};
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        host_of[rank] = cw_wire_block(rank, ranks, wish->hosts);
+    }
+    int code = run_veth_start(&emulation->veth, wish->hosts, host_of, ranks, wish->mtu_bytes);
+    if (code != 0) {
+        return code;
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        emulation->networks[rank] = emulation->veth.networks[host_of[rank]];
+    }
+    networks_tell(&emulation->veth);
+    snprintf(emulate, sizeof(emulate), "%u,veth,%s,%u", wish->hosts, wish->driver, wish->mtu_bytes);
+    return environment_set(emulate);
+}
+
+int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks)
+{
+    struct wish wish;
+    *emulation = (struct run_emulation){.output = -1, .veth.bridge = -1};
+    int code = wish_check(text, ranks, &wish);
+    if (code != 0) {
+        return code;
+    }
+    return wish.driver == NULL ? memif_start(emulation, &wish, ranks) : veth_start(emulation, &wish, ranks);
+}
+
+const int *run_emulate_networks(const struct run_emulation *emulation)
+{
+    return emulation->veth.host_count > 0 ? emulation->networks : NULL;
 }
 
 void run_emulate_stop(struct run_emulation *emulation)
@@ -136,5 +254,6 @@ void run_emulate_stop(struct run_emulation *emulation)
     if (emulation->folder[0] != 0) {
         rmdir(emulation->folder);
     }
-    *emulation = (struct run_emulation){.output = -1};
+    run_veth_stop(&emulation->veth);
+    *emulation = (struct run_emulation){.output = -1, .veth.bridge = -1};
 }

@@ -1,18 +1,30 @@
-/* Run emulate: the hosts of `causeway run --emulate`: a switch between the ranks, and what they must know of it. */
+/* Run emulate: the hosts of `causeway run --emulate`: what joins the ranks, and what they must know of it.
+ *
+ *    HOSTS,memif                             a `causeway switch`; needs no privilege
+ *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run_veth.h); needs root
+ */
 #ifndef RUN_EMULATE_H
 #define RUN_EMULATE_H
 
 #include <stdint.h>
 
+#include "apps/run_veth.h"
+#include "control/wire.h"
+
 struct run_emulation {
     char folder[64]; /* of the switch's socket; empty: none */
     int process;     /* of the switch; 0: none */
     int output;
+    struct run_veth veth;
+    int networks[CW_EMULATED_RANKS_MAX]; /* the namespace of each rank, with veth */
 };
 
-/* Starts what "HOSTS,memif" asks for and tells the ranks by the environment. 0, or the exit code of the command, the reason told. */
+/* Starts what `text` asks for and tells the ranks by the environment. 0, or the exit code of the command, the reason told;
+ * run_emulate_stop is due in both cases. */
 int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks);
-/* Ends the switch and removes its folder. A zeroed one is allowed. */
+/* For struct cw_launch_config; NULL: the launcher's own. */
+const int *run_emulate_networks(const struct run_emulation *emulation);
+/* Ends the switch and removes its folder, lets go of the namespaces. */
 void run_emulate_stop(struct run_emulation *emulation);
 
 #endif

@@ -49,6 +49,7 @@ struct cw_launch_config {
     const char *name; /* "causeway run", in front of what it says itself */
     const struct cw_launch_program *programs;
     size_t program_count;
+    const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
     bool label;          /* "[3] " before each line */
     uint64_t timeout_ns; /* 0: none */
     int64_t stdin_rank;  /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,10 @@ static void child_run(struct child *child)
         if (child->descriptors[i] != i && dup2(child->descriptors[i], i) < 0) {
             child_fail(child, "cannot have its standard files");
         }
+    }
+    const int *networks = child->job->config->networks;
+    if (networks != NULL && setns(networks[child->rank - child->job->ranks], CLONE_NEWNET) != 0) {
+        child_fail(child, "cannot enter its network");
     }
     if (fcntl(child->pmi, F_SETFD, 0) != 0) {
         child_fail(child, "cannot have its connection to the launcher");

@@ -1,4 +1,4 @@
-#include "control/wire.h"
+#include "control/wire_private.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -9,31 +9,28 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/port/error_text.h"
-#include "dataplane/port/ethdev.h"
 
 enum {
-    UDP_PORT = 4791,
     SLOT_BYTES = 8192 + 64 /* with the head of an MPI message */,
     REGIONS = 16384,
-    LINK_WAIT_S = 10
 };
 
-struct emulation {
-    uint32_t hosts; /* 0: none */
-    char socket[200];
-};
-
-static int emulation_read(uint32_t size, struct emulation *emulation, char *error, size_t error_bytes)
+static int emulation_read(uint32_t size, struct wire_emulation *emulation, char *error, size_t error_bytes)
 {
     const char *text = getenv("CAUSEWAY_EMULATE");
-    *emulation = (struct emulation){0};
+    *emulation = (struct wire_emulation){0};
     if (text == NULL || text[0] == 0) {
         return CW_OK;
     }
-    if (sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) != 2 || emulation->hosts < 1) {
+    bool memif = sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) == 2;
+    bool veth = !memif &&
+                sscanf(text, "%u,veth,%15[a-z_],%u", &emulation->hosts, emulation->driver, &emulation->mtu_bytes) == 3;
+    if ((!memif && !veth) || emulation->hosts < 1) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
-            "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\"; let `causeway run --emulate` set it", text);
+            "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\" or \"HOSTS,veth,DRIVER,MTU\"; let "
+            "`causeway run --emulate` set it",
+            text);
     }
     if (size > CW_EMULATED_RANKS_MAX) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "%u ranks on emulated hosts; %d are possible", size,
@@ -44,56 +41,13 @@ static int emulation_read(uint32_t size, struct emulation *emulation, char *erro
 
 int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes)
 {
-    struct emulation emulation;
+    struct wire_emulation emulation;
     int status = emulation_read(size, &emulation, error, error_bytes);
     if (status == CW_OK) {
-        *host = emulation.hosts == 0 ? -1 : (int)((uint64_t)rank * emulation.hosts / size);
+        *host = emulation.hosts == 0 ? -1 : (int)cw_wire_block(rank, size, emulation.hosts);
     }
     return status;
 }
-
-#if defined(CW_HAVE_DPDK)
-
-static int port_open(uint32_t rank, const struct emulation *emulation, struct cw_wire *wire, char *error,
-                     size_t error_bytes)
-{
-    struct cw_port_ethdev_config config;
-    char arguments[sizeof(emulation->socket) + 128];
-    char bell[sizeof(emulation->socket) + 16];
-    cw_port_ethdev_config_init(&config);
-    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no,mac=02:00:0a:00:00:%02x",
-             rank, emulation->socket, rank + 1);
-    snprintf(bell, sizeof(bell), "%s.bell", emulation->socket);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
-    config.doorbell_path = bell;
-    config.doorbell_own = 1 + rank;
-    config.doorbell_peer = 0;
-    int status = cw_port_ethdev_open(&config, &wire->port, error, error_bytes);
-    if (status != CW_OK) {
-        wire->port = NULL;
-        return status;
-    }
-    for (int tries = 0; !cw_port_link_up(wire->port); tries++) {
-        if (tries == LINK_WAIT_S * 1000) {
-            return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT, "the link to the switch at %s does not come up",
-                                 emulation->socket);
-        }
-        usleep(1000);
-    }
-    return CW_OK;
-}
-
-#else
-
-static int port_open(uint32_t rank, const struct emulation *emulation, struct cw_wire *wire, char *error,
-                     size_t error_bytes)
-{
-    (void)rank, (void)emulation, (void)wire;
-    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED, "built without DPDK: there are no memif ports");
-}
-
-#endif
 
 static int key_read(uint8_t key[16], char *error, size_t error_bytes)
 {
@@ -106,7 +60,7 @@ static int key_read(uint8_t key[16], char *error, size_t error_bytes)
     return CW_OK;
 }
 
-static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
+static int endpoint_open(uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
     struct cw_loop_config loop;
@@ -120,8 +74,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
     config.waiting = cw_loop_waiting(&loop, &wire->port->info);
-    config.address.ipv4 = 0x0a000001u + rank;
-    config.address.udp_port = UDP_PORT;
+    config.address = wire->address;
     config.peer_count_max = size;
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
@@ -140,15 +93,15 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
 
 int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
 {
-    struct emulation emulation;
+    struct wire_emulation emulation;
     *wire = (struct cw_wire){0};
     int status = emulation_read(size, &emulation, error, error_bytes);
     if (status != CW_OK || emulation.hosts == 0) {
         return status;
     }
-    status = port_open(rank, &emulation, wire, error, error_bytes);
+    status = wire_port_open(rank, &emulation, wire, error, error_bytes);
     if (status == CW_OK) {
-        status = endpoint_open(rank, size, wire, error, error_bytes);
+        status = endpoint_open(size, wire, error, error_bytes);
     }
     if (status != CW_OK) {
         cw_wire_close(wire);

@@ -1,7 +1,10 @@
 /* wire: this process's way to other hosts: a port, an endpoint on it and its loop.
  *
- * Where from: CAUSEWAY_EMULATE ("4,memif,/path/of/socket", made by `causeway run --emulate`) says that the ranks of the job are on that many emulated hosts, in equal blocks, and reach
- * each other through a `causeway switch` with a memif port per rank. CAUSEWAY_JOB_KEY is the key that all ranks share, 32 hexadecimal digits.
+ * Where from: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many emulated hosts, in equal blocks, and
+ * how they reach each other:
+ *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
+ *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
+ * CAUSEWAY_JOB_KEY is the key that all ranks share, 32 hexadecimal digits.
  *
  * Thread: open and close one at a time.
  */
@@ -16,12 +19,21 @@
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
 
+#define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
+
 struct cw_wire {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
     uint32_t message_bytes_max;
+    struct cw_address address;
 };
+
+/* Who is on which of `hosts` hosts: equal blocks. */
+static inline uint32_t cw_wire_block(uint32_t rank, uint32_t size, uint32_t hosts)
+{
+    return (uint32_t)((uint64_t)rank * hosts / size);
+}
 
 /* The emulated host of a rank, from 0; -1: CAUSEWAY_EMULATE is not set. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
 int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes);

@@ -158,6 +158,7 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .port.info.rate_bps = config->rate_bps,
                                     .wake_descriptor = -1,
                                     .epoll_descriptor = -1,
+                                    .packet_descriptor = -1,
                                     .driver = *driver};
     strcpy(created->device, config->device);
     ethdev_gate_init(created);

@@ -129,8 +129,9 @@ static bool gather_possible(const struct opening *opening)
 /* Bytes of a buffer: a frame, in steps of 1 KiB, since some NICs count receive buffers so. */
 static uint32_t room_bytes(const struct opening *opening)
 {
+    uint32_t step = opening->port->driver.room_is_tight ? RTE_CACHE_LINE_SIZE : 1024;
     uint32_t frame =
-        (uint32_t)RTE_ALIGN_CEIL(opening->config->mtu_bytes + ETHDEV_FRAME_OVERHEAD + RTE_ETHER_CRC_LEN, 1024u);
+        (uint32_t)RTE_ALIGN_CEIL(opening->config->mtu_bytes + ETHDEV_FRAME_OVERHEAD + RTE_ETHER_CRC_LEN, step);
     uint32_t room = RTE_MAX(RTE_MAX(frame, 2048u), opening->info.min_rx_bufsize);
     room = RTE_MAX(room, ethdev_driver_room(&opening->port->driver, opening->arguments));
     return room + opening->port->driver.room_extra_bytes;

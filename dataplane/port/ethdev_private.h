@@ -53,6 +53,8 @@ struct ethdev_driver {
     bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
     uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
+    bool room_is_tight;        /* a buffer must fit a page: no rounding up as NICs like it */
+    bool packet_socket;        /* no interrupts, but an AF_PACKET socket that can be waited on */
     bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
     const char *role_argument; /* the argument whose value client means that a server answers first; NULL: none */
@@ -76,8 +78,9 @@ struct ethdev_port {
     uint64_t nap_ns; /* the next nap, of WAIT_TIMED */
     uint64_t dropped;
 
-    int wake_descriptor;  /* eventfd; -1 with a doorbell */
-    int epoll_descriptor; /* the driver's interrupt and the wake-up; -1: the driver has none */
+    int wake_descriptor;   /* eventfd; -1 with a doorbell */
+    int epoll_descriptor;  /* the driver's interrupt and the wake-up; -1: the driver has none */
+    int packet_descriptor; /* the driver's AF_PACKET socket, to be waited on; -1: none */
     struct rte_epoll_event wake_event;
     bool interrupt_switched; /* the interrupt is off until it is waited for */
 

@@ -6,11 +6,15 @@
  */
 #include "dataplane/port/ethdev_private.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +48,27 @@ static bool interrupt_open(struct ethdev_port *port)
     return result == 0;
 }
 
+/* The driver's socket on the port's interface: it has no call that tells. -1: not found. */
+static int packet_socket_find(const struct ethdev_port *port)
+{
+    struct rte_eth_dev_info info;
+    DIR *folder = rte_eth_dev_info_get(port->id, &info) == 0 ? opendir("/proc/self/fd") : NULL;
+    int found = -1;
+    for (struct dirent *entry; folder != NULL && found < 0 && (entry = readdir(folder)) != NULL;) {
+        struct sockaddr_ll address = {.sll_family = AF_UNSPEC};
+        socklen_t bytes = sizeof(address);
+        int descriptor = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && getsockname(descriptor, (struct sockaddr *)&address, &bytes) == 0 &&
+            address.sll_family == AF_PACKET && (uint32_t)address.sll_ifindex == info.if_index) {
+            found = descriptor;
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return found;
+}
+
 int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
 {
     port->nap_ns = ETHDEV_NAP_MIN_NS;
@@ -56,7 +81,11 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "port %s: eventfd: %s", port->device,
                              strerror(errno));
     }
-    port->port.info.wait = interrupt_open(port) ? CW_PORT_WAIT_DESCRIPTOR : CW_PORT_WAIT_TIMED;
+    if (port->driver.packet_socket) {
+        port->packet_descriptor = packet_socket_find(port);
+    }
+    bool waits = port->packet_descriptor >= 0 || interrupt_open(port);
+    port->port.info.wait = waits ? CW_PORT_WAIT_DESCRIPTOR : CW_PORT_WAIT_TIMED;
     return CW_OK;
 }
 
@@ -121,6 +150,18 @@ static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
     }
 }
 
+/* The socket is readable while the newest frame of its ring has not been taken. False: it cannot be waited on now, as its interface is down. */
+static bool sleep_socket(struct ethdev_port *port, uint64_t timeout_ns)
+{
+    struct pollfd set[2] = {{.fd = port->packet_descriptor, .events = POLLIN},
+                            {.fd = port->wake_descriptor, .events = POLLIN}};
+    struct timespec timeout = timespec_of(timeout_ns);
+    if (ppoll(set, 2, &timeout, NULL) > 0 && set[1].revents != 0) {
+        wake_drain(port);
+    }
+    return (set[0].revents & POLLERR) == 0;
+}
+
 /* One nap, ended early by a wake-up. */
 static void nap(struct ethdev_port *port, uint64_t duration_ns)
 {
@@ -177,7 +218,7 @@ void ethdev_sleep(struct cw_port *base, uint64_t timeout_ns)
     if (atomic_load_explicit(&port->woken, memory_order_seq_cst) == 0) {
         if (port->epoll_descriptor >= 0) {
             sleep_interrupt(port, timeout_ns);
-        } else {
+        } else if (port->packet_descriptor < 0 || !sleep_socket(port, timeout_ns)) {
             sleep_timed(port, timeout_ns);
         }
     }

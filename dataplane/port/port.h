@@ -29,7 +29,7 @@ enum {
 /* How a thread that has nothing to do can wait for this port's packets; peers are told, since it bounds how soon they are answered. */
 enum cw_port_wait {
     CW_PORT_WAIT_NONE = 0,       /* cannot be waited on: virtual time */
-    CW_PORT_WAIT_DESCRIPTOR = 1, /* the driver's receive interrupt */
+    CW_PORT_WAIT_DESCRIPTOR = 1, /* the driver's receive interrupt, or its socket */
     CW_PORT_WAIT_DOORBELL = 2,   /* a futex word in memory shared with the sender, beside the port */
     CW_PORT_WAIT_TIMED = 3,      /* a timed poll: short naps that lengthen while nothing arrives */
 };

@@ -109,7 +109,7 @@ static void case_af_packet(int descriptor, const void *argument)
     struct cw_port_ethdev_config b = config_of("net_af_packet1", "iface=cwb", mtu_bytes);
     struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
     const uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
-    CHECK(ports[0]->info.gather && ports[0]->info.wait == CW_PORT_WAIT_TIMED);
+    CHECK(ports[0]->info.gather && ports[0]->info.wait == CW_PORT_WAIT_DESCRIPTOR);
     CHECK(memcmp(ports[0]->info.mac, ports[1]->info.mac, 6) != 0);
     CHECK(cw_port_join(ports[1], group) == CW_OK && cw_port_leave(ports[1], group) == CW_OK);
     ports_exchange(ports[0], ports[1], mtu_bytes);

@@ -1,0 +1,21 @@
+/* What the files of wire share: wire.c the endpoint on the port, wire_port.c the port. */
+#ifndef CW_CONTROL_WIRE_PRIVATE_H
+#define CW_CONTROL_WIRE_PRIVATE_H
+
+#include "control/wire.h"
+
+enum { WIRE_UDP_PORT = 4791 };
+
+/* CAUSEWAY_EMULATE, read. */
+struct wire_emulation {
+    uint32_t hosts;   /* 0: none */
+    char socket[200]; /* of the switch; "": veth */
+    char driver[16];  /* with veth: "af_packet" */
+    uint32_t mtu_bytes;
+};
+
+/* Opens the rank's port and waits for its link; sets wire->port and wire->address. Undone by cw_wire_close also after failures. */
+int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
+                   size_t error_bytes);
+
+#endif

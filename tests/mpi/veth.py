@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""veth.py CAUSEWAY RANKS NETWORK PROGRAM...: runs a program on emulated hosts that are network namespaces; skipped where there can be none."""
+import os
+import shutil
+import subprocess
+import sys
+
+
+def succeeds(*command):
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def skip_unless_possible():
+    """Ends the process as skipped where the machine has no network namespaces, bridges or veth for us."""
+    reason = None
+    if shutil.which("ip") is None:
+        reason = "there is no program ip (iproute2)"
+    elif os.geteuid() != 0:
+        reason = "machine: network namespaces need root"
+    elif not succeeds("unshare", "--net", "true"):
+        reason = "machine: no network namespace can be made here"
+    elif not succeeds("unshare", "--net", "ip", "link", "add", "type", "veth"):
+        reason = "machine: the kernel has no veth interfaces"
+    elif not succeeds("unshare", "--net", "ip", "link", "add", "type", "bridge"):
+        reason = "machine: the kernel has no bridges"
+    if reason is not None:
+        print("SKIPPED:", reason)
+        sys.exit(77)
+
+
+def skip_unless_xdp():
+    """The same where af_xdp does not work."""
+    import socket
+    try:
+        socket.socket(44, socket.SOCK_RAW).close()
+    except OSError:
+        print("SKIPPED: machine: the kernel has no AF_XDP")
+        sys.exit(77)
+
+
+if __name__ == "__main__":
+    causeway, ranks, network = sys.argv[1:4]
+    skip_unless_possible()
+    if ",af_xdp" in network:
+        skip_unless_xdp()
+    os.execv(causeway, [causeway, "run", "-n", ranks, "--emulate", network, "--timeout", "240"] + sys.argv[4:])
