@@ -31,6 +31,7 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
     }
     made->name = name;
     made->comm = found;
+    made->ordinal = ++collectives->call_count;
     made->problem = (struct cw_problem_request){
         .ranks = (uint32_t)found->size,
         .root = root < 0 ? 0 : (uint32_t)root,

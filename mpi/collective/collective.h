@@ -30,6 +30,7 @@ struct mpi_collective {
     struct mpi_request *request;
     struct mpi_comm *comm;
     const char *name; /* of the call, for people */
+    uint32_t ordinal; /* of the communicator's calls, from 1 on, for people */
     uint32_t number;
     uint32_t run_count;
     bool is_joined; /* has a turn in each round of progress */

@@ -7,6 +7,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/choice.h"
+#include "mpi/collective/describe.h"
 #include "mpi/collective/host_state.h"
 #include "mpi/collective/state.h"
 #include "mpi/point/internal.h"
@@ -251,6 +252,7 @@ struct awaited {
     struct host_call *call;
     const _Atomic uint64_t *word;
     uint64_t least;
+    uint32_t owner; /* of the word; UINT32_MAX: all */
     uint32_t looks;
 };
 
@@ -276,8 +278,14 @@ static void doze(void *context, bool asleep)
     cw_board_doze(awaited->call->board, asleep);
 }
 
+static void describe(void *context, struct mpi_said *said)
+{
+    const struct awaited *awaited = context;
+    mpi_describe_host(awaited->call, awaited->owner, said);
+}
+
 /* MPI_SUCCESS, or why the call cannot go on. */
-static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint64_t least)
+static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint64_t least, uint32_t owner)
 {
     uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
     do {
@@ -286,8 +294,8 @@ static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint
         }
         __builtin_ia32_pause();
     } while (spins-- > 0);
-    struct awaited awaited = {.call = call, .word = word, .least = least};
-    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .context = &awaited});
+    struct awaited awaited = {.call = call, .word = word, .least = least, .owner = owner};
+    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .describe = describe, .context = &awaited});
     if (atomic_load_explicit(word, memory_order_acquire) >= least) {
         return MPI_SUCCESS;
     }
@@ -298,7 +306,7 @@ static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint
 int host_round(struct host_call *call, uint64_t *round)
 {
     *round = ++call->host->round;
-    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round));
+    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round), UINT32_MAX);
 }
 
 void host_publish(struct host_call *call, uint64_t round)
@@ -332,12 +340,12 @@ void host_arrive(struct host_call *call, uint64_t round)
 
 int host_await(struct host_call *call, uint32_t rank, uint64_t round)
 {
-    return await_word(call, cw_board_published(call->board, rank), round);
+    return await_word(call, cw_board_published(call->board, rank), round, rank);
 }
 
 int host_await_all(struct host_call *call, uint64_t round)
 {
-    return await_word(call, cw_board_completed(call->board), round);
+    return await_word(call, cw_board_completed(call->board), round, UINT32_MAX);
 }
 
 /* A copy that fails leaves the others waiting for nothing. */

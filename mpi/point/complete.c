@@ -1,6 +1,7 @@
 /* Waiting for and testing requests (MPI 5.0, 3.7.3 to 3.7.6). */
 #include <stdlib.h>
 
+#include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -231,6 +232,18 @@ static int all_finish(struct wait_list *list, MPI_Request handles[], MPI_Status 
     return list_raise(list, statuses);
 }
 
+static void all_describe(void *context, struct mpi_said *said)
+{
+    const struct wait_list *list = context;
+    mpi_describe_requests(list->requests, list->count, false, said);
+}
+
+static void any_describe(void *context, struct mpi_said *said)
+{
+    const struct wait_list *list = context;
+    mpi_describe_requests(list->requests, list->count, true, said);
+}
+
 int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
     struct wait_list list;
@@ -239,7 +252,7 @@ int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress_until(all_are_complete, &list);
+        mpi_progress_until(all_are_complete, all_describe, &list);
     }
     code = all_finish(&list, array_of_requests, array_of_statuses);
     list_close(&list);
@@ -284,7 +297,7 @@ int mpi_waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Stat
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_until(any_is_complete, &list);
+        mpi_progress_until(any_is_complete, any_describe, &list);
     }
     code = any_finish(&list, array_of_requests, index, status);
     list_close(&list);
@@ -336,7 +349,7 @@ int mpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_until(any_is_complete, &list);
+        mpi_progress_until(any_is_complete, any_describe, &list);
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
     list_close(&list);
