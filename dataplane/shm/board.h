@@ -29,13 +29,14 @@
 #include <stdint.h>
 
 enum {
-    CW_BOARD_VERSION = 1,
+    CW_BOARD_VERSION = 2,
     CW_BOARD_MEMBERS_MAX = 1024,
     CW_BOARD_ROUNDS = 4,         /* slots of a member */
     CW_BOARD_SLOT_BYTES = 65536, /* touched only as far as it is used */
     CW_BOARD_GROUP = 16,      /* members that arrive at one counter; the last of each goes on to the counter of all */
     CW_BOARD_COUNT_BITS = 16, /* of a counter: how many have arrived; above them the sum of their signatures */
     CW_BOARD_LINE = 64,
+    CW_BOARD_WHY_BYTES = 256,
 };
 
 /* Where a board is found. */
@@ -67,6 +68,8 @@ struct cw_board_counter {
     _Alignas(CW_BOARD_LINE) _Atomic uint64_t value;
 };
 
+enum cw_board_break { CW_BOARD_WHOLE = 0, CW_BOARD_BREAKING = 1, CW_BOARD_BROKEN = 2 };
+
 struct cw_board_shared {
     uint64_t magic;
     uint64_t nonce;
@@ -74,7 +77,8 @@ struct cw_board_shared {
     uint32_t member_count;
     _Alignas(CW_BOARD_LINE) _Atomic uint64_t complete; /* the last round at which all have arrived */
     _Alignas(CW_BOARD_LINE) _Atomic uint32_t sleepers; /* members that sleep */
-    _Atomic uint32_t broken;                           /* calls did not match, or a member failed: of no use any more */
+    _Atomic uint32_t broken; /* enum cw_board_break: calls did not match, or a member failed: of no use any more */
+    _Alignas(CW_BOARD_LINE) char why[CW_BOARD_WHY_BYTES];
 };
 
 struct cw_board {
@@ -192,11 +196,10 @@ static inline void cw_board_complete(struct cw_board *board, uint64_t round)
     atomic_store_explicit(&board->shared->complete, round, memory_order_seq_cst);
 }
 
-/* Nobody can rely on the board any more; all waits must end. */
-static inline void cw_board_break(struct cw_board *board)
-{
-    atomic_store_explicit(&board->shared->broken, 1, memory_order_seq_cst);
-}
+/* Nobody can rely on the board any more; all waits must end. What the first one says is told to all. */
+void cw_board_break(struct cw_board *board, const char *why);
+/* A copy of it, "" if there is none. */
+void cw_board_why(const struct cw_board *board, char *text, size_t text_bytes);
 static inline bool cw_board_is_broken(const struct cw_board *board)
 {
     return atomic_load_explicit(&board->shared->broken, memory_order_acquire) != 0;

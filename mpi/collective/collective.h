@@ -51,6 +51,7 @@ struct mpi_collective {
     struct mpi_type *element; /* of a reduction; held */
     int reduce_error;
     uint64_t started_ns;
+    char *why; /* the ranks' calls do not match; NULL: they do, as far as is known */
 
     /* by messages between pairs */
     bool by_pairs;

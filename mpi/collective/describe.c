@@ -109,7 +109,7 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
            (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
 }
 
-void mpi_describe_kind_text(uint32_t kind, char *text, size_t text_bytes)
+static void kind_text(uint32_t kind, char *text, size_t text_bytes)
 {
     enum cw_collective collective = (enum cw_collective)(kind >> KIND_ROOT_BITS);
     if (collective >= CW_COLLECTIVE_COUNT) {
@@ -119,4 +119,13 @@ void mpi_describe_kind_text(uint32_t kind, char *text, size_t text_bytes)
     } else {
         snprintf(text, text_bytes, "%s", cw_collective_name(collective));
     }
+}
+
+void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind)
+{
+    char theirs[64], ours[64];
+    kind_text(kind, theirs, sizeof(theirs));
+    kind_text(exchange->kind, ours, sizeof(ours));
+    snprintf(exchange->why, sizeof(exchange->why), "rank %d is in %s, rank %d in %s", rank, theirs,
+             exchange->comm->rank, ours);
 }

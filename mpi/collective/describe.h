@@ -13,8 +13,8 @@ void mpi_describe_collective(const struct mpi_collective *collective, struct mpi
 /* One by shared memory that waits for the data of rank `owner`, or (UINT32_MAX) for all to arrive. */
 void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_said *said);
 
-/* What one rank says to another about its call, in 32 bits, and in words. */
+/* What one rank tells another about its call; and that it differs, into the exchange's `why`. */
 uint32_t mpi_describe_kind(const struct mpi_collective *collective);
-void mpi_describe_kind_text(uint32_t kind, char *text, size_t text_bytes);
+void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind);
 
 #endif

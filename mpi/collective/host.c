@@ -219,12 +219,12 @@ static void wake(const struct host_call *call)
 
 static int broken(struct host_call *call)
 {
-    cw_board_break(call->board);
+    cw_board_break(call->board, call->host->why);
     wake(call);
     return MPI_ERR_OTHER;
 }
 
-/* MPI_ERR_OTHER: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
+/* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
 static int trouble_find(struct host_call *call)
 {
     struct mpi_host *host = call->host;
@@ -238,7 +238,7 @@ static int trouble_find(struct host_call *call)
                      cw_collective_name((enum cw_collective)other.kind), other.root, (unsigned long long)other.bytes,
                      call->rank, cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
                      (unsigned long long)call->entry.bytes);
-            return MPI_ERR_OTHER;
+            return MPI_ERR_NOT_SAME;
         }
         if (cw_paths_medium(mpi_process.paths, host->comm->group->ranks[rank]) != CW_MEDIUM_SHARED) {
             snprintf(host->why, sizeof(host->why), "the process of rank %u has ended", rank);
@@ -300,6 +300,9 @@ static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint
         return MPI_SUCCESS;
     }
     int code = trouble_find(call);
+    if (code == MPI_SUCCESS) {
+        cw_board_why(call->board, call->host->why, sizeof(call->host->why));
+    }
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
@@ -319,7 +322,12 @@ bool host_arrive_last(struct host_call *call, uint64_t round)
 {
     enum cw_board_arrival arrival = cw_board_arrive(call->board, round, call->entry.signature);
     if (arrival == CW_BOARD_DIFFERENT) {
-        (void)trouble_find(call);
+        if (trouble_find(call) == MPI_SUCCESS) { /* who differs has gone on to its next call */
+            snprintf(call->host->why, sizeof(call->host->why),
+                     "the calls did not match when rank %u was in %s (root %u, %llu bytes)", call->rank,
+                     cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
+                     (unsigned long long)call->entry.bytes);
+        }
         (void)broken(call);
     }
     return arrival == CW_BOARD_LAST;
@@ -441,6 +449,7 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
         .receive = receive,
     };
     if (cw_board_is_broken(call.board)) {
+        cw_board_why(call.board, host->why, sizeof(host->why));
         return MPI_ERR_OTHER;
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;

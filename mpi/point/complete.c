@@ -1,6 +1,7 @@
 /* Waiting for and testing requests (MPI 5.0, 3.7.3 to 3.7.6). */
 #include <stdlib.h>
 
+#include "mpi/collective/collective.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
@@ -17,6 +18,9 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
             comm, error,
             "a message from rank %d with tag %d is longer than the %lld bytes that the receive has room for",
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
+    }
+    if (request->kind == MPI_REQUEST_COLLECTIVE && request->collective->why != NULL) {
+        return mpi_error(comm, error, "%s", request->collective->why);
     }
     if (error == MPI_ERR_PROC_ABORTED) {
         return mpi_error(comm, error, "the process of rank %d has ended", request->peer);
