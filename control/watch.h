@@ -32,6 +32,7 @@ enum {
 /* What a rank waits for. */
 struct cw_watch_answer {
     uint64_t place; /* the collective call that it is in: all ranks have the same number for the same one; 0: none */
+    uint64_t waited_ns;                     /* of its longest wait; 0: it does not wait */
     uint32_t awaited_count;                 /* of the next; more than are listed are left out */
     uint32_t awaited[CW_WATCH_AWAITED_MAX]; /* ranks without which it does not go on */
     char where[CW_WATCH_WHERE_BYTES];       /* "call 17 (MPI_Bcast) on MPI_COMM_WORLD", if `place` is not 0 */
@@ -67,7 +68,8 @@ uint32_t cw_watch_alarms(const struct cw_watch *watch);
 /* Launcher or rank. NULL is allowed. */
 void cw_watch_close(struct cw_watch *watch);
 
-/* From what all ranks have said: who is missing, or that some wait for each other in a circle, in a line; "" if it does not follow. */
+/* From what all ranks have said: who is missing, that some wait for each other in a circle, or that nobody has waited for long, in a line; "" if nothing
+ * follows. */
 void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes);
 
 #endif

@@ -7,6 +7,7 @@
 #include "control/watch.h"
 
 enum { NAMED_MAX = 4 };
+#define LONG_NS 500000000ull
 
 /* A line that is put together; what does not fit is left out. */
 struct line {
@@ -158,10 +159,27 @@ static bool circle_tell(const struct cw_watch_answer *answers, uint32_t rank_cou
     return true;
 }
 
+/* Nobody has waited for long: what they wait for just now says nothing. */
+static bool haste_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
+{
+    uint64_t longest_ns = 0;
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        longest_ns = answers[rank].waited_ns > longest_ns ? answers[rank].waited_ns : longest_ns;
+    }
+    if (longest_ns == 0 || longest_ns >= LONG_NS) {
+        return false;
+    }
+    add(line, "no rank has waited for longer than %.2f s: this does not look like a hang", (double)longest_ns / 1e9);
+    return true;
+}
+
 void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes)
 {
     struct line line = {.text = text, .bytes = text_bytes};
     text[0] = '\0';
+    if (haste_tell(answers, rank_count, &line)) {
+        return;
+    }
     uint32_t common = common_place(answers, rank_count);
     if (common < rank_count &&
         (disagreement_tell(answers, rank_count, common, &line) ||

@@ -79,6 +79,9 @@ static void waits_describe(struct mpi_said *said, uint64_t now_ns)
     for (const struct mpi_waiting *waiting = first; waiting != NULL; waiting = waiting->next) {
         mpi_say(said, "%s", waiting == first ? "" : "; and ");
         duration_say(said, now_ns - waiting->since_ns);
+        if (now_ns - waiting->since_ns > said->answer.waited_ns) {
+            said->answer.waited_ns = now_ns - waiting->since_ns;
+        }
         mpi_say(said, " in %s", waiting->call);
         if (waiting->wait->describe != NULL) {
             mpi_say(said, ": ");
