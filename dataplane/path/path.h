@@ -120,6 +120,9 @@ uint32_t cw_paths_poll(struct cw_paths *paths);
 void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(void *context), void *context);
 void cw_paths_wake(struct cw_paths *paths);
 
+/* Says that this process runs on `core`. True: so does another rank that it talks to and that does not sleep: to spin would keep it from running. */
+bool cw_paths_share_core(struct cw_paths *paths, uint32_t core);
+
 /* For those who share memory of their own with a rank of this host (shm/board.h). cw_paths_kick ends its sleep in cw_paths_wait; behind a full barrier. */
 void cw_paths_kick(struct cw_paths *paths, uint32_t rank);
 /* Whether that rank is on this host and bytes can be copied from and to it at once; from then on cw_paths_watch looks after it. */

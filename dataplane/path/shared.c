@@ -108,6 +108,18 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_expos
     return CW_PATHS_DONE;
 }
 
+bool cw_paths_share_core(struct cw_paths *paths, uint32_t core)
+{
+    cw_inbox_place_on(paths->inbox, core);
+    for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
+        const struct path_peer *peer = &paths->peers[rank];
+        if (peer->attached && rank != paths->config.rank && cw_inbox_owner_is_on(&peer->sender, core)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void cw_paths_kick(struct cw_paths *paths, uint32_t rank)
 {
     if (paths->peers[rank].medium == CW_MEDIUM_SHARED && path_shared_attach(paths, rank) == CW_OK) {

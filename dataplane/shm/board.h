@@ -163,14 +163,21 @@ enum cw_board_arrival {
     CW_BOARD_DIFFERENT = 2 /* the same, but their signatures are not all alike */
 };
 
+/* What the counter has become. Acquire and release: what members wrote before they arrived is seen by the last one, and by who sees `complete`. */
+static inline uint64_t cw_board_count(struct cw_board_counter *counter, uint64_t value)
+{
+    uint64_t kept = value;
+    __asm__("" : "+r"(kept)); /* gcc 12.2 with -O2 would add what was read to itself: test_board fails without this */
+    return atomic_fetch_add_explicit(&counter->value, value, memory_order_acq_rel) + kept;
+}
+
 static inline enum cw_board_arrival cw_board_arrive(struct cw_board *board, uint64_t round, uint64_t signature)
 {
     uint64_t own = signature << CW_BOARD_COUNT_BITS | 1;
     uint64_t mask = (1u << CW_BOARD_COUNT_BITS) - 1;
     struct cw_board_counter *counters = board->counters + (round % CW_BOARD_ROUNDS) * (board->group_count + 1);
     struct cw_board_counter *counter = &counters[1 + board->member / CW_BOARD_GROUP];
-    /* acquire and release: what members wrote before they arrived is seen by the last one, and by who sees `complete` */
-    uint64_t total = atomic_fetch_add_explicit(&counter->value, own, memory_order_acq_rel) + own;
+    uint64_t total = cw_board_count(counter, own);
     if (board->group_count > 1) {
         uint32_t first = board->member / CW_BOARD_GROUP * CW_BOARD_GROUP;
         uint32_t rest = board->member_count - first;
@@ -179,8 +186,7 @@ static inline enum cw_board_arrival cw_board_arrive(struct cw_board *board, uint
         }
         atomic_store_explicit(&counter->value, 0, memory_order_relaxed);
         counter = &counters[0];
-        uint64_t group = total;
-        total = atomic_fetch_add_explicit(&counter->value, group, memory_order_acq_rel) + group;
+        total = cw_board_count(counter, total);
     }
     if ((total & mask) != board->member_count) {
         return CW_BOARD_NOT_LAST;

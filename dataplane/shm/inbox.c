@@ -207,6 +207,19 @@ void cw_inbox_disarm(struct cw_inbox *inbox)
     atomic_store_explicit(&inbox->shared->asleep, 0, memory_order_relaxed);
 }
 
+void cw_inbox_place_on(struct cw_inbox *inbox, uint32_t core)
+{
+    if (atomic_load_explicit(&inbox->shared->core, memory_order_relaxed) != core + 1) {
+        atomic_store_explicit(&inbox->shared->core, core + 1, memory_order_relaxed);
+    }
+}
+
+bool cw_inbox_owner_is_on(const struct cw_inbox_sender *end, uint32_t core)
+{
+    return atomic_load_explicit(&end->shared->core, memory_order_relaxed) == core + 1 &&
+           atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) == 0;
+}
+
 void cw_inbox_wake(struct cw_inbox_shared *shared)
 {
     /* only who finds it armed pays for the call to the kernel */

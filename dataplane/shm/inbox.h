@@ -61,6 +61,8 @@ void cw_inbox_arm(struct cw_inbox *inbox);
 /* Until it is rung, `timeout_ns` has passed or a signal came. */
 void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns);
 void cw_inbox_disarm(struct cw_inbox *inbox);
+/* Says on which core the owner is; kept until it says another one. */
+void cw_inbox_place_on(struct cw_inbox *inbox, uint32_t core);
 /* Ends the owner's own sleep, from another of its threads. */
 void cw_inbox_ring_own(struct cw_inbox *inbox);
 
@@ -78,6 +80,8 @@ struct cw_inbox_sender {
 int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct cw_inbox_sender *end, char *error,
                     size_t error_bytes);
 void cw_inbox_detach(struct cw_inbox_sender *end);
+/* Whether that inbox's owner was last seen on this core, and does not sleep. */
+bool cw_inbox_owner_is_on(const struct cw_inbox_sender *end, uint32_t core);
 
 /* ---- the shared header; private to inbox.c but for the fast path of cw_inbox_ring ---- */
 
@@ -92,6 +96,7 @@ struct cw_inbox_shared {
     _Atomic uint32_t senders_fence;
     /* read by senders after each record, written when the owner goes to sleep */
     _Alignas(CW_RING_LINE) _Atomic uint32_t asleep;
+    _Atomic uint32_t core; /* where the owner was when it last looked, plus 1; 0: not known */
     /* written by senders, once each */
     _Alignas(CW_RING_LINE) _Atomic uint32_t claimed;
 };

@@ -14,10 +14,11 @@
 #include "mpi/runtime/waiting.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
-enum { SPIN_ROUNDS = 2000, YIELDS = 20 };
-#define YIELD_NS 1000000ull
-#define SLEEP_NS 100000000ull /* then it looks whether the others are still there */
-#define NAP_US   100          /* between looks of one of several threads: they cannot all sleep on the inbox */
+enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20 };
+#define MOVE_INTERVAL_NS 20000000ull
+#define YIELD_NS         1000000ull
+#define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
+#define NAP_US           100          /* between looks of one of several threads: they cannot all sleep on the inbox */
 
 static struct mpi_progress_user *users;
 static uint32_t round_count;
@@ -121,6 +122,35 @@ static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, 
     }
 }
 
+/* Two ranks that talk have come to share a core, though there are enough for all: the kernel puts who is woken beside who wakes it. One of them moves. */
+static void core_leave(uint32_t core)
+{
+    static uint64_t next_ns;
+    cpu_set_t cores, others;
+    uint64_t now_ns = cw_clock_ns();
+    if (now_ns < next_ns || sched_getaffinity(0, sizeof(cores), &cores) != 0 || CPU_COUNT(&cores) < 2) {
+        return;
+    }
+    next_ns = now_ns + MOVE_INTERVAL_NS;
+    others = cores;
+    CPU_CLR(core, &others);
+    if (sched_setaffinity(0, sizeof(others), &others) == 0) {
+        (void)sched_setaffinity(0, sizeof(cores), &cores);
+        (void)cw_paths_share_core(mpi_process.paths, (uint32_t)sched_getcpu());
+    }
+}
+
+/* Whether spinning keeps the very rank from running that is waited for. */
+static bool core_is_shared(void)
+{
+    int core = sched_getcpu();
+    if (core < 0 || !cw_paths_share_core(mpi_process.paths, (uint32_t)core)) {
+        return false;
+    }
+    core_leave((uint32_t)core);
+    return true;
+}
+
 void mpi_progress_wait(const struct mpi_wait *wait)
 {
     static struct cw_crowding crowding;
@@ -142,6 +172,9 @@ void mpi_progress_wait(const struct mpi_wait *wait)
             continue;
         }
         if (++spins < mpi_process.spin_rounds) {
+            if (spins % SPINS_TO_DOUBT == 0 && core_is_shared()) {
+                sched_yield();
+            }
             __builtin_ia32_pause();
             continue;
         }
@@ -168,6 +201,8 @@ void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void 
 uint32_t mpi_progress_spin_rounds(uint32_t ranks_here)
 {
     cpu_set_t cores;
-    int count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    return ranks_here <= (uint32_t)count ? SPIN_ROUNDS : 0;
+    int own = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    /* who has one core was bound to it, and the others to others; if not, core_is_shared notices */
+    long count = own == 1 ? sysconf(_SC_NPROCESSORS_ONLN) : own;
+    return (long)ranks_here <= count ? SPIN_ROUNDS : 0;
 }

@@ -1,0 +1,322 @@
+/* Many collective calls in a row, drawn at random: collectives, roots, sizes from nothing to long, in place or not, several communicators, ranks that come late. Each
+ * result is compared with what a serial program would have (MPI 5.0, chapter 6). CW_SEED and CW_CALLS change the draw. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tests/mpi/expect.h"
+
+enum { BYTES_MAX = 300000, COMMS = 3 };
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t below)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (state >> 33) % below;
+}
+
+static uint64_t mix(uint64_t value)
+{
+    value = (value ^ value >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+    return value ^ value >> 29;
+}
+
+struct comm {
+    MPI_Comm comm;
+    int rank;
+    int size;
+};
+
+struct call {
+    const struct comm *comm;
+    uint64_t number;
+    int root;
+    int count; /* elements of 8 bytes, of a block */
+    bool in_place;
+};
+
+static uint64_t *from, *to;
+
+/* What rank `rank` contributes at `index`. */
+static uint64_t element(const struct call *call, int rank, int index)
+{
+    return mix(call->number * 1000003 + (uint64_t)rank * 7919 + (uint64_t)index);
+}
+
+static void fill(const struct call *call, uint64_t *buffer, int count)
+{
+    for (int i = 0; i < count; i++) {
+        buffer[i] = element(call, call->comm->rank, i);
+    }
+}
+
+static void verify(const struct call *call, const char *name, const uint64_t *found, int index, uint64_t wanted)
+{
+    if (found[index] != wanted && expect_failures++ < 10) {
+        fprintf(stderr, "rank %d of %d: call %llu, %s, root %d, %d elements%s: element %d is wrong\n", call->comm->rank,
+                call->comm->size, (unsigned long long)call->number, name, call->root, call->count,
+                call->in_place ? ", in place" : "", index);
+    }
+}
+
+/* An associative operation that does not commute: maps x -> a x + b modulo 65521, one after the other; a and b in one element. */
+static uint64_t map_after(uint64_t left, uint64_t right)
+{
+    uint64_t a = left & 0xffff, b = left >> 16 & 0xffff, c = right & 0xffff, d = right >> 16 & 0xffff;
+    return a * c % 65521 | (b * c + d) % 65521 << 16;
+}
+
+static void map_reduce(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    uint64_t *left = in, *right = inout;
+    for (int i = 0; i < *count; i++) {
+        right[i] = map_after(left[i], right[i]);
+    }
+}
+
+static MPI_Op map_op;
+
+static uint64_t map_element(const struct call *call, int rank, int index)
+{
+    uint64_t value = element(call, rank, index);
+    return (1 + (value & 0xffff) % 65520) | (value >> 16 & 0xffff) % 65521 << 16;
+}
+
+/* Ranks `first` .. `last` - 1, in order. */
+static uint64_t reduced(const struct call *call, bool ordered, int first, int last, int index)
+{
+    uint64_t value = ordered ? map_element(call, first, index) : element(call, first, index);
+    for (int rank = first + 1; rank < last; rank++) {
+        value = ordered ? map_after(value, map_element(call, rank, index)) : value + element(call, rank, index);
+    }
+    return value;
+}
+
+static bool contribution(const struct call *call, uint64_t *buffer, int count)
+{
+    bool ordered = call->number % 2 == 0;
+    for (int i = 0; i < count; i++) {
+        buffer[i] = ordered ? map_element(call, call->comm->rank, i) : element(call, call->comm->rank, i);
+    }
+    return ordered;
+}
+
+static void run_bcast(const struct call *call)
+{
+    bool is_root = call->comm->rank == call->root;
+    if (is_root) {
+        fill(call, to, call->count);
+    }
+    EXPECT_EQUAL(MPI_Bcast(to, call->count, MPI_UINT64_T, call->root, call->comm->comm), MPI_SUCCESS);
+    for (int i = 0; i < call->count; i++) {
+        verify(call, "bcast", to, i, element(call, call->root, i));
+    }
+}
+
+static void run_gather(const struct call *call)
+{
+    bool is_root = call->comm->rank == call->root;
+    uint64_t *own = is_root && call->in_place ? to + (size_t)call->comm->rank * (size_t)call->count : from;
+    fill(call, own, call->count);
+    EXPECT_EQUAL(MPI_Gather(own == from ? from : MPI_IN_PLACE, call->count, MPI_UINT64_T, to, call->count, MPI_UINT64_T,
+                            call->root, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int rank = 0; rank < call->comm->size && is_root; rank++) {
+        for (int i = 0; i < call->count; i++) {
+            verify(call, "gather", to, rank * call->count + i, element(call, rank, i));
+        }
+    }
+}
+
+static void run_scatter(const struct call *call)
+{
+    bool is_root = call->comm->rank == call->root;
+    bool in_place = is_root && call->in_place;
+    if (is_root) {
+        fill(call, from, call->count * call->comm->size);
+    }
+    EXPECT_EQUAL(MPI_Scatter(from, call->count, MPI_UINT64_T, in_place ? MPI_IN_PLACE : (void *)to, call->count,
+                             MPI_UINT64_T, call->root, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int i = 0; i < call->count; i++) {
+        int index = call->comm->rank * call->count + i;
+        verify(call, "scatter", in_place ? from + call->comm->rank * call->count : to, i,
+               element(call, call->root, index));
+    }
+}
+
+static void run_allgather(const struct call *call)
+{
+    uint64_t *own = call->in_place ? to + (size_t)call->comm->rank * (size_t)call->count : from;
+    fill(call, own, call->count);
+    EXPECT_EQUAL(MPI_Allgather(call->in_place ? MPI_IN_PLACE : (void *)from, call->count, MPI_UINT64_T, to, call->count,
+                               MPI_UINT64_T, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int rank = 0; rank < call->comm->size; rank++) {
+        for (int i = 0; i < call->count; i++) {
+            verify(call, "allgather", to, rank * call->count + i, element(call, rank, i));
+        }
+    }
+}
+
+/* Unequal blocks, some of them empty. */
+static void run_allgatherv(const struct call *call)
+{
+    int counts[16], places[16], total = 0;
+    for (int rank = 0; rank < call->comm->size; rank++) {
+        counts[rank] = (int)(mix(call->number + (uint64_t)rank) % (uint64_t)(call->count + 1));
+        places[rank] = total;
+        total += counts[rank];
+    }
+    fill(call, from, counts[call->comm->rank]);
+    EXPECT_EQUAL(MPI_Allgatherv(from, counts[call->comm->rank], MPI_UINT64_T, to, counts, places, MPI_UINT64_T,
+                                call->comm->comm),
+                 MPI_SUCCESS);
+    for (int rank = 0; rank < call->comm->size; rank++) {
+        for (int i = 0; i < counts[rank]; i++) {
+            verify(call, "allgatherv", to, places[rank] + i, element(call, rank, i));
+        }
+    }
+}
+
+static void run_alltoall(const struct call *call)
+{
+    uint64_t *own = call->in_place ? to : from;
+    fill(call, own, call->count * call->comm->size);
+    EXPECT_EQUAL(MPI_Alltoall(call->in_place ? MPI_IN_PLACE : (void *)from, call->count, MPI_UINT64_T, to, call->count,
+                              MPI_UINT64_T, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int rank = 0; rank < call->comm->size; rank++) {
+        for (int i = 0; i < call->count; i++) {
+            verify(call, "alltoall", to, rank * call->count + i,
+                   element(call, rank, call->comm->rank * call->count + i));
+        }
+    }
+}
+
+static void run_reduce(const struct call *call)
+{
+    bool is_root = call->comm->rank == call->root;
+    bool in_place = is_root && call->in_place;
+    bool ordered = contribution(call, in_place ? to : from, call->count);
+    EXPECT_EQUAL(MPI_Reduce(in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
+                            ordered ? map_op : MPI_SUM, call->root, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int i = 0; i < call->count && is_root; i++) {
+        verify(call, "reduce", to, i, reduced(call, ordered, 0, call->comm->size, i));
+    }
+}
+
+static void run_allreduce(const struct call *call)
+{
+    bool ordered = contribution(call, call->in_place ? to : from, call->count);
+    EXPECT_EQUAL(MPI_Allreduce(call->in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
+                               ordered ? map_op : MPI_SUM, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int i = 0; i < call->count; i++) {
+        verify(call, "allreduce", to, i, reduced(call, ordered, 0, call->comm->size, i));
+    }
+}
+
+static void run_reduce_scatter(const struct call *call)
+{
+    bool ordered = contribution(call, call->in_place ? to : from, call->count * call->comm->size);
+    EXPECT_EQUAL(MPI_Reduce_scatter_block(call->in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
+                                          ordered ? map_op : MPI_SUM, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int i = 0; i < call->count; i++) {
+        verify(call, "reduce_scatter", to, i,
+               reduced(call, ordered, 0, call->comm->size, call->comm->rank * call->count + i));
+    }
+}
+
+static void run_scan(const struct call *call)
+{
+    bool ordered = contribution(call, call->in_place ? to : from, call->count);
+    EXPECT_EQUAL(MPI_Scan(call->in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
+                          ordered ? map_op : MPI_SUM, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int i = 0; i < call->count; i++) {
+        verify(call, "scan", to, i, reduced(call, ordered, 0, call->comm->rank + 1, i));
+    }
+}
+
+static void run_exscan(const struct call *call)
+{
+    bool ordered = contribution(call, from, call->count);
+    EXPECT_EQUAL(MPI_Exscan(from, to, call->count, MPI_UINT64_T, ordered ? map_op : MPI_SUM, call->comm->comm),
+                 MPI_SUCCESS);
+    for (int i = 0; i < call->count && call->comm->rank > 0; i++) {
+        verify(call, "exscan", to, i, reduced(call, ordered, 0, call->comm->rank, i));
+    }
+}
+
+static void run_barrier(const struct call *call)
+{
+    EXPECT_EQUAL(MPI_Barrier(call->comm->comm), MPI_SUCCESS);
+}
+
+static void (*const runs[])(const struct call *call) = {
+    run_barrier,  run_bcast,  run_gather,    run_scatter,        run_allgather, run_allgatherv,
+    run_alltoall, run_reduce, run_allreduce, run_reduce_scatter, run_scan,      run_exscan,
+};
+
+/* From no element to some that are long; blocks of all ranks fit the buffers. */
+static int count_draw(int size)
+{
+    static const int bytes[] = {0, 8, 64, 3000, 20000, 70000, BYTES_MAX};
+    int most = bytes[draw(sizeof(bytes) / sizeof(bytes[0]))] / (int)sizeof(uint64_t);
+    most = draw(8) == 0 ? most : most / size;
+    return most == 0 ? 0 : 1 + (int)draw((uint64_t)most);
+}
+
+/* This rank comes late, or at once: its own affair. */
+static void dawdle(uint64_t number)
+{
+    uint64_t pause = mix(number * 31 + (uint64_t)expect_rank) % 16;
+    volatile uint64_t sink = 0;
+    for (uint64_t i = 0; i < (pause == 0 ? 200000 : pause < 4 ? 5000 : 0); i++) {
+        sink += i;
+    }
+}
+
+static void comms_make(struct comm comms[COMMS])
+{
+    comms[0].comm = MPI_COMM_WORLD;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1].comm);
+    MPI_Comm_split(MPI_COMM_WORLD, expect_rank % 2, -expect_rank, &comms[2].comm);
+    for (int i = 0; i < COMMS; i++) {
+        MPI_Comm_rank(comms[i].comm, &comms[i].rank);
+        MPI_Comm_size(comms[i].comm, &comms[i].size);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct comm comms[COMMS];
+    expect_start(&argc, &argv);
+    state = getenv("CW_SEED") != NULL ? strtoull(getenv("CW_SEED"), NULL, 10) : 1;
+    uint64_t calls = getenv("CW_CALLS") != NULL ? strtoull(getenv("CW_CALLS"), NULL, 10) : 300;
+    from = malloc((size_t)expect_size * BYTES_MAX + 1);
+    to = malloc((size_t)expect_size * BYTES_MAX + 1);
+    MPI_Op_create(map_reduce, 0, &map_op);
+    comms_make(comms);
+    for (uint64_t number = 0; number < calls && expect_failures == 0; number++) {
+        struct call call = {.comm = &comms[draw(COMMS)], .number = number};
+        size_t which = draw(sizeof(runs) / sizeof(runs[0]));
+        uint64_t root = draw(1 << 20), in_place = draw(2);
+        call.count = count_draw(expect_size);
+        call.root = (int)(root % (uint64_t)call.comm->size);
+        call.in_place = in_place != 0;
+        dawdle(number);
+        runs[which](&call);
+    }
+    MPI_Op_free(&map_op);
+    MPI_Comm_free(&comms[1].comm);
+    MPI_Comm_free(&comms[2].comm);
+    free(from);
+    free(to);
+    return expect_end();
+}

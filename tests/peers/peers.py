@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Causeway, MPICH and Open MPI side by side: one benchmark source, run in turn, medians and ratios.
+
+    apt-get install libmpich-dev libopenmpi-dev openmpi-bin
+    tests/peers/peers.py BUILD [--ranks 2] [--rounds 11] [--only barrier,bcast] [--emulate 2,memif] [--json FILE]
+
+A ratio below 1 means that Causeway is ahead of the better of its peers, for times and for rates alike.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HIGHER_IS_BETTER = ("rate", "bandwidth", "overlap_ialltoall", "overlap_iallreduce")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def libraries(build, ranks, emulate):
+    """Name -> (compiler, command that starts `ranks` ranks), of those that are installed."""
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    emulated = ["--emulate", emulate] if emulate else []
+    found = {
+        "causeway": (os.path.join(build, "mpi", "mpicc"), [os.path.join(build, "causeway"), "run", "-n", str(ranks), *emulated]),
+        "mpich": ("mpicc.mpich", ["mpiexec.mpich", "-n", str(ranks)]),
+        "openmpi": ("mpicc.openmpi", ["mpirun.openmpi", *root, "--oversubscribe", "-n", str(ranks)]),
+    }
+    return {name: (compiler, run) for name, (compiler, run) in found.items() if shutil.which(compiler)}
+
+
+def run(command, program, only, timeout):
+    """(name, bytes) -> value; empty if it failed."""
+    try:
+        done = subprocess.run([*command, program, *only], capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"{command[0]}: not done after {timeout} s", file=sys.stderr)
+        return {}
+    if done.returncode != 0:
+        print(f"{command[0]}: exit code {done.returncode}: {done.stderr[-300:]}", file=sys.stderr)
+        return {}
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {(line[0], int(line[1])): float(line[2]) for line in lines if len(line) == 3}
+
+
+def rows(values):
+    """One row per measurement: medians by library, and ours against the best of the others."""
+    keys = [key for one in values["causeway"] for key in one]
+    for key in dict.fromkeys(keys):
+        medians = {
+            name: statistics.median(one[key] for one in rounds if key in one)
+            for name, rounds in values.items()
+            if any(key in one for one in rounds)
+        }
+        others = [value for name, value in medians.items() if name != "causeway"]
+        ratio = None
+        if others and medians["causeway"] > 0 and min(others) > 0:
+            upwards = key[0] in HIGHER_IS_BETTER
+            ratio = max(others) / medians["causeway"] if upwards else medians["causeway"] / min(others)
+        yield {"name": key[0], "bytes": key[1], "medians": medians, "ratio": ratio}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="Causeway's build folder")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--emulate", default="", help="for Causeway only: see causeway run --help")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
+    parser.add_argument("--json", help="writes all values there")
+    options = parser.parse_args()
+    only = [name for name in options.only.split(",") if name]
+    known = libraries(os.path.abspath(options.build), options.ranks, options.emulate)
+    if "causeway" not in known:
+        sys.exit(f"{options.build}: no mpi/mpicc there; build Causeway first: ninja -C {options.build}")
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {}
+        for name, (compiler, _) in known.items():
+            programs[name] = os.path.join(folder, name)
+            subprocess.run([compiler, "-O2", "-o", programs[name], os.path.join(HERE, "bench.c")], check=True)
+        values = {name: [] for name in known}
+        for _ in range(options.rounds):
+            for name, (_, command) in known.items():
+                values[name].append(run(command, programs[name], only, options.timeout))
+    table = list(rows(values))
+    print(f"{options.ranks} ranks, medians of {options.rounds} rounds; us, M/s, MB/s, ms, share; ratio below 1: Causeway is ahead")
+    print(f"{'':20}{'bytes':>9}" + "".join(f"{name:>12}" for name in known) + f"{'ratio':>8}")
+    for row in table:
+        cells = "".join(f"{row['medians'].get(name, float('nan')):12.2f}" for name in known)
+        print(f"{row['name']:20}{row['bytes']:>9}{cells}" + (f"{row['ratio']:8.2f}" if row["ratio"] is not None else ""))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"ranks": options.ranks, "rounds": options.rounds, "rows": table}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+/* Board: many members in rounds, a result by the last to arrive, calls that differ, and places that are none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dataplane/shm/board.h"
+#include "dataplane/status.h"
+
+enum { MEMBERS_MAX = 40, ROUNDS = 400 };
+
+struct member {
+    struct cw_board board;
+    pthread_t thread;
+    uint32_t wrong;
+    uint32_t last_count; /* rounds that it was the last to arrive at */
+    uint32_t different_count;
+    uint64_t odd_round; /* it says something else there */
+};
+
+static struct member members[MEMBERS_MAX];
+
+static void await(const _Atomic uint64_t *word, uint64_t least)
+{
+    while (atomic_load_explicit(word, memory_order_acquire) < least) {
+        sched_yield();
+    }
+}
+
+static uint64_t value_of(uint32_t member, uint64_t round)
+{
+    return round * 1000 + member;
+}
+
+static uint64_t sum_of(const struct cw_board *board, uint64_t round)
+{
+    uint64_t sum = 0;
+    for (uint32_t member = 0; member < board->member_count; member++) {
+        uint64_t value;
+        memcpy(&value, cw_board_slot(board, member, round), sizeof(value));
+        sum += value;
+    }
+    return sum;
+}
+
+/* Each round everybody writes; the last one adds up for all; everybody adds up for itself, too. */
+static void *member_run(void *argument)
+{
+    struct member *self = argument;
+    struct cw_board *board = &self->board;
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        uint64_t value = value_of(board->member, round), result, wanted = 0;
+        await(cw_board_completed(board), cw_board_may_write(round));
+        cw_board_enter(board, round, &(struct cw_board_call){.signature = 7, .bytes = round, .kind = 1, .root = 2});
+        memcpy(cw_board_slot(board, board->member, round), &value, sizeof(value));
+        cw_board_publish(board, round);
+        enum cw_board_arrival arrival = cw_board_arrive(board, round, round == self->odd_round ? 8 : 7);
+        if (arrival != CW_BOARD_NOT_LAST) {
+            self->last_count++;
+            self->different_count += arrival == CW_BOARD_DIFFERENT;
+            result = sum_of(board, round);
+            memcpy(cw_board_slot(board, board->member_count, round), &result, sizeof(result));
+            cw_board_complete(board, round);
+        }
+        await(cw_board_completed(board), round);
+        for (uint32_t member = 0; member < board->member_count; member++) {
+            wanted += value_of(member, round);
+        }
+        memcpy(&result, cw_board_slot(board, board->member_count, round), sizeof(result));
+        self->wrong += result != wanted || sum_of(board, round) != wanted;
+    }
+    return NULL;
+}
+
+static void members_open(uint32_t count)
+{
+    char error[200] = "";
+    memset(members, 0, sizeof(members));
+    assert_int_equal(cw_board_create(count, 42, &members[0].board, error, sizeof(error)), CW_OK);
+    struct cw_board_place place = cw_board_place(&members[0].board);
+    for (uint32_t member = 1; member < count; member++) {
+        assert_int_equal(cw_board_open(&place, member, count, &members[member].board, error, sizeof(error)), CW_OK);
+    }
+    cw_board_seal(&members[0].board);
+    assert_int_equal(cw_board_open(&place, 1, count, &members[1].board, error, sizeof(error)), CW_ERROR_NOT_FOUND);
+}
+
+static void members_run(uint32_t count)
+{
+    for (uint32_t member = 0; member < count; member++) {
+        assert_int_equal(pthread_create(&members[member].thread, NULL, member_run, &members[member]), 0);
+    }
+    for (uint32_t member = 0; member < count; member++) {
+        pthread_join(members[member].thread, NULL);
+    }
+}
+
+static void members_close(uint32_t count)
+{
+    for (uint32_t member = 0; member < count; member++) {
+        cw_board_close(&members[member].board);
+    }
+}
+
+/* One counter, and one per group of members, also groups that are not full. */
+static void test_rounds(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {2, 3, 16, 17, 33, MEMBERS_MAX};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        uint32_t last_count = 0;
+        members_open(counts[i]);
+        members_run(counts[i]);
+        for (uint32_t member = 0; member < counts[i]; member++) {
+            assert_int_equal(members[member].wrong, 0);
+            assert_int_equal(members[member].different_count, 0);
+            last_count += members[member].last_count;
+        }
+        assert_int_equal(last_count, ROUNDS);
+        members_close(counts[i]);
+    }
+}
+
+/* One member does something else in one round: whoever comes last notices, in that round and no other. */
+static void test_calls_that_differ(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {2, 8, MEMBERS_MAX};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        uint32_t different_count = 0;
+        members_open(counts[i]);
+        members[counts[i] / 2].odd_round = 5;
+        members_run(counts[i]);
+        for (uint32_t member = 0; member < counts[i]; member++) {
+            different_count += members[member].different_count;
+        }
+        assert_int_equal(different_count, 1);
+        members_close(counts[i]);
+    }
+}
+
+static void test_what_a_member_says(void **state)
+{
+    (void)state;
+    struct cw_board_call call = {.signature = 3, .bytes = 100, .kind = 4, .root = 5}, found;
+    members_open(2);
+    assert_int_equal(cw_board_call_of(&members[0].board, 1, &found), 0);
+    cw_board_enter(&members[1].board, 9, &call);
+    assert_int_equal(cw_board_call_of(&members[0].board, 1, &found), 9);
+    assert_memory_equal(&found, &call, sizeof(call));
+    assert_false(cw_board_sleepers(&members[0].board));
+    cw_board_doze(&members[1].board, true);
+    assert_true(cw_board_sleepers(&members[0].board) && cw_board_sleeps(&members[0].board, 1));
+    cw_board_doze(&members[1].board, false);
+    assert_false(cw_board_sleepers(&members[0].board) || cw_board_sleeps(&members[0].board, 1));
+    cw_board_break(&members[1].board);
+    assert_true(cw_board_is_broken(&members[0].board));
+    members_close(2);
+}
+
+static void test_bad_places(void **state)
+{
+    (void)state;
+    char error[200] = "";
+    struct cw_board board, other;
+    assert_int_equal(cw_board_create(1, 1, &board, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_board_create(CW_BOARD_MEMBERS_MAX + 1, 1, &board, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_board_create(3, 1, &board, error, sizeof(error)), CW_OK);
+    struct cw_board_place place = cw_board_place(&board);
+    assert_int_equal(cw_board_open(&place, 1, 4, &other, error, sizeof(error)), CW_ERROR_UNSUPPORTED);
+    place.nonce++;
+    assert_int_equal(cw_board_open(&place, 1, 3, &other, error, sizeof(error)), CW_ERROR_UNSUPPORTED);
+    place.nonce--;
+    place.descriptor = STDERR_FILENO; /* something else */
+    assert_int_not_equal(cw_board_open(&place, 1, 3, &other, error, sizeof(error)), CW_OK);
+    cw_board_close(&board);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_calls_that_differ),
+        cmocka_unit_test(test_what_a_member_says),
+        cmocka_unit_test(test_bad_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
