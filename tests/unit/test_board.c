@@ -159,7 +159,11 @@ static void test_what_a_member_says(void **state)
     assert_true(cw_board_sleepers(&members[0].board) && cw_board_sleeps(&members[0].board, 1));
     cw_board_doze(&members[1].board, false);
     assert_false(cw_board_sleepers(&members[0].board) || cw_board_sleeps(&members[0].board, 1));
-    cw_board_break(&members[1].board);
+    cw_board_break(&members[1].board, "the first reason");
+    cw_board_break(&members[1].board, "the second reason");
+    char why[CW_BOARD_WHY_BYTES];
+    cw_board_why(&members[0].board, why, sizeof(why));
+    assert_string_equal(why, "the first reason");
     assert_true(cw_board_is_broken(&members[0].board));
     members_close(2);
 }
