@@ -108,6 +108,9 @@ void cw_board_close(struct cw_board *board);
 static inline void cw_board_enter(struct cw_board *board, uint64_t round, const struct cw_board_call *call)
 {
     struct cw_board_line *line = &board->lines[board->member];
+    /* what follows is of no call: a reader must not take the new signature for that of the call before */
+    atomic_store_explicit(&line->entered, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* pairs with the fence in cw_board_call_of */
     atomic_store_explicit(&line->signature, call->signature, memory_order_relaxed);
     atomic_store_explicit(&line->bytes, call->bytes, memory_order_relaxed);
     atomic_store_explicit(&line->kind, call->kind, memory_order_relaxed);
@@ -116,7 +119,7 @@ static inline void cw_board_enter(struct cw_board *board, uint64_t round, const 
     atomic_store_explicit(&line->entered, round, memory_order_release);
 }
 
-/* What another member said last; returns its `entered`. */
+/* What another member said last; returns its `entered`, 0 if it has said nothing yet or is just about to say something else. */
 static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t member, struct cw_board_call *call)
 {
     const struct cw_board_line *line = &board->lines[member];
@@ -126,7 +129,8 @@ static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t m
     call->bytes = atomic_load_explicit(&line->bytes, memory_order_relaxed);
     call->kind = atomic_load_explicit(&line->kind, memory_order_relaxed);
     call->root = atomic_load_explicit(&line->root, memory_order_relaxed);
-    return entered;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in cw_board_enter */
+    return atomic_load_explicit(&line->entered, memory_order_relaxed) == entered ? entered : 0;
 }
 
 /* The slot of a member in a round; member `member_count`: the common result. */
