@@ -18,6 +18,7 @@ static_assert(sizeof(struct cw_board_line) == CW_BOARD_LINE, "layout shared betw
 static_assert(sizeof(struct cw_board_counter) == CW_BOARD_LINE, "layout shared between processes");
 static_assert(sizeof(struct cw_board_shared) == 3 * CW_BOARD_LINE + CW_BOARD_WHY_BYTES,
               "layout shared between processes");
+static_assert(CW_BOARD_ROUNDS * CW_BOARD_SHORT_BYTES % 4096 == 0, "long slots begin at a page");
 static_assert(CW_BOARD_MEMBERS_MAX < 1 << CW_BOARD_COUNT_BITS, "a counter counts all");
 
 /* Where the parts lie; the descriptor and the mapping are left alone. */
@@ -30,12 +31,14 @@ static void layout(struct cw_board *board, uint32_t member, uint32_t member_coun
     size_t counters = lines + member_count * sizeof(struct cw_board_line);
     size_t slots = counters + CW_BOARD_ROUNDS * (board->group_count + 1) * sizeof(struct cw_board_counter);
     slots = (slots + 4095) & ~(size_t)4095;
-    board->bytes = slots + (member_count + 1) * (size_t)CW_BOARD_ROUNDS * CW_BOARD_SLOT_BYTES;
+    size_t long_slots = slots + (member_count + 1) * (size_t)CW_BOARD_ROUNDS * CW_BOARD_SHORT_BYTES;
+    board->bytes = long_slots + (member_count + 1) * (size_t)CW_BOARD_LONG_SLOTS * CW_BOARD_LONG_BYTES;
     if (board->shared != NULL) {
         uint8_t *memory = (uint8_t *)board->shared;
         board->lines = (struct cw_board_line *)(void *)(memory + lines);
         board->counters = (struct cw_board_counter *)(void *)(memory + counters);
         board->slots = memory + slots;
+        board->long_slots = memory + long_slots;
     }
 }
 

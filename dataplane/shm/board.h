@@ -1,13 +1,14 @@
 /* board: memory in which the members of a group on one host work together in rounds, without messages.
  *
  * Purpose
- *   All members count rounds alike. In a round each may write into a slot of its own, and there is one more slot for a common result. A round is over for
+ *   All members count rounds alike. In a round each may write into a slot of its own, and there is one more slot for a common result. Slots are short or long, as all
+ *   know for a round: there are many short ones, so that a root that sends little can run ahead, and few long ones, so that they stay in the caches. A round is over for
  *   its reader when either the member that matters has published its slot, or all have arrived: the last one to arrive says so in one word that all
  *   others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait for one event each instead of for a chain of messages.
  *
  * Invariants
- *   - A slot is written in round r only when all have arrived at round r - CW_BOARD_ROUNDS + 1 (cw_board_may_write): by then nobody reads what it held before, for
- *     a member arrives at a round when it has read all that it wants of the rounds before, and all that others publish in this one.
+ *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is how many such slots a member has (cw_board_may_write): by then nobody reads what
+ *     it held before, for a member arrives at a round when it has read all that it wants of the rounds before, and all that others publish in this one.
  *   - Rounds complete in order. Members arrive once per round, with a signature of what they are doing; different ones are noticed by the last to arrive.
  *   - The memory is a memfd that member 0 makes and the others open through /proc/PID/fd; when all have, cw_board_seal closes it: no file, no descriptor stays.
  *
@@ -31,8 +32,10 @@
 enum {
     CW_BOARD_VERSION = 2,
     CW_BOARD_MEMBERS_MAX = 1024,
-    CW_BOARD_ROUNDS = 4,         /* slots of a member */
-    CW_BOARD_SLOT_BYTES = 65536, /* touched only as far as it is used */
+    CW_BOARD_ROUNDS = 16, /* short slots of a member, and rounds that may be under way */
+    CW_BOARD_SHORT_BYTES = 1024,
+    CW_BOARD_LONG_SLOTS = 4,
+    CW_BOARD_LONG_BYTES = 65536, /* touched only as far as it is used */
     CW_BOARD_GROUP = 16,      /* members that arrive at one counter; the last of each goes on to the counter of all */
     CW_BOARD_COUNT_BITS = 16, /* of a counter: how many have arrived; above them the sum of their signatures */
     CW_BOARD_LINE = 64,
@@ -85,7 +88,8 @@ struct cw_board {
     struct cw_board_shared *shared;
     struct cw_board_line *lines;
     struct cw_board_counter *counters; /* per round: of all, then of each group */
-    uint8_t *slots;
+    uint8_t *slots;                    /* short ones */
+    uint8_t *long_slots;
     uint32_t member;
     uint32_t member_count;
     uint32_t group_count;
@@ -134,9 +138,12 @@ static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t m
 }
 
 /* The slot of a member in a round; member `member_count`: the common result. */
-static inline uint8_t *cw_board_slot(const struct cw_board *board, uint32_t member, uint64_t round)
+static inline uint8_t *cw_board_slot(const struct cw_board *board, uint32_t member, uint64_t round, bool is_short)
 {
-    return board->slots + ((uint64_t)member * CW_BOARD_ROUNDS + round % CW_BOARD_ROUNDS) * CW_BOARD_SLOT_BYTES;
+    return is_short
+               ? board->slots + ((uint64_t)member * CW_BOARD_ROUNDS + round % CW_BOARD_ROUNDS) * CW_BOARD_SHORT_BYTES
+               : board->long_slots +
+                     ((uint64_t)member * CW_BOARD_LONG_SLOTS + round % CW_BOARD_LONG_SLOTS) * CW_BOARD_LONG_BYTES;
 }
 
 /* The words to wait for, and the least that they must have become. Reading them with acquire pairs with the stores below. */
@@ -149,9 +156,10 @@ static inline const _Atomic uint64_t *cw_board_published(const struct cw_board *
     return &board->lines[member].published;
 }
 /* What cw_board_completed must have reached before the slot of `round` is written. */
-static inline uint64_t cw_board_may_write(uint64_t round)
+static inline uint64_t cw_board_may_write(uint64_t round, bool is_short)
 {
-    return round < CW_BOARD_ROUNDS ? 0 : round - CW_BOARD_ROUNDS + 1;
+    uint64_t slots = is_short ? CW_BOARD_ROUNDS : CW_BOARD_LONG_SLOTS;
+    return round < slots ? 0 : round - slots + 1;
 }
 
 /* The own slot of this round may be read. Look at cw_board_sleepers afterwards. */

@@ -24,16 +24,16 @@ struct service {
     int (*copied)(struct host_call *call); /* through the slots */
     int (*direct)(struct host_call *call); /* long blocks; NULL: never */
     bool in_place; /* `copied` may find what is sent in the receive buffer; `direct`: see takes_in_place */
-    bool by_block; /* reduce-scatter: slots are shared by the blocks of all ranks */
+    bool by_block; /* slots are shared by the blocks of all ranks */
 };
 
 static const struct service services[CW_COLLECTIVE_COUNT] = {
     [CW_BARRIER] = {.copied = host_barrier},
     [CW_BCAST] = {.copied = host_bcast, .direct = host_bcast_direct},
-    [CW_SCATTER] = {.copied = host_scatter, .direct = host_scatter_direct},
+    [CW_SCATTER] = {.copied = host_scatter, .direct = host_scatter_direct, .by_block = true},
     [CW_GATHER] = {.copied = host_gather, .direct = host_gather_direct, .in_place = true},
     [CW_ALLGATHER] = {.copied = host_allgather, .direct = host_allgather_direct, .in_place = true},
-    [CW_ALLTOALL] = {.copied = host_alltoall, .direct = host_alltoall_direct, .in_place = true},
+    [CW_ALLTOALL] = {.copied = host_alltoall, .direct = host_alltoall_direct, .in_place = true, .by_block = true},
     [CW_REDUCE] = {.copied = host_reduce, .in_place = true},
     [CW_ALLREDUCE] = {.copied = host_allreduce, .in_place = true},
     [CW_REDUCE_SCATTER] = {.copied = host_reduce_scatter, .by_block = true},
@@ -182,7 +182,7 @@ bool mpi_host_serves(struct mpi_collective *call)
         return false;
     }
     const struct service *service = &services[call->problem.collective];
-    uint64_t piece = CW_BOARD_SLOT_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
+    uint64_t piece = CW_BOARD_LONG_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
     enum mpi_choice_verdict verdict = verdict_on(call);
     if (call->problem.element_bytes > piece || verdict == MPI_CHOICE_NO) {
         return false;
@@ -309,7 +309,7 @@ static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint
 int host_round(struct host_call *call, uint64_t *round)
 {
     *round = ++call->host->round;
-    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round), UINT32_MAX);
+    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, call->is_short), UINT32_MAX);
 }
 
 void host_publish(struct host_call *call, uint64_t round)
@@ -408,6 +408,17 @@ static bool goes_direct(const struct mpi_collective *call)
            block_bytes(call) >= HOST_DIRECT_MIN_BYTES;
 }
 
+/* The longest block fits a short slot, with those that share it. */
+static bool is_short(const struct mpi_collective *call, bool direct)
+{
+    uint64_t longest = call->problem.count;
+    for (uint32_t rank = 0; call->counts != NULL && rank < call->problem.ranks; rank++) {
+        longest = call->counts[rank] > longest ? call->counts[rank] : longest;
+    }
+    uint64_t blocks = services[call->problem.collective].by_block ? call->problem.ranks : 1;
+    return direct || longest <= CW_BOARD_SHORT_BYTES / blocks / call->problem.element_bytes;
+}
+
 bool mpi_host_takes_in_place(const struct mpi_collective *call)
 {
     /* alltoall: others read what this rank would already have overwritten */
@@ -433,6 +444,8 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
     struct mpi_host *host = of->comm->collectives->host;
     const struct service *service = &services[of->problem.collective];
     uint64_t bytes = block_bytes(of);
+    bool direct = goes_direct(of);
+    bool short_slots = is_short(of, direct);
     struct host_call call = {
         .host = host,
         .board = &host->board,
@@ -445,6 +458,8 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
         .ranks = (uint32_t)of->comm->size,
         .root = of->problem.root,
         .bytes = of->counts == NULL ? bytes : 0,
+        .is_short = short_slots,
+        .slot_bytes = short_slots ? CW_BOARD_SHORT_BYTES : CW_BOARD_LONG_BYTES,
         .send = send,
         .receive = receive,
     };
@@ -454,7 +469,7 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
     cw_board_enter(call.board, host->round + 1, &call.entry);
-    int code = goes_direct(of) ? service->direct(&call) : service->copied(&call);
+    int code = direct ? service->direct(&call) : service->copied(&call);
     if (host->accounts != NULL) {
         account(&call, bytes, cw_clock_ns() - started_ns);
     }

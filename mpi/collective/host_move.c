@@ -32,7 +32,7 @@ int host_bcast(struct host_call *call)
     uint64_t offset = 0;
     do {
         uint64_t round;
-        uint64_t some = least(call->bytes - offset, CW_BOARD_SLOT_BYTES);
+        uint64_t some = least(call->bytes - offset, call->slot_bytes);
         int code = host_round(call, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -56,7 +56,7 @@ int host_bcast(struct host_call *call)
 /* Pieces of all blocks share a slot. */
 static uint64_t share_of(const struct host_call *call)
 {
-    return CW_BOARD_SLOT_BYTES / call->ranks;
+    return call->slot_bytes / call->ranks;
 }
 
 /* Writes a piece of each block that this rank sends. */
@@ -102,7 +102,7 @@ int host_gather(struct host_call *call)
     uint64_t offset = 0;
     do {
         uint64_t round;
-        uint64_t some = least(call->bytes - offset, CW_BOARD_SLOT_BYTES);
+        uint64_t some = least(call->bytes - offset, call->slot_bytes);
         int code = host_round(call, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -147,7 +147,7 @@ static uint64_t longest_block(const struct host_call *call)
 static uint64_t piece_bytes(const struct host_call *call, uint32_t rank, uint64_t offset)
 {
     uint64_t bytes = block_bytes(call, rank);
-    return offset < bytes ? least(bytes - offset, CW_BOARD_SLOT_BYTES) : 0;
+    return offset < bytes ? least(bytes - offset, call->slot_bytes) : 0;
 }
 
 int host_allgather(struct host_call *call)
@@ -176,7 +176,7 @@ int host_allgather(struct host_call *call)
                 memcpy(to, host_slot(call, rank, round), some);
             }
         }
-        offset += CW_BOARD_SLOT_BYTES;
+        offset += call->slot_bytes;
     } while (offset < longest);
     return MPI_SUCCESS;
 }

@@ -27,7 +27,7 @@ static void fold(struct host_call *call, uint32_t ranks, uint64_t round, uint64_
 /* Elements that fit a slot. */
 static uint64_t slot_elements(const struct host_call *call)
 {
-    return CW_BOARD_SLOT_BYTES / call->of->problem.element_bytes;
+    return call->slot_bytes / call->of->problem.element_bytes;
 }
 
 /* A round with a piece of each rank's vector in its slot. */

@@ -38,7 +38,9 @@ struct host_call {
     uint32_t rank;
     uint32_t ranks;
     uint32_t root;
-    uint64_t bytes; /* of the vector, or of a block where all are alike */
+    uint64_t bytes;      /* of the vector, or of a block where all are alike */
+    bool is_short;       /* all of it fits short slots */
+    uint64_t slot_bytes; /* of the slots in use */
     const uint8_t *send;
     uint8_t *receive;
     int reduce_error;
@@ -62,11 +64,11 @@ int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const 
 
 static inline uint8_t *host_slot(const struct host_call *call, uint32_t rank, uint64_t round)
 {
-    return cw_board_slot(call->board, rank, round);
+    return cw_board_slot(call->board, rank, round, call->is_short);
 }
 static inline uint8_t *host_result(const struct host_call *call, uint64_t round)
 {
-    return cw_board_slot(call->board, call->ranks, round);
+    return cw_board_slot(call->board, call->ranks, round, call->is_short);
 }
 
 /* The collectives: host_move.c, host_direct.c, host_reduce.c. */

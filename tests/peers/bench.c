@@ -150,15 +150,18 @@ static const struct {
     {"scan", call_scan},           {"reduce_scatter", call_reduce_scatter},
 };
 
-/* Mean time of a call; ranks are kept together by the calls themselves, and by a barrier now and then where roots could run ahead. */
+/* Mean time of a call, of as many as fit some tenths of a second, 10 to 400. */
 static void collective(const char *name, collective_call *call, int bytes)
 {
-    int repeats = bytes > 1024 ? 100 : 400;
-    for (int i = 0; i < repeats / 10; i++) {
+    double start = MPI_Wtime();
+    for (int i = 0; i < 5; i++) {
         call(bytes);
     }
+    int repeats = (int)(0.2 / ((MPI_Wtime() - start) / 5 + 1e-7));
+    repeats = repeats < 10 ? 10 : repeats > 400 ? 400 : repeats;
+    MPI_Bcast(&repeats, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
+    start = MPI_Wtime();
     for (int i = 0; i < repeats; i++) {
         call(bytes);
     }
