@@ -1,4 +1,4 @@
-/* What MPI chooses its algorithms by: the file of measured parameters, and algorithms that are asked for. */
+/* What MPI chooses its algorithms by: the file of measured parameters, and algorithms that are asked for; and how patient it is. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,6 +39,20 @@ static void tell_file(struct doctor *doctor, const struct cw_settings_place *pla
     free(read);
 }
 
+static void tell_patience(struct doctor *doctor)
+{
+    uint64_t bound_ns;
+    const char *origin;
+    char text[48];
+    if (!cw_settings_watchdog(&bound_ns, &origin)) {
+        doctor_tell(doctor, "choice", "CAUSEWAY_WATCHDOG", DOCTOR_MISSING, getenv("CAUSEWAY_WATCHDOG"),
+                    "a number of seconds is wanted, or 0 for never; MPI_Init will fail");
+    }
+    snprintf(text, sizeof(text), bound_ns == 0 ? "never" : "%g s", (double)bound_ns / 1e9);
+    doctor_setting(doctor, "CAUSEWAY_WATCHDOG", text, origin,
+                   "how long a wait of MPI lasts before the ranks say what they wait for");
+}
+
 void doctor_choices(struct doctor *doctor)
 {
     struct cw_settings_place place;
@@ -51,6 +65,7 @@ void doctor_choices(struct doctor *doctor)
                    "the file of measured parameters that MPI chooses algorithms by");
     doctor_setting(doctor, "CAUSEWAY_ALGORITHM", is_set ? words : "none", is_set ? "environment" : "default",
                    "algorithms of collectives that are asked for by name");
+    tell_patience(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");

@@ -51,4 +51,7 @@ void cw_execution_rebind(struct cw_execution *execution, void *const buffers[4],
 /* What it waits for, in one line ("rank 3: op 7 (wait, phase 2) for tag 12 of rank 5; 4 of 19 ops complete"). */
 void cw_execution_describe(const struct cw_execution *execution, char *text, size_t text_bytes);
 
+/* The ranks without which it does not go on: from whom something has not come, or who has not taken something; the first `count_max` of them. */
+uint32_t cw_execution_awaited(const struct cw_execution *execution, uint32_t *ranks, uint32_t count_max);
+
 #endif

@@ -82,3 +82,46 @@ void cw_execution_describe(const struct cw_execution *execution, char *text, siz
     snprintf(text, text_bytes, "rank %u: %s; %u of %u ops complete", execution->schedule->rank, what, complete,
              execution->schedule->op_count);
 }
+
+/* Adds a rank that is not in the list yet. */
+static uint32_t rank_add(uint32_t *ranks, uint32_t count, uint32_t count_max, uint32_t rank)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (ranks[i] == rank) {
+            return count;
+        }
+    }
+    if (count < count_max) {
+        ranks[count++] = rank;
+    }
+    return count;
+}
+
+uint32_t cw_execution_awaited(const struct cw_execution *execution, uint32_t *ranks, uint32_t count_max)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < execution->schedule->op_count; i++) {
+        const struct cw_op *op = &execution->schedule->ops[i];
+        if (execution->progress.states[i].started == execution->progress.states[i].prefix) {
+            continue;
+        }
+        if (op->kind == CW_OP_WAIT || op->kind == CW_OP_PUT) {
+            count = rank_add(ranks, count, count_max, op->peer);
+        } else if (op->kind == CW_OP_BARRIER) {
+            uint32_t size = execution->request.ranks;
+            for (uint32_t round = 0; round < execution->barrier_rounds; round++) {
+                if ((execution->barriers[op->tag].arrived >> round & 1) == 0) {
+                    count =
+                        rank_add(ranks, count, count_max, (execution->schedule->rank + size - (1u << round)) % size);
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < execution->refused_count; i++) {
+        uint32_t op = execution->refused[(execution->refused_first + i) % execution->schedule->op_count];
+        if (execution->schedule->ops[op].kind == CW_OP_PUT) {
+            count = rank_add(ranks, count, count_max, execution->schedule->ops[op].peer);
+        }
+    }
+    return count;
+}

@@ -308,6 +308,7 @@ static bool job_open(struct launch_job *job, const sigset_t *handled)
     job->pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     signal(SIGTTIN, SIG_IGN); /* reading from a terminal that another job has is an error then, and no stop */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    job->watch = cw_watch_create(job->rank_count);
     return server_start(job);
 }
 
@@ -347,6 +348,7 @@ int launch_job_run(const struct cw_launch_config *config, int front, const sigse
     launch_output_finish(job);
     int code = job->code;
     cw_pmi1_server_destroy(job->server);
+    cw_watch_close(job->watch);
     free(job->input.bytes);
     free(job->ranks);
     free(job);

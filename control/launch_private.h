@@ -6,6 +6,7 @@
  * launch_output.c  from the ranks' pipes to our stdout and stderr; launch_lines.c puts the lines together
  * launch_input.c   from our stdin to the ranks'
  * launch_watch.c   who failed first, and why
+ * launch_ask.c     what all ranks wait for, when the time is over
  * launch_sweep.c   nobody is left
  */
 #ifndef CW_LAUNCH_PRIVATE_H
@@ -19,6 +20,7 @@
 #include "control/launch.h"
 #include "control/launch_lines.h"
 #include "control/pmi1_server.h"
+#include "control/watch.h"
 
 enum {
     LAUNCH_LABEL_BYTES = 16,
@@ -29,6 +31,9 @@ enum {
     LAUNCH_DESCRIPTORS_MORE = 64,
 };
 #define LAUNCH_GRACE_NS 2000000000ull
+/* How long the ranks have to say what they wait for: their control threads look twice a second, and those who sleep wake up ten times. */
+#define LAUNCH_ASK_NS       1500000000ull
+#define LAUNCH_ASK_EVERY_NS 20000000ull /* looks for answers */
 
 /* What a descriptor in an epoll set is; the rank, if any, goes with it. */
 enum launch_source {
@@ -93,8 +98,10 @@ struct launch_job {
     struct launch_input input;
     uint32_t left_count; /* ranks with `left` */
     uint32_t left_first;
-    bool given_up;        /* some rank has, or had, a given_up_ns */
-    uint64_t deadline_ns; /* --timeout; UINT64_MAX: none */
+    bool given_up;          /* some rank has, or had, a given_up_ns */
+    uint64_t deadline_ns;   /* --timeout; UINT64_MAX: none */
+    struct cw_watch *watch; /* NULL: ranks cannot be asked */
+    uint64_t asked_ns;      /* when they were; 0: not */
     bool ending;
     uint64_t kill_ns; /* when SIGKILL follows; UINT64_MAX: it has */
     bool hurried;     /* the front wants it over at once */
@@ -154,6 +161,15 @@ void launch_watch_judge(struct launch_job *job, uint64_t now_ns);
 uint64_t launch_watch_deadline(const struct launch_job *job);
 /* "0-3, 7" of the ranks that run; cut to fit. */
 void launch_watch_running(const struct launch_job *job, char *text, size_t text_bytes);
+
+/* ---- launch_ask.c ---- */
+
+/* Asks all ranks what they wait for. False: none of them can say, since they are no MPI programs. */
+bool launch_ask(struct launch_job *job, uint64_t now_ns);
+/* Whether all have answered that can, or the time for it is over. */
+bool launch_ask_is_over(const struct launch_job *job, uint64_t now_ns);
+/* Says what they have answered, and who is missing. */
+void launch_ask_tell(struct launch_job *job);
 
 /* ---- launch_sweep.c ---- */
 

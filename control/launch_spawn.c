@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { OWN_VARIABLES = 3, VARIABLE_BYTES = 32 };
+enum { OWN_VARIABLES = 4, VARIABLE_BYTES = 32 };
 
 /* What the child does and the parent fills in: it must not allocate, since it runs in the parent's memory. */
 struct child {
@@ -21,6 +21,7 @@ struct child {
     pid_t parent;
     int descriptors[3]; /* its stdin, stdout, stderr */
     int pmi;
+    int watch; /* -1: none */
     char **environment;
     /* what went wrong, written by the child */
     volatile int error;
@@ -63,7 +64,7 @@ static void child_run(struct child *child)
     if (networks != NULL && setns(networks[child->rank - child->job->ranks], CLONE_NEWNET) != 0) {
         child_fail(child, "cannot enter its network");
     }
-    if (fcntl(child->pmi, F_SETFD, 0) != 0) {
+    if (fcntl(child->pmi, F_SETFD, 0) != 0 || (child->watch >= 0 && fcntl(child->watch, F_SETFD, 0) != 0)) {
         child_fail(child, "cannot have its connection to the launcher");
     }
     if (child->rank->program->directory != NULL && chdir(child->rank->program->directory) != 0) {
@@ -230,10 +231,13 @@ static bool rank_start(struct launch_job *job, uint32_t rank, struct ends *ends)
         .parent = getpid(),
         .descriptors = {ends->input, ends->outputs[0][1], ends->outputs[1][1]},
         .pmi = ends->pmi[1],
+        .watch = job->watch != NULL ? cw_watch_descriptor(job->watch) : -1,
     };
     snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
     snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, rank);
     snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, job->rank_count);
+    snprintf(own[3], VARIABLE_BYTES, CW_WATCH_VARIABLE "=%d",
+             child.watch); /* also where there is none: not somebody else's */
     child.environment = environment_make(at->program, own);
     if (child.environment == NULL) {
         resource_fail(job, rank, "cannot be started", ENOMEM);

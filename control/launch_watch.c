@@ -106,6 +106,23 @@ static void given_up_judge(struct launch_job *job, uint64_t now_ns)
     }
 }
 
+/* The time of the job is over: first all ranks say what they wait for. */
+static void time_judge(struct launch_job *job, uint64_t now_ns)
+{
+    char running[LAUNCH_TEXT_BYTES / 2];
+    if (job->asked_ns == 0 && launch_ask(job, now_ns)) {
+        return;
+    }
+    if (job->asked_ns != 0 && !launch_ask_is_over(job, now_ns)) {
+        return;
+    }
+    if (job->asked_ns != 0) {
+        launch_ask_tell(job);
+    }
+    launch_watch_running(job, running, sizeof(running));
+    launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "the time of --timeout is over; still running: rank %s", running);
+}
+
 void launch_watch_judge(struct launch_job *job, uint64_t now_ns)
 {
     uint32_t rank;
@@ -117,9 +134,7 @@ void launch_watch_judge(struct launch_job *job, uint64_t now_ns)
     left_judge(job);
     given_up_judge(job, now_ns);
     if (!job->ending && now_ns >= job->deadline_ns) {
-        char running[LAUNCH_TEXT_BYTES / 2];
-        launch_watch_running(job, running, sizeof(running));
-        launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "the time of --timeout is over; still running: rank %s", running);
+        time_judge(job, now_ns);
     }
     if (job->ending && now_ns >= job->kill_ns) {
         job->kill_ns = UINT64_MAX;
@@ -132,7 +147,7 @@ uint64_t launch_watch_deadline(const struct launch_job *job)
     if (job->ending) {
         return job->kill_ns;
     }
-    uint64_t deadline_ns = job->deadline_ns;
+    uint64_t deadline_ns = job->asked_ns == 0 ? job->deadline_ns : cw_clock_ns() + LAUNCH_ASK_EVERY_NS;
     for (uint32_t rank = 0; job->given_up && rank < job->rank_count; rank++) {
         uint64_t since_ns = job->ranks[rank].given_up_ns;
         if (since_ns != 0 && since_ns + LAUNCH_GRACE_NS < deadline_ns) {

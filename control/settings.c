@@ -33,6 +33,24 @@ void cw_settings_plogp(struct cw_settings_place *place)
     }
 }
 
+bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin)
+{
+    const char *word = getenv("CAUSEWAY_WATCHDOG");
+    char *end = NULL;
+    *bound_ns = CW_SETTINGS_WATCHDOG_DEFAULT_S * UINT64_C(1000000000);
+    *origin = "default";
+    if (word == NULL || word[0] == '\0') {
+        return true;
+    }
+    *origin = "environment";
+    double seconds = strtod(word, &end);
+    if (end == word || *end != '\0' || !(seconds >= 0 && seconds <= 1e8)) {
+        return false;
+    }
+    *bound_ns = (uint64_t)(seconds * 1e9);
+    return true;
+}
+
 char *cw_settings_read(const char *path, size_t most, size_t *length)
 {
     struct stat status;

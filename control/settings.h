@@ -1,7 +1,9 @@
-/* settings: where a process finds the measured parameters (collectives/choose/measured.h), and reading them.
+/* settings: what the environment says to a process: where it finds the measured parameters (collectives/choose/measured.h), and how patient it is.
  *
  *   CAUSEWAY_PLOGP=FILE   this file; "none": built-in figures
  *   else                  $XDG_CONFIG_HOME/causeway/plogp.json, or $HOME/.config/causeway/plogp.json, if it is there
+ *
+ *   CAUSEWAY_WATCHDOG=SECONDS   how long a wait of MPI lasts before all ranks say what they wait for; 0: they never do
  *
  * Thread: one at a time (the environment).
  */
@@ -10,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { CW_SETTINGS_PATH_BYTES = 1024 };
 
@@ -20,6 +23,11 @@ struct cw_settings_place {
 };
 
 void cw_settings_plogp(struct cw_settings_place *place);
+
+enum { CW_SETTINGS_WATCHDOG_DEFAULT_S = 60 };
+
+/* False: the value makes no sense; then, and if it is not set, *bound_ns is the default. 0: never. */
+bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin);
 
 /* All bytes of a file and a zero behind them, to be freed; at most `most`. NULL: errno says why (EFBIG: longer). */
 char *cw_settings_read(const char *path, size_t most, size_t *length);

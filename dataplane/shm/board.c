@@ -16,7 +16,8 @@
 
 static_assert(sizeof(struct cw_board_line) == CW_BOARD_LINE, "layout shared between processes");
 static_assert(sizeof(struct cw_board_counter) == CW_BOARD_LINE, "layout shared between processes");
-static_assert(sizeof(struct cw_board_shared) == 3 * CW_BOARD_LINE, "layout shared between processes");
+static_assert(sizeof(struct cw_board_shared) == 3 * CW_BOARD_LINE + CW_BOARD_WHY_BYTES,
+              "layout shared between processes");
 static_assert(CW_BOARD_ROUNDS * CW_BOARD_SHORT_BYTES % 4096 == 0, "long slots begin at a page");
 static_assert(CW_BOARD_MEMBERS_MAX < 1 << CW_BOARD_COUNT_BITS, "a counter counts all");
 
@@ -129,4 +130,20 @@ void cw_board_close(struct cw_board *board)
         close(board->descriptor);
     }
     *board = (struct cw_board){.descriptor = -1};
+}
+
+void cw_board_break(struct cw_board *board, const char *why)
+{
+    uint32_t whole = CW_BOARD_WHOLE;
+    if (atomic_compare_exchange_strong(&board->shared->broken, &whole, CW_BOARD_BREAKING)) {
+        snprintf(board->shared->why, sizeof(board->shared->why), "%s", why);
+        atomic_store(&board->shared->broken, CW_BOARD_BROKEN);
+    }
+}
+
+void cw_board_why(const struct cw_board *board, char *text, size_t text_bytes)
+{
+    bool is_told = atomic_load(&board->shared->broken) == CW_BOARD_BROKEN;
+    /* others can write there: it ends nevertheless */
+    snprintf(text, text_bytes, "%.*s", is_told ? CW_BOARD_WHY_BYTES - 1 : 0, board->shared->why);
 }

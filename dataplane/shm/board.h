@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-    CW_BOARD_VERSION = 1,
+    CW_BOARD_VERSION = 2,
     CW_BOARD_MEMBERS_MAX = 1024,
     CW_BOARD_ROUNDS = 16, /* short slots of a member, and rounds that may be under way */
     CW_BOARD_SHORT_BYTES = 1024,
@@ -39,6 +39,7 @@ enum {
     CW_BOARD_GROUP = 16,      /* members that arrive at one counter; the last of each goes on to the counter of all */
     CW_BOARD_COUNT_BITS = 16, /* of a counter: how many have arrived; above them the sum of their signatures */
     CW_BOARD_LINE = 64,
+    CW_BOARD_WHY_BYTES = 256,
 };
 
 /* Where a board is found. */
@@ -70,6 +71,8 @@ struct cw_board_counter {
     _Alignas(CW_BOARD_LINE) _Atomic uint64_t value;
 };
 
+enum cw_board_break { CW_BOARD_WHOLE = 0, CW_BOARD_BREAKING = 1, CW_BOARD_BROKEN = 2 };
+
 struct cw_board_shared {
     uint64_t magic;
     uint64_t nonce;
@@ -77,7 +80,8 @@ struct cw_board_shared {
     uint32_t member_count;
     _Alignas(CW_BOARD_LINE) _Atomic uint64_t complete; /* the last round at which all have arrived */
     _Alignas(CW_BOARD_LINE) _Atomic uint32_t sleepers; /* members that sleep */
-    _Atomic uint32_t broken;                           /* calls did not match, or a member failed: of no use any more */
+    _Atomic uint32_t broken; /* enum cw_board_break: calls did not match, or a member failed: of no use any more */
+    _Alignas(CW_BOARD_LINE) char why[CW_BOARD_WHY_BYTES];
 };
 
 struct cw_board {
@@ -108,6 +112,9 @@ void cw_board_close(struct cw_board *board);
 static inline void cw_board_enter(struct cw_board *board, uint64_t round, const struct cw_board_call *call)
 {
     struct cw_board_line *line = &board->lines[board->member];
+    /* what follows is of no call: a reader must not take the new signature for that of the call before */
+    atomic_store_explicit(&line->entered, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* pairs with the fence in cw_board_call_of */
     atomic_store_explicit(&line->signature, call->signature, memory_order_relaxed);
     atomic_store_explicit(&line->bytes, call->bytes, memory_order_relaxed);
     atomic_store_explicit(&line->kind, call->kind, memory_order_relaxed);
@@ -116,7 +123,7 @@ static inline void cw_board_enter(struct cw_board *board, uint64_t round, const 
     atomic_store_explicit(&line->entered, round, memory_order_release);
 }
 
-/* What another member said last; returns its `entered`. */
+/* What another member said last; returns its `entered`, 0 if it has said nothing yet or is just about to say something else. */
 static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t member, struct cw_board_call *call)
 {
     const struct cw_board_line *line = &board->lines[member];
@@ -126,7 +133,8 @@ static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t m
     call->bytes = atomic_load_explicit(&line->bytes, memory_order_relaxed);
     call->kind = atomic_load_explicit(&line->kind, memory_order_relaxed);
     call->root = atomic_load_explicit(&line->root, memory_order_relaxed);
-    return entered;
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in cw_board_enter */
+    return atomic_load_explicit(&line->entered, memory_order_relaxed) == entered ? entered : 0;
 }
 
 /* The slot of a member in a round; member `member_count`: the common result. */
@@ -206,11 +214,10 @@ static inline void cw_board_complete(struct cw_board *board, uint64_t round)
     atomic_store_explicit(&board->shared->complete, round, memory_order_seq_cst);
 }
 
-/* Nobody can rely on the board any more; all waits must end. */
-static inline void cw_board_break(struct cw_board *board)
-{
-    atomic_store_explicit(&board->shared->broken, 1, memory_order_seq_cst);
-}
+/* Nobody can rely on the board any more; all waits must end. What the first one says is told to all. */
+void cw_board_break(struct cw_board *board, const char *why);
+/* A copy of it, "" if there is none. */
+void cw_board_why(const struct cw_board *board, char *text, size_t text_bytes);
 static inline bool cw_board_is_broken(const struct cw_board *board)
 {
     return atomic_load_explicit(&board->shared->broken, memory_order_acquire) != 0;

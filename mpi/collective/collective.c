@@ -6,6 +6,7 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
+#include "mpi/collective/describe.h"
 #include "mpi/collective/elements.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/state.h"
@@ -13,6 +14,8 @@
 #include "mpi/point/internal.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
+
+enum { WHY_BYTES = 400 };
 
 int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective)
 {
@@ -31,6 +34,7 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
     }
     made->name = name;
     made->comm = found;
+    made->ordinal = ++collectives->call_count;
     made->problem = (struct cw_problem_request){
         .ranks = (uint32_t)found->size,
         .root = root < 0 ? 0 : (uint32_t)root,
@@ -58,6 +62,7 @@ void mpi_collective_destroy(struct mpi_collective *collective)
         mpi_op_release(collective->op);
     }
     mpi_comm_release(collective->comm);
+    free(collective->why);
     free(collective->pairs);
     free(collective->counts);
     free(collective->send_packed);
@@ -211,12 +216,23 @@ static int plan_start(struct mpi_collective *collective)
     }
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
-    if (!mpi_exchange_begin(&collective->run->exchange, collective->comm, collective->number, collective->run_count)) {
+    if (!mpi_exchange_begin(&collective->run->exchange, collective->comm, collective->number, collective->run_count,
+                            mpi_describe_kind(collective))) {
         mpi_run_give(collective->run, false);
         collective->run = NULL;
         return MPI_ERR_NO_MEM;
     }
     return MPI_SUCCESS;
+}
+
+/* The ranks' calls do not match: keeps in which way, for who raises the error. */
+static void mismatch_note(struct mpi_collective *collective)
+{
+    const struct mpi_run *run = collective->run;
+    char text[400];
+    cw_execution_describe(run->execution, text, sizeof(text));
+    free(collective->why);
+    collective->why = strdup(run->exchange.why[0] != '\0' ? run->exchange.why : text);
 }
 
 /* MPI_ERR_PENDING: not yet at its end. */
@@ -228,6 +244,9 @@ static int plan_poll(struct mpi_collective *collective)
         !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange) : run->exchange.gets_open == 0)) {
         return MPI_ERR_PENDING;
     }
+    if (status == CW_ERROR_ARGUMENT) {
+        mismatch_note(collective);
+    }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;
     collective->plan->measured_ns += cw_clock_ns() - collective->started_ns;
@@ -236,7 +255,9 @@ static int plan_poll(struct mpi_collective *collective)
     if (status == CW_OK) {
         sides_close(collective);
     }
-    return status == CW_OK ? collective->reduce_error : mpi_error_of_status(status);
+    return status == CW_OK               ? collective->reduce_error
+           : status == CW_ERROR_ARGUMENT ? MPI_ERR_NOT_SAME
+                                         : mpi_error_of_status(status);
 }
 
 /* ---- life ---- */
@@ -317,7 +338,7 @@ static int host_block(struct mpi_collective *collective)
 {
     void *send, *receive;
     MPI_Comm comm = collective->comm->handle;
-    char why[200] = "";
+    char why[WHY_BYTES] = "";
     int code =
         sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
     if (code == MPI_SUCCESS) {
@@ -349,8 +370,10 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
     mpi_collective_start(request);
     mpi_request_await(request);
     code = request->error;
+    char why[WHY_BYTES];
+    snprintf(why, sizeof(why), "%s", collective->why != NULL ? collective->why : mpi_error_text(code));
     mpi_request_destroy(request);
-    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why);
 }
 
 int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request)

@@ -30,6 +30,7 @@ struct mpi_collective {
     struct mpi_request *request;
     struct mpi_comm *comm;
     const char *name; /* of the call, for people */
+    uint32_t ordinal; /* of the communicator's calls, from 1 on, for people */
     uint32_t number;
     uint32_t run_count;
     bool is_joined; /* has a turn in each round of progress */
@@ -50,6 +51,7 @@ struct mpi_collective {
     struct mpi_type *element; /* of a reduction; held */
     int reduce_error;
     uint64_t started_ns;
+    char *why; /* the ranks' calls do not match; NULL: they do, as far as is known */
 
     /* by messages between pairs */
     bool by_pairs;

@@ -7,6 +7,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/choice.h"
+#include "mpi/collective/describe.h"
 #include "mpi/collective/host_state.h"
 #include "mpi/collective/state.h"
 #include "mpi/point/internal.h"
@@ -218,12 +219,12 @@ static void wake(const struct host_call *call)
 
 static int broken(struct host_call *call)
 {
-    cw_board_break(call->board);
+    cw_board_break(call->board, call->host->why);
     wake(call);
     return MPI_ERR_OTHER;
 }
 
-/* MPI_ERR_OTHER: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
+/* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
 static int trouble_find(struct host_call *call)
 {
     struct mpi_host *host = call->host;
@@ -237,7 +238,7 @@ static int trouble_find(struct host_call *call)
                      cw_collective_name((enum cw_collective)other.kind), other.root, (unsigned long long)other.bytes,
                      call->rank, cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
                      (unsigned long long)call->entry.bytes);
-            return MPI_ERR_OTHER;
+            return MPI_ERR_NOT_SAME;
         }
         if (cw_paths_medium(mpi_process.paths, host->comm->group->ranks[rank]) != CW_MEDIUM_SHARED) {
             snprintf(host->why, sizeof(host->why), "the process of rank %u has ended", rank);
@@ -251,6 +252,7 @@ struct awaited {
     struct host_call *call;
     const _Atomic uint64_t *word;
     uint64_t least;
+    uint32_t owner; /* of the word; UINT32_MAX: all */
     uint32_t looks;
 };
 
@@ -276,8 +278,14 @@ static void doze(void *context, bool asleep)
     cw_board_doze(awaited->call->board, asleep);
 }
 
+static void describe(void *context, struct mpi_said *said)
+{
+    const struct awaited *awaited = context;
+    mpi_describe_host(awaited->call, awaited->owner, said);
+}
+
 /* MPI_SUCCESS, or why the call cannot go on. */
-static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint64_t least)
+static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint64_t least, uint32_t owner)
 {
     uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
     do {
@@ -286,19 +294,22 @@ static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint
         }
         __builtin_ia32_pause();
     } while (spins-- > 0);
-    struct awaited awaited = {.call = call, .word = word, .least = least};
-    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .context = &awaited});
+    struct awaited awaited = {.call = call, .word = word, .least = least, .owner = owner};
+    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .describe = describe, .context = &awaited});
     if (atomic_load_explicit(word, memory_order_acquire) >= least) {
         return MPI_SUCCESS;
     }
     int code = trouble_find(call);
+    if (code == MPI_SUCCESS) {
+        cw_board_why(call->board, call->host->why, sizeof(call->host->why));
+    }
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
 int host_round(struct host_call *call, uint64_t *round)
 {
     *round = ++call->host->round;
-    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, call->is_short));
+    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, call->is_short), UINT32_MAX);
 }
 
 void host_publish(struct host_call *call, uint64_t round)
@@ -311,7 +322,12 @@ bool host_arrive_last(struct host_call *call, uint64_t round)
 {
     enum cw_board_arrival arrival = cw_board_arrive(call->board, round, call->entry.signature);
     if (arrival == CW_BOARD_DIFFERENT) {
-        (void)trouble_find(call);
+        if (trouble_find(call) == MPI_SUCCESS) { /* who differs has gone on to its next call */
+            snprintf(call->host->why, sizeof(call->host->why),
+                     "the calls did not match when rank %u was in %s (root %u, %llu bytes)", call->rank,
+                     cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
+                     (unsigned long long)call->entry.bytes);
+        }
         (void)broken(call);
     }
     return arrival == CW_BOARD_LAST;
@@ -332,12 +348,12 @@ void host_arrive(struct host_call *call, uint64_t round)
 
 int host_await(struct host_call *call, uint32_t rank, uint64_t round)
 {
-    return await_word(call, cw_board_published(call->board, rank), round);
+    return await_word(call, cw_board_published(call->board, rank), round, rank);
 }
 
 int host_await_all(struct host_call *call, uint64_t round)
 {
-    return await_word(call, cw_board_completed(call->board), round);
+    return await_word(call, cw_board_completed(call->board), round, UINT32_MAX);
 }
 
 /* A copy that fails leaves the others waiting for nothing. */
@@ -448,6 +464,7 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
         .receive = receive,
     };
     if (cw_board_is_broken(call.board)) {
+        cw_board_why(call.board, host->why, sizeof(host->why));
         return MPI_ERR_OTHER;
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;

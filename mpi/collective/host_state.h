@@ -26,7 +26,7 @@ struct mpi_host {
     bool copies_once;                                   /* between any two of its ranks */
     uint64_t round;                                     /* the last one that this rank began */
     struct host_account (*accounts)[HOST_SIZE_CLASSES]; /* per collective; NULL: nobody asked */
-    char why[200];
+    char why[CW_BOARD_WHY_BYTES];
 };
 
 /* A call under way. */

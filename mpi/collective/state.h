@@ -12,6 +12,7 @@ struct mpi_early;
 
 struct mpi_collectives {
     uint32_t next_number;
+    uint32_t call_count;            /* by whatever way; for people */
     struct mpi_exchange *exchanges; /* under way */
     struct mpi_early *early;
     struct mpi_plan *plans; /* the last used first */

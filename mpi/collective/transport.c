@@ -1,10 +1,12 @@
 #include "mpi/collective/transport.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/describe.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/plans.h"
 #include "mpi/collective/state.h"
@@ -23,7 +25,7 @@ struct exchange_head {
     uint8_t kind;   /* enum exchange_message */
     uint8_t buffer; /* OFFER: enum cw_buffer */
     uint16_t put;   /* OFFER, GOT: which of the source's puts */
-    uint32_t reserved;
+    uint32_t call;  /* mpi_describe_kind: must be the same at all ranks */
 };
 
 struct exchange_offer {
@@ -152,6 +154,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
         .source = exchange->comm->rank,
         .kind = put->eager ? EXCHANGE_EAGER : EXCHANGE_OFFER,
         .buffer = (uint8_t)put->buffer,
+        .call = exchange->kind,
     };
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     if (!put->eager) {
@@ -247,7 +250,9 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
                   offer->bytes <= exchange->buffer_bytes[head->buffer] &&
                   offer->offset <= exchange->buffer_bytes[head->buffer] - offer->bytes;
     if (!inside) { /* the ranks do not agree on the call */
-        exchange->failure = CW_ERROR_REMOTE_ACCESS;
+        snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
+                 head->source, (unsigned long long)offer->bytes, exchange->comm->rank);
+        exchange->failure = CW_ERROR_ARGUMENT;
         return;
     }
     struct mpi_exchange_get *get = malloc(sizeof(*get));
@@ -289,6 +294,11 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
 {
     struct exchange_offer offer;
     if (head->source < 0 || head->source >= exchange->comm->size) {
+        return false;
+    }
+    if (head->call != exchange->kind) {
+        mpi_describe_mismatch(exchange, head->source, head->call);
+        exchange->failure = CW_ERROR_ARGUMENT;
         return false;
     }
     switch (head->kind) {
@@ -381,7 +391,8 @@ static void early_take(struct mpi_early **link, const struct mpi_comm *comm, con
     }
 }
 
-bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run)
+bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
+                        uint32_t kind)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives == NULL) {
@@ -390,6 +401,8 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->comm = comm;
     exchange->number = number;
     exchange->run = run;
+    exchange->kind = kind;
+    exchange->why[0] = '\0';
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,

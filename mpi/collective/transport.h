@@ -20,9 +20,11 @@ struct mpi_exchange {
     struct mpi_comm *comm;
     uint32_t number;  /* of the call, in its communicator */
     uint32_t run;     /* how often it was started before */
+    uint32_t kind;    /* mpi_describe_kind of the call */
     void *buffers[4]; /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
-    int failure;                             /* status, once a rank that takes part is gone */
+    int failure;                             /* status, once a rank that takes part is gone, or is in another call */
+    char why[200];                           /* in which one; "": it is not that */
     struct mpi_exchange_event *first, *last; /* for the next poll */
     struct mpi_exchange_put *puts;           /* direct ones that have not been got yet */
     uint16_t put_count;                      /* direct ones so far: their numbers */
@@ -32,7 +34,8 @@ struct mpi_exchange {
 };
 
 /* Joins the communicator's calls under way; takes what has come early. False: no memory. */
-bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run);
+bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
+                        uint32_t kind);
 /* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
 /* Whether all that it has offered has been got, and all that it gets is here. */

@@ -6,6 +6,7 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/runtime/waiting.h"
 #include "mpi_functions.h"
 
 /* An attached buffer: of the process, or of a communicator (MPI 5.0, 3.6.1). */
@@ -159,10 +160,16 @@ static bool buffer_is_empty(void *context)
     return buffer->under_way == 0;
 }
 
+static void buffer_describe(void *context, struct mpi_said *said)
+{
+    const struct buffer *buffer = context;
+    mpi_say(said, "%llu messages of its buffer to be received", (unsigned long long)buffer->under_way);
+}
+
 static void buffer_flush(struct buffer *buffer)
 {
     if (!buffer_is_empty(buffer)) {
-        mpi_progress_until(buffer_is_empty, buffer);
+        mpi_progress_until(buffer_is_empty, buffer_describe, buffer);
     }
 }
 

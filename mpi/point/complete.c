@@ -1,6 +1,8 @@
 /* Waiting for and testing requests (MPI 5.0, 3.7.3 to 3.7.6). */
 #include <stdlib.h>
 
+#include "mpi/collective/collective.h"
+#include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -16,6 +18,9 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
             comm, error,
             "a message from rank %d with tag %d is longer than the %lld bytes that the receive has room for",
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
+    }
+    if (request->kind == MPI_REQUEST_COLLECTIVE && request->collective->why != NULL) {
+        return mpi_error(comm, error, "%s", request->collective->why);
     }
     if (error == MPI_ERR_PROC_ABORTED) {
         return mpi_error(comm, error, "the process of rank %d has ended", request->peer);
@@ -231,6 +236,18 @@ static int all_finish(struct wait_list *list, MPI_Request handles[], MPI_Status 
     return list_raise(list, statuses);
 }
 
+static void all_describe(void *context, struct mpi_said *said)
+{
+    const struct wait_list *list = context;
+    mpi_describe_requests(list->requests, list->count, false, said);
+}
+
+static void any_describe(void *context, struct mpi_said *said)
+{
+    const struct wait_list *list = context;
+    mpi_describe_requests(list->requests, list->count, true, said);
+}
+
 int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
     struct wait_list list;
@@ -239,7 +256,7 @@ int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress_until(all_are_complete, &list);
+        mpi_progress_until(all_are_complete, all_describe, &list);
     }
     code = all_finish(&list, array_of_requests, array_of_statuses);
     list_close(&list);
@@ -284,7 +301,7 @@ int mpi_waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Stat
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_until(any_is_complete, &list);
+        mpi_progress_until(any_is_complete, any_describe, &list);
     }
     code = any_finish(&list, array_of_requests, index, status);
     list_close(&list);
@@ -336,7 +353,7 @@ int mpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_until(any_is_complete, &list);
+        mpi_progress_until(any_is_complete, any_describe, &list);
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
     list_close(&list);

@@ -3,6 +3,7 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/runtime/waiting.h"
 
 /* A blocking message to or from a member of the group. */
 static int transfer(struct mpi_comm *comm, enum mpi_request_kind kind, int peer, int tag, void *data, size_t bytes)
@@ -69,9 +70,15 @@ static bool is_drained(void *context)
     return comm->references == 1;
 }
 
+static void drain_describe(void *context, struct mpi_said *said)
+{
+    mpi_say(said, "all that is under way in ");
+    mpi_say_comm(said, context);
+}
+
 void mpi_internal_drain(struct mpi_comm *comm)
 {
     if (!is_drained(comm)) {
-        mpi_progress_until(is_drained, comm);
+        mpi_progress_until(is_drained, drain_describe, comm);
     }
 }

@@ -262,3 +262,30 @@ void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(
         function(request);
     }
 }
+
+const struct mpi_message *mpi_match_unexpected(const struct mpi_comm *comm)
+{
+    return comm->matching == NULL ? NULL : comm->matching->arrival_first;
+}
+
+bool mpi_match_is_posted(const struct mpi_request *request)
+{
+    struct mpi_matching *matching = request->comm->matching;
+    const struct mpi_request *at = matching == NULL ? NULL : queue_of(matching, request->peer)->first;
+    while (at != NULL && at != request) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
+void mpi_match_each_posted(const struct mpi_comm *comm,
+                           void (*function)(const struct mpi_request *request, void *context), void *context)
+{
+    struct mpi_matching *matching = comm->matching;
+    static_assert(MPI_ANY_SOURCE == -1, "comes just before the ranks");
+    for (int source = MPI_ANY_SOURCE; matching != NULL && source < comm->size; source++) {
+        for (const struct mpi_request *at = queue_of(matching, source)->first; at != NULL; at = at->next) {
+            function(at, context);
+        }
+    }
+}

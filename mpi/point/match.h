@@ -51,6 +51,12 @@ bool mpi_match_withdraw(struct mpi_request *request);
 /* Takes the message that a sender wants back; false: it has been matched. */
 bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number);
 
+/* To be told to people: the first message that nobody has received (the others by arrival_next), whether a receive waits for its message, and all that do. */
+const struct mpi_message *mpi_match_unexpected(const struct mpi_comm *comm);
+bool mpi_match_is_posted(const struct mpi_request *request);
+void mpi_match_each_posted(const struct mpi_comm *comm,
+                           void (*function)(const struct mpi_request *request, void *context), void *context);
+
 /* A communicator has been made: strangers with its context are its own. */
 void mpi_match_adopt(struct mpi_comm *comm);
 /* Frees the queues with what is left in them. */

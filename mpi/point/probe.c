@@ -1,6 +1,7 @@
 /* Probes, and receives of what a matched probe has found (MPI 5.0, 3.8). */
 #include <stdlib.h>
 
+#include "mpi/point/describe.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
@@ -20,6 +21,13 @@ static bool probe_look(void *context)
     struct probe *probe = context;
     probe->found = mpi_match_find(probe->comm, probe->source, probe->tag, probe->take);
     return probe->found != NULL;
+}
+
+static void probe_describe(void *context, struct mpi_said *said)
+{
+    const struct probe *probe = context;
+    mpi_say(said, "a message ");
+    mpi_describe_message(probe->comm, probe->source, probe->tag, said);
 }
 
 /* The arguments of all probes. */
@@ -61,7 +69,7 @@ int mpi_probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
         return code;
     }
     if (source != MPI_PROC_NULL && !probe_look(&probe)) {
-        mpi_progress_until(probe_look, &probe);
+        mpi_progress_until(probe_look, probe_describe, &probe);
     }
     probe_status(probe.found, status);
     return MPI_SUCCESS;
@@ -116,7 +124,7 @@ int mpi_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
         return code;
     }
     if (source != MPI_PROC_NULL && !probe_look(&probe)) {
-        mpi_progress_until(probe_look, &probe);
+        mpi_progress_until(probe_look, probe_describe, &probe);
     }
     return message_give(&probe, message, status);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mpi/collective/collective.h"
+#include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -124,10 +125,15 @@ bool mpi_request_poll(struct mpi_request *request)
     return request->is_complete;
 }
 
+static void request_describe(void *context, struct mpi_said *said)
+{
+    mpi_describe_request(context, said);
+}
+
 void mpi_request_await(struct mpi_request *request)
 {
     if (!mpi_request_poll(request)) {
-        mpi_progress_until(request_is_complete, request);
+        mpi_progress_until(request_is_complete, request_describe, request);
     }
 }
 

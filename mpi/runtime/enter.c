@@ -9,6 +9,8 @@
 
 static _Thread_local const char *call_name = "MPI";
 
+struct mpi_activity mpi_activity = {.call = "MPI"};
+
 bool mpi_enter(const char *call)
 {
     if (mpi_process.state != MPI_PROCESS_RUNNING) {
@@ -22,6 +24,10 @@ void mpi_enter_anytime(const char *call)
 {
     call_name = call;
     mpi_lock_take();
+    /* plain stores: whoever writes has the lock */
+    atomic_store_explicit(&mpi_activity.call, call, memory_order_relaxed);
+    atomic_store_explicit(&mpi_activity.calls, atomic_load_explicit(&mpi_activity.calls, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 void mpi_leave(void)

@@ -6,7 +6,9 @@
 #ifndef MPI_ENTER_H
 #define MPI_ENTER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "mpi.h"
 
@@ -24,5 +26,12 @@ int mpi_unsupported(MPI_Comm comm, const char *call);
 
 /* The MPI call that this thread is in, for messages; "MPI" outside of any. */
 const char *mpi_call_name(void);
+
+/* What the control thread sees of the program's calls without the lock. */
+struct mpi_activity {
+    _Atomic(const char *) call; /* the last one */
+    _Atomic uint64_t calls;
+};
+extern struct mpi_activity mpi_activity;
 
 #endif

@@ -16,6 +16,7 @@
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/runtime/waiting.h"
 #include "mpi_functions.h"
 
 /* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway bench mpi`). */
@@ -45,6 +46,7 @@ static void control_heartbeat(void *context)
         cw_paths_watch(mpi_process.paths);
         mpi_lock_give_control();
     }
+    mpi_waiting_heartbeat();
 }
 
 void mpi_process_abort(int code)
@@ -115,6 +117,12 @@ static int job_start(void)
     mpi_process.paths = cw_job_paths(mpi_process.job);
     mpi_process.eager_max_bytes = eager_max();
     mpi_process.spin_rounds = mpi_progress_spin_rounds(ranks_here());
+    if (!mpi_waiting_start(info.rank, info.size)) {
+        fprintf(stderr,
+                "causeway: MPI_Init: CAUSEWAY_WATCHDOG is '%.40s': a number of seconds is wanted, or 0 for never\n",
+                getenv("CAUSEWAY_WATCHDOG"));
+        mpi_process_abort(MPI_ERR_OTHER);
+    }
     if (cw_control_create(&control, &mpi_process.control, error, sizeof(error)) != CW_OK) {
         fprintf(stderr, "causeway: MPI_Init: %s\n", error);
         mpi_process_abort(MPI_ERR_OTHER);
@@ -177,6 +185,12 @@ int mpi_finalized(int *flag)
     return MPI_SUCCESS;
 }
 
+static void outbox_describe(void *context, struct mpi_said *said)
+{
+    (void)context;
+    mpi_say(said, "%u messages for which there is no room at their receivers yet", (unsigned)mpi_outbox_waiting);
+}
+
 static bool nothing_waits(void *context)
 {
     (void)context;
@@ -192,12 +206,13 @@ int mpi_finalize(void)
     }
     mpi_buffered_finish();
     if (!nothing_waits(NULL)) {
-        mpi_progress_until(nothing_waits, NULL);
+        mpi_progress_until(nothing_waits, outbox_describe, NULL);
     }
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     cw_control_destroy(mpi_process.control);
     mpi_process.control = NULL;
+    mpi_waiting_stop();
     mpi_comm_stop();
     mpi_explain_print();
     mpi_outbox_stop();

@@ -11,6 +11,7 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/process.h"
+#include "mpi/runtime/waiting.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
 enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20 };
@@ -111,6 +112,16 @@ static void wait_asleep(const struct mpi_wait *wait)
     }
 }
 
+/* The wait is no short one: it is noted, and speaks when it has lasted too long. */
+static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, uint64_t now_ns)
+{
+    if (waiting->since_ns == 0) {
+        mpi_waiting_begin(waiting, wait, now_ns);
+    } else if (now_ns >= waiting->speak_ns) {
+        mpi_waiting_speak(waiting, now_ns);
+    }
+}
+
 /* Two ranks that talk have come to share a core, though there are enough for all: the kernel puts who is woken beside who wakes it. One of them moves. */
 static void core_leave(uint32_t core)
 {
@@ -143,12 +154,17 @@ static bool core_is_shared(void)
 void mpi_progress_wait(const struct mpi_wait *wait)
 {
     static struct cw_crowding crowding;
+    struct mpi_waiting waiting = {.since_ns = 0};
     uint32_t spins = 0, yields = 0;
     uint64_t idle_since_ns = 0;
     for (;;) {
         uint32_t done = mpi_progress();
         if (wait->is_over(wait->context)) {
-            return;
+            break;
+        }
+        if (mpi_waiting_is_asked()) {
+            wait_note(&waiting, wait, cw_clock_ns());
+            mpi_waiting_answer();
         }
         if (done > 0) {
             spins = yields = 0;
@@ -163,6 +179,7 @@ void mpi_progress_wait(const struct mpi_wait *wait)
             continue;
         }
         uint64_t now_ns = cw_clock_ns();
+        wait_note(&waiting, wait, now_ns);
         idle_since_ns = idle_since_ns == 0 ? now_ns : idle_since_ns;
         if (mpi_lock_is_shared()) {
             wait_among_threads(now_ns - idle_since_ns);
@@ -170,11 +187,15 @@ void mpi_progress_wait(const struct mpi_wait *wait)
             wait_asleep(wait);
         }
     }
+    if (waiting.since_ns != 0) {
+        mpi_waiting_end(&waiting);
+    }
 }
 
-void mpi_progress_until(bool (*condition)(void *context), void *context)
+void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void *context, struct mpi_said *said),
+                        void *context)
 {
-    mpi_progress_wait(&(struct mpi_wait){.is_over = condition, .context = context});
+    mpi_progress_wait(&(struct mpi_wait){.is_over = condition, .describe = describe, .context = context});
 }
 
 uint32_t mpi_progress_spin_rounds(uint32_t ranks_here)

@@ -13,13 +13,16 @@
 /* One round; returns how much it did. */
 uint32_t mpi_progress(void);
 
-/* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes. */
-void mpi_progress_until(bool (*condition)(void *context), void *context);
+/* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes. `describe` tells what is waited for (waiting.h). */
+struct mpi_said;
+void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void *context, struct mpi_said *said),
+                        void *context);
 
 /* The same for who waits for memory that others write (collective/host.h): `doze`, if not NULL, is called before and after each sleep, so that they know whom to wake. */
 struct mpi_wait {
     bool (*is_over)(void *context);
     void (*doze)(void *context, bool asleep);
+    void (*describe)(void *context, struct mpi_said *said);
     void *context;
 };
 void mpi_progress_wait(const struct mpi_wait *wait);

@@ -166,8 +166,39 @@ static void test_what_a_member_says(void **state)
     assert_true(cw_board_sleepers(&members[0].board) && cw_board_sleeps(&members[0].board, 1));
     cw_board_doze(&members[1].board, false);
     assert_false(cw_board_sleepers(&members[0].board) || cw_board_sleeps(&members[0].board, 1));
-    cw_board_break(&members[1].board);
+    cw_board_break(&members[1].board, "the first reason");
+    cw_board_break(&members[1].board, "the second reason");
+    char why[CW_BOARD_WHY_BYTES];
+    cw_board_why(&members[0].board, why, sizeof(why));
+    assert_string_equal(why, "the first reason");
     assert_true(cw_board_is_broken(&members[0].board));
+    members_close(2);
+}
+
+enum { CHANGES = 20000000 };
+
+static void *calls_change(void *argument)
+{
+    for (uint64_t round = 1; round <= CHANGES; round++) {
+        cw_board_enter(argument, round, &(struct cw_board_call){.signature = round * 3, .bytes = round * 5});
+    }
+    return NULL;
+}
+
+/* Who looks while a member goes on to its next call never sees the one with the number of the other. */
+static void test_calls_are_read_whole(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    uint64_t round = 0;
+    members_open(2);
+    assert_int_equal(pthread_create(&thread, NULL, calls_change, &members[1].board), 0);
+    while (round < CHANGES) {
+        struct cw_board_call call;
+        round = cw_board_call_of(&members[0].board, 1, &call);
+        assert_true(round == 0 || (call.signature == round * 3 && call.bytes == round * 5));
+    }
+    pthread_join(thread, NULL);
     members_close(2);
 }
 
@@ -195,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_calls_that_differ),
         cmocka_unit_test(test_what_a_member_says),
+        cmocka_unit_test(test_calls_are_read_whole),
         cmocka_unit_test(test_bad_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,116 @@
+#include "control/launch_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_BYTES = 2048 };
+
+/* The state letter of a process in /proc; 0: unknown. */
+static char process_state(int process)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", process);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    size_t length = fread(line, 1, sizeof(line) - 1, file);
+    fclose(file);
+    line[length] = '\0';
+    const char *behind = strrchr(line, ')'); /* of the program's name, which may hold anything */
+    return behind != NULL && behind[1] == ' ' ? behind[2] : 0;
+}
+
+/* Whether a rank that has not answered yet may still do so. */
+static bool is_awaited(const struct launch_job *job, uint32_t rank)
+{
+    int process;
+    return job->ranks[rank].handle >= 0 && cw_watch_is_open(job->watch, rank, &process) &&
+           !cw_watch_has_answered(job->watch, rank);
+}
+
+bool launch_ask(struct launch_job *job, uint64_t now_ns)
+{
+    bool any = false;
+    for (uint32_t rank = 0; job->watch != NULL && rank < job->rank_count; rank++) {
+        any = any || cw_pmi1_server_state(job->server, rank) != CW_PMI1_CLIENT_NEW;
+    }
+    if (any) {
+        cw_watch_ask(job->watch);
+        job->asked_ns = now_ns;
+    }
+    return any;
+}
+
+bool launch_ask_is_over(const struct launch_job *job, uint64_t now_ns)
+{
+    if (now_ns >= job->asked_ns + LAUNCH_ASK_NS) {
+        return true;
+    }
+    for (uint32_t rank = 0; rank < job->rank_count; rank++) {
+        if (is_awaited(job, rank)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What we know of a rank that has said nothing. */
+static void silence_explain(const struct launch_job *job, uint32_t rank, struct cw_watch_answer *answer)
+{
+    const struct launch_rank *at = &job->ranks[rank];
+    enum cw_pmi1_client_state state = cw_pmi1_server_state(job->server, rank);
+    int process = at->process;
+    bool is_open = cw_watch_is_open(job->watch, rank, &process);
+    char letter = at->handle >= 0 ? process_state(is_open ? process : at->process) : 0;
+    const char *text = "does not answer";
+    if (at->handle < 0) {
+        text = "has ended";
+    } else if (letter == 'T' || letter == 't') {
+        text = "is stopped by a signal";
+    } else if (state == CW_PMI1_CLIENT_NEW) {
+        text = "has not called MPI_Init";
+    } else if (state == CW_PMI1_CLIENT_FINISHED) {
+        text = "has called MPI_Finalize and not ended";
+    } else if (!is_open) {
+        text = cw_pmi1_server_waits(job->server, rank) ? "waits in MPI_Init or MPI_Finalize for the other ranks"
+                                                       : "is in MPI_Init or MPI_Finalize";
+    }
+    memset(answer, 0, sizeof(*answer));
+    snprintf(answer->text, sizeof(answer->text), "%s", text);
+    snprintf(answer->brief, sizeof(answer->brief), "which %s", text);
+    if (state == CW_PMI1_CLIENT_ACTIVE && !is_open && cw_pmi1_server_waits(job->server, rank)) {
+        for (uint32_t other = 0; other < job->rank_count && answer->awaited_count < CW_WATCH_AWAITED_MAX; other++) {
+            if (!cw_pmi1_server_waits(job->server, other) && job->ranks[other].handle >= 0) {
+                answer->awaited[answer->awaited_count++] = other;
+            }
+        }
+    }
+}
+
+void launch_ask_tell(struct launch_job *job)
+{
+    char line[LINE_BYTES], verdict[LINE_BYTES / 2];
+    struct launch_sink *sink = &job->output.sinks[job->output.joined ? 0 : 1];
+    struct cw_watch_answer *answers = calloc(job->rank_count, sizeof(*answers));
+    for (uint32_t rank = 0; answers != NULL && rank < job->rank_count; rank++) {
+        if (cw_watch_has_answered(job->watch, rank)) {
+            cw_watch_read(job->watch, rank, &answers[rank]);
+        } else {
+            silence_explain(job, rank, &answers[rank]);
+        }
+        snprintf(line, sizeof(line), "%s: rank %" PRIu32 ": %s", job->config->name, rank, answers[rank].text);
+        launch_sink_line(sink, line);
+    }
+    if (answers != NULL) {
+        cw_watch_verdict(answers, job->rank_count, verdict, sizeof(verdict));
+        if (verdict[0] != '\0') {
+            snprintf(line, sizeof(line), "%s: %s", job->config->name, verdict);
+            launch_sink_line(sink, line);
+        }
+    }
+    free(answers);
+    launch_output_flush(job);
+}

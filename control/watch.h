@@ -1,0 +1,75 @@
+/* watch: memory that a launcher shares with the ranks of its job: it asks them what they wait for, and they tell.
+ *
+ * A memfd that the ranks inherit, CAUSEWAY_WATCH_FD tells its number: a page for the question and a slot for each rank. So a rank that is stopped,
+ * or does not read, holds up nobody, and nothing is left behind. Launchers of others know nothing of it: then there is none.
+ *
+ * Invariants
+ *   - A slot is written by its rank only, between two questions once; `answered` is set last.
+ *   - What a rank has written is copied and checked before it is looked at.
+ *
+ * Order of calls
+ *   launcher: cw_watch_create; descriptor to the ranks; cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read; cw_watch_close
+ *   rank:     cw_watch_open; { cw_watch_asked, cw_watch_tell }*; cw_watch_close
+ *
+ * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any.
+ */
+#ifndef CW_WATCH_H
+#define CW_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_WATCH_AWAITED_MAX = 16,
+    CW_WATCH_WHERE_BYTES = 160,
+    CW_WATCH_BRIEF_BYTES = 160,
+    CW_WATCH_TEXT_BYTES = 640,
+};
+
+#define CW_WATCH_VARIABLE "CAUSEWAY_WATCH_FD"
+
+/* What a rank waits for. */
+struct cw_watch_answer {
+    uint64_t place; /* the collective call that it is in: all ranks have the same number for the same one; 0: none */
+    uint64_t waited_ns;                     /* of its longest wait; 0: it does not wait */
+    uint32_t awaited_count;                 /* of the next; more than are listed are left out */
+    uint32_t awaited[CW_WATCH_AWAITED_MAX]; /* ranks without which it does not go on */
+    char where[CW_WATCH_WHERE_BYTES];       /* "call 17 (MPI_Bcast) on MPI_COMM_WORLD", if `place` is not 0 */
+    char brief[CW_WATCH_BRIEF_BYTES];       /* "in MPI_Recv" */
+    char text[CW_WATCH_TEXT_BYTES];         /* all of it in a line: "60 s in MPI_Recv: from rank 1, tag 7" */
+};
+
+struct cw_watch;
+
+/* NULL: the machine cannot, and ranks cannot be asked. */
+struct cw_watch *cw_watch_create(uint32_t rank_count);
+int cw_watch_descriptor(const struct cw_watch *watch);
+
+void cw_watch_ask(struct cw_watch *watch);
+/* Whether a rank has opened the watch and not closed it; its process, if so. */
+bool cw_watch_is_open(const struct cw_watch *watch, uint32_t rank, int *process);
+/* Whether it has answered the last question. */
+bool cw_watch_has_answered(const struct cw_watch *watch, uint32_t rank);
+/* A copy, with texts that end and that hold printable characters only. */
+void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_answer *answer);
+
+/* In a rank. NULL: the launcher has none for us. The descriptor is closed. */
+struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count);
+/* The number of the last question; 0: none yet. */
+uint32_t cw_watch_asked(const struct cw_watch *watch);
+/* Answers the question of this number. */
+void cw_watch_tell(struct cw_watch *watch, uint32_t asked, const struct cw_watch_answer *answer);
+
+/* Ranks among themselves: one has waited for too long, and all shall say on standard error what they do. The number of times that this was asked for. */
+uint32_t cw_watch_alarm_raise(struct cw_watch *watch);
+uint32_t cw_watch_alarms(const struct cw_watch *watch);
+
+/* Launcher or rank. NULL is allowed. */
+void cw_watch_close(struct cw_watch *watch);
+
+/* From what all ranks have said: who is missing, that some wait for each other in a circle, or that nobody has waited for long, in a line; "" if nothing
+ * follows. */
+void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,131 @@
+#include "mpi/collective/describe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "mpi/collective/host_state.h"
+#include "mpi/point/describe.h"
+
+enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24 };
+
+/* Which call it is: all ranks count a communicator's calls alike. */
+static void place_say(const struct mpi_collective *collective, struct mpi_said *said)
+{
+    struct cw_watch_answer *answer = &said->answer;
+    uint64_t ordinal = (uint64_t)collective->ordinal + ((uint64_t)collective->run_count << 32);
+    uint64_t place = (collective->comm->context + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ ordinal;
+    size_t before = said->used;
+    mpi_say(said, "call %u (%s", collective->ordinal, collective->name);
+    if (!collective->by_pairs && cw_collective_rooted(collective->problem.collective)) {
+        mpi_say(said, ", root %u", collective->problem.root);
+    }
+    mpi_say(said, ") on ");
+    mpi_say_comm(said, collective->comm);
+    if (answer->place == 0) {
+        answer->place = place != 0 ? place : 1;
+        snprintf(answer->where, sizeof(answer->where), "%s", answer->text + before);
+    }
+}
+
+static void plan_describe(const struct mpi_collective *collective, struct mpi_said *said)
+{
+    char text[400];
+    uint32_t awaited[CW_WATCH_AWAITED_MAX];
+    if (collective->run == NULL) {
+        return;
+    }
+    uint32_t count = cw_execution_awaited(collective->run->execution, awaited, CW_WATCH_AWAITED_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        mpi_say(said, i == 0 ? ", waits for rank %u" : i < NAMED_MAX ? ", %u" : "", awaited[i]);
+        mpi_say_awaited(said, collective->comm, (int)awaited[i]);
+    }
+    cw_execution_describe(collective->run->execution, text, sizeof(text));
+    const char *what = strstr(text, ": "); /* behind the own rank, which the line begins with */
+    mpi_say(said, "%s; %s, %s", count > NAMED_MAX ? ", ..." : "", collective->plan->algorithm->name,
+            what != NULL ? what + 2 : text);
+}
+
+static void pairs_describe(const struct mpi_collective *collective, struct mpi_said *said)
+{
+    int named = 0;
+    for (int pair = 0; pair < collective->pair_count; pair++) {
+        const struct mpi_request *request = &collective->pairs[pair];
+        if (request->is_complete) {
+            continue;
+        }
+        if (named++ < NAMED_MAX) {
+            mpi_say(said, named == 1 ? ", waits for rank %d" : ", %d", request->peer);
+        }
+        mpi_say_awaited(said, collective->comm, request->peer);
+    }
+    mpi_say(said, "%s", named > NAMED_MAX ? ", ..." : "");
+}
+
+void mpi_describe_collective(const struct mpi_collective *collective, struct mpi_said *said)
+{
+    place_say(collective, said);
+    if (collective->by_pairs) {
+        pairs_describe(collective, said);
+    } else {
+        plan_describe(collective, said);
+    }
+}
+
+void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_said *said)
+{
+    const struct mpi_comm *comm = call->of->comm;
+    uint64_t entered = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
+    uint32_t count = 0;
+    place_say(call->of, said);
+    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+        struct cw_board_call other;
+        uint64_t round = cw_board_call_of(call->board, rank, &other);
+        if (round >= entered) {
+            continue;
+        }
+        if (++count <= NAMED_MAX) {
+            mpi_say(said, ", which rank %u has not entered", rank);
+            mpi_say(said, round == 0 ? "" : " (its last one here by shared memory was %s)",
+                    cw_collective_name((enum cw_collective)other.kind));
+        }
+        mpi_say_awaited(said, comm, (int)rank);
+    }
+    if (count > NAMED_MAX) {
+        mpi_say(said, "; and %u more have not", count - NAMED_MAX);
+    }
+    if (count == 0 && owner != UINT32_MAX) {
+        mpi_say(said, ", which all ranks have entered; waits for data of rank %u", owner);
+        mpi_say_awaited(said, comm, (int)owner);
+    } else if (count == 0) {
+        mpi_say(said, ", which all ranks have entered");
+    }
+}
+
+/* ---- what ranks tell each other ---- */
+
+uint32_t mpi_describe_kind(const struct mpi_collective *collective)
+{
+    return (uint32_t)collective->problem.collective << KIND_ROOT_BITS |
+           (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
+}
+
+static void kind_text(uint32_t kind, char *text, size_t text_bytes)
+{
+    enum cw_collective collective = (enum cw_collective)(kind >> KIND_ROOT_BITS);
+    if (collective >= CW_COLLECTIVE_COUNT) {
+        snprintf(text, text_bytes, "an unknown collective");
+    } else if (cw_collective_rooted(collective)) {
+        snprintf(text, text_bytes, "%s, root %u", cw_collective_name(collective), kind & ((1u << KIND_ROOT_BITS) - 1));
+    } else {
+        snprintf(text, text_bytes, "%s", cw_collective_name(collective));
+    }
+}
+
+void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind)
+{
+    char theirs[64], ours[64];
+    kind_text(kind, theirs, sizeof(theirs));
+    kind_text(exchange->kind, ours, sizeof(ours));
+    snprintf(exchange->why, sizeof(exchange->why), "rank %d is in %s, rank %d in %s", rank, theirs,
+             exchange->comm->rank, ours);
+}

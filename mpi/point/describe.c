@@ -1,0 +1,169 @@
+#include "mpi/point/describe.h"
+
+#include <stdio.h>
+
+#include "mpi/collective/describe.h"
+#include "mpi/point/match.h"
+
+enum { NAMED_MAX = 3, TAGS_MAX = 6 };
+
+/* Messages that have come and that nobody has received: often the one that is waited for is among them, with another tag. */
+static void unexpected_describe(const struct mpi_comm *comm, int source, struct mpi_said *said)
+{
+    char tags[128] = "";
+    size_t used = 0;
+    uint64_t count = 0;
+    for (const struct mpi_message *message = mpi_match_unexpected(comm); message != NULL;
+         message = message->arrival_next) {
+        bool fits = message->envelope.tag >= 0 && (source == MPI_ANY_SOURCE || message->envelope.source == source);
+        if (fits && count++ < TAGS_MAX && used < sizeof(tags)) {
+            used += (size_t)snprintf(tags + used, sizeof(tags) - used, "%s%d", count > 1 ? ", " : "",
+                                     message->envelope.tag);
+        }
+    }
+    if (count == 0) {
+        return;
+    }
+    mpi_say(said, "; %llu message%s ", (unsigned long long)count, count == 1 ? "" : "s");
+    if (source != MPI_ANY_SOURCE) {
+        mpi_say(said, "from rank %d ", source);
+    }
+    mpi_say(said, "%s come that nobody has received, with tag%s %s%s", count == 1 ? "has" : "have",
+            count == 1 ? "" : "s", tags, count > TAGS_MAX ? ", ..." : "");
+}
+
+static void source_say(const struct mpi_comm *comm, int source, int tag, struct mpi_said *said)
+{
+    if (source == MPI_ANY_SOURCE) {
+        mpi_say(said, "from any rank");
+    } else {
+        mpi_say(said, "from rank %d", source);
+    }
+    if (tag < 0 && tag != MPI_ANY_TAG) {
+        mpi_say(said, ", a message of MPI's own, ");
+    } else if (tag == MPI_ANY_TAG) {
+        mpi_say(said, ", any tag, ");
+    } else {
+        mpi_say(said, ", tag %d, ", tag);
+    }
+    mpi_say_comm(said, comm);
+}
+
+void mpi_describe_message(const struct mpi_comm *comm, int source, int tag, struct mpi_said *said)
+{
+    source_say(comm, source, tag, said);
+    mpi_say_awaited(said, comm, source);
+    if (tag >= 0 || tag == MPI_ANY_TAG) {
+        unexpected_describe(comm, source, said);
+    }
+}
+
+static void receive_describe(const struct mpi_request *request, struct mpi_said *said)
+{
+    if (mpi_match_is_posted(request)) {
+        mpi_describe_message(request->comm, request->peer, request->tag, said);
+        return;
+    }
+    source_say(request->comm, request->matched_source, request->matched_tag, said);
+    mpi_say(said, "; it has been matched, %lld bytes are on their way", (long long)request->received);
+    mpi_say_awaited(said, request->comm, request->matched_source);
+}
+
+static void send_describe(const struct mpi_request *request, struct mpi_said *said)
+{
+    mpi_say(said, "to rank %d, ", request->peer);
+    if (request->tag >= 0) {
+        mpi_say(said, "tag %d, ", request->tag);
+    } else {
+        mpi_say(said, "a message of MPI's own, ");
+    }
+    mpi_say_comm(said, request->comm);
+    mpi_say(said, ", %lld bytes, ", (long long)request->bytes);
+    /* only sends that are answered have a number */
+    mpi_say(said,
+            request->number != 0 ? "offered, not matched by the receiver" : "for which there is no room there yet");
+    mpi_say_awaited(said, request->comm, request->peer);
+}
+
+void mpi_describe_request(const struct mpi_request *request, struct mpi_said *said)
+{
+    switch (request->kind) {
+    case MPI_REQUEST_SEND:
+        mpi_say(said, "a message ");
+        send_describe(request, said);
+        break;
+    case MPI_REQUEST_RECEIVE:
+        mpi_say(said, "a message ");
+        receive_describe(request, said);
+        break;
+    case MPI_REQUEST_SENDRECV:
+        mpi_describe_requests(request->parts, 2, false, said);
+        break;
+    case MPI_REQUEST_COLLECTIVE:
+        mpi_describe_collective(request->collective, said);
+        break;
+    case MPI_REQUEST_GENERAL:
+        mpi_say(said, "a request that the program itself completes (MPI_Grequest_complete)");
+        break;
+    case MPI_REQUEST_DONE:
+        mpi_say(said, "nothing");
+        break;
+    }
+}
+
+static bool is_open(const struct mpi_request *request)
+{
+    return request != NULL && !request->is_complete && (request->is_active || !request->is_persistent);
+}
+
+void mpi_describe_requests(struct mpi_request *const requests[], int count, bool any, struct mpi_said *said)
+{
+    int open = 0;
+    for (int index = 0; index < count; index++) {
+        open += is_open(requests[index]);
+    }
+    if (count > 1) {
+        mpi_say(said, any ? "any of %d requests: " : "%d of %d requests: ", open, count);
+    }
+    int named = 0;
+    for (int index = 0; index < count; index++) {
+        if (!is_open(requests[index])) {
+            continue;
+        }
+        if (named++ < NAMED_MAX) {
+            mpi_say(said, "%s", named > 1 ? " | " : "");
+            mpi_describe_request(requests[index], said);
+        }
+    }
+    if (open > NAMED_MAX) {
+        mpi_say(said, " | and %d more", open - NAMED_MAX);
+    }
+}
+
+struct posted {
+    struct mpi_said *said;
+    int count;
+};
+
+static void posted_describe(const struct mpi_request *request, void *context)
+{
+    struct posted *posted = context;
+    if (request->tag < 0 && request->tag != MPI_ANY_TAG) {
+        return;
+    }
+    if (++posted->count <= NAMED_MAX) {
+        mpi_say(posted->said, posted->count == 1 ? "; receives that are posted: " : " | ");
+        receive_describe(request, posted->said);
+    }
+}
+
+void mpi_describe_posted(struct mpi_said *said)
+{
+    struct posted posted = {.said = said};
+    for (const struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after((struct mpi_comm *)comm)) {
+        mpi_match_each_posted(comm, posted_describe, &posted);
+    }
+    if (posted.count > NAMED_MAX) {
+        mpi_say(said, " | and %d more", posted.count - NAMED_MAX);
+    }
+}

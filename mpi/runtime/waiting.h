@@ -1,0 +1,68 @@
+/* waiting: what this process waits for, told to whoever asks: the launcher (control/watch.h), or its own watchdog.
+ *
+ * Purpose
+ *   A wait that has left the spinning phase is in a list, with the name of the call, since when, and a function that describes it. Whoever has the lock may describe
+ *   all waits. Nearly always that is the thread that waits: it looks for questions each time it has found nothing to do. Where no thread of the program is inside, the control
+ *   thread takes the lock and says so; where one is inside and does not wait, it says that, without the lock.
+ *
+ * Invariants
+ *   - A wait is described by who has the lock only; so nothing that it points to goes away meanwhile.
+ *   - A question is answered once, by the one who takes it (an atomic exchange).
+ *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so with it. Each time it has spoken, a process
+ *     becomes twice as patient.
+ *
+ * Within the lock of enter.h only, but mpi_waiting_is_asked and mpi_waiting_heartbeat (control thread).
+ */
+#ifndef MPI_WAITING_H
+#define MPI_WAITING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/watch.h"
+#include "mpi/group/communicator.h"
+#include "mpi/runtime/progress.h"
+
+/* An answer that is being written. */
+struct mpi_said {
+    struct cw_watch_answer answer;
+    size_t used; /* of its text */
+};
+
+/* Adds to the text; what does not fit is left out. */
+void mpi_say(struct mpi_said *said, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* " on NAME". */
+void mpi_say_comm(struct mpi_said *said, const struct mpi_comm *comm);
+/* It does not go on without this rank of `comm`; MPI_ANY_SOURCE: any of them. */
+void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank);
+
+/* A wait, on the stack of who waits. */
+struct mpi_waiting {
+    const struct mpi_wait *wait;
+    const char *call;
+    uint64_t since_ns; /* 0: not in the list */
+    uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
+    struct mpi_waiting *next;
+};
+void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait, uint64_t now_ns);
+void mpi_waiting_end(struct mpi_waiting *waiting);
+/* It has lasted too long. */
+void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns);
+
+extern _Atomic uint32_t mpi_waiting_asked;
+static inline bool mpi_waiting_is_asked(void)
+{
+    return atomic_load_explicit(&mpi_waiting_asked, memory_order_relaxed) != 0;
+}
+void mpi_waiting_answer(void);
+
+/* Control thread, twice a second: looks for questions, and sees that they are answered. */
+void mpi_waiting_heartbeat(void);
+
+/* Reads the environment. False: CAUSEWAY_WATCHDOG makes no sense. */
+bool mpi_waiting_start(uint32_t rank, uint32_t size);
+/* The control thread has ended. */
+void mpi_waiting_stop(void);
+
+#endif

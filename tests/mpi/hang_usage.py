@@ -1,0 +1,146 @@
+"""What is printed about programs that hang, and about collective calls that do not match.
+
+usage: hang_usage.py CAUSEWAY HANG [WIRE]     HANG: errors/hang.c; WIRE: also on emulated hosts
+
+Each case is run with --timeout, and some with CAUSEWAY_WATCHDOG. No time is checked, only the lines. A machine that is so busy that the ranks do not
+get to where they hang gets more time.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+TIMEOUTS = [2, 10, 40]  # seconds of --timeout
+WATCHDOG = "1"  # seconds
+EXIT_TIMEOUT = 124
+
+WORLD = "on MPI_COMM_WORLD"
+LAST = r"rank 2: [\d.]+ s in MPI_Finalize: call \d+ \(MPI_Barrier\) on MPI_COMM_WORLD"
+
+# how, ranks, emulated hosts (0: none), lines that must be there (after "causeway run: ")
+HANGS = [
+    ("no_send", 3, 0, [r"rank 0: [\d.]+ s in MPI_Recv: a message from rank 1, tag 7, MPI_COMM_WORLD$", LAST,
+                       rf"missing in call 1 \(MPI_Barrier\) {WORLD}: rank 0, in MPI_Recv, which waits for rank 1"]),
+    ("circle", 3, 0, [r"rank 1: .* in MPI_Recv: a message from rank 2, tag 3",
+                      r"they wait for each other in a circle: rank \d, in MPI_Recv; rank \d, in MPI_Recv; rank \d"]),
+    ("wrong_tag", 3, 0, [r"rank 0: .* from rank 1, tag 7, MPI_COMM_WORLD; 2 messages from rank 1 have come .* with tags 5, 6$"]),
+    ("wrong_tag_probed", 2, 0, [r"rank 0: .* in MPI_Probe: a message from rank 1, tag 7, .*; 1 message from rank 1 has come .* tag 5$"]),
+    ("barrier_skipped", 4, 0, [rf"rank 0: .* in MPI_Barrier: call 6 \(MPI_Barrier\) {WORLD}, which rank 3 has not entered",
+                               r"rank 3: .* in MPI_Recv: a message from rank 0, tag 7",
+                               rf"missing in call 6 \(MPI_Barrier\) {WORLD}: rank 3, in MPI_Recv, which waits for rank 0"]),
+    ("barrier_skipped_river", 3, 0, [r"missing in call 1 \(MPI_Barrier\) on river: rank 2, in MPI_Recv"]),
+    ("computes", 3, 0, [r"rank 1: outside of MPI for [\d.]+ s; last call MPI_Barrier$",
+                        rf"missing in call 6 \(MPI_Barrier\) {WORLD}: rank 1, outside of MPI"]),
+    ("tests_for_ever", 3, 0, [r"rank 1: in no call that waits; .* the last one MPI_Test; receives that are posted: from rank 0, tag 9",
+                              r"missing in call 6 .*: rank 1, which calls MPI_Test again and again"]),
+    ("stopped", 3, 0, [r"rank 1: is stopped by a signal$", r"missing in call 6 .*: rank 1, which is stopped by a signal"]),
+    ("one_of_all", 2, 0, [r"rank 0: .* in MPI_Waitall: 1 of 3 requests: a message from rank 1, tag 21, MPI_COMM_WORLD"]),
+    ("synchronous", 2, 0, [r"rank 0: .* in MPI_Ssend: a message to rank 1, tag 11, .*, 4 bytes, offered, not matched by the receiver"]),
+    ("long_send", 2, 0, [r"rank 0: .* in MPI_Send: a message to rank 1, tag 12, .*, 1048576 bytes, offered, not matched"]),
+    ("never_init", 3, 0, [r"rank 1: has not called MPI_Init$", r"rank 0: waits in MPI_Init", r"missing: rank 1, which has not called MPI_Init"]),
+    ("barrier_skipped", 3, 2, [rf"rank 0: .* in MPI_Barrier: call 6 \(MPI_Barrier\) {WORLD}, waits for rank",
+                               rf"missing in call 6 \(MPI_Barrier\) {WORLD}: rank 2, in MPI_Recv, which waits for rank 0"]),
+    ("synchronous", 2, 2, [r"rank 0: .* in MPI_Ssend: a message to rank 1, tag 11"]),
+]
+
+# how, ranks, emulated hosts, what some line says: an error, not a hang
+MISMATCHES = [
+    ("different_calls", 3, 0, r"rank \d is in (bcast|allreduce) .*, rank \d in (bcast|allreduce) "),
+    ("different_roots", 3, 0, r"rank \d (is|was) in bcast \(root \d, 16 bytes\)"),
+    ("different_counts", 3, 0, r"rank \d is in allreduce \(root 0, (16|20) bytes\), rank \d in allreduce \(root 0, (16|20) bytes\)"),
+    ("different_calls", 3, 2, r"rank \d is in (bcast, root 0|allreduce), rank \d in (bcast, root 0|allreduce) "),
+    ("different_roots", 3, 2, r"rank \d is in bcast, root \d, rank \d in bcast, root \d "),
+    ("different_counts", 3, 2, r"put of (16|20) bytes .* of rank \d: its wait is for another size"),
+]
+
+# how, lines of the watchdog (after "causeway: ")
+WATCHED = [
+    ("no_send", [r"rank 0: 1\.\d s in MPI_Recv: a message from rank 1, tag 7", r"rank 1: .* in MPI_Finalize", r"rank 2: .* in MPI_Finalize"]),
+    ("computes", [r"rank 0: .* in MPI_Barrier: call 6 .*, which rank 1 has not entered", r"rank 1: outside of MPI for .*; last call MPI_Barrier"]),
+]
+
+
+def job_run(how, ranks, hosts, timeout, environment=None):
+    emulate = ["--emulate", f"{hosts},memif"] if hosts else []
+    command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", str(timeout), hang, how]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, **(environment or {})))
+
+
+def lines_lack(lines, prefix, patterns):
+    """Those patterns that no line of the prefix has."""
+    own = [line[len(prefix):] for line in lines if line.startswith(prefix)]
+    return [pattern for pattern in patterns if not any(re.match(pattern, line) for line in own)]
+
+
+def retried(timeouts, attempt):
+    """The first fault-free attempt's None, or the last one's fault."""
+    fault = None
+    for timeout in timeouts:
+        fault = attempt(timeout)
+        if fault is None:
+            return None
+    return fault
+
+
+def hang_fault(case):
+    how, ranks, hosts, patterns = case
+
+    def attempt(timeout):
+        done = job_run(how, ranks, hosts, timeout)
+        lack = lines_lack(done.stderr.splitlines(), "causeway run: ", patterns)
+        return None if done.returncode == EXIT_TIMEOUT and not lack else f"exit code {done.returncode}, lacks {lack}:\n{done.stderr}"
+
+    return retried([timeout * (2 if hosts else 1) for timeout in TIMEOUTS], attempt)
+
+
+def mismatch_fault(case):
+    how, ranks, hosts, pattern = case
+    done = job_run(how, ranks, hosts, 60)
+    said = any(re.search(pattern, line) for line in done.stderr.splitlines() if line.startswith("causeway: rank "))
+    return None if said and done.returncode not in (0, EXIT_TIMEOUT) else f"exit code {done.returncode}:\n{done.stderr}"
+
+
+def watched_fault(case):
+    how, patterns = case
+
+    def attempt(timeout):
+        done = job_run(how, 3, 0, timeout, {"CAUSEWAY_WATCHDOG": WATCHDOG})
+        lines = [line for line in done.stderr.splitlines() if line.startswith("causeway: rank ")]
+        lack = lines_lack(lines, "causeway: ", patterns)
+        often = len(lines) > 3
+        return f"lacks {lack}, {len(lines)} lines:\n{done.stderr}" if lack or often else None
+
+    return retried([2 * timeout for timeout in TIMEOUTS], attempt)
+
+
+def settings_fault(case):
+    """What CAUSEWAY_WATCHDOG is, which pattern must (True) or must not be printed."""
+    value, pattern, wanted = case
+    done = job_run("no_send", 2, 0, 3, {"CAUSEWAY_WATCHDOG": value})
+    found = any(re.search(pattern, line) for line in done.stderr.splitlines())
+    return None if found == wanted else done.stderr
+
+
+SETTINGS = [
+    ("often", r"MPI_Init: CAUSEWAY_WATCHDOG is 'often'", True),
+    ("0", r"^causeway: rank", False),
+]
+
+
+def main():
+    wire = len(sys.argv) > 3
+    jobs = [(hang_fault, case) for case in HANGS if wire or case[2] == 0]
+    jobs += [(mismatch_fault, case) for case in MISMATCHES if wire or case[2] == 0]
+    jobs += [(watched_fault, case) for case in WATCHED] + [(settings_fault, case) for case in SETTINGS]
+    with ThreadPoolExecutor(4) as pool:
+        faults = list(pool.map(lambda job: job[0](job[1]), jobs))
+    for (function, case), fault in zip(jobs, faults):
+        if fault:
+            print(f"{function.__name__} {case[0]}, {case[1:3]}: {fault}", file=sys.stderr)
+    return 1 if any(faults) else 0
+
+
+causeway, hang = sys.argv[1:3]
+sys.exit(main())
