@@ -41,7 +41,7 @@ uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_
     for (uint32_t i = 0; i < options->rank_count; i++) {
         all += options->ranks[i] + 2;
     }
-    return time_ns * (ranks + 2) / all;
+    return all == 0 ? time_ns : time_ns * (ranks + 2) / all;
 }
 
 int plogp_file_read(const char *path, struct cw_measured **measured)
