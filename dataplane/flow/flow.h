@@ -151,7 +151,7 @@ struct cw_credit {
     uint8_t count;
     uint8_t wanted; /* asked for and not yet granted */
     uint8_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
-    uint8_t owed;   /* asked by the peer, not yet granted */
+    uint8_t owed;   /* asked by the peer or to be lent again, not yet granted */
     bool recalled;  /* the peer was asked to give slots back */
     bool give_back; /* the peer wants unused slots back */
     bool waiting;   /* in the endpoint's list of flows with `owed` */

@@ -146,11 +146,11 @@ static void enlist(struct cw_message_pool *pool, struct cw_flow *flow)
     pool->waiting_last = flow;
 }
 
-/* A slot that was lent to this sender is no longer: it may have more if it asked. */
+/* A slot that was lent to this sender is no longer: if it asked for more than there is for one, it may have another. */
 static void slot_came_back(struct cw_message_pool *pool, struct cw_flow *flow)
 {
-    flow->credit.lent--;
-    if (flow->credit.owed > 0) {
+    bool had_most = flow->credit.lent-- >= CW_CREDIT_MAX;
+    if (had_most && flow->credit.owed > 0) {
         enlist(pool, flow);
     }
 }
@@ -209,6 +209,16 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
     credit->recalled = false;
     cw_operation_queue_up(endpoint, operation);
     return true;
+}
+
+void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    const struct cw_credit *credit = &flow->credit;
+    const struct cw_message_pool *pool = &endpoint->messages;
+    if (credit->owed >= CW_CREDIT_BATCH / 4 && credit->lent < CW_CREDIT_MAX && !credit->waiting &&
+        flow->state == CW_PEER_ESTABLISHED && pool->waiting_first == NULL && pool->free_count > 0) {
+        (void)grant(endpoint, flow);
+    }
 }
 
 uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
@@ -284,9 +294,13 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     if (flow->state != CW_PEER_ESTABLISHED) {
         return CW_OK;
     }
-    /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. */
+    /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. Who had but one gets a few more, or each of its
+     * messages would cost a packet of ours. */
     if (pool->waiting_first == NULL && credit->lent + credit->owed < CW_CREDIT_BATCH) {
         credit->owed++;
+        if (credit->lent == 0 && pool->free_count > endpoint->config.pool_slot_count / 2) {
+            credit->owed = CW_CREDIT_BATCH;
+        }
         if (credit->owed >= CW_CREDIT_BATCH / 2 || credit->lent == 0) {
             enlist(pool, flow);
         }

@@ -67,6 +67,9 @@ uint32_t cw_messages_fill(struct cw_endpoint *endpoint, uint64_t offset);
 /* Both: the session has ended. Slots lent to the flow are free again, those borrowed are forgotten. */
 void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
+/* Owner: lends what is owed to a peer that something is sent to now, in the same packet. */
+void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
 /* Owner: lends to those who wait, as far as slots, operations and numbers allow. Once a turn. */
 uint32_t cw_messages_turn(struct cw_endpoint *endpoint);
 

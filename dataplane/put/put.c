@@ -179,6 +179,7 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
     if (flow->state != CW_PEER_ESTABLISHED) {
         cw_session_start(endpoint, flow);
     }
+    cw_messages_lend_along(endpoint, flow);
     cw_messages_pump(endpoint, flow);
     cw_endpoint_push(endpoint, message->flags);
     return CW_OK;

@@ -254,9 +254,55 @@ static void a_silent_peer_fails_within_the_bound(void **state)
     }
 }
 
+struct answering {
+    uint64_t answered;
+    uint64_t most;
+    uint32_t peer;
+    bool begins;
+};
+
+/* One message to and one fro, in turn. */
+static void answer(struct sim_host *host, void *context, uint64_t now_ns)
+{
+    struct answering *answering = context;
+    (void)now_ns;
+    while (answering->answered < answering->most &&
+           answering->answered < host->arrived_messages + (answering->begins ? 1 : 0)) {
+        struct cw_message message = {.peer = answering->peer,
+                                     .source = {.contiguous = {.data = host->memory, .bytes = 8}}};
+        assert_int_equal(cw_message_send(host->endpoint, &message), CW_OK);
+        answering->answered++;
+    }
+}
+
+static void messages_to_and_fro_cost_a_packet_each(void **state)
+{
+    enum { TRIPS = 1000, SET_UP = 40 };
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_of_two(&hosts, 1000 * SIMULATION_MS);
+    struct answering answering[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        answering[i] = (struct answering){.most = TRIPS, .peer = sim_hosts_peer(&hosts, i, 1 - i), .begins = i == 0};
+        hosts.list[i].work = answer;
+        hosts.list[i].context = &answering[i];
+    }
+    sim_host_wake(&hosts.list[0]);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 1000 * SIMULATION_MS);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t packets = cw_endpoint_counter(hosts.list[i].endpoint, CW_COUNTER_PACKETS_OUT);
+        assert_int_equal(hosts.list[i].arrived_messages, TRIPS);
+        printf("%d messages, %d packets\n", (int)TRIPS, (int)packets);
+        assert_true(packets < TRIPS + SET_UP);
+        hosts.list[i].work = NULL;
+    }
+    sim_hosts_destroy(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_to_and_fro_cost_a_packet_each),
         cmocka_unit_test(a_silent_peer_fails_within_the_bound),
         cmocka_unit_test(a_restarted_peer_is_a_new_one),
         cmocka_unit_test(packets_of_the_past_do_nothing),
