@@ -3,11 +3,6 @@
 
 #include "mpi/collective/host_state.h"
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A rank's own part, which may lie where it belongs already. */
 static void move_own(void *to, const void *from, uint64_t bytes)
 {
@@ -32,7 +27,7 @@ int host_bcast(struct host_call *call)
     uint64_t offset = 0;
     do {
         uint64_t round;
-        uint64_t some = least(call->bytes - offset, call->slot_bytes);
+        uint64_t some = host_least(call->bytes - offset, call->slot_bytes);
         int code = host_round(call, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -75,7 +70,7 @@ int host_scatter(struct host_call *call)
     uint64_t offset = 0;
     do {
         uint64_t round;
-        uint64_t some = least(call->bytes - offset, share_of(call));
+        uint64_t some = host_least(call->bytes - offset, share_of(call));
         int code = host_round(call, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -102,7 +97,7 @@ int host_gather(struct host_call *call)
     uint64_t offset = 0;
     do {
         uint64_t round;
-        uint64_t some = least(call->bytes - offset, call->slot_bytes);
+        uint64_t some = host_least(call->bytes - offset, call->slot_bytes);
         int code = host_round(call, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -147,7 +142,7 @@ static uint64_t longest_block(const struct host_call *call)
 static uint64_t piece_bytes(const struct host_call *call, uint32_t rank, uint64_t offset)
 {
     uint64_t bytes = block_bytes(call, rank);
-    return offset < bytes ? least(bytes - offset, call->slot_bytes) : 0;
+    return offset < bytes ? host_least(bytes - offset, call->slot_bytes) : 0;
 }
 
 int host_allgather(struct host_call *call)
@@ -186,7 +181,7 @@ int host_alltoall(struct host_call *call)
     uint64_t offset = 0;
     do {
         uint64_t round;
-        uint64_t some = least(call->bytes - offset, share_of(call));
+        uint64_t some = host_least(call->bytes - offset, share_of(call));
         int code = host_round(call, &round);
         if (code != MPI_SUCCESS) {
             return code;

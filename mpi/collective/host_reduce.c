@@ -4,11 +4,6 @@
 #include "mpi/collective/elements.h"
 #include "mpi/collective/host_state.h"
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Folds `count` elements of the slots of ranks 0 .. `ranks` - 1, from byte `offset` of each slot on, into `to`, which is none of them. */
 static void fold(struct host_call *call, uint32_t ranks, uint64_t round, uint64_t offset, uint64_t count, uint8_t *to)
 {
@@ -46,14 +41,14 @@ static int fold_together(struct host_call *call, uint64_t round, uint64_t count,
 {
     uint64_t element = call->of->problem.element_bytes;
     uint64_t slice = (count + call->ranks - 1) / call->ranks;
-    uint64_t first = least(call->rank * slice, count);
+    uint64_t first = host_least(call->rank * slice, count);
     uint64_t next;
     host_arrive(call, round);
     int code = host_await_all(call, round);
     if (code != MPI_SUCCESS) {
         return code;
     }
-    fold(call, call->ranks, round, first * element, least(slice, count - first),
+    fold(call, call->ranks, round, first * element, host_least(slice, count - first),
          host_result(call, round) + first * element);
     code = host_round(call, &next);
     if (code != MPI_SUCCESS) {
@@ -70,7 +65,7 @@ int host_allreduce(struct host_call *call)
     uint64_t done = 0;
     do {
         uint64_t round;
-        uint64_t count = least(total - done, slot_elements(call));
+        uint64_t count = host_least(total - done, slot_elements(call));
         int code = contribute(call, done, count, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -101,7 +96,7 @@ int host_reduce(struct host_call *call)
     bool is_root = call->rank == call->root;
     do {
         uint64_t round;
-        uint64_t count = least(total - done, slot_elements(call));
+        uint64_t count = host_least(total - done, slot_elements(call));
         int code = contribute(call, done, count, &round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -140,7 +135,7 @@ static void shares_write(const struct host_call *call, uint64_t round, uint64_t 
     for (uint32_t rank = 0; rank < call->ranks; rank++) {
         uint64_t block = block_elements(call, rank);
         if (done < block) {
-            memcpy(to + rank * share * element, from + done * element, least(block - done, share) * element);
+            memcpy(to + rank * share * element, from + done * element, host_least(block - done, share) * element);
         }
         from += block * element;
     }
@@ -169,7 +164,7 @@ int host_reduce_scatter(struct host_call *call)
             return code;
         }
         if (done < own) {
-            fold(call, call->ranks, round, call->rank * share * element, least(own - done, share),
+            fold(call, call->ranks, round, call->rank * share * element, host_least(own - done, share),
                  call->receive + done * element);
         }
         done += share;
@@ -186,7 +181,7 @@ int host_scan(struct host_call *call)
     uint64_t done = 0;
     do {
         uint64_t round;
-        uint64_t count = least(total - done, slot_elements(call));
+        uint64_t count = host_least(total - done, slot_elements(call));
         int code = contribute(call, done, count, &round);
         if (code != MPI_SUCCESS) {
             return code;

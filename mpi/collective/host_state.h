@@ -62,6 +62,11 @@ int host_await_all(struct host_call *call, uint64_t round);
 int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
+static inline uint64_t host_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline uint8_t *host_slot(const struct host_call *call, uint32_t rank, uint64_t round)
 {
     return cw_board_slot(call->board, rank, round, call->is_short);
