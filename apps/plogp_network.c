@@ -263,11 +263,8 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)
 {
     static struct cw_measured_network row;
     struct cw_plogp *plogp = &row.network.paths[CW_PATH_LAN];
-    uint8_t *data = calloc(1, LARGEST_BYTES);
-    if (data == NULL) {
-        plogp_fail("no memory");
-    }
-    memset(data, 1, LARGEST_BYTES);
+    static uint8_t data[LARGEST_BYTES];
+    memset(data, 1, sizeof(data));
     bool asks = measure->rank == 0;
     struct pair pair = {measure, asks ? measure->size - 1 : 0, asks, data};
     if (asks || measure->rank == measure->size - 1) {
@@ -282,7 +279,6 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)
     row.network.contention = contention_measure(measure, plogp);
     row.network.ports = plogp_ports(row.concurrent, row.concurrent_count);
     row.network.paths[CW_PATH_WAN] = *plogp;
-    free(data);
     if (asks && (cw_measured_add_network(measure->result, &row) != CW_OK ||
                  cw_measured_add_network(measure->known, &row) != CW_OK)) {
         plogp_fail("no memory");

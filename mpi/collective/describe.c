@@ -36,7 +36,9 @@ static void plan_describe(const struct mpi_collective *collective, struct mpi_sa
     }
     uint32_t count = cw_execution_awaited(collective->run->execution, awaited, CW_WATCH_AWAITED_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        mpi_say(said, i == 0 ? ", waits for rank %u" : i < NAMED_MAX ? ", %u" : "", awaited[i]);
+        if (i < NAMED_MAX) {
+            mpi_say(said, i == 0 ? ", waits for rank %u" : ", %u", awaited[i]);
+        }
         mpi_say_awaited(said, collective->comm, (int)awaited[i]);
     }
     cw_execution_describe(collective->run->execution, text, sizeof(text));
@@ -85,8 +87,10 @@ void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_
         }
         if (++count <= NAMED_MAX) {
             mpi_say(said, ", which rank %u has not entered", rank);
-            mpi_say(said, round == 0 ? "" : " (its last one here by shared memory was %s)",
-                    cw_collective_name((enum cw_collective)other.kind));
+            if (round != 0) {
+                mpi_say(said, " (its last one here by shared memory was %s)",
+                        cw_collective_name((enum cw_collective)other.kind));
+            }
         }
         mpi_say_awaited(said, comm, (int)rank);
     }

@@ -273,12 +273,13 @@ static int count_draw(int size)
 }
 
 /* This rank comes late, or at once: its own affair. */
+static volatile uint64_t dawdled;
+
 static void dawdle(uint64_t number)
 {
     uint64_t pause = mix(number * 31 + (uint64_t)expect_rank) % 16;
-    volatile uint64_t sink = 0;
     for (uint64_t i = 0; i < (pause == 0 ? 200000 : pause < 4 ? 5000 : 0); i++) {
-        sink += i;
+        dawdled = dawdled + i;
     }
 }
 
