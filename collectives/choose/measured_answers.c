@@ -71,7 +71,7 @@ static struct stretch stretch_find(const struct cw_measured *measured, enum cw_m
                                    enum cw_collective collective)
 {
     const struct cw_measured_test *row = measured->tests;
-    const struct cw_measured_test *end = row + measured->test_count;
+    const struct cw_measured_test *end = row == NULL ? NULL : row + measured->test_count;
     while (row < end && (row->path != path || row->collective != collective)) {
         row++;
     }

@@ -91,7 +91,7 @@ char *cw_measured_encode(const struct cw_measured *measured)
         network_write(out, &measured->networks[i]);
     }
     fprintf(out, "],\n\"tests\": [");
-    const struct cw_measured_test *last = measured->tests + measured->test_count;
+    const struct cw_measured_test *last = measured->tests == NULL ? NULL : measured->tests + measured->test_count;
     for (const struct cw_measured_test *test = measured->tests; test < last;) {
         fprintf(out, test == measured->tests ? "\n" : ",\n");
         test = tests_write(out, test, last);

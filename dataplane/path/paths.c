@@ -102,6 +102,11 @@ enum cw_path_medium cw_paths_medium(const struct cw_paths *paths, uint32_t rank)
     return paths->peers[rank].medium;
 }
 
+bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank)
+{
+    return memcmp(paths->peers[rank].card.host, paths->config.host, sizeof(paths->config.host)) == 0;
+}
+
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes)
 {
     const struct path_peer *peer = &paths->peers[rank];

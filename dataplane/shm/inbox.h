@@ -28,7 +28,7 @@
 #include "dataplane/shm/ring.h"
 
 enum {
-    CW_INBOX_VERSION = 1,
+    CW_INBOX_VERSION = 2,
     CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
     CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
     CW_INBOX_SLEEPS_OFTEN = 64,  /* from then on senders pay for the barrier: 10 ns each instead of 20 us a sleep */

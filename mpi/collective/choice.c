@@ -77,7 +77,7 @@ static enum cw_measured_path path_of(const struct mpi_comm *comm)
 {
     for (int rank = 0; rank < comm->size; rank++) {
         uint32_t world = comm->group->ranks[rank];
-        if (world != mpi_process.rank && cw_paths_medium(mpi_process.paths, world) != CW_MEDIUM_SHARED) {
+        if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
             return CW_MEASURED_WIRE;
         }
     }

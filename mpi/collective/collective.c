@@ -343,8 +343,10 @@ static int host_block(struct mpi_collective *collective)
         sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
     if (code == MPI_SUCCESS) {
         code = mpi_host_run(collective, send, receive);
-        snprintf(why, sizeof(why), "%s", code == MPI_SUCCESS ? "" : mpi_host_why(collective));
+    } else {
+        mpi_host_abandon(collective);
     }
+    snprintf(why, sizeof(why), "%s", code == MPI_SUCCESS ? "" : mpi_host_why(collective));
     if (code == MPI_SUCCESS) {
         sides_close(collective);
     }

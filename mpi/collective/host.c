@@ -55,7 +55,7 @@ void mpi_host_introduce(void)
 static bool all_are_here(const struct mpi_comm *comm)
 {
     for (int rank = 0; rank < comm->size; rank++) {
-        if (cw_paths_medium(mpi_process.paths, comm->group->ranks[rank]) != CW_MEDIUM_SHARED) {
+        if (!cw_paths_is_here(mpi_process.paths, comm->group->ranks[rank])) {
             return false;
         }
     }
@@ -106,6 +106,9 @@ static struct mpi_host *host_make(struct mpi_comm *comm)
     if (host != NULL && comm->rank == 0 && place.pid != 0) {
         cw_board_seal(&host->board);
     }
+    if (host != NULL) {
+        board_count += host->board.shared != NULL; /* mpi_host_destroy takes it off again */
+    }
     if (code != MPI_SUCCESS || (verdict & VERDICT_BOARD) == 0) {
         mpi_host_destroy(host);
         return NULL;
@@ -114,7 +117,6 @@ static struct mpi_host *host_make(struct mpi_comm *comm)
     if (mpi_explain_is_wanted()) {
         host->accounts = calloc(CW_COLLECTIVE_COUNT, sizeof(*host->accounts));
     }
-    board_count++;
     return host;
 }
 
@@ -167,11 +169,19 @@ static uint32_t class_of(uint64_t bytes)
 static enum mpi_choice_verdict verdict_on(const struct mpi_collective *call)
 {
     struct mpi_collectives *collectives = call->comm->collectives;
-    uint8_t *kept = &collectives->host_verdicts[call->problem.collective][class_of(block_bytes(call))];
+    uint8_t *kept =
+        &collectives->host_verdicts[call->counts != NULL][call->problem.collective][class_of(block_bytes(call))];
     if (*kept == 0) {
         *kept = (uint8_t)(1 + mpi_choice_judge(call->comm, &call->problem, MPI_HOST_NAME));
     }
     return (enum mpi_choice_verdict)(*kept - 1);
+}
+
+void mpi_host_reconsider(struct mpi_comm *comm)
+{
+    if (comm->collectives != NULL) {
+        memset(comm->collectives->host_verdicts, 0, sizeof(comm->collectives->host_verdicts));
+    }
 }
 
 bool mpi_host_serves(struct mpi_collective *call)
@@ -258,10 +268,33 @@ struct awaited {
 
 enum { LOOKS_BEFORE_DOUBT = 1024 };
 
+/* Nothing that could still come would end this wait. Whoever is in a later call has published all that it will of the present one. */
+static bool is_hopeless(const struct awaited *awaited)
+{
+    struct host_call *call = awaited->call;
+    struct cw_board_call other;
+    if (trouble_find(call) != MPI_SUCCESS) {
+        return true;
+    }
+    if (awaited->owner == UINT32_MAX) {
+        return false;
+    }
+    uint64_t own = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
+    if (cw_board_call_of(call->board, awaited->owner, &other) <= own ||
+        atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least) {
+        return false;
+    }
+    snprintf(call->host->why, sizeof(call->host->why),
+             "rank %u is in %s (root %u, %llu bytes), which its root, rank %u, has not called", call->rank,
+             cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
+             (unsigned long long)call->entry.bytes, awaited->owner);
+    return true;
+}
+
 static bool is_over(void *context)
 {
     struct awaited *awaited = context;
-    if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0 && trouble_find(awaited->call) != MPI_SUCCESS) {
+    if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0 && is_hopeless(awaited)) {
         (void)broken(awaited->call);
     }
     /* pairs with cw_board_publish and cw_board_complete */
@@ -272,7 +305,7 @@ static bool is_over(void *context)
 static void doze(void *context, bool asleep)
 {
     const struct awaited *awaited = context;
-    if (asleep && trouble_find(awaited->call) != MPI_SUCCESS) {
+    if (asleep && is_hopeless(awaited)) {
         (void)broken(awaited->call);
     }
     cw_board_doze(awaited->call->board, asleep);
@@ -328,6 +361,7 @@ bool host_arrive_last(struct host_call *call, uint64_t round)
                      cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
                      (unsigned long long)call->entry.bytes);
         }
+        call->is_different = true;
         (void)broken(call);
     }
     return arrival == CW_BOARD_LAST;
@@ -339,16 +373,32 @@ void host_complete(struct host_call *call, uint64_t round)
     wake(call);
 }
 
-void host_arrive(struct host_call *call, uint64_t round)
+int host_arrive(struct host_call *call, uint64_t round)
 {
     if (host_arrive_last(call, round)) {
         host_complete(call, round);
     }
+    return call->is_different ? MPI_ERR_NOT_SAME : MPI_SUCCESS;
 }
 
 int host_await(struct host_call *call, uint32_t rank, uint64_t round)
 {
     return await_word(call, cw_board_published(call->board, rank), round, rank);
+}
+
+int host_same(struct host_call *call, uint32_t rank)
+{
+    struct cw_board_call other;
+    uint64_t own = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
+    if (cw_board_call_of(call->board, rank, &other) == own && other.signature == call->entry.signature) {
+        return MPI_SUCCESS;
+    }
+    if (trouble_find(call) == MPI_SUCCESS) {
+        snprintf(call->host->why, sizeof(call->host->why), "rank %u is in another call than rank %u, which is in %s",
+                 rank, call->rank, cw_collective_name((enum cw_collective)call->entry.kind));
+    }
+    (void)broken(call);
+    return MPI_ERR_NOT_SAME;
 }
 
 int host_await_all(struct host_call *call, uint64_t round)
@@ -375,6 +425,9 @@ int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t add
 
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes)
 {
+    if (cw_board_is_broken(call->board)) {
+        return MPI_ERR_OTHER;
+    }
     uint32_t world = call->host->comm->group->ranks[rank];
     return copied(call, rank, cw_paths_copy_to(mpi_process.paths, world, address, from, bytes));
 }
@@ -437,6 +490,15 @@ static void account(const struct host_call *call, uint64_t bytes, uint64_t took_
     account->calls++;
     account->measured_ns += took_ns;
     account->bytes = bytes;
+}
+
+void mpi_host_abandon(struct mpi_collective *of)
+{
+    struct mpi_host *host = of->comm->collectives->host;
+    struct host_call call = {
+        .host = host, .board = &host->board, .rank = (uint32_t)of->comm->rank, .ranks = (uint32_t)of->comm->size};
+    snprintf(host->why, sizeof(host->why), "rank %d has no memory for its part", of->comm->rank);
+    (void)broken(&call);
 }
 
 int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)

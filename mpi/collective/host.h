@@ -8,7 +8,7 @@
  * Invariants
  *   - Whether a call is served here follows from what all ranks know alike.
  *   - Operands of reductions are combined in rank order, always in the same way: results do not depend on who came when.
- *   - Calls that do not match are errors at all ranks that wait, not hangs: each says what it does when it enters.
+ *   - Calls that do not match are errors at those ranks that wait or notice: each says what it does when it enters. After that nobody uses the board again.
  *
  * Within the lock of enter.h only.
  */
@@ -31,7 +31,12 @@ bool mpi_host_serves(struct mpi_collective *call);
  * mpi_host_takes_in_place. MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
 int mpi_host_run(struct mpi_collective *call, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
+/* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */
+void mpi_host_abandon(struct mpi_collective *call);
 const char *mpi_host_why(const struct mpi_collective *call);
+
+/* Hints of the communicator have changed: what they ask for is looked up anew. */
+void mpi_host_reconsider(struct mpi_comm *comm);
 
 /* NULL is allowed. */
 void mpi_host_destroy(struct mpi_host *host);

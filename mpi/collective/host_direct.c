@@ -18,6 +18,9 @@ static int place_open(struct host_call *call, const void *own, uint64_t *round, 
     }
     code = host_await(call, call->root, *round);
     if (code == MPI_SUCCESS) {
+        code = host_same(call, call->root);
+    }
+    if (code == MPI_SUCCESS) {
         memcpy(address, host_slot(call, call->root, *round), sizeof(*address));
     }
     return code;
@@ -26,8 +29,8 @@ static int place_open(struct host_call *call, const void *own, uint64_t *round, 
 /* The root waits for all, the others go. */
 static int place_close(struct host_call *call, uint64_t round)
 {
-    host_arrive(call, round);
-    return call->rank == call->root ? host_await_all(call, round) : MPI_SUCCESS;
+    int code = host_arrive(call, round);
+    return call->rank == call->root ? host_await_all(call, round) : code;
 }
 
 int host_bcast_direct(struct host_call *call)
@@ -76,7 +79,7 @@ static int exchange(struct host_call *call, int (*copy)(struct host_call *call, 
         return code;
     }
     memcpy(host_slot(call, call->rank, round), &address, sizeof(address));
-    host_arrive(call, round);
+    (void)host_arrive(call, round);
     code = host_await_all(call, round);
     for (uint32_t step = 0; step < call->ranks && code == MPI_SUCCESS; step++) {
         uint32_t rank = (call->rank + step) % call->ranks;
@@ -89,7 +92,7 @@ static int exchange(struct host_call *call, int (*copy)(struct host_call *call, 
     if (code != MPI_SUCCESS) {
         return code;
     }
-    host_arrive(call, round);
+    (void)host_arrive(call, round);
     return host_await_all(call, round);
 }
 

@@ -18,7 +18,7 @@ int host_barrier(struct host_call *call)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    host_arrive(call, round);
+    (void)host_arrive(call, round);
     return host_await_all(call, round);
 }
 
@@ -42,7 +42,10 @@ int host_bcast(struct host_call *call)
             }
             memcpy(call->receive + offset, host_slot(call, call->root, round), some);
         }
-        host_arrive(call, round);
+        code = host_arrive(call, round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
         offset += some;
     } while (offset < call->bytes);
     return MPI_SUCCESS;
@@ -86,7 +89,10 @@ int host_scatter(struct host_call *call)
             }
             memcpy(call->receive + offset, host_slot(call, call->root, round) + call->rank * share_of(call), some);
         }
-        host_arrive(call, round);
+        code = host_arrive(call, round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
         offset += some;
     } while (offset < call->bytes);
     return MPI_SUCCESS;
@@ -104,9 +110,9 @@ int host_gather(struct host_call *call)
         }
         if (call->rank != call->root) {
             memcpy(host_slot(call, call->rank, round), call->send + offset, some);
-            host_arrive(call, round);
+            code = host_arrive(call, round);
         } else {
-            host_arrive(call, round);
+            (void)host_arrive(call, round);
             move_own(call->receive + call->rank * call->bytes + offset, call->send + offset, some);
             code = host_await_all(call, round);
             for (uint32_t rank = 0; rank < call->ranks && code == MPI_SUCCESS; rank++) {
@@ -114,9 +120,9 @@ int host_gather(struct host_call *call)
                     memcpy(call->receive + rank * call->bytes + offset, host_slot(call, rank, round), some);
                 }
             }
-            if (code != MPI_SUCCESS) {
-                return code;
-            }
+        }
+        if (code != MPI_SUCCESS) {
+            return code;
         }
         offset += some;
     } while (offset < call->bytes);
@@ -157,7 +163,7 @@ int host_allgather(struct host_call *call)
             return code;
         }
         memcpy(host_slot(call, call->rank, round), call->send + offset, own);
-        host_arrive(call, round);
+        (void)host_arrive(call, round);
         code = host_await_all(call, round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -187,7 +193,7 @@ int host_alltoall(struct host_call *call)
             return code;
         }
         shares_write(call, round, offset, some);
-        host_arrive(call, round);
+        (void)host_arrive(call, round);
         move_own(call->receive + call->rank * call->bytes + offset, call->send + call->rank * call->bytes + offset,
                  some);
         code = host_await_all(call, round);

@@ -43,7 +43,7 @@ static int fold_together(struct host_call *call, uint64_t round, uint64_t count,
     uint64_t slice = (count + call->ranks - 1) / call->ranks;
     uint64_t first = host_least(call->rank * slice, count);
     uint64_t next;
-    host_arrive(call, round);
+    (void)host_arrive(call, round);
     int code = host_await_all(call, round);
     if (code != MPI_SUCCESS) {
         return code;
@@ -54,8 +54,8 @@ static int fold_together(struct host_call *call, uint64_t round, uint64_t count,
     if (code != MPI_SUCCESS) {
         return code;
     }
-    host_arrive(call, next);
-    return wait ? host_await_all(call, next) : MPI_SUCCESS;
+    code = host_arrive(call, next);
+    return wait ? host_await_all(call, next) : code;
 }
 
 int host_allreduce(struct host_call *call)
@@ -107,7 +107,7 @@ int host_reduce(struct host_call *call)
                 memcpy(call->receive + done * element, host_result(call, round), count * element);
             }
         } else {
-            host_arrive(call, round);
+            code = host_arrive(call, round);
             if (is_root && (code = host_await_all(call, round)) == MPI_SUCCESS) {
                 fold(call, call->ranks, round, 0, count, call->receive + done * element);
             }
@@ -158,7 +158,7 @@ int host_reduce_scatter(struct host_call *call)
             return code;
         }
         shares_write(call, round, done, share);
-        host_arrive(call, round);
+        (void)host_arrive(call, round);
         code = host_await_all(call, round);
         if (code != MPI_SUCCESS) {
             return code;
@@ -186,7 +186,7 @@ int host_scan(struct host_call *call)
         if (code != MPI_SUCCESS) {
             return code;
         }
-        host_arrive(call, round);
+        (void)host_arrive(call, round);
         code = host_await_all(call, round);
         if (code != MPI_SUCCESS) {
             return code;

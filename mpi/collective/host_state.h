@@ -6,7 +6,7 @@
 #include "mpi/collective/host.h"
 
 enum {
-    /* Blocks from which one copy between processes is cheaper than two through a slot; measured, see ARCHITECTURE.md. */
+    /* Blocks from which one copy between processes is cheaper than two through a slot; measured with tests/peers. */
     HOST_DIRECT_MIN_BYTES = 32768,
     /* Reductions up to here are made by one rank: sharing the work takes one more round. */
     HOST_ALONE_MAX_BYTES = 4096,
@@ -44,20 +44,23 @@ struct host_call {
     const uint8_t *send;
     uint8_t *receive;
     int reduce_error;
+    bool is_different; /* this rank has noticed that calls differ */
 };
 
 /* The next round; returns when its slots may be written. MPI_SUCCESS, or an error: the call is over. */
 int host_round(struct host_call *call, uint64_t *round);
 /* The own slot may be read. */
 void host_publish(struct host_call *call, uint64_t round);
-/* All is read that this rank reads of the rounds before, and written that it writes. */
-void host_arrive(struct host_call *call, uint64_t round);
+/* All is read that this rank reads of the rounds before, and written that it writes. MPI_ERR_NOT_SAME: the others' calls differ; else host_await_all will tell. */
+int host_arrive(struct host_call *call, uint64_t round);
 /* The same for who wants to do something when all have arrived, before anybody else goes on: true if this rank was the last; host_complete must follow. */
 bool host_arrive_last(struct host_call *call, uint64_t round);
 void host_complete(struct host_call *call, uint64_t round);
 /* Waits until a rank has published its slot, or until all have arrived. */
 int host_await(struct host_call *call, uint32_t rank, uint64_t round);
 int host_await_all(struct host_call *call, uint64_t round);
+/* Before memory of a rank is touched that cannot leave its call yet: whether it is in the same one. MPI_SUCCESS or MPI_ERR_NOT_SAME. */
+int host_same(struct host_call *call, uint32_t rank);
 /* One copy from or to another rank's memory. */
 int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);

@@ -20,7 +20,7 @@ struct mpi_collectives {
     struct mpi_host *host;      /* NULL: not yet, or never */
     uint32_t calls_before_host; /* blocking ones */
     bool has_no_host;           /* there never will be one */
-    uint8_t host_verdicts[CW_COLLECTIVE_COUNT]
+    uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT]
                          [65]; /* 1 + enum mpi_choice_verdict, by class of sizes; 0: not asked yet */
 };
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mpi/collective/host.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
@@ -114,6 +115,7 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     }
     mpi_info_free_object(found->info);
     found->info = mpi_info_copy(hints);
+    mpi_host_reconsider(found);
     return MPI_SUCCESS;
 }
 

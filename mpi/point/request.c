@@ -91,6 +91,11 @@ void mpi_request_destroy(struct mpi_request *request)
     free(request->general);
     if (request->handle != NULL) {
         request->place = mpi_handle_put_by(MPI_KIND_REQUEST, (uintptr_t)request->handle);
+        if (mpi_handle_has_wrapped(
+                request->place)) { /* the next one would be an old one again: to the end of the queue */
+            mpi_handle_give_up(MPI_KIND_REQUEST, request->place);
+            request->place = 0;
+        }
     }
     request->next = spare_first;
     spare_first = request;

@@ -8,6 +8,7 @@
 #ifndef MPI_HANDLE_H
 #define MPI_HANDLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,12 @@ void mpi_handle_free(enum mpi_kind kind, uintptr_t handle);
 uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle);
 void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object);
 void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle);
+
+/* Whether such a next handle is the first of its place once more. */
+static inline bool mpi_handle_has_wrapped(uintptr_t handle)
+{
+    return (handle >> MPI_HANDLE_INDEX_BITS & ((1u << MPI_HANDLE_GENERATION_BITS) - 1)) == 0;
+}
 
 /* What a handle names; NULL: no object of this kind. */
 static inline void *mpi_handle_object(enum mpi_kind kind, uintptr_t handle)

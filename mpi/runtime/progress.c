@@ -97,6 +97,7 @@ static void wait_among_threads(uint64_t waited_ns)
 /* Sleeps until something comes; then looks whether those it may wait for are still there. */
 static void wait_asleep(const struct mpi_wait *wait)
 {
+    static uint64_t watch_ns;
     uint64_t before_ns = cw_clock_ns();
     pending_tell(false); /* this thread is inside, and looks after everything itself */
     if (wait->doze != NULL) {
@@ -107,7 +108,8 @@ static void wait_asleep(const struct mpi_wait *wait)
         wait->doze(wait->context, false);
     }
     mpi_progress_rest();
-    if (cw_clock_ns() - before_ns >= SLEEP_NS) {
+    if (before_ns >= watch_ns) { /* sleeps may be shorter all the time */
+        watch_ns = before_ns + SLEEP_NS;
         cw_paths_watch(mpi_process.paths);
     }
 }

@@ -2,7 +2,7 @@
  *
  * mpi_progress is called by every call that waits or tests, and by the control thread when the application has not been here for a while.
  *
- * Within the lock of enter.h only, but mpi_progress_kick.
+ * Within the lock of enter.h only.
  */
 #ifndef MPI_PROGRESS_H
 #define MPI_PROGRESS_H

@@ -181,6 +181,42 @@ static void different_counts(void)
     MPI_Allreduce(data, data + 64, rank == 1 ? 5 : 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Rank 0 is not the root of its reduction and goes on at once; rank 1 waits for it as the root of a broadcast. */
+static void root_has_gone_on(void)
+{
+    barriers(5);
+    if (rank == 0) {
+        MPI_Reduce(data, data + 4, 4, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else {
+        MPI_Bcast(data, 4, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+/* Rank 1 has more to give than the root has room for: nothing may be written there. */
+static void long_gather(void)
+{
+    enum { ROOM = 1 << 16, MORE = 1 << 20 };
+    char *guarded = calloc(8, MORE);
+    char *given = malloc(MORE);
+    memset(given, 1, MORE);
+    barriers(5);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int code = MPI_Gather(given, rank == 1 ? MORE : ROOM, MPI_CHAR, guarded, ROOM, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int i = 3 * ROOM; i < 8 * MORE && rank == 0; i++) {
+        if (guarded[i] != 0) {
+            fprintf(stderr, "byte %d behind the buffer was written\n", i - 3 * ROOM);
+            abort();
+        }
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (code != MPI_SUCCESS) {
+        MPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* who has noticed nothing is told now */
+}
+
 static const struct way {
     const char *how;
     void (*run)(void);
@@ -201,6 +237,8 @@ static const struct way {
     {"different_calls", different_calls},
     {"different_roots", different_roots},
     {"different_counts", different_counts},
+    {"root_has_gone_on", root_has_gone_on},
+    {"long_gather", long_gather},
 };
 
 int main(int argc, char **argv)
