@@ -17,6 +17,8 @@
 
 enum {
     ROUNDS_MAX = 400,
+    CALLS_WARM = 5, /* before the first look: buffers of all kinds have been touched, slots of boards, too */
+    WARM_MAX_BYTES = 65536,
     ROUNDS_LOOK = 2,
     ROUNDS_MIN = 5,
     BLOCK_MAX = 50,
@@ -209,6 +211,9 @@ void plogp_question_run(const struct plogp_measure *measure, struct plogp_questi
     arenas_set(measure, question);
     for (uint32_t i = 0; i < trial.count; i++) {
         trial.first_ns[i] = call_time(measure, &call, measure->arenas[i]);
+        for (int warm = 0; warm < CALLS_WARM && question->bytes <= WARM_MAX_BYTES; warm++) {
+            call_make(&call, measure->arenas[i]);
+        }
     }
     while (rounds > 0) {
         uint64_t start_ns = cw_clock_ns();
