@@ -261,7 +261,7 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     char reason[200];
     const char *wanted = name_asked(comm, request->collective, &parameters, &room);
     if (wanted[0] != '\0') {
-        return strcmp(wanted, name) == 0 ? MPI_CHOICE_YES : MPI_CHOICE_NO;
+        return strcmp(wanted, name) == 0 ? MPI_CHOICE_ASKED : MPI_CHOICE_NO;
     }
     if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
         return MPI_CHOICE_OPEN;
@@ -270,7 +270,7 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     cw_problem_destroy(problem);
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(answers[i].algorithm, name) == 0) {
-            return i == 0 ? MPI_CHOICE_YES : MPI_CHOICE_NO;
+            return i == 0 ? MPI_CHOICE_TESTED : MPI_CHOICE_NO;
         }
     }
     return MPI_CHOICE_OPEN;

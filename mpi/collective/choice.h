@@ -50,9 +50,9 @@ enum { MPI_CHOICE_OTHERS_MAX = 32 };
 /* Makes a name known that is none of the registry, so that it can be asked for and tested. Before mpi_choice_prepare; `name` is kept. */
 void mpi_choice_know(enum cw_collective collective, const char *name);
 
-/* Whether the call is to be served by the algorithm of that name: MPI_CHOICE_YES if it was asked for or is the soonest in tests, MPI_CHOICE_NO if another one was or
+/* Whether the call is to be served by the algorithm of that name: MPI_CHOICE_ASKED if it was asked for, MPI_CHOICE_TESTED if it is the soonest in tests, MPI_CHOICE_NO if another one was or
  * is, MPI_CHOICE_OPEN if nobody has asked and it has not been tested. The same at all ranks. */
-enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_YES = 1, MPI_CHOICE_OPEN = 2 };
+enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_ASKED = 1, MPI_CHOICE_OPEN = 2, MPI_CHOICE_TESTED = 3 };
 enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
                                          const char *name);
 

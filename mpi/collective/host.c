@@ -120,6 +120,13 @@ static struct mpi_host *host_make(struct mpi_comm *comm)
     return host;
 }
 
+static const char *origin_name(enum mpi_choice_verdict verdict)
+{
+    return verdict == MPI_CHOICE_ASKED    ? cw_measured_origin_name(CW_BY_NAME)
+           : verdict == MPI_CHOICE_TESTED ? cw_measured_origin_name(CW_BY_TEST)
+                                          : "shared memory";
+}
+
 static void accounts_tell(const struct mpi_host *host)
 {
     for (int collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
@@ -127,8 +134,8 @@ static void accounts_tell(const struct mpi_host *host)
             const struct host_account *account = &host->accounts[collective][class];
             if (account->calls > 0) {
                 mpi_explain_calls(cw_collective_name((enum cw_collective)collective), MPI_HOST_NAME,
-                                  (uint32_t)host->comm->size, account->bytes, "shared memory", account->calls, 0,
-                                  account->measured_ns);
+                                  (uint32_t)host->comm->size, account->bytes, origin_name(account->verdict),
+                                  account->calls, 0, account->measured_ns);
             }
         }
     }
@@ -202,7 +209,7 @@ bool mpi_host_serves(struct mpi_collective *call)
             collectives->has_no_host = true;
             return false;
         }
-        if (verdict != MPI_CHOICE_YES && collectives->calls_before_host < HOST_CALLS_BEFORE) {
+        if (verdict == MPI_CHOICE_OPEN && collectives->calls_before_host < HOST_CALLS_BEFORE) {
             collectives->calls_before_host++;
             return false;
         }
@@ -488,6 +495,7 @@ static void account(const struct host_call *call, uint64_t bytes, uint64_t took_
 {
     struct host_account *account = &call->host->accounts[call->entry.kind][class_of(bytes)];
     account->calls++;
+    account->verdict = verdict_on(call->of);
     account->measured_ns += took_ns;
     account->bytes = bytes;
 }

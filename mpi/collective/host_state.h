@@ -3,6 +3,7 @@
 #define MPI_HOST_STATE_H
 
 #include "dataplane/shm/board.h"
+#include "mpi/collective/choice.h"
 #include "mpi/collective/host.h"
 
 enum {
@@ -17,6 +18,7 @@ struct host_account {
     uint64_t calls;
     uint64_t measured_ns;
     uint64_t bytes;
+    enum mpi_choice_verdict verdict; /* of the last one */
 };
 enum { HOST_SIZE_CLASSES = 65 };
 
