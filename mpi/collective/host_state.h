@@ -49,6 +49,11 @@ struct host_call {
     bool is_different; /* this rank has noticed that calls differ */
 };
 
+/* host_make.c. Whether all ranks share memory with this one; does not change when one fails. */
+bool host_all_are_here(const struct mpi_comm *comm);
+/* All ranks together. NULL at all of them: there is no board, and never will be. */
+struct mpi_host *host_make(struct mpi_comm *comm);
+
 /* The next round; returns when its slots may be written. MPI_SUCCESS, or an error: the call is over. */
 int host_round(struct host_call *call, uint64_t *round);
 /* The own slot may be read. */
