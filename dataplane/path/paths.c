@@ -254,7 +254,7 @@ void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(
                                                                                                     : WAIT_MIXED_NS);
         return;
     }
-    cw_inbox_arm(paths->inbox);
+    cw_inbox_arm(paths->inbox, cw_clock_ns());
     if (cw_paths_poll(paths) == 0 && (is_over == NULL || !is_over(context))) {
         paths->counters.sleeps++;
         cw_inbox_sleep(paths->inbox, timeout_ns);

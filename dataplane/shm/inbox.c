@@ -39,7 +39,9 @@ struct inbox_ring {
 struct cw_inbox {
     int descriptor;
     uint32_t senders_max;
-    uint32_t sleeps; /* so far, up to CW_INBOX_SLEEPS_OFTEN */
+    bool can_barrier;     /* else senders fence for ever */
+    uint64_t armed_ns;    /* when it was armed last */
+    uint64_t interval_ns; /* from sleep to sleep, on average */
     size_t header_bytes;
     struct cw_inbox_shared *shared;
     struct inbox_slot *slots;
@@ -112,7 +114,9 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
     made->shared->senders_max = senders_max;
     made->shared->ring_bytes = CW_INBOX_RING_BYTES;
     made->shared->rings_offset = made->header_bytes;
-    atomic_init(&made->shared->senders_fence, !barrier_register());
+    made->can_barrier = barrier_register();
+    made->interval_ns = CW_INBOX_RARELY_NS;
+    atomic_init(&made->shared->senders_fence, !made->can_barrier);
     made->shared->magic = INBOX_MAGIC;
     *inbox = made;
     return CW_OK;
@@ -178,15 +182,29 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
     return &ring->consumer;
 }
 
-void cw_inbox_arm(struct cw_inbox *inbox)
+/* Who pays for the barriers from now on: judged by how often the owner has slept of late, one long rest counting as one. */
+static void payer_choose(struct cw_inbox *inbox, uint64_t now_ns)
 {
+    uint64_t since_ns = now_ns - inbox->armed_ns;
+    inbox->armed_ns = now_ns;
+    since_ns = since_ns < 16 * CW_INBOX_RARELY_NS ? since_ns : 16 * CW_INBOX_RARELY_NS;
+    inbox->interval_ns = (inbox->interval_ns * 15 + since_ns) / 16;
+    bool senders_pay = atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) != 0;
+    if (senders_pay ? inbox->interval_ns > CW_INBOX_RARELY_NS : inbox->interval_ns < CW_INBOX_OFTEN_NS) {
+        atomic_store_explicit(&inbox->shared->senders_fence, !senders_pay, memory_order_relaxed);
+    }
+}
+
+void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns)
+{
+    bool senders_paid = atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) != 0;
     atomic_store_explicit(&inbox->shared->asleep, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) == 0) {
-        if (++inbox->sleeps == CW_INBOX_SLEEPS_OFTEN) {
-            /* senders that have not seen it yet are hit by this barrier, which comes after they are asked and before the owner looks */
-            atomic_store_explicit(&inbox->shared->senders_fence, 1, memory_order_relaxed);
-        }
-        if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0) {
+    if (inbox->can_barrier) {
+        payer_choose(inbox, now_ns);
+        bool senders_pay = atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) != 0;
+        /* senders that have not seen yet that they pay are hit by this barrier, which comes after they are asked and before the owner looks */
+        if (!senders_paid || !senders_pay) {
+            (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* cannot fail once it has been registered for */
             return;
         }
     }

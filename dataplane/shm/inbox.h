@@ -9,7 +9,8 @@
  *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of rings that nobody claimed are never touched.
  *   - The owner sleeps only between cw_inbox_arm and cw_inbox_disarm. No wake-up is lost: a record published before cw_inbox_ring is either
  *     seen by the owner's look after cw_inbox_arm, or the ring finds the inbox armed and ends the sleep. Where the kernel offers membarrier(2), the
- *     one who goes to sleep pays for the barrier that this takes, else each sender does (`senders_fence`). Who sleeps often (CW_INBOX_SLEEPS_OFTEN) asks the senders to.
+ *     one who goes to sleep pays for the barrier that this takes, else each sender does (`senders_fence`). Who sleeps often (CW_INBOX_OFTEN_NS) asks the senders to,
+ *     until it sleeps rarely again (CW_INBOX_RARELY_NS).
  *
  * Order of calls
  *   owner:  create { poll: cw_inbox_slots, cw_inbox_consumer; cw_ring_*  | arm, look, sleep, disarm }* destroy
@@ -31,7 +32,9 @@ enum {
     CW_INBOX_VERSION = 2,
     CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
     CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
-    CW_INBOX_SLEEPS_OFTEN = 64,  /* from then on senders pay for the barrier: 10 ns each instead of 20 us a sleep */
+    /* The mean time from sleep to sleep: below, senders pay for the barrier (10 to 100 ns a record, 20 us a sleep); above, the owner does again. */
+    CW_INBOX_OFTEN_NS = 400000,
+    CW_INBOX_RARELY_NS = 1000000,
 };
 
 struct cw_inbox;
@@ -56,8 +59,8 @@ uint32_t cw_inbox_slots(const struct cw_inbox *inbox);
 /* The consumer's end of a claimed slot and who claimed it; NULL: not ready yet. */
 struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender);
 
-/* Says that the owner is about to sleep. Look at all rings once more before cw_inbox_sleep. */
-void cw_inbox_arm(struct cw_inbox *inbox);
+/* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before cw_inbox_sleep. */
+void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns);
 /* Until it is rung, `timeout_ns` has passed or a signal came. */
 void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns);
 void cw_inbox_disarm(struct cw_inbox *inbox);

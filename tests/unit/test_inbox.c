@@ -181,6 +181,7 @@ static void echo(struct cw_inbox *inbox, const struct cw_inbox_place *other, uin
     struct cw_ring_record record;
     char error[200];
     uint32_t sender;
+    uint64_t now_ns = 0;
     assert_int_equal(cw_inbox_attach(other, 1, &end, error, sizeof(error)), CW_OK);
     for (uint32_t round = 0; round < rounds; round++) {
         if (begins) {
@@ -189,7 +190,8 @@ static void echo(struct cw_inbox *inbox, const struct cw_inbox_place *other, uin
         struct cw_ring_consumer *ring = NULL;
         while ((ring == NULL && (ring = cw_inbox_consumer(inbox, 0, &sender)) == NULL) ||
                cw_ring_peek(ring, &record) == 0) {
-            cw_inbox_arm(inbox);
+            /* sleeps seem to come fast and slowly in turn, so that owner and senders pay for the barriers in turn */
+            cw_inbox_arm(inbox, now_ns += round / 200 % 2 == 0 ? CW_INBOX_OFTEN_NS / 4 : CW_INBOX_RARELY_NS * 4);
             if (ring == NULL || cw_ring_peek(ring, &record) == 0) {
                 cw_inbox_sleep(inbox, 60000000000ull);
             }
@@ -231,6 +233,38 @@ static void sleepers_are_woken(void **state)
     cw_inbox_destroy(here);
 }
 
+static void who_sleeps_often_lets_the_senders_pay(void **state)
+{
+    (void)state;
+    struct cw_inbox *inbox = inbox_make(1);
+    struct cw_inbox_sender end;
+    char error[200];
+    uint64_t now_ns = 7;
+    struct cw_inbox_place place = cw_inbox_place(inbox);
+    assert_int_equal(cw_inbox_attach(&place, 1, &end, error, sizeof(error)), CW_OK);
+    if (end.shared->senders_fence != 0) {
+        skip(); /* no membarrier here: they always pay */
+    }
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 100; i++) {
+            cw_inbox_arm(inbox, now_ns += CW_INBOX_OFTEN_NS / 4);
+            cw_inbox_disarm(inbox);
+        }
+        assert_int_equal(end.shared->senders_fence, 1);
+        for (int i = 0; i < 100; i++) {
+            cw_inbox_arm(inbox, now_ns += 2 * CW_INBOX_RARELY_NS);
+            cw_inbox_disarm(inbox);
+        }
+        assert_int_equal(end.shared->senders_fence, 0);
+    }
+    cw_inbox_arm(inbox, now_ns += 3600000000000); /* one long rest is no habit, and a short one after it neither */
+    cw_inbox_arm(inbox, now_ns += 1);
+    cw_inbox_disarm(inbox);
+    assert_int_equal(end.shared->senders_fence, 0);
+    cw_inbox_detach(&end);
+    cw_inbox_destroy(inbox);
+}
+
 static void memory_of_another_process_is_copied(void **state)
 {
     (void)state;
@@ -270,6 +304,7 @@ int main(void)
         cmocka_unit_test(each_sender_has_its_own_slot_until_none_is_left),
         cmocka_unit_test(nonsense_is_told),
         cmocka_unit_test(other_memory_is_refused),
+        cmocka_unit_test(who_sleeps_often_lets_the_senders_pay),
         cmocka_unit_test(sleepers_are_woken),
         cmocka_unit_test(memory_of_another_process_is_copied),
     };
