@@ -18,7 +18,11 @@ static_assert(sizeof(struct cw_board_line) == CW_BOARD_LINE, "layout shared betw
 static_assert(sizeof(struct cw_board_counter) == CW_BOARD_LINE, "layout shared between processes");
 static_assert(sizeof(struct cw_board_shared) == 3 * CW_BOARD_LINE + CW_BOARD_WHY_BYTES,
               "layout shared between processes");
-static_assert(CW_BOARD_ROUNDS * CW_BOARD_SHORT_BYTES % 4096 == 0, "long slots begin at a page");
+static_assert(CW_BOARD_SHORT_STRIDE % CW_BOARD_LINE == 0 &&
+                  CW_BOARD_SHORT_STRIDE >= CW_BOARD_SHORT_BYTES + sizeof(struct cw_board_flag),
+              "a slot has its own lines");
+static_assert(CW_BOARD_LONG_SLOTS <= CW_BOARD_ROUNDS, "a round has a flag of its own as long as its long slot");
+static_assert(CW_BOARD_ARRIVE_EVERY < CW_BOARD_ROUNDS, "members arrive before the short slots are used up");
 static_assert(CW_BOARD_MEMBERS_MAX < 1 << CW_BOARD_COUNT_BITS, "a counter counts all");
 
 /* Where the parts lie; the descriptor and the mapping are left alone. */
@@ -31,7 +35,8 @@ static void layout(struct cw_board *board, uint32_t member, uint32_t member_coun
     size_t counters = lines + member_count * sizeof(struct cw_board_line);
     size_t slots = counters + CW_BOARD_ROUNDS * (board->group_count + 1) * sizeof(struct cw_board_counter);
     slots = (slots + 4095) & ~(size_t)4095;
-    size_t long_slots = slots + (member_count + 1) * (size_t)CW_BOARD_ROUNDS * CW_BOARD_SHORT_BYTES;
+    size_t long_slots = slots + (member_count + 1) * (size_t)CW_BOARD_ROUNDS * CW_BOARD_SHORT_STRIDE;
+    long_slots = (long_slots + 4095) & ~(size_t)4095;
     board->bytes = long_slots + (member_count + 1) * (size_t)CW_BOARD_LONG_SLOTS * CW_BOARD_LONG_BYTES;
     if (board->shared != NULL) {
         uint8_t *memory = (uint8_t *)board->shared;
@@ -132,18 +137,20 @@ void cw_board_close(struct cw_board *board)
     *board = (struct cw_board){.descriptor = -1};
 }
 
-void cw_board_break(struct cw_board *board, const char *why)
+void cw_board_break(struct cw_board *board, int32_t code, const char *why)
 {
     uint32_t whole = CW_BOARD_WHOLE;
     if (atomic_compare_exchange_strong(&board->shared->broken, &whole, CW_BOARD_BREAKING)) {
         snprintf(board->shared->why, sizeof(board->shared->why), "%s", why);
+        board->shared->why_code = code;
         atomic_store(&board->shared->broken, CW_BOARD_BROKEN);
     }
 }
 
-void cw_board_why(const struct cw_board *board, char *text, size_t text_bytes)
+int32_t cw_board_why(const struct cw_board *board, char *text, size_t text_bytes)
 {
     bool is_told = atomic_load(&board->shared->broken) == CW_BOARD_BROKEN;
     /* others can write there: it ends nevertheless */
     snprintf(text, text_bytes, "%.*s", is_told ? CW_BOARD_WHY_BYTES - 1 : 0, board->shared->why);
+    return is_told ? board->shared->why_code : 0;
 }

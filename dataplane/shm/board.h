@@ -5,16 +5,19 @@
  *   know for a round: there are many short ones, so that a root that sends little can run ahead, and few long ones, so that they stay in the caches. A round is over for
  *   its reader when either the member that matters has published its slot, or all have arrived: the last one to arrive says so in one word that all
  *   others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait for one event each instead of for a chain of messages.
+ *   What one member sends to the others in a short slot costs each of them the transfer of one cache line: the flag stands before the data.
  *
  * Invariants
  *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is how many such slots a member has (cw_board_may_write): by then nobody reads what
  *     it held before, for a member arrives at a round when it has read all that it wants of the rounds before, and all that others publish in this one.
- *   - Rounds complete in order. Members arrive once per round, with a signature of what they are doing; different ones are noticed by the last to arrive.
+ *   - Members arrive at a round once, or, as all of them know, not at all (cw_board_may_pass): within CW_BOARD_ARRIVE_EVERY rounds they arrive again, with a signature of all that they have
+ *     done since they did last; different ones are noticed by the last to arrive. Rounds complete in order. Before long slots are written all must have arrived late enough for
+ *     cw_board_may_write.
  *   - The memory is a memfd that member 0 makes and the others open through /proc/PID/fd; when all have, cw_board_seal closes it: no file, no descriptor stays.
  *
  * Order of calls
  *   member 0: cw_board_create; its place goes to the others, who cw_board_open; when all have it, cw_board_seal
- *   { cw_board_enter; wait for cw_board_may_write, write cw_board_slot; cw_board_publish or cw_board_arrive, cw_board_complete; wait; read }*
+ *   { cw_board_enter; wait for cw_board_may_write, write cw_board_slot; cw_board_publish; wait; read; cw_board_arrive, cw_board_complete }*
  *   cw_board_close
  *
  * Waiting is the caller's: it watches a word, and says that it sleeps (cw_board_doze) so that whoever changes that word knows to wake it.
@@ -30,11 +33,14 @@
 #include <stdint.h>
 
 enum {
-    CW_BOARD_VERSION = 2,
+    CW_BOARD_VERSION = 3,
     CW_BOARD_MEMBERS_MAX = 1024,
-    CW_BOARD_ROUNDS = 16, /* short slots of a member, and rounds that may be under way */
+    CW_BOARD_ROUNDS = 64, /* short slots of a member, and rounds that may be under way */
+    CW_BOARD_ARRIVE_EVERY = 8,
     CW_BOARD_SHORT_BYTES = 1024,
-    CW_BOARD_LONG_SLOTS = 4,
+    CW_BOARD_SHORT_STRIDE = 1088, /* with its flag, in whole lines */
+    CW_BOARD_LONG_SLOTS =
+        4, /* less than CW_BOARD_ROUNDS: the flags of their rounds stand where the short slots of the same rounds do */
     CW_BOARD_LONG_BYTES = 65536, /* touched only as far as it is used */
     CW_BOARD_GROUP = 16,      /* members that arrive at one counter; the last of each goes on to the counter of all */
     CW_BOARD_COUNT_BITS = 16, /* of a counter: how many have arrived; above them the sum of their signatures */
@@ -57,9 +63,14 @@ struct cw_board_call {
     uint32_t root;
 };
 
+/* Before a member's short slot. */
+struct cw_board_flag {
+    _Atomic uint64_t published; /* the last round in which the slot may be read */
+    _Atomic uint64_t signature; /* of the call in that round */
+};
+
 struct cw_board_line {
-    _Alignas(CW_BOARD_LINE) _Atomic uint64_t published; /* the last round in which its slot may be read */
-    _Atomic uint64_t entered;                           /* the first round of the call that it is in, or was in last */
+    _Alignas(CW_BOARD_LINE) _Atomic uint64_t entered; /* the first round of the call that it is in, or was in last */
     _Atomic uint64_t signature;
     _Atomic uint64_t bytes;
     _Atomic uint32_t kind;
@@ -81,6 +92,7 @@ struct cw_board_shared {
     _Alignas(CW_BOARD_LINE) _Atomic uint64_t complete; /* the last round at which all have arrived */
     _Alignas(CW_BOARD_LINE) _Atomic uint32_t sleepers; /* members that sleep */
     _Atomic uint32_t broken; /* enum cw_board_break: calls did not match, or a member failed: of no use any more */
+    int32_t why_code;        /* the user's */
     _Alignas(CW_BOARD_LINE) char why[CW_BOARD_WHY_BYTES];
 };
 
@@ -88,7 +100,7 @@ struct cw_board {
     struct cw_board_shared *shared;
     struct cw_board_line *lines;
     struct cw_board_counter *counters; /* per round: of all, then of each group */
-    uint8_t *slots;                    /* short ones */
+    uint8_t *slots;                    /* short ones with their flags */
     uint8_t *long_slots;
     uint32_t member;
     uint32_t member_count;
@@ -137,13 +149,19 @@ static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t m
     return atomic_load_explicit(&line->entered, memory_order_relaxed) == entered ? entered : 0;
 }
 
+static inline struct cw_board_flag *cw_board_flag(const struct cw_board *board, uint32_t member, uint64_t round)
+{
+    return (struct cw_board_flag *)(void *)(board->slots +
+                                            ((uint64_t)member * CW_BOARD_ROUNDS + round % CW_BOARD_ROUNDS) *
+                                                CW_BOARD_SHORT_STRIDE);
+}
+
 /* The slot of a member in a round; member `member_count`: the common result. */
 static inline uint8_t *cw_board_slot(const struct cw_board *board, uint32_t member, uint64_t round, bool is_short)
 {
-    return is_short
-               ? board->slots + ((uint64_t)member * CW_BOARD_ROUNDS + round % CW_BOARD_ROUNDS) * CW_BOARD_SHORT_BYTES
-               : board->long_slots +
-                     ((uint64_t)member * CW_BOARD_LONG_SLOTS + round % CW_BOARD_LONG_SLOTS) * CW_BOARD_LONG_BYTES;
+    return is_short ? (uint8_t *)(cw_board_flag(board, member, round) + 1)
+                    : board->long_slots +
+                          ((uint64_t)member * CW_BOARD_LONG_SLOTS + round % CW_BOARD_LONG_SLOTS) * CW_BOARD_LONG_BYTES;
 }
 
 /* The words to wait for, and the least that they must have become. Reading them with acquire pairs with the stores below. */
@@ -151,9 +169,19 @@ static inline const _Atomic uint64_t *cw_board_completed(const struct cw_board *
 {
     return &board->shared->complete;
 }
-static inline const _Atomic uint64_t *cw_board_published(const struct cw_board *board, uint32_t member)
+static inline const _Atomic uint64_t *cw_board_published(const struct cw_board *board, uint32_t member, uint64_t round)
 {
-    return &board->lines[member].published;
+    return &cw_board_flag(board, member, round)->published;
+}
+/* Of the call in which a member published its slot of this round; valid as long as the slot is. */
+static inline uint64_t cw_board_published_in(const struct cw_board *board, uint32_t member, uint64_t round)
+{
+    return atomic_load_explicit(&cw_board_flag(board, member, round)->signature, memory_order_relaxed);
+}
+/* Whether nobody need arrive at this round, if all do as this one says. */
+static inline bool cw_board_may_pass(uint64_t round)
+{
+    return round % CW_BOARD_ARRIVE_EVERY != 0;
 }
 /* What cw_board_completed must have reached before the slot of `round` is written. */
 static inline uint64_t cw_board_may_write(uint64_t round, bool is_short)
@@ -163,10 +191,21 @@ static inline uint64_t cw_board_may_write(uint64_t round, bool is_short)
 }
 
 /* The own slot of this round may be read. Look at cw_board_sleepers afterwards. */
-static inline void cw_board_publish(struct cw_board *board, uint64_t round)
+static inline void cw_board_publish(struct cw_board *board, uint64_t round, uint64_t signature)
 {
+    struct cw_board_flag *flag = cw_board_flag(board, board->member, round);
+    atomic_store_explicit(&flag->signature, signature, memory_order_relaxed);
     /* sequentially consistent: before the look at the sleepers, see cw_board_doze */
-    atomic_store_explicit(&board->lines[board->member].published, round, memory_order_seq_cst);
+    atomic_store_explicit(&flag->published, round, memory_order_seq_cst);
+}
+
+/* Says in which call this member is about to arrive at a round, for those who wait for others: like cw_board_publish, but nobody waits for this. */
+static inline void cw_board_sign(struct cw_board *board, uint64_t round, uint64_t signature)
+{
+    struct cw_board_flag *flag = cw_board_flag(board, board->member, round);
+    atomic_store_explicit(&flag->signature, signature, memory_order_relaxed);
+    /* pairs with the acquire of who reads cw_board_published */
+    atomic_store_explicit(&flag->published, round, memory_order_release);
 }
 
 enum cw_board_arrival {
@@ -214,10 +253,10 @@ static inline void cw_board_complete(struct cw_board *board, uint64_t round)
     atomic_store_explicit(&board->shared->complete, round, memory_order_seq_cst);
 }
 
-/* Nobody can rely on the board any more; all waits must end. What the first one says is told to all. */
-void cw_board_break(struct cw_board *board, const char *why);
-/* A copy of it, "" if there is none. */
-void cw_board_why(const struct cw_board *board, char *text, size_t text_bytes);
+/* Nobody can rely on the board any more; all waits must end. What the first one says, a code of the user's and a text, is told to all. */
+void cw_board_break(struct cw_board *board, int32_t code, const char *why);
+/* The code and a copy of the text; 0 and "" if it has not been said yet. */
+int32_t cw_board_why(const struct cw_board *board, char *text, size_t text_bytes);
 static inline bool cw_board_is_broken(const struct cw_board *board)
 {
     return atomic_load_explicit(&board->shared->broken, memory_order_acquire) != 0;

@@ -17,6 +17,29 @@
 
 enum { WHY_BYTES = 400 };
 
+/* Calls come and go all the time: freed ones are kept. */
+static struct mpi_collective *spare_first;
+
+static struct mpi_collective *collective_take(void)
+{
+    struct mpi_collective *taken = spare_first;
+    if (taken == NULL) {
+        return calloc(1, sizeof(*taken));
+    }
+    spare_first = taken->next_spare;
+    *taken = (struct mpi_collective){.is_joined = false};
+    return taken;
+}
+
+void mpi_collective_spares_free(void)
+{
+    while (spare_first != NULL) {
+        struct mpi_collective *spare = spare_first;
+        spare_first = spare->next_spare;
+        free(spare);
+    }
+}
+
 int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective)
 {
     struct mpi_comm *found;
@@ -28,7 +51,7 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
         return mpi_error(comm, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, found->size, found->name);
     }
     struct mpi_collectives *collectives = mpi_collectives_of(found);
-    struct mpi_collective *made = collectives == NULL ? NULL : calloc(1, sizeof(*made));
+    struct mpi_collective *made = collectives == NULL ? NULL : collective_take();
     if (made == NULL) {
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a collective call");
     }
@@ -62,12 +85,15 @@ void mpi_collective_destroy(struct mpi_collective *collective)
         mpi_op_release(collective->op);
     }
     mpi_comm_release(collective->comm);
-    free(collective->why);
-    free(collective->pairs);
-    free(collective->counts);
-    free(collective->send_packed);
-    free(collective->receive_packed);
-    free(collective);
+    void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
+                            collective->receive_packed};
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        if (memory[i] != NULL) { /* most calls have none */
+            free(memory[i]);
+        }
+    }
+    collective->next_spare = spare_first;
+    spare_first = collective;
 }
 
 /* ---- by pairs ---- */
@@ -338,7 +364,7 @@ static int host_block(struct mpi_collective *collective)
 {
     void *send, *receive;
     MPI_Comm comm = collective->comm->handle;
-    char why[WHY_BYTES] = "";
+    char why[WHY_BYTES];
     int code =
         sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
     if (code == MPI_SUCCESS) {
@@ -346,9 +372,10 @@ static int host_block(struct mpi_collective *collective)
     } else {
         mpi_host_abandon(collective);
     }
-    snprintf(why, sizeof(why), "%s", code == MPI_SUCCESS ? "" : mpi_host_why(collective));
     if (code == MPI_SUCCESS) {
         sides_close(collective);
+    } else {
+        snprintf(why, sizeof(why), "%s", mpi_host_why(collective));
     }
     mpi_collective_destroy(collective);
     return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why[0] != 0 ? why : mpi_error_text(code));
@@ -373,7 +400,9 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
     mpi_request_await(request);
     code = request->error;
     char why[WHY_BYTES];
-    snprintf(why, sizeof(why), "%s", collective->why != NULL ? collective->why : mpi_error_text(code));
+    if (code != MPI_SUCCESS) {
+        snprintf(why, sizeof(why), "%s", collective->why != NULL ? collective->why : mpi_error_text(code));
+    }
     mpi_request_destroy(request);
     return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why);
 }

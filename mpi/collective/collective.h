@@ -27,6 +27,7 @@ struct mpi_after {
 
 struct mpi_collective {
     struct mpi_progress_user user;
+    struct mpi_collective *next_spare;
     struct mpi_request *request;
     struct mpi_comm *comm;
     const char *name; /* of the call, for people */
@@ -65,6 +66,9 @@ struct mpi_collective {
 int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective);
 /* Frees it. It is not under way. */
 void mpi_collective_destroy(struct mpi_collective *collective);
+
+/* Frees what is kept for later calls. */
+void mpi_collective_spares_free(void);
 
 /* How a call ends: with `code` if it failed so far, which frees it; else blocking, with a request that is started, or with one that is persistent. */
 int mpi_collective_block(int code, struct mpi_collective *collective);

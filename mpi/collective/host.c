@@ -106,6 +106,12 @@ bool mpi_host_serves(struct mpi_collective *call)
     return collectives->host != NULL;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
 /* ---- rounds ---- */
 
 /* Wakes those who sleep, after something that they may wait for. */
@@ -121,11 +127,19 @@ static void wake(const struct host_call *call)
     }
 }
 
-static int broken(struct host_call *call)
+/* Tells all ranks what host->why says. Returns `code`. */
+static int broken(struct host_call *call, int code)
 {
-    cw_board_break(call->board, call->host->why);
+    cw_board_break(call->board, code, call->host->why);
     wake(call);
-    return MPI_ERR_OTHER;
+    return code;
+}
+
+/* What another rank has said. */
+static int broken_by_another(struct host_call *call)
+{
+    int code = cw_board_why(call->board, call->host->why, sizeof(call->host->why));
+    return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
 /* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
@@ -162,34 +176,64 @@ struct awaited {
 
 enum { LOOKS_BEFORE_DOUBT = 1024 };
 
-/* Nothing that could still come would end this wait. Whoever is in a later call has published all that it will of the present one. */
-static bool is_hopeless(const struct awaited *awaited)
+/* Another rank was seen in another call; says so, and returns MPI_ERR_NOT_SAME. */
+static int differs(struct host_call *call, uint32_t rank)
+{
+    snprintf(call->host->why, sizeof(call->host->why),
+             "rank %u is in %s (root %u, %llu bytes), which rank %u has not called", call->rank,
+             cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
+             (unsigned long long)call->entry.bytes, rank);
+    return MPI_ERR_NOT_SAME;
+}
+
+/* MPI_ERR_NOT_SAME: a rank has not done in this round what this one did, and has gone on: it called something at whose end nobody waits. */
+static int passed_find(struct host_call *call, uint64_t entered, uint64_t round)
+{
+    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+        struct cw_board_call other;
+        bool has_left = cw_board_call_of(call->board, rank, &other) > entered;
+        bool is_signed =
+            atomic_load_explicit(cw_board_published(call->board, rank, round), memory_order_acquire) >= round;
+        if (is_signed ? cw_board_published_in(call->board, rank, round) != call->entry.signature : has_left) {
+            return differs(call, rank);
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+/* An error if nothing that could still come would end this wait. Whoever is in a later call has published all that it will of the present one. */
+static int hopeless_find(const struct awaited *awaited)
 {
     struct host_call *call = awaited->call;
     struct cw_board_call other;
-    if (trouble_find(call) != MPI_SUCCESS) {
-        return true;
-    }
-    if (awaited->owner == UINT32_MAX) {
-        return false;
+    int code = trouble_find(call);
+    if (code != MPI_SUCCESS) {
+        return code;
     }
     uint64_t own = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
+    if (awaited->owner == UINT32_MAX) {
+        return awaited->least == call->host->round ? passed_find(call, own, awaited->least) : MPI_SUCCESS;
+    }
     if (cw_board_call_of(call->board, awaited->owner, &other) <= own ||
         atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least) {
-        return false;
+        return MPI_SUCCESS;
     }
-    snprintf(call->host->why, sizeof(call->host->why),
-             "rank %u is in %s (root %u, %llu bytes), which its root, rank %u, has not called", call->rank,
-             cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
-             (unsigned long long)call->entry.bytes, awaited->owner);
-    return true;
+    return differs(call, awaited->owner);
+}
+
+static void hope_check(const struct awaited *awaited)
+{
+    int code = hopeless_find(awaited);
+    if (code != MPI_SUCCESS) {
+        (void)broken(awaited->call, code);
+    }
 }
 
 static bool is_over(void *context)
 {
     struct awaited *awaited = context;
-    if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0 && is_hopeless(awaited)) {
-        (void)broken(awaited->call);
+    if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0) {
+        hope_check(awaited);
     }
     /* pairs with cw_board_publish and cw_board_complete */
     return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ||
@@ -199,8 +243,8 @@ static bool is_over(void *context)
 static void doze(void *context, bool asleep)
 {
     const struct awaited *awaited = context;
-    if (asleep && is_hopeless(awaited)) {
-        (void)broken(awaited->call);
+    if (asleep) {
+        hope_check(awaited);
     }
     cw_board_doze(awaited->call->board, asleep);
 }
@@ -227,37 +271,61 @@ static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint
         return MPI_SUCCESS;
     }
     int code = trouble_find(call);
-    if (code == MPI_SUCCESS) {
-        cw_board_why(call->board, call->host->why, sizeof(call->host->why));
-    }
-    return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
+    return code != MPI_SUCCESS ? code : broken_by_another(call);
 }
 
-int host_round(struct host_call *call, uint64_t *round)
+int host_round(struct host_call *call, bool writes, uint64_t *round)
 {
-    *round = ++call->host->round;
-    return await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, call->is_short), UINT32_MAX);
+    struct mpi_host *host = call->host;
+    *round = ++host->round;
+    if (cw_board_may_write(*round, call->is_short) > host->arrived) {
+        /* all have passed by since: before long slots are used again, somebody must have seen all ranks */
+        int code = host_arrive(call, *round);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        *round = ++host->round;
+    }
+    return writes ? await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, call->is_short),
+                               UINT32_MAX)
+                  : MPI_SUCCESS;
 }
 
 void host_publish(struct host_call *call, uint64_t round)
 {
-    cw_board_publish(call->board, round);
+    cw_board_publish(call->board, round, call->entry.signature);
     wake(call);
+}
+
+int host_pass(struct host_call *call, uint64_t round)
+{
+    if (!cw_board_may_pass(round)) {
+        return host_arrive(call, round);
+    }
+    call->host->passed = mix(call->host->passed, call->entry.signature);
+    call->host->passed_last = call->entry;
+    return MPI_SUCCESS;
 }
 
 bool host_arrive_last(struct host_call *call, uint64_t round)
 {
-    enum cw_board_arrival arrival = cw_board_arrive(call->board, round, call->entry.signature);
+    struct mpi_host *host = call->host;
+    cw_board_sign(call->board, round, call->entry.signature);
+    enum cw_board_arrival arrival = cw_board_arrive(call->board, round, mix(host->passed, call->entry.signature));
     if (arrival == CW_BOARD_DIFFERENT) {
-        if (trouble_find(call) == MPI_SUCCESS) { /* who differs has gone on to its next call */
-            snprintf(call->host->why, sizeof(call->host->why),
-                     "the calls did not match when rank %u was in %s (root %u, %llu bytes)", call->rank,
-                     cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
-                     (unsigned long long)call->entry.bytes);
+        if (trouble_find(call) ==
+            MPI_SUCCESS) { /* who differs has gone on to its next call, or did so in one that was passed by */
+            const struct cw_board_call *last = host->passed != 0 ? &host->passed_last : &call->entry;
+            snprintf(host->why, sizeof(host->why),
+                     "the calls did not match when rank %u was in %s (root %u, %llu bytes), or shortly before",
+                     call->rank, cw_collective_name((enum cw_collective)last->kind), last->root,
+                     (unsigned long long)last->bytes);
         }
         call->is_different = true;
-        (void)broken(call);
+        (void)broken(call, MPI_ERR_NOT_SAME);
     }
+    host->arrived = round;
+    host->passed = 0;
     return arrival == CW_BOARD_LAST;
 }
 
@@ -277,22 +345,11 @@ int host_arrive(struct host_call *call, uint64_t round)
 
 int host_await(struct host_call *call, uint32_t rank, uint64_t round)
 {
-    return await_word(call, cw_board_published(call->board, rank), round, rank);
-}
-
-int host_same(struct host_call *call, uint32_t rank)
-{
-    struct cw_board_call other;
-    uint64_t own = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
-    if (cw_board_call_of(call->board, rank, &other) == own && other.signature == call->entry.signature) {
-        return MPI_SUCCESS;
+    int code = await_word(call, cw_board_published(call->board, rank, round), round, rank);
+    if (code != MPI_SUCCESS || cw_board_published_in(call->board, rank, round) == call->entry.signature) {
+        return code;
     }
-    if (trouble_find(call) == MPI_SUCCESS) {
-        snprintf(call->host->why, sizeof(call->host->why), "rank %u is in another call than rank %u, which is in %s",
-                 rank, call->rank, cw_collective_name((enum cw_collective)call->entry.kind));
-    }
-    (void)broken(call);
-    return MPI_ERR_NOT_SAME;
+    return broken(call, differs(call, rank));
 }
 
 int host_await_all(struct host_call *call, uint64_t round)
@@ -308,7 +365,7 @@ static int copied(struct host_call *call, uint32_t rank, int status)
     }
     snprintf(call->host->why, sizeof(call->host->why), "memory of rank %u cannot be reached: %s", rank,
              cw_status_text(status));
-    return broken(call);
+    return broken(call, MPI_ERR_OTHER);
 }
 
 int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes)
@@ -320,19 +377,13 @@ int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t add
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes)
 {
     if (cw_board_is_broken(call->board)) {
-        return MPI_ERR_OTHER;
+        return broken_by_another(call);
     }
     uint32_t world = call->host->comm->group->ranks[rank];
     return copied(call, rank, cw_paths_copy_to(mpi_process.paths, world, address, from, bytes));
 }
 
 /* ---- calls ---- */
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
 
 /* Of everything that must be the same at all ranks. */
 static uint64_t signature_of(const struct mpi_collective *call)
@@ -393,7 +444,7 @@ void mpi_host_abandon(struct mpi_collective *of)
     struct host_call call = {
         .host = host, .board = &host->board, .rank = (uint32_t)of->comm->rank, .ranks = (uint32_t)of->comm->size};
     snprintf(host->why, sizeof(host->why), "rank %d has no memory for its part", of->comm->rank);
-    (void)broken(&call);
+    (void)broken(&call, MPI_ERR_NO_MEM);
 }
 
 int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
@@ -421,8 +472,7 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
         .receive = receive,
     };
     if (cw_board_is_broken(call.board)) {
-        cw_board_why(call.board, host->why, sizeof(host->why));
-        return MPI_ERR_OTHER;
+        return broken_by_another(&call);
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
     cw_board_enter(call.board, host->round + 1, &call.entry);

@@ -6,7 +6,7 @@
 /* A round in which the root says where its buffer is. */
 static int place_open(struct host_call *call, const void *own, uint64_t *round, uint64_t *address)
 {
-    int code = host_round(call, round);
+    int code = host_round(call, call->rank == call->root, round);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -17,9 +17,6 @@ static int place_open(struct host_call *call, const void *own, uint64_t *round, 
         return MPI_SUCCESS;
     }
     code = host_await(call, call->root, *round);
-    if (code == MPI_SUCCESS) {
-        code = host_same(call, call->root);
-    }
     if (code == MPI_SUCCESS) {
         memcpy(address, host_slot(call, call->root, *round), sizeof(*address));
     }
@@ -74,7 +71,7 @@ static int exchange(struct host_call *call, int (*copy)(struct host_call *call, 
 {
     uint64_t round;
     uint64_t address = (uint64_t)(uintptr_t)call->send;
-    int code = host_round(call, &round);
+    int code = host_round(call, true, &round);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -87,7 +84,7 @@ static int exchange(struct host_call *call, int (*copy)(struct host_call *call, 
         code = copy(call, rank, address);
     }
     if (code == MPI_SUCCESS) {
-        code = host_round(call, &round);
+        code = host_round(call, true, &round);
     }
     if (code != MPI_SUCCESS) {
         return code;

@@ -14,7 +14,7 @@ static void move_own(void *to, const void *from, uint64_t bytes)
 int host_barrier(struct host_call *call)
 {
     uint64_t round;
-    int code = host_round(call, &round);
+    int code = host_round(call, true, &round);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -28,7 +28,7 @@ int host_bcast(struct host_call *call)
     do {
         uint64_t round;
         uint64_t some = host_least(call->bytes - offset, call->slot_bytes);
-        int code = host_round(call, &round);
+        int code = host_round(call, call->rank == call->root, &round);
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -42,7 +42,7 @@ int host_bcast(struct host_call *call)
             }
             memcpy(call->receive + offset, host_slot(call, call->root, round), some);
         }
-        code = host_arrive(call, round);
+        code = host_pass(call, round);
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -74,7 +74,7 @@ int host_scatter(struct host_call *call)
     do {
         uint64_t round;
         uint64_t some = host_least(call->bytes - offset, share_of(call));
-        int code = host_round(call, &round);
+        int code = host_round(call, call->rank == call->root, &round);
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -89,7 +89,7 @@ int host_scatter(struct host_call *call)
             }
             memcpy(call->receive + offset, host_slot(call, call->root, round) + call->rank * share_of(call), some);
         }
-        code = host_arrive(call, round);
+        code = host_pass(call, round);
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -104,7 +104,7 @@ int host_gather(struct host_call *call)
     do {
         uint64_t round;
         uint64_t some = host_least(call->bytes - offset, call->slot_bytes);
-        int code = host_round(call, &round);
+        int code = host_round(call, true, &round);
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -158,7 +158,7 @@ int host_allgather(struct host_call *call)
     do {
         uint64_t round;
         uint64_t own = piece_bytes(call, call->rank, offset);
-        int code = host_round(call, &round);
+        int code = host_round(call, true, &round);
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -188,7 +188,7 @@ int host_alltoall(struct host_call *call)
     do {
         uint64_t round;
         uint64_t some = host_least(call->bytes - offset, share_of(call));
-        int code = host_round(call, &round);
+        int code = host_round(call, true, &round);
         if (code != MPI_SUCCESS) {
             return code;
         }

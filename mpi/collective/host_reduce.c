@@ -29,7 +29,7 @@ static uint64_t slot_elements(const struct host_call *call)
 static int contribute(struct host_call *call, uint64_t from, uint64_t count, uint64_t *round)
 {
     uint64_t element = call->of->problem.element_bytes;
-    int code = host_round(call, round);
+    int code = host_round(call, true, round);
     if (code == MPI_SUCCESS) {
         memcpy(host_slot(call, call->rank, *round), call->send + from * element, count * element);
     }
@@ -50,12 +50,42 @@ static int fold_together(struct host_call *call, uint64_t round, uint64_t count,
     }
     fold(call, call->ranks, round, first * element, host_least(slice, count - first),
          host_result(call, round) + first * element);
-    code = host_round(call, &next);
+    code = host_round(call, true, &next);
     if (code != MPI_SUCCESS) {
         return code;
     }
     code = host_arrive(call, next);
     return wait ? host_await_all(call, next) : code;
+}
+
+/* Two ranks: each has one operand at hand and reads the other's, so that nobody waits for a result to be made, or copies one. */
+static int fold_both(struct host_call *call, uint64_t round, uint64_t from, uint64_t count)
+{
+    uint64_t element = call->of->problem.element_bytes;
+    uint8_t *own = call->receive + from * element;
+    if (call->receive != call->send) {
+        memcpy(own, call->send + from * element, count * element);
+    }
+    (void)host_arrive(call, round);
+    int code = host_await_all(call, round);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    const uint8_t *other = host_slot(call, 1 - call->rank, round);
+    code = mpi_elements_reduce(call->of->op, call->of->element, call->rank == 0 ? own : other,
+                               call->rank == 0 ? other : own, own, (MPI_Count)count);
+    call->reduce_error = code != MPI_SUCCESS ? code : call->reduce_error;
+    return MPI_SUCCESS;
+}
+
+/* The last one to arrive folds all operands, for all. */
+static int fold_last(struct host_call *call, uint64_t round, uint64_t count)
+{
+    if (host_arrive_last(call, round)) {
+        fold(call, call->ranks, round, 0, count, host_result(call, round));
+        host_complete(call, round);
+    }
+    return host_await_all(call, round);
 }
 
 int host_allreduce(struct host_call *call)
@@ -70,19 +100,18 @@ int host_allreduce(struct host_call *call)
         if (code != MPI_SUCCESS) {
             return code;
         }
-        if (count * element > HOST_ALONE_MAX_BYTES) {
-            code = fold_together(call, round, count, true);
+        if (call->ranks == 2) {
+            code = fold_both(call, round, done, count);
         } else {
-            if (host_arrive_last(call, round)) {
-                fold(call, call->ranks, round, 0, count, host_result(call, round));
-                host_complete(call, round);
-            }
-            code = host_await_all(call, round);
+            code = count * element > HOST_ALONE_MAX_BYTES ? fold_together(call, round, count, true)
+                                                          : fold_last(call, round, count);
         }
         if (code != MPI_SUCCESS) {
             return code;
         }
-        memcpy(call->receive + done * element, host_result(call, round), count * element);
+        if (call->ranks > 2) {
+            memcpy(call->receive + done * element, host_result(call, round), count * element);
+        }
         done += count;
     } while (done < total);
     return MPI_SUCCESS;
@@ -153,7 +182,7 @@ int host_reduce_scatter(struct host_call *call)
     uint64_t done = 0;
     do {
         uint64_t round;
-        int code = host_round(call, &round);
+        int code = host_round(call, true, &round);
         if (code != MPI_SUCCESS) {
             return code;
         }

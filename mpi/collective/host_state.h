@@ -25,8 +25,11 @@ enum { HOST_SIZE_CLASSES = 65 };
 struct mpi_host {
     struct mpi_comm *comm;
     struct cw_board board;
-    bool copies_once;                                   /* between any two of its ranks */
-    uint64_t round;                                     /* the last one that this rank began */
+    bool copies_once; /* between any two of its ranks */
+    uint64_t round;   /* the last one that this rank began */
+    uint64_t arrived; /* the last one that ranks arrive at; the same at all */
+    uint64_t passed;  /* signatures of the calls since then; 0: none */
+    struct cw_board_call passed_last;
     struct host_account (*accounts)[HOST_SIZE_CLASSES]; /* per collective; NULL: nobody asked */
     char why[CW_BOARD_WHY_BYTES];
 };
@@ -54,20 +57,20 @@ bool host_all_are_here(const struct mpi_comm *comm);
 /* All ranks together. NULL at all of them: there is no board, and never will be. */
 struct mpi_host *host_make(struct mpi_comm *comm);
 
-/* The next round; returns when its slots may be written. MPI_SUCCESS, or an error: the call is over. */
-int host_round(struct host_call *call, uint64_t *round);
+/* The next round; if this rank `writes`, returns when its slots may be written. MPI_SUCCESS, or an error: the call is over. */
+int host_round(struct host_call *call, bool writes, uint64_t *round);
 /* The own slot may be read. */
 void host_publish(struct host_call *call, uint64_t round);
 /* All is read that this rank reads of the rounds before, and written that it writes. MPI_ERR_NOT_SAME: the others' calls differ; else host_await_all will tell. */
 int host_arrive(struct host_call *call, uint64_t round);
+/* The same at the end of a round in which nobody waits for all: most of these need no arrival. */
+int host_pass(struct host_call *call, uint64_t round);
 /* The same for who wants to do something when all have arrived, before anybody else goes on: true if this rank was the last; host_complete must follow. */
 bool host_arrive_last(struct host_call *call, uint64_t round);
 void host_complete(struct host_call *call, uint64_t round);
-/* Waits until a rank has published its slot, or until all have arrived. */
+/* Waits until a rank has published its slot, which is checked to be of the same call, or until all have arrived. */
 int host_await(struct host_call *call, uint32_t rank, uint64_t round);
 int host_await_all(struct host_call *call, uint64_t round);
-/* Before memory of a rank is touched that cannot leave its call yet: whether it is in the same one. MPI_SUCCESS or MPI_ERR_NOT_SAME. */
-int host_same(struct host_call *call, uint32_t rank);
 /* One copy from or to another rank's memory. */
 int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);

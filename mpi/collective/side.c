@@ -114,9 +114,11 @@ void mpi_side_dispose(struct mpi_side *side)
     if (side->type != NULL) {
         mpi_type_release(side->type);
     }
-    free(side->types);
-    free(side->counts);
-    free(side->displacements);
+    if (side->counts != NULL) {
+        free(side->types);
+        free(side->counts);
+        free(side->displacements);
+    }
     *side = (struct mpi_side){0};
 }
 

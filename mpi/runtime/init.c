@@ -218,6 +218,7 @@ int mpi_finalize(void)
     mpi_outbox_stop();
     mpi_requests_forget();
     mpi_collectives_forget();
+    mpi_collective_spares_free();
     mpi_choices_forget();
     cw_job_close(mpi_process.job);
     mpi_process.job = NULL;

@@ -85,7 +85,7 @@ static void pairs(void)
     }
     if (is_wanted("rate")) {
         (void)windows(8, 100);
-        tell("rate", 8, windows(8, 3000));
+        tell("rate", 8, windows(8, 10000));
     }
     for (int i = 0; i < 3 && is_wanted("bandwidth"); i++) {
         (void)windows(sizes[i], 2);
@@ -150,7 +150,7 @@ static const struct {
     {"scan", call_scan},           {"reduce_scatter", call_reduce_scatter},
 };
 
-/* Mean time of a call, of as many as fit some tenths of a second, 10 to 400. */
+/* Mean time of a call, of as many as fit some tenths of a second, 10 to 20,000: fewer would tell of the scheduler's mood, which lasts for milliseconds. */
 static void collective(const char *name, collective_call *call, int bytes)
 {
     double start = MPI_Wtime();
@@ -158,7 +158,7 @@ static void collective(const char *name, collective_call *call, int bytes)
         call(bytes);
     }
     int repeats = (int)(0.2 / ((MPI_Wtime() - start) / 5 + 1e-7));
-    repeats = repeats < 10 ? 10 : repeats > 400 ? 400 : repeats;
+    repeats = repeats < 10 ? 10 : repeats > 20000 ? 20000 : repeats;
     MPI_Bcast(&repeats, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
     start = MPI_Wtime();

@@ -194,6 +194,19 @@ static void root_has_gone_on(void)
     }
 }
 
+/* Rank 0 sends what nobody asked for, waits for nobody, and is in a later call when the others wait for it. */
+static void sender_has_gone_on(void)
+{
+    barriers(5);
+    if (rank == 0) {
+        MPI_Bcast(data, 4, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Recv(data, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 /* Rank 1 has more to give than the root has room for: nothing may be written there. */
 static void long_gather(void)
 {
@@ -238,6 +251,7 @@ static const struct way {
     {"different_roots", different_roots},
     {"different_counts", different_counts},
     {"root_has_gone_on", root_has_gone_on},
+    {"sender_has_gone_on", sender_has_gone_on},
     {"long_gather", long_gather},
 };
 
