@@ -349,7 +349,8 @@ int host_await(struct host_call *call, uint32_t rank, uint64_t round)
     if (code != MPI_SUCCESS || cw_board_published_in(call->board, rank, round) == call->entry.signature) {
         return code;
     }
-    return broken(call, differs(call, rank));
+    bool is_told = trouble_find(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
+    return broken(call, is_told ? MPI_ERR_NOT_SAME : differs(call, rank));
 }
 
 int host_await_all(struct host_call *call, uint64_t round)
