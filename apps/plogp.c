@@ -22,7 +22,7 @@ static const char usage[] =
     "is there already the paths that are not measured are kept. Nothing else should be running.\n"
     "--verify measures afresh and compares what the file makes MPI choose with the best algorithm.";
 
-#define TESTED_SIZES   "8,64,512,4096,32768,262144,1048576"
+#define TESTED_SIZES   "8,64,512,4096,16384,32768,131072,262144,1048576"
 #define VERIFIED_SIZES "8,128,1024,8192,65536,262144,1048576" /* half of them were not tested */
 #define NS_PER_S       1000000000ull
 

@@ -3,6 +3,8 @@
  * Each contender has a communicator whose hint asks for it; a question is asked once, so that no plan of another one is in the way. They are measured in turn, so that whatever else runs on the machine meets all of them; the order moves
  * on by one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls. Those that are far behind drop out, so that what
  * there is of time goes to those that are close.
+ *
+ * A verification ends with a duel: of many that are about alike the one with the luckiest calls looks best, so what is chosen and what looks best are measured once more against each other, and only that counts.
  */
 #include <assert.h>
 #include <math.h>
@@ -22,6 +24,7 @@ enum {
     ROUNDS_LOOK = 2,
     ROUNDS_MIN = 5,
     BLOCK_MAX = 50,
+    TRIAL_ALL = PLOGP_CONTENDERS_MAX + 1, /* for the chosen one: nobody drops out */
     WORD_BYTES = 160,
     SEGMENT_SMALL = 8192, /* what goes without a handshake */
     SEGMENT_LARGE = 65536,
@@ -30,6 +33,8 @@ enum {
 /* A contender may be that many times slower than the best one and stay: by a first look, and once there are some rounds. */
 #define FAR_BEHIND 2.0
 #define BEHIND     1.3
+
+#define DUEL_SHARE 0.4 /* of a verification's time */
 
 struct call {
     enum cw_collective collective;
@@ -171,7 +176,7 @@ static double standing(struct trial *trial, uint32_t i)
                                          : plogp_median(trial->times[i], trial->rounds[i]);
 }
 
-/* At rank 0: who stays, and how many rounds are next; 0: enough. */
+/* At rank 0: who stays (`chosen` does in any case), and how many rounds are next; 0: enough. */
 static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, double left_ns)
 {
     double best = 0;
@@ -185,7 +190,7 @@ static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, doub
     uint32_t before = (uint32_t)__builtin_popcountll(trial->alive);
     for (uint32_t i = 0; i < trial->count; i++) {
         bool is_near = standing(trial, i) <= (most < ROUNDS_MIN ? FAR_BEHIND : BEHIND) * best;
-        trial->alive &= is_near || i == chosen ? ~0ull : ~(1ull << i);
+        trial->alive &= is_near || i == chosen || chosen == TRIAL_ALL ? ~0ull : ~(1ull << i);
     }
     uint32_t alive = (uint32_t)__builtin_popcountll(trial->alive);
     assert(alive > 0); /* the best one */
@@ -198,11 +203,56 @@ static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, doub
     return (uint32_t)next > ROUNDS_MAX - most ? (int)(ROUNDS_MAX - most) : next;
 }
 
+/* Rounds of those that are left until the time is over. */
+static void rounds_run(const struct plogp_measure *measure, const struct plogp_question *question,
+                       const struct call *call, struct trial *trial, int rounds, uint64_t end_ns)
+{
+    while (rounds > 0) {
+        uint64_t start_ns = cw_clock_ns();
+        block_run(measure, call, trial, rounds);
+        uint64_t now_ns = cw_clock_ns();
+        uint64_t next[2] = {0, 0};
+        if (measure->rank == 0) {
+            double round_ns = (double)(now_ns - start_ns) / rounds + 1;
+            next[0] =
+                (uint64_t)plan_next(trial, question->chosen, round_ns, end_ns > now_ns ? (double)(end_ns - now_ns) : 0);
+            next[1] = trial->alive;
+        }
+        MPI_Bcast(next, 2, MPI_UINT64_T, 0, measure->sync);
+        rounds = (int)next[0];
+        trial->alive = next[1];
+    }
+}
+
+/* What is chosen against what looks best, afresh; the others keep their distance from the latter. */
+static void duel_run(const struct plogp_measure *measure, struct plogp_question *question, const struct call *call,
+                     struct trial *trial, uint64_t end_ns)
+{
+    uint64_t pair[2] = {question->chosen, 0};
+    for (uint32_t i = 1; i < trial->count && measure->rank == 0; i++) {
+        pair[1] = question->contenders[i].time_ns < question->contenders[pair[1]].time_ns ? i : pair[1];
+    }
+    MPI_Bcast(pair, 2, MPI_UINT64_T, 0, measure->sync);
+    if (pair[0] >= trial->count || pair[0] == pair[1]) {
+        return;
+    }
+    double looked_ns = question->contenders[pair[1]].time_ns;
+    trial->alive = 1ull << pair[0] | 1ull << pair[1];
+    trial->rounds[pair[0]] = trial->rounds[pair[1]] = 0;
+    struct plogp_question both = *question; /* neither drops out */
+    both.chosen = TRIAL_ALL;
+    rounds_run(measure, &both, call, trial, ROUNDS_MIN, end_ns);
+    double scale = plogp_median(trial->times[pair[1]], trial->rounds[pair[1]]) / looked_ns;
+    for (uint32_t i = 0; i < trial->count; i++) {
+        question->contenders[i].time_ns = i == pair[0] || i == pair[1] ? plogp_median(trial->times[i], trial->rounds[i])
+                                                                       : question->contenders[i].time_ns * scale;
+    }
+}
+
 void plogp_question_run(const struct plogp_measure *measure, struct plogp_question *question, uint64_t budget_ns)
 {
     static struct trial trial;
     struct call call;
-    int rounds = ROUNDS_LOOK;
     uint64_t end_ns = cw_clock_ns() + budget_ns;
     memset(&trial, 0, sizeof(trial));
     trial.count = question->contender_count;
@@ -215,23 +265,13 @@ void plogp_question_run(const struct plogp_measure *measure, struct plogp_questi
             call_make(&call, measure->arenas[i]);
         }
     }
-    while (rounds > 0) {
-        uint64_t start_ns = cw_clock_ns();
-        block_run(measure, &call, &trial, rounds);
-        uint64_t now_ns = cw_clock_ns();
-        uint64_t next[2] = {0, 0};
-        if (measure->rank == 0) {
-            double round_ns = (double)(now_ns - start_ns) / rounds + 1;
-            next[0] = (uint64_t)plan_next(&trial, question->chosen, round_ns,
-                                          end_ns > now_ns ? (double)(end_ns - now_ns) : 0);
-            next[1] = trial.alive;
-        }
-        MPI_Bcast(next, 2, MPI_UINT64_T, 0, measure->sync);
-        rounds = (int)next[0];
-        trial.alive = next[1];
-    }
+    uint64_t duel_ns = measure->is_verification ? (uint64_t)((double)budget_ns * DUEL_SHARE) : 0;
+    rounds_run(measure, question, &call, &trial, ROUNDS_LOOK, end_ns - duel_ns);
     for (uint32_t i = 0; i < trial.count; i++) {
         question->contenders[i].time_ns = plogp_median(trial.times[i], trial.rounds[i]);
+    }
+    if (measure->is_verification) {
+        duel_run(measure, question, &call, &trial, end_ns);
     }
     free(call.send);
     free(call.receive);
@@ -306,12 +346,6 @@ static const struct cw_algorithm hosts[CW_COLLECTIVE_COUNT] = {
     HOST(CW_SCAN),     HOST(CW_EXSCAN),  HOST(CW_BARRIER),
 };
 
-/* Whether the library would take it: if it is the soonest in tests, or has not been tested. */
-static bool host_is_chosen(const struct cw_measured_answer *answers, uint32_t count)
-{
-    return answer_of(answers, count, "host") == NULL || strcmp(answers[0].algorithm, "host") == 0;
-}
-
 static void contenders_find(const struct plogp_measure *measure, const struct cw_problem *problem,
                             struct plogp_question *question)
 {
@@ -339,7 +373,9 @@ static void contenders_find(const struct plogp_measure *measure, const struct cw
     const struct cw_algorithm *chosen = best.algorithm;
     if (measure->path == CW_MEASURED_SHARED) {
         contender_add(question, &hosts[problem->collective], &(struct cw_parameters){.segment_bytes = 0});
-        chosen = host_is_chosen(answers, count) ? &hosts[problem->collective] : chosen;
+        /* as in MPI: if it is the soonest in tests, or has not been tested */
+        enum cw_measured_standing standing = cw_measured_standing(measure->known, measure->path, problem, "host", NULL);
+        chosen = standing != CW_STANDING_BEHIND ? &hosts[problem->collective] : chosen;
     }
     question->chosen = PLOGP_CONTENDERS_MAX;
     for (uint32_t i = 0; i < question->contender_count && measure->is_verification; i++) {

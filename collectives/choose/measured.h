@@ -112,6 +112,16 @@ struct cw_measured_answer {
 uint32_t cw_measured_answers(const struct cw_measured *measured, enum cw_measured_path path,
                              const struct cw_problem *problem, struct cw_measured_answer *answers, uint32_t answer_max);
 
+/* Where an algorithm stands in tests; for those that the registry does not have (mpi/collective/host.h). */
+enum cw_measured_standing {
+    CW_STANDING_UNKNOWN = 0, /* not tested near this question */
+    CW_STANDING_FIRST = 1,
+    CW_STANDING_BEHIND = 2,
+};
+/* *time_ns: what tests say of it, left alone if they say nothing; NULL is allowed. */
+enum cw_measured_standing cw_measured_standing(const struct cw_measured *measured, enum cw_measured_path path,
+                                               const struct cw_problem *problem, const char *name, double *time_ns);
+
 /* What stands behind a choice. */
 enum cw_measured_origin {
     CW_BY_DEFAULTS = 0, /* a model, with built-in figures */

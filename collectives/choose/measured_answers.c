@@ -203,6 +203,22 @@ uint32_t cw_measured_answers(const struct cw_measured *measured, enum cw_measure
     return count;
 }
 
+enum cw_measured_standing cw_measured_standing(const struct cw_measured *measured, enum cw_measured_path path,
+                                               const struct cw_problem *problem, const char *name, double *time_ns)
+{
+    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
+    uint32_t count = cw_measured_answers(measured, path, problem, answers, CW_CANDIDATES_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(answers[i].algorithm, name) == 0) {
+            if (time_ns != NULL) {
+                *time_ns = answers[i].time_ns;
+            }
+            return i == 0 ? CW_STANDING_FIRST : CW_STANDING_BEHIND;
+        }
+    }
+    return CW_STANDING_UNKNOWN;
+}
+
 /* ---- the choice ---- */
 
 static bool choose_tested(const struct cw_measured *measured, enum cw_measured_path path,

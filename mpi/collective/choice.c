@@ -181,14 +181,9 @@ static const char *name_asked(const struct mpi_comm *comm, enum cw_collective co
 
 static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
 {
-    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
-    uint32_t count = cw_measured_answers(measured, path_of(comm), problem, answers, CW_CANDIDATES_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(answers[i].algorithm, name) == 0) {
-            return answers[i].time_ns;
-        }
-    }
-    return 0;
+    double time_ns = 0;
+    (void)cw_measured_standing(measured, path_of(comm), problem, name, &time_ns);
+    return time_ns;
 }
 
 /* False: nobody has asked for anything that fits. */
@@ -257,7 +252,6 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     struct cw_asked room;
     struct cw_parameters parameters;
     struct cw_problem *problem;
-    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
     char reason[200];
     const char *wanted = name_asked(comm, request->collective, &parameters, &room);
     if (wanted[0] != '\0') {
@@ -266,14 +260,11 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
         return MPI_CHOICE_OPEN;
     }
-    uint32_t count = cw_measured_answers(measured, path_of(comm), problem, answers, CW_CANDIDATES_MAX);
+    enum cw_measured_standing standing = cw_measured_standing(measured, path_of(comm), problem, name, NULL);
     cw_problem_destroy(problem);
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(answers[i].algorithm, name) == 0) {
-            return i == 0 ? MPI_CHOICE_TESTED : MPI_CHOICE_NO;
-        }
-    }
-    return MPI_CHOICE_OPEN;
+    return standing == CW_STANDING_UNKNOWN ? MPI_CHOICE_OPEN
+           : standing == CW_STANDING_FIRST ? MPI_CHOICE_TESTED
+                                           : MPI_CHOICE_NO;
 }
 
 const char *mpi_choice_source(void)

@@ -58,6 +58,15 @@ with tempfile.TemporaryDirectory() as folder:
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     expect(result.returncode == 0 and len(lines) > 5, f"it verifies: {result.stderr}")
     expect(all(line["ratio"] >= 1 for line in lines if "ratio" in line) and "ratio_max" in lines[-1], "ratios and their summary")
+    crafted = os.path.join(folder, "crafted.json")
+    for times, chosen in (({"flat": 2, "host": 1}, "host"), ({"flat": 1, "host": 2}, "flat"), ({"flat": 1}, "host")):
+        with open(crafted, "w", encoding="utf-8") as file:
+            rows = [{"path": "shared", "collective": "bcast", "ranks": 2, "bytes": size, "ns": times} for size in (8, 512)]
+            json.dump({"causeway-plogp": 1, "networks": [], "tests": rows}, file)
+        result = run(["plogp", "--verify", "--ranks", "2", "--path", "shared", "--sizes", "8", "--time", "300ms", "-o", crafted, "--json"])
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        said = [line["chosen"] for line in lines if line.get("collective") == "bcast"]
+        expect(said == [chosen], f"as MPI has it, {times} chooses {chosen}: {said} {result.stderr}")
 
     # ranks with different files, and words: rank 0's count
     odd = os.path.join(folder, "odd.json")
