@@ -224,28 +224,48 @@ static void rounds_run(const struct plogp_measure *measure, const struct plogp_q
     }
 }
 
-/* What is chosen against what looks best, afresh; the others keep their distance from the latter. */
+/* The one that looks best, but for those of `without`. */
+static uint32_t best_looking(const struct plogp_question *question, uint64_t without)
+{
+    uint32_t best = question->contender_count;
+    for (uint32_t i = 0; i < question->contender_count; i++) {
+        bool is_out = (without >> i & 1) != 0;
+        if (!is_out && (best == question->contender_count ||
+                        question->contenders[i].time_ns < question->contenders[best].time_ns)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* What is chosen against the two others that look best, afresh; the rest keep their distance from the better looking one of these. */
 static void duel_run(const struct plogp_measure *measure, struct plogp_question *question, const struct call *call,
                      struct trial *trial, uint64_t end_ns)
 {
-    uint64_t pair[2] = {question->chosen, 0};
-    for (uint32_t i = 1; i < trial->count && measure->rank == 0; i++) {
-        pair[1] = question->contenders[i].time_ns < question->contenders[pair[1]].time_ns ? i : pair[1];
+    uint64_t finalists = 0;
+    uint32_t best = 0;
+    if (measure->rank == 0 && question->chosen < trial->count && trial->count > 1) {
+        finalists = 1ull << question->chosen;
+        best = best_looking(question, finalists);
+        finalists |= 1ull << best;
+        finalists |= trial->count > 2 ? 1ull << best_looking(question, finalists) : 0;
     }
-    MPI_Bcast(pair, 2, MPI_UINT64_T, 0, measure->sync);
-    if (pair[0] >= trial->count || pair[0] == pair[1]) {
+    MPI_Bcast(&finalists, 1, MPI_UINT64_T, 0, measure->sync);
+    if (finalists == 0) {
         return;
     }
-    double looked_ns = question->contenders[pair[1]].time_ns;
-    trial->alive = 1ull << pair[0] | 1ull << pair[1];
-    trial->rounds[pair[0]] = trial->rounds[pair[1]] = 0;
-    struct plogp_question both = *question; /* neither drops out */
-    both.chosen = TRIAL_ALL;
-    rounds_run(measure, &both, call, trial, ROUNDS_MIN, end_ns);
-    double scale = plogp_median(trial->times[pair[1]], trial->rounds[pair[1]]) / looked_ns;
+    double looked_ns = question->contenders[best].time_ns;
+    trial->alive = finalists;
     for (uint32_t i = 0; i < trial->count; i++) {
-        question->contenders[i].time_ns = i == pair[0] || i == pair[1] ? plogp_median(trial->times[i], trial->rounds[i])
-                                                                       : question->contenders[i].time_ns * scale;
+        trial->rounds[i] = (finalists >> i & 1) != 0 ? 0 : trial->rounds[i];
+    }
+    struct plogp_question all = *question; /* nobody drops out */
+    all.chosen = TRIAL_ALL;
+    rounds_run(measure, &all, call, trial, ROUNDS_MIN, end_ns);
+    double scale = plogp_median(trial->times[best], trial->rounds[best]) / looked_ns;
+    for (uint32_t i = 0; i < trial->count; i++) {
+        question->contenders[i].time_ns = (finalists >> i & 1) != 0 ? plogp_median(trial->times[i], trial->rounds[i])
+                                                                    : question->contenders[i].time_ns * scale;
     }
 }
 

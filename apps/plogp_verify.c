@@ -139,8 +139,9 @@ static void sum_print(const struct plogp_options *options, enum cw_measured_path
     double average = sum->ratios / sum->cells;
     bool holds = average <= AVERAGE_MAX && sum->worst <= RATIO_MAX;
     if (!options->json) {
-        printf("%s: on average %.3f of the best, at most %.2f, %" PRIu32 " of %" PRIu32 " above 1.5: the claim %s\n",
-               cw_measured_path_name(path), average, sum->worst, sum->beyond, sum->cells,
+        printf("%s: on average %.3f of the best, at most %.2f, %" PRIu32 " of %" PRIu32
+               " above 1.5: the claim (at most %.2f and %.1f) %s\n",
+               cw_measured_path_name(path), average, sum->worst, sum->beyond, sum->cells, AVERAGE_MAX, RATIO_MAX,
                holds ? "holds" : "does not hold");
         return;
     }

@@ -138,10 +138,13 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
 static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 {
     if (!wish_parse(text, ranks, wish)) {
-        app_error(
-            "bad value", "--emulate",
-            "a number of hosts, no more than there are ranks, and the network between them are wanted: 4,memif or "
-            "4,veth[,af_packet|af_xdp][,mtu=576..9600]");
+        char advice[200];
+        snprintf(
+            advice, sizeof(advice),
+            "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
+            "them: 4,memif or 4,veth[,af_packet|af_xdp][,mtu=576..9600]",
+            ranks);
+        app_error("bad value", text, advice);
         return APP_EXIT_USAGE;
     }
     if (wish->driver != NULL && strcmp(wish->driver, "af_xdp") == 0 && wish->mtu_bytes > VETH_XDP_MTU_MAX) {

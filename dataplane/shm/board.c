@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -149,6 +150,10 @@ void cw_board_break(struct cw_board *board, int32_t code, const char *why)
 
 int32_t cw_board_why(const struct cw_board *board, char *text, size_t text_bytes)
 {
+    enum { LOOKS = 1000 }; /* who breaks it is between two stores, unless it has died there */
+    for (int look = 0; look < LOOKS && atomic_load(&board->shared->broken) == CW_BOARD_BREAKING; look++) {
+        sched_yield();
+    }
     bool is_told = atomic_load(&board->shared->broken) == CW_BOARD_BROKEN;
     /* others can write there: it ends nevertheless */
     snprintf(text, text_bytes, "%.*s", is_told ? CW_BOARD_WHY_BYTES - 1 : 0, board->shared->why);

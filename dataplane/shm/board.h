@@ -211,7 +211,7 @@ static inline void cw_board_sign(struct cw_board *board, uint64_t round, uint64_
 enum cw_board_arrival {
     CW_BOARD_NOT_LAST = 0,
     CW_BOARD_LAST = 1,     /* all others have arrived: cw_board_complete must follow */
-    CW_BOARD_DIFFERENT = 2 /* the same, but their signatures are not all alike */
+    CW_BOARD_DIFFERENT = 2 /* they have, but their signatures are not all alike: the board is of no use any more */
 };
 
 /* What the counter has become. Acquire and release: what members wrote before they arrived is seen by the last one, and by who sees `complete`. */
@@ -255,7 +255,7 @@ static inline void cw_board_complete(struct cw_board *board, uint64_t round)
 
 /* Nobody can rely on the board any more; all waits must end. What the first one says, a code of the user's and a text, is told to all. */
 void cw_board_break(struct cw_board *board, int32_t code, const char *why);
-/* The code and a copy of the text; 0 and "" if it has not been said yet. */
+/* The code and a copy of the text; 0 and "" if it is whole, or who broke it has not said why for long. */
 int32_t cw_board_why(const struct cw_board *board, char *text, size_t text_bytes);
 static inline bool cw_board_is_broken(const struct cw_board *board)
 {

@@ -204,7 +204,8 @@ void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns)
         bool senders_pay = atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) != 0;
         /* senders that have not seen yet that they pay are hit by this barrier, which comes after they are asked and before the owner looks */
         if (!senders_paid || !senders_pay) {
-            (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* cannot fail once it has been registered for */
+            (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
+                          0); /* cannot fail once it has been registered for */
             return;
         }
     }

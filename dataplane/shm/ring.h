@@ -88,7 +88,8 @@ static inline void cw_ring_publish(struct cw_ring_producer *ring, uint32_t paylo
 {
     uint8_t *memory = ring->memory + (ring->position & (ring->bytes - 1));
     uint64_t bytes = cw_ring_record_bytes(payload_bytes);
-    atomic_store_explicit((_Atomic uint64_t *)(void *)(memory + bytes), 0, memory_order_relaxed); /* a bare "= 0" would be a full barrier */
+    atomic_store_explicit((_Atomic uint64_t *)(void *)(memory + bytes), 0,
+                          memory_order_relaxed); /* a bare "= 0" would be a full barrier */
     uint64_t header = (uint64_t)user << 32 | (uint64_t)kind << CW_RING_BYTES_BITS | payload_bytes;
     /* pairs with the acquire in cw_ring_peek: the payload and the next header before this header */
     atomic_store_explicit((_Atomic uint64_t *)(void *)memory, header, memory_order_release);

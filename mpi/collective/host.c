@@ -212,7 +212,9 @@ static int hopeless_find(const struct awaited *awaited)
     }
     uint64_t own = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
     if (awaited->owner == UINT32_MAX) {
-        return awaited->least == call->host->round ? passed_find(call, own, awaited->least) : MPI_SUCCESS;
+        code = awaited->least == call->host->round ? passed_find(call, own, awaited->least) : MPI_SUCCESS;
+        /* if the round is over by now, what was seen may be of later ones */
+        return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ? MPI_SUCCESS : code;
     }
     if (cw_board_call_of(call->board, awaited->owner, &other) <= own ||
         atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least) {
@@ -279,8 +281,11 @@ int host_round(struct host_call *call, bool writes, uint64_t *round)
     struct mpi_host *host = call->host;
     *round = ++host->round;
     if (cw_board_may_write(*round, call->is_short) > host->arrived) {
-        /* all have passed by since: before long slots are used again, somebody must have seen all ranks */
-        int code = host_arrive(call, *round);
+        /* all have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is written only when nobody looks at the one that was there before. */
+        int code = await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, true), UINT32_MAX);
+        if (code == MPI_SUCCESS) {
+            code = host_arrive(call, *round);
+        }
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -392,6 +397,9 @@ static uint64_t signature_of(const struct mpi_collective *call)
     const struct cw_problem_request *problem = &call->problem;
     uint64_t hash = mix(problem->collective + 1, problem->root);
     hash = mix(hash, problem->element_bytes << 1 | problem->ordered);
+    if (call->op != NULL && call->op->predefined) {
+        hash = mix(hash, (uintptr_t)call->op->handle);
+    }
     if (call->counts == NULL) {
         return mix(hash, problem->count);
     }

@@ -132,6 +132,7 @@ int host_reduce(struct host_call *call)
         }
         if (count * element > HOST_ALONE_MAX_BYTES) {
             code = fold_together(call, round, count, is_root);
+            /* read after the arrival at the next round, unlike slots: results are written only when all have arrived in that very round */
             if (code == MPI_SUCCESS && is_root) {
                 memcpy(call->receive + done * element, host_result(call, round), count * element);
             }

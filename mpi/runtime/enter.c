@@ -46,7 +46,7 @@ int mpi_outside(const char *call)
 int mpi_unsupported(MPI_Comm comm, const char *call)
 {
     return mpi_error(comm, MPI_ERR_UNSUPPORTED_OPERATION,
-                     "%s is not implemented yet; `causeway doctor --mpi` lists what is", call);
+                     "%s is not implemented yet; `causeway doctor --mpi` lists all that are not", call);
 }
 
 const char *mpi_call_name(void)
