@@ -1,7 +1,7 @@
 /* Reliable multicast in virtual time: every byte to every survivor, whatever the network does; and what it costs. */
 #include "tests/simulation/mcast_world.h"
 
-enum { SEEDS = 40 };
+enum { SEEDS = 200 };
 
 static uint64_t drawn(uint64_t *state, uint64_t below)
 {
