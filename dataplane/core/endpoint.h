@@ -7,6 +7,7 @@
 #define CW_ENDPOINT_H
 
 #include "dataplane/core/events.h"
+#include "dataplane/core/guest.h"
 #include "dataplane/core/pool.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/random.h"
@@ -75,6 +76,7 @@ struct cw_endpoint {
     struct cw_gets gets;
     struct cw_message_pool messages;
 
+    struct cw_guest *guest; /* NULL: nobody */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };

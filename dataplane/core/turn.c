@@ -150,6 +150,9 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     if (endpoint->messages.waiting_first != NULL) {
         work += cw_messages_turn(endpoint);
     }
+    if (endpoint->guest != NULL) {
+        work += endpoint->guest->turn(endpoint->guest, now_ns);
+    }
     if (endpoint->staged_count > 0) {
         cw_flush(endpoint);
     }
@@ -191,6 +194,10 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }
     uint64_t next_ns = cw_wheel_next(&endpoint->wheel);
+    if (endpoint->guest != NULL) {
+        uint64_t guest_ns = endpoint->guest->deadline(endpoint->guest);
+        next_ns = guest_ns < next_ns ? guest_ns : next_ns;
+    }
     /* what waits for the application or for a slot is looked at now and then; taking events also ends it */
     uint64_t stuck_ns = endpoint->now_ns + CW_ACK_DELAY_NS;
     return stuck && stuck_ns < next_ns ? stuck_ns : next_ns;

@@ -109,9 +109,10 @@ struct burst {
     struct cw_wire_tags tags;
 };
 
-static inline bool is_set_up(const struct cw_wire_header *header)
+/* Of no established session: set-up packets, and a guest's. */
+static inline bool has_no_session(const struct cw_wire_header *header)
 {
-    return header->type == CW_WIRE_HELLO || header->type == CW_WIRE_HELLO_REPLY;
+    return header->type <= CW_WIRE_HELLO_REPLY || header->type >= CW_WIRE_GUEST_FIRST;
 }
 
 /* The number of a packet under the present session of its flow. */
@@ -132,7 +133,7 @@ static inline void look(const struct cw_endpoint *endpoint, const struct cw_rece
 /* Has the tag computed that the packet should have. */
 static void expect_tag(const struct cw_endpoint *endpoint, struct burst *burst, struct incoming *incoming)
 {
-    if (incoming->verdict != CW_WIRE_GOOD || is_set_up(incoming->header)) {
+    if (incoming->verdict != CW_WIRE_GOOD || has_no_session(incoming->header)) {
         return;
     }
     const struct cw_wire_header *header = incoming->header;
@@ -235,6 +236,14 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     };
     if (incoming->verdict != CW_WIRE_GOOD) {
         cw_count(endpoint, counters[incoming->verdict], 1);
+        return;
+    }
+    if (incoming->header->type >= CW_WIRE_GUEST_FIRST && incoming->header->type <= CW_WIRE_GUEST_LAST) {
+        if (endpoint->guest != NULL) {
+            endpoint->guest->receive(endpoint->guest, incoming->header, endpoint->now_ns);
+        } else {
+            cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
+        }
         return;
     }
     switch (incoming->header->type) {

@@ -11,7 +11,8 @@ enum {
     IPV4_HEADER_BYTES = 20,
     UDP_HEADER_BYTES = 8,
     IPV4_TIME_TO_LIVE = 64,
-    PROTOCOL_UDP = 17
+    PROTOCOL_UDP = 17,
+    CLASS_D = 0xe, /* of an IPv4 multicast address, its first four bits */
 };
 
 static inline uint32_t read_be16(const uint8_t *bytes)
@@ -43,8 +44,10 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
         return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != 0x0800 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
     }
     const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
+    uint32_t destination = read_be32(network->destination_ipv4);
+    bool is_to_group = destination >> 28 == CLASS_D;
     if (read_be16(network->ether_type) != 0x0800 || network->version_length != 0x45 ||
-        network->protocol != PROTOCOL_UDP || read_be32(network->destination_ipv4) != own_ipv4 ||
+        network->protocol != PROTOCOL_UDP || (destination != own_ipv4 && !is_to_group) ||
         read_be16(network->destination_port) != own_port || (read_be16(network->fragment) & 0x3fff) != 0) {
         return CW_WIRE_FOREIGN;
     }
@@ -60,6 +63,9 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
     const struct cw_wire_header *found = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
     if (found->version != CW_WIRE_VERSION) {
         return CW_WIRE_OTHER_VERSION;
+    }
+    if (is_to_group && (found->type < CW_WIRE_GUEST_FIRST || found->type > CW_WIRE_GUEST_LAST)) {
+        return CW_WIRE_FOREIGN;
     }
     if (found->payload_bytes != udp - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES ||
         (found->flags & ~CW_WIRE_FLAGS_KNOWN) != 0) {

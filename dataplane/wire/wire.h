@@ -34,6 +34,8 @@ enum cw_wire_type {
     CW_WIRE_PROBE = 5,
     CW_WIRE_REJECT = 6,
     CW_WIRE_BYE = 7,
+    CW_WIRE_GUEST_FIRST = 16, /* a guest's (core/guest.h) */
+    CW_WIRE_GUEST_LAST = 31,
 };
 
 enum cw_wire_flags {
@@ -192,7 +194,7 @@ enum cw_wire_verdict {
     CW_WIRE_MALFORMED,
 };
 
-/* Finds our header in a received Ethernet frame of `length` bytes. `own_mac`, `own_ipv4` and `own_port` say what is addressed to us;
+/* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and `own_port` say what is addressed to us; a guest's packet may also be addressed to any multicast group on that port;
  * anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. */
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
                                    const struct cw_wire_header **header);

@@ -1,0 +1,129 @@
+#include "dataplane/core/guest.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/core/endpoint.h"
+
+int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_guest *guest)
+{
+    if (guest != NULL && endpoint->guest != NULL) {
+        return CW_ERROR_BUSY;
+    }
+    endpoint->guest = guest;
+    return CW_OK;
+}
+
+uint8_t *cw_guest_stage(struct cw_endpoint *endpoint)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    return packet == NULL ? NULL : packet->data + CW_WIRE_OVERHEAD_BYTES;
+}
+
+void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                     const struct cw_guest_header *said, uint32_t payload_bytes, const struct cw_wire_key *key)
+{
+    assert(endpoint->staged_count > 0 && payload_bytes <= endpoint->payload_bytes_max);
+    struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
+    uint8_t *at = packet->data;
+    memcpy(at, network, sizeof(*network));
+    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
+    uint64_t held = (endpoint->now_ns - said->echo_ns) >> CW_WIRE_DELAY_SHIFT;
+    struct cw_wire_header header = {
+        .version = CW_WIRE_VERSION,
+        .type = said->type,
+        .flags = endpoint->packet_flags | said->flags,
+        .flow = said->flow,
+        .number = (uint32_t)said->number,
+        .timestamp = cw_wire_timestamp(endpoint->now_ns),
+        .acknowledged = (uint32_t)said->acknowledged,
+        .echo = said->echo,
+        .echo_delay = said->has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN,
+        .payload_bytes = (uint16_t)payload_bytes,
+        .checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, payload_bytes),
+    };
+    struct cw_signature *signature = &endpoint->signatures[endpoint->staged_count - 1];
+    cw_wire_header_words(&header, signature->words);
+    memcpy(at + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
+    cw_wire_tag_number(signature->words, (uint32_t)(said->number >> 32));
+    signature->key = *key;
+    signature->wanted = true;
+    packet->length = CW_WIRE_OVERHEAD_BYTES + payload_bytes;
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
+}
+
+bool cw_guest_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                      const struct cw_wire_header *header)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return false;
+    }
+    memcpy(packet->data, network, sizeof(*network));
+    cw_wire_network_finish((struct cw_wire_network *)packet->data, header->payload_bytes);
+    memcpy(packet->data + CW_WIRE_NETWORK_BYTES, header, CW_WIRE_HEADER_BYTES + header->payload_bytes);
+    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes;
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
+    return true;
+}
+
+void cw_guest_flush(struct cw_endpoint *endpoint)
+{
+    if (!endpoint->port_full) {
+        (void)cw_flush(endpoint);
+    }
+}
+
+uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint)
+{
+    return endpoint->payload_bytes_max;
+}
+
+uint64_t cw_guest_now(const struct cw_endpoint *endpoint)
+{
+    return endpoint->now_ns;
+}
+
+uint64_t cw_guest_random(struct cw_endpoint *endpoint)
+{
+    return cw_random_next(&endpoint->random);
+}
+
+const struct cw_wire_network *cw_guest_peer(const struct cw_endpoint *endpoint, uint32_t peer)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    return flow == NULL ? NULL : &flow->network;
+}
+
+static void group_mac(uint32_t ipv4, uint8_t mac[6])
+{
+    const uint8_t made[6] = {0x01, 0x00, 0x5e, (uint8_t)(ipv4 >> 16 & 0x7f), (uint8_t)(ipv4 >> 8), (uint8_t)ipv4};
+    memcpy(mac, made, sizeof(made));
+}
+
+void cw_guest_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network)
+{
+    const struct cw_address *own = &endpoint->config.address;
+    uint8_t mac[6];
+    group_mac(ipv4, mac);
+    cw_wire_network_init(network, own->mac, mac, own->ipv4, ipv4, own->udp_port, own->udp_port);
+}
+
+int cw_guest_join(struct cw_endpoint *endpoint, uint32_t ipv4)
+{
+    uint8_t mac[6];
+    group_mac(ipv4, mac);
+    return cw_port_join(endpoint->port, mac);
+}
+
+int cw_guest_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
+{
+    uint8_t mac[6];
+    group_mac(ipv4, mac);
+    return cw_port_leave(endpoint->port, mac);
+}
+
+void cw_guest_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key)
+{
+    cw_wire_key_derive(key, endpoint->config.job_key, id, author);
+}

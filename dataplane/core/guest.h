@@ -1,0 +1,70 @@
+/* Guest: a protocol above that shares an endpoint's port, its turns and its job key (reliable multicast).
+ *
+ * Purpose
+ *   The endpoint checks lengths and version of what comes, and hands packets of the types CW_WIRE_GUEST_FIRST .. CW_WIRE_GUEST_LAST to its guest; only these may be addressed to a multicast group. Tag, checksum, and all that
+ *   the packet says are the guest's to check. What the guest sends is signed and leaves with the endpoint's own packets.
+ *
+ * Order of calls
+ *   cw_endpoint_invite  { receive, turn, deadline: called by the endpoint;  cw_guest_stage, cw_guest_finish | cw_guest_pass_on: by the guest, at any time }*  cw_endpoint_invite(NULL)
+ *
+ * Owner: whoever turns the endpoint.
+ */
+#ifndef CW_GUEST_H
+#define CW_GUEST_H
+
+#include "dataplane/dataplane.h"
+#include "dataplane/port/port.h"
+#include "dataplane/wire/wire.h"
+
+struct cw_guest {
+    /* The header of a packet with its payload behind it; valid during the call. */
+    void (*receive)(struct cw_guest *guest, const struct cw_wire_header *header, uint64_t now_ns);
+    /* In each turn of the endpoint, after packets were received; returns how much it did. */
+    uint32_t (*turn)(struct cw_guest *guest, uint64_t now_ns);
+    /* When it must be turned again; UINT64_MAX: not at all. */
+    uint64_t (*deadline)(const struct cw_guest *guest);
+};
+
+/* NULL: nobody any more. CW_OK; CW_ERROR_BUSY: somebody is there already. */
+int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_guest *guest);
+
+/* What a guest says in a header; everything else is filled in. */
+struct cw_guest_header {
+    uint8_t type;
+    uint16_t flags;
+    uint32_t flow;
+    uint64_t number; /* the low half travels, the high half is in the tag */
+    uint64_t acknowledged;
+    uint32_t echo;    /* timestamp of the latest packet from there */
+    uint64_t echo_ns; /* when it came */
+    bool has_echo;
+};
+
+/* A packet; returns where its payload goes, room for cw_guest_payload_max bytes. NULL: the port has none. cw_guest_finish must follow, before anything else of the endpoint is called. */
+uint8_t *cw_guest_stage(struct cw_endpoint *endpoint);
+/* Completes the packet: to whom, and signed with which key. */
+void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                     const struct cw_guest_header *header, uint32_t payload_bytes, const struct cw_wire_key *key);
+/* Sends a received packet on as it is, to somebody else. False: the port has no packet. */
+bool cw_guest_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                      const struct cw_wire_header *header);
+/* What is staged leaves now, not with the next turn. */
+void cw_guest_flush(struct cw_endpoint *endpoint);
+
+uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint);
+uint64_t cw_guest_now(const struct cw_endpoint *endpoint);
+/* A number from the endpoint's seeded generator. */
+uint64_t cw_guest_random(struct cw_endpoint *endpoint);
+
+/* The headers of packets to a peer; NULL: no such peer. Valid until the next packet from there. */
+const struct cw_wire_network *cw_guest_peer(const struct cw_endpoint *endpoint, uint32_t peer);
+/* The headers of packets to an IPv4 multicast address (RFC 1112, 6.4), and its MAC address. */
+void cw_guest_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network);
+/* Lets the packets of such an address in, or no longer; as cw_port_join. */
+int cw_guest_join(struct cw_endpoint *endpoint, uint32_t ipv4);
+int cw_guest_leave(struct cw_endpoint *endpoint, uint32_t ipv4);
+
+/* The key of what `author` writes to the holders of `id`. */
+void cw_guest_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key);
+
+#endif

@@ -1,0 +1,61 @@
+/* How many packets of a stream may be in flight: as dataplane/flow/congestion.c has it, for round trips to the last member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal
+ * only if it is heavy, since random loss is only repaired. */
+#include "mcast/state.h"
+
+enum {
+    ROUND_TRIP_MORE_NS = 150000, /* a queue as long as this is aimed at ... */
+    ROUND_TRIP_SHARE = 2,        /* ... or this part of the smallest round trip, if that is longer */
+    LOSS_ROUND_MIN = 64,         /* packets in a round before its loss says something */
+    LOSS_SHARE = 8,              /* more than one in so many: the path is overrun */
+};
+
+void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns)
+{
+    sending->round_trip_least_ns = earlier(sending->round_trip_least_ns, round_trip_ns);
+    sending->round_trip_min_ns =
+        sending->round_trip_min_ns == 0 ? round_trip_ns : earlier(sending->round_trip_min_ns, round_trip_ns);
+    sending->round_trip_ns =
+        sending->round_trip_ns == 0 ? round_trip_ns : (sending->round_trip_ns * 7 + round_trip_ns) / 8;
+}
+
+static uint64_t window_next(struct sending *sending)
+{
+    uint64_t window = sending->window;
+    uint64_t trip_ns = sending->round_trip_least_ns;
+    if (sending->round_sent >= LOSS_ROUND_MIN && sending->round_lost > sending->round_sent / LOSS_SHARE) {
+        sending->slow_start = false;
+        return window - window / 4;
+    }
+    if (trip_ns == UINT64_MAX) {
+        return window;
+    }
+    uint64_t more_ns = later(sending->round_trip_min_ns / ROUND_TRIP_SHARE, ROUND_TRIP_MORE_NS);
+    uint64_t target_ns = sending->round_trip_min_ns + more_ns;
+    if (trip_ns > target_ns) {
+        sending->slow_start = false;
+        uint64_t less = window * (trip_ns - target_ns) / trip_ns;
+        return window - (less < window / 2 ? less : window / 2);
+    }
+    if (!sending->is_limited) {
+        return window;
+    }
+    if (sending->slow_start && trip_ns <= target_ns - more_ns / 2) {
+        return 2 * window;
+    }
+    sending->slow_start = false;
+    return window + 1 + (trip_ns <= target_ns - more_ns / 2 ? window / 16 : 0);
+}
+
+void mcast_congestion_progress(struct sending *sending)
+{
+    if (sending->base < sending->round_end) {
+        return;
+    }
+    uint64_t window = window_next(sending);
+    sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(window, CW_MCAST_WINDOW));
+    sending->round_end = sending->next;
+    sending->round_trip_least_ns = UINT64_MAX;
+    sending->round_sent = 0;
+    sending->round_lost = 0;
+    sending->is_limited = false;
+}

@@ -1,0 +1,230 @@
+/* Groups: who is in them, and the streams that they have. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcast/state.h"
+
+/* ---- members ---- */
+
+const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member)
+{
+    struct member *found = &group->members[member];
+    if (!found->has_key) {
+        cw_guest_key(group->mcast->endpoint, group->id, member, &found->key);
+        found->has_key = true;
+    }
+    return &found->key;
+}
+
+/* The tree's tables, after the live members have changed. */
+static void tree_renew(struct cw_mcast_group *group)
+{
+    uint32_t live = 0;
+    for (uint32_t member = 0; member < group->member_count; member++) {
+        group->tree_places[member] = live;
+        if (group->members[member].is_live) {
+            group->tree_live[live++] = member;
+        }
+    }
+    group->tree.live_count = live;
+}
+
+/* ---- streams ---- */
+
+struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender)
+{
+    struct stream *stream = group->streams[sender];
+    if (stream != NULL) {
+        return stream;
+    }
+    stream = calloc(1, sizeof(*stream));
+    if (stream == NULL) {
+        return NULL;
+    }
+    stream->group = group;
+    stream->sender = sender;
+    int status = sender == group->self ? mcast_sending_make(stream) : mcast_receiving_make(stream);
+    if (status == CW_OK) {
+        status = mcast_report_make(stream);
+    }
+    if (status != CW_OK) {
+        mcast_report_destroy(stream);
+        mcast_sending_destroy(stream);
+        mcast_receiving_destroy(stream);
+        free(stream);
+        return NULL;
+    }
+    group->streams[sender] = stream;
+    return stream;
+}
+
+static void stream_destroy(struct stream *stream)
+{
+    mcast_report_destroy(stream);
+    mcast_sending_destroy(stream);
+    mcast_receiving_destroy(stream);
+    free(stream);
+}
+
+/* ---- groups ---- */
+
+static struct cw_mcast_group **bucket_of(struct cw_mcast *mcast, uint64_t id)
+{
+    return &mcast->buckets[id % (sizeof(mcast->buckets) / sizeof(mcast->buckets[0]))];
+}
+
+struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id)
+{
+    struct cw_mcast_group *group = mcast->buckets[id % (sizeof(mcast->buckets) / sizeof(mcast->buckets[0]))];
+    while (group != NULL && group->id != id) {
+        group = group->next;
+    }
+    return group;
+}
+
+static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_group_config *config)
+{
+    if (config->id == 0 || config->member_count < 2 || config->member_count > CW_MCAST_MEMBERS_MAX ||
+        config->self >= config->member_count || config->ipv4 >> 28 != 0xe || config->epoch == 0 ||
+        mcast_group_find(mcast, config->id) != NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    for (uint32_t member = 0; member < config->member_count; member++) {
+        if (member != config->self && cw_guest_peer(mcast->endpoint, config->peers[member]) == NULL) {
+            return CW_ERROR_ARGUMENT;
+        }
+    }
+    return mcast->group_count < mcast->config.group_count_max ? CW_OK : CW_ERROR_LIMIT;
+}
+
+static void group_free(struct cw_mcast_group *group)
+{
+    free(group->members);
+    free(group->streams);
+    free(group->tree_places);
+    free(group->tree_live);
+    free(group);
+}
+
+static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw_mcast_group_config *config)
+{
+    struct cw_mcast_group *group = calloc(1, sizeof(*group));
+    uint32_t count = config->member_count;
+    if (group == NULL) {
+        return NULL;
+    }
+    *group = (struct cw_mcast_group){
+        .mcast = mcast,
+        .id = config->id,
+        .self = config->self,
+        .member_count = count,
+        .members = calloc(count, sizeof(struct member)),
+        .streams = calloc(count, sizeof(struct stream *)),
+        .epoch = config->epoch,
+        .joins_late = config->joins_late,
+        .spread = config->spread,
+        .tree_places = calloc(count, sizeof(uint32_t)),
+        .tree_live = calloc(count, sizeof(uint32_t)),
+        .ipv4 = config->ipv4,
+    };
+    if (group->members == NULL || group->streams == NULL || group->tree_places == NULL || group->tree_live == NULL) {
+        group_free(group);
+        return NULL;
+    }
+    for (uint32_t member = 0; member < count; member++) {
+        group->members[member].peer = member == config->self ? NOBODY : config->peers[member];
+        group->members[member].is_live = true;
+    }
+    group->tree = (struct cw_mcast_tree){
+        .member_count = count,
+        .arity = config->arity == 0 ? CW_MCAST_ARITY : config->arity,
+        .places = group->tree_places,
+        .live = group->tree_live,
+    };
+    tree_renew(group);
+    cw_guest_group(mcast->endpoint, config->ipv4, &group->network);
+    return group;
+}
+
+int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group)
+{
+    int status = config_check(mcast, config);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct cw_mcast_group *made = group_make(mcast, config);
+    if (made == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    status = cw_guest_join(mcast->endpoint, config->ipv4);
+    if (status != CW_OK) {
+        group_free(made);
+        return status;
+    }
+    made->next = *bucket_of(mcast, made->id);
+    *bucket_of(mcast, made->id) = made;
+    mcast->group_count++;
+    *group = made;
+    return CW_OK;
+}
+
+void mcast_group_destroy(struct cw_mcast_group *group)
+{
+    struct cw_mcast *mcast = group->mcast;
+    struct cw_mcast_group **link = bucket_of(mcast, group->id);
+    while (*link != group) {
+        link = &(*link)->next;
+    }
+    *link = group->next;
+    mcast->group_count--;
+    if (group->streams[group->self] != NULL) {
+        mcast_sending_end(group->streams[group->self], CW_ERROR_CLOSED);
+    }
+    for (uint32_t sender = 0; sender < group->member_count; sender++) {
+        if (group->streams[sender] != NULL) {
+            stream_destroy(group->streams[sender]);
+        }
+    }
+    (void)cw_guest_leave(mcast->endpoint, group->ipv4);
+    group_free(group);
+}
+
+void cw_mcast_shut(struct cw_mcast_group *group)
+{
+    mcast_group_destroy(group);
+}
+
+int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live)
+{
+    bool somebody_joins = false;
+    if (epoch <= group->epoch || !live[group->self]) {
+        return CW_ERROR_ARGUMENT;
+    }
+    group->epoch = epoch;
+    for (uint32_t member = 0; member < group->member_count; member++) {
+        struct member *found = &group->members[member];
+        somebody_joins = somebody_joins || (live[member] && !found->is_live);
+        found->is_live = live[member];
+    }
+    tree_renew(group);
+    for (uint32_t sender = 0; sender < group->member_count; sender++) {
+        struct stream *stream = group->streams[sender];
+        if (stream != NULL && stream->sending != NULL) {
+            mcast_send_epoch(stream, somebody_joins);
+        }
+        if (stream != NULL && !group->members[sender].is_live) { /* nobody is there to be asked, or told */
+            mcast_timer_stop(&stream->receiving->ask_timer);
+            mcast_timer_stop(&stream->report.timer);
+        }
+        if (stream != NULL) {
+            mcast_report_renew(stream);
+        }
+    }
+    return CW_OK;
+}
+
+void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread)
+{
+    group->spread = spread;
+}

@@ -1,0 +1,40 @@
+/* All limits of mcast/ in one place. */
+#ifndef CW_MCAST_LIMITS_H
+#define CW_MCAST_LIMITS_H
+
+enum {
+    /* what the format can say */
+    CW_MCAST_MEMBERS_MAX = 4096, /* of a group */
+    CW_MCAST_RUNS_MAX = 64,      /* runs of missing packets in one NAK; what does not fit comes with the next */
+
+    /* fixed sizes */
+    CW_MCAST_ARITY = 4,         /* children of a member in the acknowledgement tree, unless configured */
+    CW_MCAST_WINDOW = 4096,     /* packet numbers of a stream in flight; a power of two */
+    CW_MCAST_ACK_EVERY = 16,    /* packets that one acknowledgement waits for at most */
+    CW_MCAST_FLOW_BURST = 16,   /* packets of one stream before the next one has its turn */
+    CW_MCAST_EAGER_NAKS = 16,   /* groups up to this size ask at once: so few cannot bury a sender */
+    CW_MCAST_WINDOW_FIRST = 32, /* packets in flight before anything has been measured */
+    CW_MCAST_WINDOW_LEAST = 4,
+
+    /* defaults of struct cw_mcast_config */
+    CW_MCAST_DEFAULT_GROUPS = 64,
+    CW_MCAST_DEFAULT_QUEUE = 64,        /* messages posted to a group and not complete */
+    CW_MCAST_DEFAULT_SLOTS = 16,        /* short messages of one sender that a member keeps until they are released */
+    CW_MCAST_DEFAULT_SLOT_BYTES = 4096, /* longer ones need an exposure */
+    CW_MCAST_DEFAULT_EXPOSURES = 16,    /* of one sender's long messages, open at a time */
+    CW_MCAST_DEFAULT_EVENTS = 1024,
+};
+
+/* Times, in nanoseconds. */
+#define CW_MCAST_ROUND_TRIP_FIRST_NS 500000ull /* taken before one has been measured */
+#define CW_MCAST_ACK_DELAY_NS        20000ull  /* an acknowledgement waits so long for company */
+#define CW_MCAST_REORDER_NS          20000ull  /* a hole younger than this may be a packet that was overtaken */
+#define CW_MCAST_STATE_LEAST_NS      200000ull /* a silent sender says how far it is; then ever less often */
+#define CW_MCAST_STATE_MAX_NS        50000000ull
+#define CW_MCAST_ASK_MAX_NS          100000000ull /* longest time between requests for the same packet */
+#define CW_MCAST_LAG_NS              1000000000ull /* without progress for so long, the one who holds everybody up is named */
+
+/* Packets of a stream are numbered from here, so that the low half that travels wraps early, in every long test. */
+#define CW_MCAST_NUMBER_FIRST 0xfffffc00ull
+
+#endif

@@ -1,0 +1,389 @@
+/* The guest: what comes for groups, what is due, and events. */
+#include "mcast/mcast.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcast/state.h"
+
+enum { PORT_RETRY_NS = 1000 };
+
+/* ---- events ---- */
+
+bool mcast_event_room(const struct cw_mcast *mcast)
+{
+    return mcast->event_count < mcast->config.event_count_max;
+}
+
+void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event)
+{
+    assert(mcast->event_count < mcast->event_room);
+    mcast->events[(mcast->event_first + mcast->event_count++) % mcast->event_room] = *event;
+}
+
+uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max)
+{
+    uint32_t count = 0;
+    for (; count < count_max && mcast->event_count > 0; count++) {
+        events[count] = mcast->events[mcast->event_first];
+        mcast->event_first = (mcast->event_first + 1) % mcast->event_room;
+        mcast->event_count--;
+    }
+    while (mcast->waiting_first != NULL && mcast_event_room(mcast)) {
+        mcast_deliver(mcast->waiting_first);
+    }
+    return count;
+}
+
+/* ---- timers ---- */
+
+void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream)
+{
+    *timer = (struct timer){.kind = kind, .stream = stream};
+}
+
+void mcast_timer_by(struct timer *timer, uint64_t time_ns)
+{
+    struct cw_wheel *wheel = &timer->stream->group->mcast->wheel;
+    if (mcast_timer_runs(timer)) {
+        if (timer->entry.time_ns <= time_ns) {
+            return;
+        }
+        cw_wheel_remove(wheel, &timer->entry);
+    }
+    cw_wheel_insert(wheel, &timer->entry, time_ns);
+}
+
+void mcast_timer_stop(struct timer *timer)
+{
+    if (mcast_timer_runs(timer)) {
+        cw_wheel_remove(&timer->stream->group->mcast->wheel, &timer->entry);
+    }
+}
+
+static uint32_t timers_turn(struct cw_mcast *mcast)
+{
+    static void (*const due[])(struct stream * stream) = {
+        [TIMER_ASK] = mcast_ask_due,
+        [TIMER_REPORT] = mcast_report_due,
+        [TIMER_STATE] = mcast_send_state_due,
+    };
+    uint32_t count = 0;
+    struct cw_wheel_entry *entry;
+    while ((entry = cw_wheel_expire(&mcast->wheel, mcast->now_ns)) != NULL) {
+        const struct timer *timer = (const struct timer *)entry;
+        due[timer->kind](timer->stream);
+        count++;
+    }
+    return count;
+}
+
+/* ---- packets out ---- */
+
+static bool packet_write(struct stream *stream, const struct outgoing *packet, const struct cw_wire_network *network)
+{
+    struct cw_mcast_group *group = stream->group;
+    struct cw_endpoint *endpoint = group->mcast->endpoint;
+    uint8_t *at = cw_guest_stage(endpoint);
+    if (at == NULL) {
+        return false;
+    }
+    const struct receiving *receiving = stream->receiving;
+    memcpy(at, packet->fixed, packet->fixed_bytes);
+    if (packet->data_bytes > 0) {
+        memcpy(at + packet->fixed_bytes, packet->data, packet->data_bytes);
+    }
+    struct cw_guest_header header = {
+        .type = (uint8_t)packet->type,
+        .flags = packet->flags,
+        .flow = (uint32_t)group->id,
+        .number = packet->number,
+        .acknowledged = stream->sending != NULL ? stream->sending->base : receiving->base,
+        .echo = receiving != NULL ? receiving->echo : 0,
+        .echo_ns = receiving != NULL ? receiving->echo_ns : 0,
+        .has_echo = receiving != NULL && receiving->echo_ns != 0,
+    };
+    cw_guest_finish(endpoint, network, &header, packet->fixed_bytes + packet->data_bytes,
+                    mcast_key(group, group->self));
+    return true;
+}
+
+static const struct cw_wire_network *network_of(const struct cw_mcast_group *group, uint32_t member)
+{
+    return cw_guest_peer(group->mcast->endpoint, group->members[member].peer);
+}
+
+bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
+{
+    struct cw_mcast_group *group = stream->group;
+    struct cw_mcast_prefix *prefix = packet->fixed;
+    *prefix = (struct cw_mcast_prefix){
+        .group_high = (uint32_t)(group->id >> 32),
+        .author = (uint16_t)group->self,
+        .sender = (uint16_t)stream->sender,
+        .epoch = group->epoch,
+    };
+    if (packet->to != NOBODY) {
+        return packet_write(stream, packet, network_of(group, packet->to));
+    }
+    if (group->spread == CW_MCAST_BY_NETWORK) {
+        return packet_write(stream, packet, &group->network);
+    }
+    uint32_t first;
+    uint32_t count = cw_mcast_tree_children(&group->tree, stream->sender, group->self, &first);
+    for (uint32_t i = 0; i < count; i++) {
+        /* what does not leave is lost, and will be asked for */
+        if (!packet_write(stream, packet,
+                          network_of(group, cw_mcast_tree_member(&group->tree, stream->sender, first + i))) &&
+            i == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sends what came from the parent on to the children. */
+static void pass_on(struct stream *stream, const struct cw_wire_header *header)
+{
+    struct cw_mcast_group *group = stream->group;
+    uint32_t first;
+    uint32_t count = cw_mcast_tree_children(&group->tree, stream->sender, group->self, &first);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t child = cw_mcast_tree_member(&group->tree, stream->sender, first + i);
+        group->mcast->counters.relayed += cw_guest_pass_on(group->mcast->endpoint, network_of(group, child), header);
+    }
+}
+
+/* ---- packets in ---- */
+
+/* Whether a packet was written by the author that it names, in whole. */
+static bool is_authentic(struct cw_mcast_group *group, uint32_t author, const struct cw_wire_header *header,
+                         uint64_t number)
+{
+    struct cw_mcast_counters *counters = &group->mcast->counters;
+    if (cw_wire_tag(header, (uint32_t)(number >> 32), mcast_key(group, author)) != header->tag) {
+        counters->drop_tag++;
+        return false;
+    }
+    if (cw_wire_checksum(0, header + 1, header->payload_bytes) != header->checksum) {
+        counters->drop_checksum++;
+        return false;
+    }
+    return true;
+}
+
+static void take_data(struct cw_mcast_group *group, const struct cw_wire_header *header)
+{
+    const struct cw_mcast_data *data = (const struct cw_mcast_data *)(header + 1);
+    struct stream *stream = mcast_stream(group, data->prefix.sender);
+    if (stream == NULL) {
+        group->mcast->counters.drop_room++;
+        return;
+    }
+    uint64_t number = mcast_receive_number(stream, header->number);
+    if (!is_authentic(group, data->prefix.author, header, number)) {
+        return;
+    }
+    if ((data->flags & CW_MCAST_PASS_ON) != 0) {
+        pass_on(stream, header);
+    }
+    mcast_receive_data(stream, header, data, number, header->payload_bytes - (uint32_t)sizeof(*data));
+}
+
+static bool nak_fits(const struct cw_wire_header *header)
+{
+    const struct cw_mcast_nak *nak = (const struct cw_mcast_nak *)(header + 1);
+    return nak->run_count <= CW_MCAST_RUNS_MAX &&
+           header->payload_bytes == sizeof(*nak) + nak->run_count * sizeof(struct cw_wire_run);
+}
+
+static void take_control(struct cw_mcast_group *group, const struct cw_wire_header *header)
+{
+    const struct cw_mcast_prefix *prefix = (const struct cw_mcast_prefix *)(header + 1);
+    struct cw_mcast_counters *counters = &group->mcast->counters;
+    struct member *author = &group->members[prefix->author];
+    uint64_t number = cw_wire_number_expand(author->control_highest, header->number);
+    if (!is_authentic(group, prefix->author, header, number)) {
+        return;
+    }
+    author->control_highest = later(author->control_highest, number);
+    struct stream *stream = mcast_stream(group, prefix->sender);
+    if (stream == NULL) {
+        counters->drop_room++;
+        return;
+    }
+    if (header->type == CW_MCAST_STATE && stream->receiving != NULL) {
+        const struct cw_mcast_state *state = (const struct cw_mcast_state *)prefix;
+        if ((state->flags & CW_MCAST_PASS_ON) != 0) {
+            pass_on(stream, header);
+        }
+        mcast_receive_state(stream, header, state);
+    } else if (header->type == CW_MCAST_ACK) {
+        counters->acks_in++;
+        mcast_report_child(stream, prefix->author, (const struct cw_mcast_ack *)prefix, number);
+    } else if (header->type == CW_MCAST_NAK && stream->sending != NULL && nak_fits(header)) {
+        counters->naks_in++;
+        mcast_send_nak(stream, prefix->author, header, (const struct cw_mcast_nak *)prefix);
+    } else {
+        counters->drop_malformed++;
+    }
+}
+
+/* What each type carries at least; all but DATA and NAK exactly. */
+static const uint16_t fixed_bytes[CW_MCAST_TYPE_END - CW_MCAST_DATA] = {
+    [CW_MCAST_DATA - CW_MCAST_DATA] = sizeof(struct cw_mcast_data),
+    [CW_MCAST_STATE - CW_MCAST_DATA] = sizeof(struct cw_mcast_state),
+    [CW_MCAST_ACK - CW_MCAST_DATA] = sizeof(struct cw_mcast_ack),
+    [CW_MCAST_NAK - CW_MCAST_DATA] = sizeof(struct cw_mcast_nak),
+};
+
+static bool has_length(const struct cw_wire_header *header)
+{
+    bool is_open = header->type == CW_MCAST_DATA || header->type == CW_MCAST_NAK;
+    uint16_t least = header->type < CW_MCAST_TYPE_END ? fixed_bytes[header->type - CW_MCAST_DATA] : UINT16_MAX;
+    return is_open ? header->payload_bytes >= least : header->payload_bytes == least;
+}
+
+static void guest_receive(struct cw_guest *guest, const struct cw_wire_header *header, uint64_t now_ns)
+{
+    struct cw_mcast *mcast = (struct cw_mcast *)guest;
+    const struct cw_mcast_prefix *prefix = (const struct cw_mcast_prefix *)(header + 1);
+    mcast->now_ns = later(mcast->now_ns, now_ns);
+    if (!has_length(header)) {
+        mcast->counters.drop_malformed++;
+        return;
+    }
+    struct cw_mcast_group *group = mcast_group_find(mcast, (uint64_t)prefix->group_high << 32 | header->flow);
+    if (group == NULL || prefix->author >= group->member_count || prefix->sender >= group->member_count ||
+        prefix->author == group->self || !group->members[prefix->author].is_live) {
+        mcast->counters.drop_group++;
+        return;
+    }
+    if (header->type == CW_MCAST_ACK || header->type == CW_MCAST_NAK) {
+        take_control(group, header);
+    } else if (prefix->author != prefix->sender) {
+        mcast->counters.drop_malformed++;
+    } else if (header->type == CW_MCAST_DATA) {
+        take_data(group, header);
+    } else {
+        take_control(group, header);
+    }
+}
+
+/* ---- turns ---- */
+
+static uint32_t guest_turn(struct cw_guest *guest, uint64_t now_ns)
+{
+    struct cw_mcast *mcast = (struct cw_mcast *)guest;
+    uint32_t count = 0;
+    mcast->now_ns = later(mcast->now_ns, now_ns);
+    if (cw_wheel_due(&mcast->wheel, mcast->now_ns)) {
+        count += timers_turn(mcast);
+    }
+    while (mcast->waiting_first != NULL && mcast_event_room(mcast)) {
+        mcast_deliver(mcast->waiting_first);
+        count++;
+    }
+    return count + (mcast->active_first != NULL ? mcast_send_turn(mcast) : 0);
+}
+
+static uint64_t guest_deadline(const struct cw_guest *guest)
+{
+    const struct cw_mcast *mcast = (const struct cw_mcast *)guest;
+    if (mcast->active_first != NULL) {
+        return mcast->port_full ? mcast->now_ns + PORT_RETRY_NS : 0;
+    }
+    return cw_wheel_next(&mcast->wheel);
+}
+
+/* ---- life ---- */
+
+void cw_mcast_config_init(struct cw_mcast_config *config)
+{
+    *config = (struct cw_mcast_config){
+        .group_count_max = CW_MCAST_DEFAULT_GROUPS,
+        .queue_max = CW_MCAST_DEFAULT_QUEUE,
+        .slot_count = CW_MCAST_DEFAULT_SLOTS,
+        .slot_bytes = CW_MCAST_DEFAULT_SLOT_BYTES,
+        .exposure_max = CW_MCAST_DEFAULT_EXPOSURES,
+        .event_count_max = CW_MCAST_DEFAULT_EVENTS,
+        .lag_ns = CW_MCAST_LAG_NS,
+    };
+}
+
+static int config_check(const struct cw_mcast_config *config, char *error, size_t error_bytes)
+{
+    const struct {
+        const char *name;
+        uint64_t value, least, most;
+    } ranges[] = {
+        {"group_count_max", config->group_count_max, 1, 65536},
+        {"queue_max", config->queue_max, 1, 4096},
+        {"slot_count", config->slot_count, 1, 4096},
+        {"slot_bytes", config->slot_bytes, 1, 65536},
+        {"exposure_max", config->exposure_max, 1, 4096},
+        {"event_count_max", config->event_count_max, 1, 1u << 20},
+        {"lag_ns", config->lag_ns, 1000000, UINT64_MAX / 4},
+    };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most) {
+            snprintf(error, error_bytes, "mcast: %s is %llu, must be %llu to %llu", ranges[i].name,
+                     (unsigned long long)ranges[i].value, (unsigned long long)ranges[i].least,
+                     (unsigned long long)ranges[i].most);
+            return CW_ERROR_ARGUMENT;
+        }
+    }
+    return CW_OK;
+}
+
+int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,
+                    char *error, size_t error_bytes)
+{
+    int status = config_check(config, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct cw_mcast *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    made->config = *config;
+    made->guest = (struct cw_guest){.receive = guest_receive, .turn = guest_turn, .deadline = guest_deadline};
+    made->endpoint = endpoint;
+    made->now_ns = cw_guest_now(endpoint);
+    made->payload_max = cw_guest_payload_max(endpoint) - (uint32_t)sizeof(struct cw_mcast_data);
+    /* own messages can always end */
+    made->event_room = config->event_count_max + config->group_count_max * config->queue_max;
+    made->events = calloc(made->event_room, sizeof(*made->events));
+    cw_wheel_init(&made->wheel, made->now_ns);
+    status = made->events == NULL ? CW_ERROR_MEMORY : cw_endpoint_invite(endpoint, &made->guest);
+    if (status != CW_OK) {
+        free(made->events);
+        free(made);
+        return status;
+    }
+    *mcast = made;
+    return CW_OK;
+}
+
+void cw_mcast_destroy(struct cw_mcast *mcast)
+{
+    if (mcast == NULL) {
+        return;
+    }
+    for (size_t bucket = 0; bucket < sizeof(mcast->buckets) / sizeof(mcast->buckets[0]); bucket++) {
+        while (mcast->buckets[bucket] != NULL) {
+            mcast_group_destroy(mcast->buckets[bucket]);
+        }
+    }
+    (void)cw_endpoint_invite(mcast->endpoint, NULL);
+    free(mcast->events);
+    free(mcast);
+}
+
+struct cw_mcast_counters cw_mcast_counters(const struct cw_mcast *mcast)
+{
+    return mcast->counters;
+}

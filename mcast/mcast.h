@@ -1,0 +1,163 @@
+/* mcast: a put to a group. Public header of mcast/.
+ *
+ * Purpose
+ *   One multicast packet reaches all members of a group; what is missing somewhere is asked for and sent again; what everybody has is told up a tree. Each member may send: its messages
+ *   arrive at all others completely, once, and in the order in which they were posted; messages of different senders are not ordered among each other.
+ *   Short messages (up to slot_bytes) land in slots that each member keeps for each sender and gives back (cw_mcast_release); long ones where the member has said (cw_mcast_expose):
+ *   the k-th long message of a sender goes into the k-th exposure, and leaves when everybody has made it.
+ *
+ * Invariants
+ *   - A message is complete at its sender when every live member has all of it. Until then its memory must not change.
+ *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group up for long is named (CW_MCAST_LAGGARD), and named again.
+ *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for a message than its slot or exposure.
+ *   - No clock, no randomness of its own, no I/O: it is a guest of an endpoint (dataplane/core/guest.h), turned with it, in real and in virtual time.
+ *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number, bounds. What fails is counted and dropped.
+ *
+ * Order of calls
+ *   cw_mcast_create
+ *   { cw_mcast_open  { cw_mcast_send | cw_mcast_expose | cw_mcast_release | cw_mcast_change | cw_mcast_events }*  cw_mcast_shut }*
+ *   cw_mcast_destroy, before the endpoint's
+ *
+ * Thread: whoever turns the endpoint.
+ */
+#ifndef CW_MCAST_H
+#define CW_MCAST_H
+
+#include "dataplane/dataplane.h"
+#include "mcast/limits.h"
+
+struct cw_mcast;
+struct cw_mcast_group;
+
+struct cw_mcast_config {
+    uint32_t group_count_max;
+    uint32_t queue_max;    /* messages of the own stream in a group that are not complete */
+    uint32_t slot_count;   /* per sender; the same at all members */
+    uint32_t slot_bytes;   /* likewise */
+    uint32_t exposure_max; /* per sender; likewise */
+    uint32_t event_count_max;
+    uint64_t lag_ns; /* without progress for so long, somebody is named */
+};
+
+void cw_mcast_config_init(struct cw_mcast_config *config);
+
+/* The endpoint takes packets for groups from now on. One per endpoint. CW_OK, CW_ERROR_ARGUMENT with a line in `error`, CW_ERROR_BUSY (it has one), CW_ERROR_MEMORY. */
+int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,
+                    char *error, size_t error_bytes);
+/* Shuts all groups. NULL is allowed. */
+void cw_mcast_destroy(struct cw_mcast *mcast);
+
+/* ---- groups ---- */
+
+/* How data packets get to the members. */
+enum cw_mcast_spread {
+    CW_MCAST_BY_NETWORK = 0, /* one packet to the group's address; the network copies it */
+    CW_MCAST_BY_MEMBERS =
+        1, /* each member passes packets on to its children in the tree: where the network does not reach everybody */
+};
+
+struct cw_mcast_group_config {
+    uint64_t id;           /* random, never used before under this job's key; not 0 */
+    uint32_t member_count; /* 2 .. CW_MCAST_MEMBERS_MAX */
+    uint32_t self;         /* the own index among the members */
+    const uint32_t
+        *peers;     /* [member_count]: their numbers at this endpoint (cw_peer_add); that of `self` is not looked at */
+    uint32_t ipv4;  /* of the group, 224.0.0.0/4, host byte order; groups may share one: they are told apart by id */
+    uint32_t arity; /* of the acknowledgement tree; 0: CW_MCAST_ARITY; member_count: flat */
+    enum cw_mcast_spread spread;
+    bool joins_late; /* the others have been at it: this member begins with the epoch below */
+    uint32_t epoch;  /* of the membership, >= 1; the same at all */
+};
+
+/* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port. Packets that come before are lost, and come again.
+ * CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's filters); CW_ERROR_MEMORY; others as cw_port_join. */
+int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
+/* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED, their events are still given. */
+void cw_mcast_shut(struct cw_mcast_group *group);
+
+/* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with `joins_late`. All live members are told the same; the order of epochs counts, not that of the
+ * calls at different members. What the excluded ones have not got does not matter any more; they themselves are not told anything. CW_OK, CW_ERROR_ARGUMENT (the epoch is not newer; the own member is not in it). */
+int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live);
+
+/* From now on packets travel like this. All members are told the same, in any order: what comes either way counts. */
+void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread);
+
+/* ---- messages ---- */
+
+enum cw_mcast_flags {
+    CW_MCAST_SIGNAL = 1, /* give CW_MCAST_COMPLETE */
+};
+
+/* Posts a message to all others. Up to slot_bytes it is a short one, else, or if `is_long`, a long one. `data` must not change before it is complete.
+ * CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot. */
+struct cw_mcast_put {
+    const void *data;
+    uint64_t bytes;
+    uint32_t lane_tag;
+    bool is_long;
+    uint64_t context;
+    uint32_t flags;
+};
+int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put);
+
+/* Where the next long message of a member goes; longer ones are cut off at `bytes`, and said so. CW_OK; CW_ERROR_AGAIN: exposure_max are open; CW_ERROR_ARGUMENT. */
+int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
+
+/* Gives the slot of the oldest short message of a sender back that has been notified and not released. */
+int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender);
+
+enum cw_mcast_event_kind {
+    CW_MCAST_MESSAGE = 1, /* a short message: data, bytes; valid until cw_mcast_release */
+    CW_MCAST_ARRIVED =
+        2, /* a long one: bytes as sent, context of its exposure, status: CW_OK or CW_ERROR_LIMIT: it was cut off */
+    CW_MCAST_COMPLETE = 3, /* an own message: context, status */
+    CW_MCAST_LAGGARD = 4,  /* `member` has had the least of the own stream for lag_ns, and nothing more since */
+};
+
+struct cw_mcast_event {
+    enum cw_mcast_event_kind kind;
+    int status;
+    struct cw_mcast_group *group;
+    uint32_t member; /* who sent it; the own index with COMPLETE */
+    uint32_t lane_tag;
+    uint64_t bytes;
+    uint64_t context;
+    const void *data;
+};
+
+/* Up to `count_max` events in the order in which they happened; returns how many. */
+uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max);
+
+/* ---- what it has done ---- */
+
+struct cw_mcast_counters {
+    uint64_t data_out;        /* data packets, first transmissions */
+    uint64_t repairs_out;     /* again, to the group */
+    uint64_t repairs_one_out; /* again, to one member */
+    uint64_t relayed;         /* passed on to children */
+    uint64_t acks_out;
+    uint64_t acks_in;
+    uint64_t naks_out;
+    uint64_t naks_in;
+    uint64_t states_out;
+    uint64_t duplicates; /* data packets that had been here before */
+    uint64_t drop_group; /* no such group, or no member of it */
+    uint64_t drop_tag;
+    uint64_t drop_checksum;
+    uint64_t drop_malformed;
+    uint64_t drop_window;
+    uint64_t drop_room; /* no slot, exposure, memory or event for it: comes again */
+};
+struct cw_mcast_counters cw_mcast_counters(const struct cw_mcast *mcast);
+
+/* Of the own stream in a group. */
+struct cw_mcast_stream_info {
+    uint64_t round_trip_ns; /* smoothed: a packet to the last member, and its acknowledgement up the tree */
+    uint32_t window_packets;
+    uint32_t in_flight_packets;
+    uint32_t queued;  /* messages not complete */
+    uint32_t laggard; /* member that has had the least; UINT32_MAX: none */
+};
+struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group);
+
+#endif

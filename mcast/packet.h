@@ -1,0 +1,90 @@
+/* Packet: what multicast packets carry behind the header of dataplane/wire/wire.h, byte by byte as in WIRE.md.
+ *
+ * The header's `flow` is the low half of the group's id, its `tag` is made with the key of (group, author). Types are those that the endpoint leaves to its guest. Nothing here decides anything; that a packet is authentic
+ * only its tag says.
+ */
+#ifndef CW_MCAST_PACKET_H
+#define CW_MCAST_PACKET_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/wire/wire.h"
+
+enum cw_mcast_type {
+    CW_MCAST_DATA = CW_WIRE_GUEST_FIRST, /* to the group, or, as a repair, to one member */
+    CW_MCAST_STATE,                      /* a sender says how far it is; to the group */
+    CW_MCAST_ACK,                        /* to the parent in the tree */
+    CW_MCAST_NAK,                        /* to the sender */
+    CW_MCAST_TYPE_END,
+};
+
+/* All of them begin with this. */
+struct __attribute__((packed)) cw_mcast_prefix {
+    uint32_t group_high; /* of the group's id */
+    uint16_t author;     /* the member that has written the packet */
+    uint16_t sender;     /* the member whose stream it is about */
+    uint32_t epoch;      /* of the membership, as the author knows it */
+    uint32_t reserved;
+};
+static_assert(sizeof(struct cw_mcast_prefix) == 16, "fixed");
+
+enum cw_mcast_data_flags {
+    CW_MCAST_LONG = 1,    /* it belongs into an exposure */
+    CW_MCAST_PASS_ON = 2, /* whoever gets it sends it on to its children in the tree */
+};
+
+struct __attribute__((packed)) cw_mcast_data {
+    struct cw_mcast_prefix prefix;
+    uint32_t round_trip; /* of the group, as the sender has measured it, in units of 256 ns */
+    uint16_t flags;
+    uint16_t reserved;
+    uint32_t lane_tag;
+    uint32_t place;    /* low half: how many short, or long, messages of this stream were before it */
+    uint64_t message;  /* how many messages of this stream were before it */
+    uint64_t position; /* of the first byte here in the message */
+    uint64_t total;    /* bytes of the message */
+};
+static_assert(sizeof(struct cw_mcast_data) == 56, "fixed");
+
+/* Where a stream is. Counts are of the stream's beginning. */
+struct __attribute__((packed)) cw_mcast_mark {
+    uint64_t number;   /* of the next packet */
+    uint64_t message;  /* ... message */
+    uint64_t short_at; /* ... short message */
+    uint64_t long_at;  /* ... long message */
+};
+
+struct __attribute__((packed)) cw_mcast_state {
+    struct cw_mcast_prefix prefix;
+    uint32_t round_trip;
+    uint16_t flags;
+    uint16_t reserved;
+    uint64_t next;               /* every packet below this has been sent */
+    struct cw_mcast_mark joined; /* where members begin that came with this epoch */
+};
+static_assert(sizeof(struct cw_mcast_state) == 64, "fixed");
+
+struct __attribute__((packed)) cw_mcast_ack {
+    struct cw_mcast_prefix prefix;
+    uint16_t laggard; /* member of the subtree that has the least */
+    uint16_t reserved[3];
+    uint64_t received; /* every member of the subtree has all packets below this */
+    uint64_t released; /* ... has given back so many slots */
+    uint64_t exposed;  /* ... has made so many exposures */
+};
+static_assert(sizeof(struct cw_mcast_ack) == 48, "fixed");
+
+struct __attribute__((packed)) cw_mcast_nak {
+    struct cw_mcast_prefix prefix;
+    uint32_t run_count;
+    uint32_t reserved;
+    uint64_t from;
+    /* cw_wire_run[run_count]: from `from` on, so many are missing, then so many are there, and so on */
+};
+static_assert(sizeof(struct cw_mcast_nak) == 32, "fixed");
+
+enum { CW_MCAST_ROUND_TRIP_SHIFT = 8 };
+
+#endif

@@ -1,0 +1,326 @@
+/* The receiving side of a stream: packets are placed as they come, in any order; messages are notified when they and all before them are complete. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcast/state.h"
+
+int mcast_receiving_make(struct stream *stream)
+{
+    const struct cw_mcast_config *config = &stream->group->mcast->config;
+    struct receiving *receiving = calloc(1, sizeof(*receiving));
+    if (receiving == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    stream->receiving = receiving;
+    receiving->messages = calloc(config->queue_max, sizeof(struct incoming));
+    receiving->slots = malloc((size_t)config->slot_count * config->slot_bytes);
+    receiving->exposures = calloc(config->exposure_max, sizeof(struct exposure));
+    if (receiving->messages == NULL || receiving->slots == NULL || receiving->exposures == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    receiving->is_joined = !stream->group->joins_late;
+    receiving->base = receiving->end = receiving->known_next = CW_MCAST_NUMBER_FIRST;
+    receiving->round_trip_ns = CW_MCAST_ROUND_TRIP_FIRST_NS;
+    mcast_timer_init(&receiving->ask_timer, TIMER_ASK, stream);
+    return CW_OK;
+}
+
+static void waiting_remove(struct stream *stream)
+{
+    struct stream **link = &stream->group->mcast->waiting_first;
+    if (stream->receiving->is_waiting) {
+        while (*link != stream) {
+            link = &(*link)->receiving->waiting_next;
+        }
+        *link = stream->receiving->waiting_next;
+        stream->receiving->is_waiting = false;
+    }
+}
+
+void mcast_receiving_destroy(struct stream *stream)
+{
+    struct receiving *receiving = stream->receiving;
+    if (receiving == NULL) {
+        return;
+    }
+    waiting_remove(stream);
+    mcast_timer_stop(&receiving->ask_timer);
+    free(receiving->messages);
+    free(receiving->slots);
+    free(receiving->exposures);
+    free(receiving);
+    stream->receiving = NULL;
+}
+
+/* ---- packets ---- */
+
+uint64_t mcast_receive_number(const struct stream *stream, uint32_t low)
+{
+    return cw_wire_number_expand(stream->receiving->end, low);
+}
+
+static bool is_seen(const struct receiving *receiving, uint64_t number)
+{
+    return (receiving->seen[number % CW_MCAST_WINDOW / 64] >> (number % 64) & 1) != 0;
+}
+
+/* Marks a number of the window, and moves its base. */
+static void mark(struct receiving *receiving, uint64_t number)
+{
+    receiving->seen[number % CW_MCAST_WINDOW / 64] |= 1ull << (number % 64);
+    receiving->end = later(receiving->end, number + 1);
+    receiving->known_next = later(receiving->known_next, receiving->end);
+    while (receiving->base < receiving->end && is_seen(receiving, receiving->base)) {
+        receiving->seen[receiving->base % CW_MCAST_WINDOW / 64] &= ~(1ull << (receiving->base % 64));
+        receiving->base++;
+    }
+}
+
+static void echo_note(struct receiving *receiving, const struct cw_wire_header *header, uint32_t round_trip,
+                      uint64_t now_ns)
+{
+    if (receiving->echo_ns == 0 || (int32_t)(header->timestamp - receiving->echo) >= 0) {
+        receiving->echo = header->timestamp;
+        receiving->echo_ns = now_ns;
+        receiving->round_trip_ns =
+            round_trip != 0 ? (uint64_t)round_trip << CW_MCAST_ROUND_TRIP_SHIFT : receiving->round_trip_ns;
+    }
+}
+
+/* ---- messages ---- */
+
+static struct incoming *incoming_at(const struct stream *stream, uint64_t message)
+{
+    return &stream->receiving->messages[message % stream->group->mcast->config.queue_max];
+}
+
+enum place { PLACE_FOUND, PLACE_LATER, PLACE_NEVER };
+
+/* Where a message goes of which this is the first packet that came. */
+static enum place place_find(const struct stream *stream, const struct cw_mcast_data *data, struct incoming *incoming)
+{
+    const struct receiving *receiving = stream->receiving;
+    const struct cw_mcast_config *config = &stream->group->mcast->config;
+    *incoming = (struct incoming){
+        .is_open = true,
+        .total = data->total,
+        .lane_tag = data->lane_tag,
+        .is_long = (data->flags & CW_MCAST_LONG) != 0,
+    };
+    if (incoming->is_long) {
+        uint64_t place = cw_wire_number_expand(receiving->exposures_used, data->place);
+        if (place < receiving->exposures_used || place >= receiving->exposed) {
+            return PLACE_LATER;
+        }
+        const struct exposure *exposure = &receiving->exposures[place % config->exposure_max];
+        incoming->place = place;
+        incoming->to = exposure->to;
+        incoming->room = exposure->bytes;
+        incoming->context = exposure->context;
+        return PLACE_FOUND;
+    }
+    uint64_t place = cw_wire_number_expand(receiving->short_notified, data->place);
+    if (data->total > config->slot_bytes || place < receiving->short_notified) {
+        return PLACE_NEVER;
+    }
+    if (place - receiving->short_released >= config->slot_count) {
+        return PLACE_LATER;
+    }
+    incoming->place = place;
+    incoming->to = receiving->slots + place % config->slot_count * config->slot_bytes;
+    incoming->room = config->slot_bytes;
+    return PLACE_FOUND;
+}
+
+/* Whether another message under way goes there: no sender of this version says so. */
+static bool is_taken(const struct stream *stream, const struct incoming *incoming)
+{
+    for (uint32_t i = 0; i < stream->group->mcast->config.queue_max; i++) {
+        const struct incoming *other = &stream->receiving->messages[i];
+        if (other->is_open && other->is_long == incoming->is_long && other->place == incoming->place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_complete(const struct incoming *incoming)
+{
+    return incoming->is_open && incoming->arrived == incoming->total;
+}
+
+void mcast_deliver(struct stream *stream)
+{
+    struct receiving *receiving = stream->receiving;
+    struct cw_mcast *mcast = stream->group->mcast;
+    struct incoming *incoming = incoming_at(stream, receiving->message_base);
+    for (; is_complete(incoming); incoming = incoming_at(stream, receiving->message_base)) {
+        if (incoming->place != (incoming->is_long ? receiving->exposures_used : receiving->short_notified)) {
+            mcast->counters
+                .drop_malformed++; /* it is not the next one of its kind: its sender counts wrongly, for good */
+            return;
+        }
+        if (!mcast_event_room(mcast)) {
+            if (!receiving->is_waiting) {
+                receiving->is_waiting = true;
+                receiving->waiting_next = mcast->waiting_first;
+                mcast->waiting_first = stream;
+            }
+            return;
+        }
+        mcast_event(mcast, &(struct cw_mcast_event){
+                               .kind = incoming->is_long ? CW_MCAST_ARRIVED : CW_MCAST_MESSAGE,
+                               .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
+                               .group = stream->group,
+                               .member = stream->sender,
+                               .lane_tag = incoming->lane_tag,
+                               .bytes = incoming->total,
+                               .context = incoming->context,
+                               .data = incoming->to,
+                           });
+        *(incoming->is_long ? &receiving->exposures_used : &receiving->short_notified) += 1;
+        incoming->is_open = false;
+        receiving->message_base++;
+    }
+    waiting_remove(stream);
+}
+
+/* The message of a packet that has not been here before; NULL: it is dropped, and counted. */
+static struct incoming *incoming_find(struct stream *stream, const struct cw_mcast_data *data, uint32_t bytes)
+{
+    const struct receiving *receiving = stream->receiving;
+    struct cw_mcast_counters *counters = &stream->group->mcast->counters;
+    uint64_t ahead = data->message - receiving->message_base;
+    if (data->message < receiving->message_base || data->position > data->total ||
+        bytes > data->total - data->position) {
+        counters->drop_malformed++;
+        return NULL;
+    }
+    if (ahead >= stream->group->mcast->config.queue_max) {
+        counters->drop_room++;
+        return NULL;
+    }
+    struct incoming *incoming = incoming_at(stream, data->message);
+    if (!incoming->is_open) {
+        struct incoming made;
+        enum place place = place_find(stream, data, &made);
+        if (place == PLACE_FOUND && is_taken(stream, &made)) {
+            place = PLACE_NEVER;
+        }
+        if (place != PLACE_FOUND) {
+            *(place == PLACE_LATER ? &counters->drop_room : &counters->drop_malformed) += 1;
+            return NULL;
+        }
+        *incoming = made;
+    } else if (incoming->total != data->total || bytes > incoming->total - incoming->arrived) {
+        counters->drop_malformed++;
+        return NULL;
+    }
+    return incoming;
+}
+
+void mcast_receive_data(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_data *data,
+                        uint64_t number, uint32_t bytes)
+{
+    struct receiving *receiving = stream->receiving;
+    struct cw_mcast *mcast = stream->group->mcast;
+    if (!receiving->is_joined) {
+        return; /* where this member begins only a STATE tells */
+    }
+    echo_note(receiving, header, data->round_trip, mcast->now_ns);
+    if (number < receiving->base || (number < receiving->end && is_seen(receiving, number))) {
+        mcast->counters.duplicates++;
+        return;
+    }
+    if (number - receiving->base >= CW_MCAST_WINDOW) {
+        mcast->counters.drop_window++;
+        return;
+    }
+    struct incoming *incoming = incoming_find(stream, data, bytes);
+    if (incoming == NULL) {
+        return;
+    }
+    if (data->position < incoming->room && bytes > 0) {
+        memcpy(incoming->to + data->position, data + 1, earlier(bytes, incoming->room - data->position));
+    }
+    incoming->arrived += bytes;
+    mark(receiving, number);
+    if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
+        stream->report.urgent = later(stream->report.urgent, number + 1);
+    }
+    if (is_complete(incoming_at(stream, receiving->message_base))) {
+        mcast_deliver(stream);
+    }
+    mcast_report_changed(stream);
+    mcast_ask_consider(stream);
+}
+
+/* ---- state ---- */
+
+static void join(struct stream *stream, const struct cw_mcast_mark *mark)
+{
+    struct receiving *receiving = stream->receiving;
+    receiving->is_joined = true;
+    receiving->base = receiving->end = receiving->known_next = mark->number;
+    receiving->message_base = mark->message;
+    receiving->short_notified = receiving->short_released = mark->short_at;
+    receiving->exposed = receiving->exposures_used = mark->long_at;
+}
+
+void mcast_receive_state(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_state *state)
+{
+    struct receiving *receiving = stream->receiving;
+    struct cw_mcast *mcast = stream->group->mcast;
+    if (!receiving->is_joined) {
+        if (state->prefix.epoch < stream->group->epoch) {
+            return; /* written before its author knew of this member */
+        }
+        join(stream, &state->joined);
+    }
+    if (state->next > receiving->base + CW_MCAST_WINDOW) {
+        mcast->counters.drop_malformed++;
+        return;
+    }
+    echo_note(receiving, header, state->round_trip, mcast->now_ns);
+    receiving->known_next = later(receiving->known_next, state->next);
+    mcast_ask_consider(stream);
+    if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
+        mcast_report_asked(stream);
+    }
+}
+
+/* ---- calls ---- */
+
+int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context)
+{
+    if (sender >= group->member_count || sender == group->self || (to == NULL && bytes > 0)) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct stream *stream = mcast_stream(group, sender);
+    if (stream == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    struct receiving *receiving = stream->receiving;
+    uint32_t most = group->mcast->config.exposure_max;
+    if (!receiving->is_joined || receiving->exposed - receiving->exposures_used == most) {
+        return CW_ERROR_AGAIN;
+    }
+    receiving->exposures[receiving->exposed++ % most] = (struct exposure){to, bytes, context};
+    group->mcast->now_ns = later(group->mcast->now_ns, cw_guest_now(group->mcast->endpoint));
+    mcast_report_changed(stream);
+    cw_guest_flush(group->mcast->endpoint);
+    return CW_OK;
+}
+
+int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender)
+{
+    struct stream *stream = sender < group->member_count ? group->streams[sender] : NULL;
+    if (stream == NULL || stream->receiving == NULL ||
+        stream->receiving->short_released == stream->receiving->short_notified) {
+        return CW_ERROR_ARGUMENT;
+    }
+    stream->receiving->short_released++;
+    mcast_report_changed(stream);
+    return CW_OK;
+}

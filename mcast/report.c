@@ -1,0 +1,200 @@
+/* Acknowledgements. Each member tells its parent in the sender's tree what all members of its subtree have: counts that only grow, so that any of them may be lost. Only what was gathered under the same membership counts: a member that
+ * another one takes for its child, or not, while the two do not agree on the tree, is left out nowhere.
+ */
+#include <stdlib.h>
+
+#include "mcast/state.h"
+
+/* Nobody is to be told of a stream whose sender has been taken out. */
+static bool is_of_use(const struct stream *stream)
+{
+    return stream->group->members[stream->sender].is_live;
+}
+
+static void children_find(struct stream *stream)
+{
+    const struct cw_mcast_group *group = stream->group;
+    stream->report.child_count = is_of_use(stream) ? cw_mcast_tree_children(&group->tree, stream->sender, group->self,
+                                                                            &stream->report.child_first)
+                                                   : 0;
+}
+
+int mcast_report_make(struct stream *stream)
+{
+    struct report *report = &stream->report;
+    children_find(stream);
+    mcast_timer_init(&report->timer, TIMER_REPORT, stream);
+    /* as many as there may ever be: the tree changes with the membership */
+    uint32_t most = stream->group->tree.arity < stream->group->member_count ? stream->group->tree.arity
+                                                                            : stream->group->member_count;
+    report->children = calloc(most, sizeof(struct child));
+    return report->children == NULL ? CW_ERROR_MEMORY : CW_OK;
+}
+
+void mcast_report_destroy(struct stream *stream)
+{
+    if (stream->report.children != NULL) {
+        mcast_timer_stop(&stream->report.timer);
+        free(stream->report.children);
+    }
+}
+
+static bool is_root(const struct stream *stream)
+{
+    return stream->sending != NULL;
+}
+
+static uint32_t child_member(const struct stream *stream, uint32_t index)
+{
+    return cw_mcast_tree_member(&stream->group->tree, stream->sender, stream->report.child_first + index);
+}
+
+static bool is_behind(const struct counts *one, const struct counts *other)
+{
+    if (one->received != other->received) {
+        return one->received < other->received;
+    }
+    return one->exposed != other->exposed ? one->exposed < other->exposed : one->released < other->released;
+}
+
+static void least(struct counts *all, const struct counts *more)
+{
+    all->received = earlier(all->received, more->received);
+    all->released = earlier(all->released, more->released);
+    all->exposed = earlier(all->exposed, more->exposed);
+}
+
+/* What all of the subtree have, and who of it has the least. */
+static struct counts gather(const struct stream *stream, uint32_t *laggard)
+{
+    const struct cw_mcast_group *group = stream->group;
+    const struct receiving *receiving = stream->receiving;
+    struct counts all = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    struct counts behind = all;
+    *laggard = NOBODY;
+    if (receiving != NULL) {
+        *laggard = group->self;
+        if (receiving->is_joined) {
+            all = behind = (struct counts){receiving->base, receiving->short_released, receiving->exposed};
+        } else {
+            all = behind = (struct counts){0, 0, 0};
+        }
+    }
+    for (uint32_t i = 0; i < stream->report.child_count; i++) {
+        const struct child *child = &stream->report.children[i];
+        static const struct counts none;
+        bool is_known = child->epoch == group->epoch;
+        const struct counts *counts = is_known ? &child->counts : &none;
+        least(&all, counts);
+        if (is_behind(counts, &behind)) {
+            behind = *counts;
+            /* who has not been heard of for long may be what holds up all below it */
+            bool is_heard = is_known && group->mcast->now_ns - child->heard_ns < group->mcast->config.lag_ns / 2;
+            *laggard = is_heard ? child->laggard : child_member(stream, i);
+        }
+    }
+    return all;
+}
+
+static void send(struct stream *stream, const struct counts *all, uint32_t laggard)
+{
+    struct cw_mcast_group *group = stream->group;
+    struct cw_mcast_ack ack = {
+        .laggard = (uint16_t)laggard,
+        .received = all->received,
+        .released = all->released,
+        .exposed = all->exposed,
+    };
+    mcast_timer_stop(&stream->report.timer);
+    if (mcast_transmit(stream, &(struct outgoing){
+                                   .type = CW_MCAST_ACK,
+                                   .to = cw_mcast_tree_parent(&group->tree, stream->sender, group->self),
+                                   .number = mcast_control_number(group),
+                                   .fixed = &ack,
+                                   .fixed_bytes = sizeof(ack),
+                               })) {
+        group->mcast->counters.acks_out++;
+        stream->report.told = *all;
+    }
+}
+
+/* Whether it must be told now; else packets alone may wait for more of them, and slots that are few are told with the next. */
+static bool is_urgent(const struct stream *stream, const struct counts *all)
+{
+    const struct report *report = &stream->report;
+    uint32_t slots = stream->group->mcast->config.slot_count / 4;
+    return (all->received >= report->urgent && report->told.received < report->urgent) ||
+           all->received >= report->told.received + CW_MCAST_ACK_EVERY || all->exposed > report->told.exposed ||
+           all->released >= report->told.released + (slots > 0 ? slots : 1);
+}
+
+void mcast_report_changed(struct stream *stream)
+{
+    struct cw_mcast *mcast = stream->group->mcast;
+    uint32_t laggard;
+    struct counts all = gather(stream, &laggard);
+    if (is_root(stream)) {
+        mcast_send_acknowledged(stream, &all, laggard);
+    } else if (!is_of_use(stream)) {
+        return;
+    } else if (is_urgent(stream, &all)) {
+        send(stream, &all, laggard);
+    } else if (all.received > stream->report.told.received) {
+        mcast_timer_by(&stream->report.timer, mcast->now_ns + CW_MCAST_ACK_DELAY_NS);
+    }
+}
+
+void mcast_report_asked(struct stream *stream)
+{
+    uint32_t laggard;
+    struct counts all = gather(stream, &laggard);
+    if (!is_root(stream) && is_of_use(stream)) {
+        send(stream, &all, laggard);
+    }
+}
+
+void mcast_report_renew(struct stream *stream)
+{
+    children_find(stream);
+    stream->report.told = (struct counts){0, 0, 0};
+    for (uint32_t i = 0; i < stream->report.child_count; i++) {
+        stream->report.children[i] = (struct child){.heard_ns = stream->group->mcast->now_ns};
+    }
+    if (is_root(stream)) {
+        mcast_report_changed(stream);
+    } else {
+        mcast_report_asked(stream);
+    }
+}
+
+void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number)
+{
+    for (uint32_t i = 0; i < stream->report.child_count; i++) {
+        struct child *child = &stream->report.children[i];
+        if (child_member(stream, i) != member) {
+            continue;
+        }
+        if (ack->prefix.epoch != stream->group->epoch ||
+            (child->epoch == ack->prefix.epoch && number <= child->number)) {
+            return; /* of another membership, or overtaken */
+        }
+        *child = (struct child){
+            .epoch = ack->prefix.epoch,
+            .laggard = ack->laggard < stream->group->member_count ? ack->laggard : member,
+            .counts = {ack->received, ack->released, ack->exposed},
+            .heard_ns = stream->group->mcast->now_ns,
+            .number = number,
+        };
+        mcast_report_changed(stream);
+        return;
+    }
+}
+
+void mcast_report_due(struct stream *stream)
+{
+    uint32_t laggard;
+    struct counts all = gather(stream, &laggard);
+    if (!is_root(stream) && all.received > stream->report.told.received) {
+        send(stream, &all, laggard);
+    }
+}

@@ -1,0 +1,516 @@
+/* The sending side of a stream: messages become packets, packets are sent, sent again, and forgotten when everybody has them. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcast/state.h"
+
+enum {
+    MEAN_ONE = 16, /* requests_mean counts sixteenths */
+};
+
+/* ---- life ---- */
+
+int mcast_sending_make(struct stream *stream)
+{
+    const struct cw_mcast_group *group = stream->group;
+    struct sending *sending = calloc(1, sizeof(*sending));
+    if (sending == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    stream->sending = sending;
+    sending->messages = calloc(group->mcast->config.queue_max, sizeof(struct message));
+    sending->packets = calloc(CW_MCAST_WINDOW, sizeof(struct packet));
+    sending->repairs = calloc(CW_MCAST_WINDOW, sizeof(uint64_t));
+    if (sending->messages == NULL || sending->packets == NULL || sending->repairs == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    sending->base = sending->next = sending->number_next = sending->round_end = CW_MCAST_NUMBER_FIRST;
+    sending->joined = (struct cw_mcast_mark){.number = CW_MCAST_NUMBER_FIRST};
+    sending->window = CW_MCAST_WINDOW_FIRST;
+    sending->slow_start = true;
+    sending->round_trip_least_ns = UINT64_MAX;
+    /* many will have missed what one of many misses, as long as nothing else is known */
+    sending->requests_mean = group->tree.live_count > CW_MCAST_EAGER_NAKS ? 4 * MEAN_ONE : MEAN_ONE;
+    sending->laggard = NOBODY;
+    mcast_timer_init(&sending->state_timer, TIMER_STATE, stream);
+    return CW_OK;
+}
+
+static void active_remove(struct stream *stream)
+{
+    struct cw_mcast *mcast = stream->group->mcast;
+    struct stream *before = NULL;
+    if (!stream->sending->is_active) {
+        return;
+    }
+    for (struct stream *at = mcast->active_first; at != stream; at = at->sending->active_next) {
+        before = at;
+    }
+    *(before == NULL ? &mcast->active_first : &before->sending->active_next) = stream->sending->active_next;
+    mcast->active_last = mcast->active_last == stream ? before : mcast->active_last;
+    stream->sending->is_active = false;
+}
+
+void mcast_sending_destroy(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    if (sending == NULL) {
+        return;
+    }
+    active_remove(stream);
+    mcast_timer_stop(&sending->state_timer);
+    free(sending->messages);
+    free(sending->packets);
+    free(sending->repairs);
+    free(sending);
+    stream->sending = NULL;
+}
+
+static struct message *message_at(const struct stream *stream, uint64_t number)
+{
+    return &stream->sending->messages[number % stream->group->mcast->config.queue_max];
+}
+
+static struct packet *packet_at(const struct sending *sending, uint64_t number)
+{
+    return &sending->packets[number % CW_MCAST_WINDOW];
+}
+
+static void message_end(struct stream *stream, int status)
+{
+    struct sending *sending = stream->sending;
+    const struct message *message = message_at(stream, sending->message_base++);
+    if ((message->flags & CW_MCAST_SIGNAL) != 0) {
+        mcast_event(stream->group->mcast, &(struct cw_mcast_event){
+                                              .kind = CW_MCAST_COMPLETE,
+                                              .status = status,
+                                              .group = stream->group,
+                                              .member = stream->sender,
+                                              .lane_tag = message->lane_tag,
+                                              .bytes = message->bytes,
+                                              .context = message->context,
+                                          });
+    }
+}
+
+void mcast_sending_end(struct stream *stream, int status)
+{
+    while (stream->sending->message_base < stream->sending->message_next) {
+        message_end(stream, status);
+    }
+}
+
+/* ---- who may send ---- */
+
+static void wake(struct stream *stream)
+{
+    struct cw_mcast *mcast = stream->group->mcast;
+    if (stream->sending->is_active) {
+        return;
+    }
+    stream->sending->is_active = true;
+    stream->sending->active_next = NULL;
+    *(mcast->active_last == NULL ? &mcast->active_first : &mcast->active_last->sending->active_next) = stream;
+    mcast->active_last = stream;
+}
+
+/* Whether the slowest member has room for the message. */
+static bool has_credit(const struct stream *stream, const struct message *message)
+{
+    const struct sending *sending = stream->sending;
+    return message->is_long ? message->long_before < sending->exposed
+                            : message->short_before < sending->released + stream->group->mcast->config.slot_count;
+}
+
+/* Whether a new packet may leave. */
+static bool may_send(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    if (sending->message_at == sending->message_next || !has_credit(stream, message_at(stream, sending->message_at))) {
+        return false;
+    }
+    if (sending->next - sending->base >= sending->window) {
+        sending->is_limited = true;
+        return false;
+    }
+    return true;
+}
+
+/* ---- packets ---- */
+
+static uint32_t round_trip_said(const struct sending *sending)
+{
+    uint64_t trip = sending->round_trip_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
+    return trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
+}
+
+static const struct message *message_of(const struct stream *stream, uint64_t number)
+{
+    uint64_t at = stream->sending->message_base;
+    while (number >= message_at(stream, at)->end) {
+        at++;
+    }
+    assert(at < stream->sending->message_next);
+    return message_at(stream, at);
+}
+
+static uint64_t message_number(const struct message *message)
+{
+    return message->short_before + message->long_before;
+}
+
+/* Writes and sends a packet, to one or to all. False: the port has none. */
+static bool packet_send(struct stream *stream, const struct message *message, uint64_t number, uint32_t to,
+                        uint16_t flags)
+{
+    struct cw_mcast_group *group = stream->group;
+    uint32_t room = group->mcast->payload_max;
+    uint64_t position = (number - message->first) * room;
+    uint64_t left = message->bytes - position;
+    bool passes = group->spread == CW_MCAST_BY_MEMBERS && to == NOBODY;
+    struct cw_mcast_data data = {
+        .round_trip = round_trip_said(stream->sending),
+        .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0)),
+        .lane_tag = message->lane_tag,
+        .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
+        .message = message_number(message),
+        .position = position,
+        .total = message->bytes,
+    };
+    return mcast_transmit(stream, &(struct outgoing){
+                                      .type = CW_MCAST_DATA,
+                                      .flags = flags,
+                                      .to = to,
+                                      .number = number,
+                                      .fixed = &data,
+                                      .fixed_bytes = sizeof(data),
+                                      .data = message->data + position,
+                                      .data_bytes = (uint32_t)(left < room ? left : room),
+                                  });
+}
+
+static void state_watch(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    if (!mcast_timer_runs(&sending->state_timer)) {
+        sending->moved_ns = stream->group->mcast->now_ns;
+        sending->state_interval_ns = later(2 * sending->round_trip_ns, CW_MCAST_STATE_LEAST_NS);
+        mcast_timer_by(&sending->state_timer, sending->moved_ns + sending->state_interval_ns);
+    }
+}
+
+/* False: the port is full. */
+static bool new_send(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    const struct message *message = message_at(stream, sending->message_at);
+    uint64_t number = sending->next;
+    bool is_last = number + 1 == message->end;
+    /* nothing follows at once: then everybody should say at once that it is there */
+    bool pauses = number + 1 - sending->base >= sending->window ||
+                  (is_last && (sending->message_at + 1 == sending->message_next ||
+                               !has_credit(stream, message_at(stream, sending->message_at + 1))));
+    if (!packet_send(stream, message, number, NOBODY, pauses ? CW_WIRE_ACK_NOW : 0)) {
+        return false;
+    }
+    *packet_at(sending, number) = (struct packet){.sent_ns = stream->group->mcast->now_ns, .times = 1};
+    stream->group->mcast->counters.data_out++;
+    sending->next++;
+    sending->round_sent++;
+    sending->message_at += is_last;
+    state_watch(stream);
+    return true;
+}
+
+/* False: the port is full. */
+static bool repair_send(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    struct cw_mcast *mcast = stream->group->mcast;
+    uint64_t number = sending->repairs[sending->repair_first];
+    if (number >= sending->base) {
+        struct packet *packet = packet_at(sending, number);
+        uint32_t to = packet->to_all ? NOBODY : packet->requester;
+        if (to != NOBODY && !stream->group->members[to].is_live) {
+            to = NOBODY;
+        }
+        if (!packet_send(stream, message_of(stream, number), number, to, 0)) {
+            return false;
+        }
+        *(to == NOBODY ? &mcast->counters.repairs_out : &mcast->counters.repairs_one_out) += 1;
+        packet->sent_ns = mcast->now_ns;
+        packet->times = (uint8_t)(packet->times < UINT8_MAX ? packet->times + 1 : UINT8_MAX);
+        packet->is_queued = false;
+        sending->round_sent++;
+    }
+    sending->repair_first = (sending->repair_first + 1) % CW_MCAST_WINDOW;
+    sending->repair_count--;
+    return true;
+}
+
+/* Up to a burst of a stream. False: the port is full. */
+static bool stream_send(struct stream *stream, uint32_t *count)
+{
+    struct sending *sending = stream->sending;
+    for (uint32_t burst = 0; burst < CW_MCAST_FLOW_BURST; burst++) {
+        if (sending->repair_count > 0) {
+            if (!repair_send(stream)) {
+                return false;
+            }
+        } else if (!may_send(stream)) {
+            return true;
+        } else if (!new_send(stream)) {
+            return false;
+        }
+        ++*count;
+    }
+    return true;
+}
+
+uint32_t mcast_send_turn(struct cw_mcast *mcast)
+{
+    uint32_t count = 0;
+    mcast->port_full = false;
+    struct stream *last = mcast->active_last;
+    for (struct stream *stream = mcast->active_first; stream != NULL; stream = mcast->active_first) {
+        bool is_last = stream == last;
+        if (stream->group->tree.live_count == 1) { /* nobody else is left: everybody has everything */
+            mcast_report_changed(stream);
+        }
+        if (!stream_send(stream, &count)) {
+            mcast->port_full = true;
+            return count;
+        }
+        active_remove(stream);
+        if (stream->group->tree.live_count == 1) {
+            mcast_report_changed(stream);
+        }
+        if (stream->sending->repair_count > 0 || may_send(stream)) {
+            wake(stream);
+        }
+        if (is_last) {
+            break;
+        }
+    }
+    return count;
+}
+
+/* ---- messages ---- */
+
+int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
+{
+    struct cw_mcast *mcast = group->mcast;
+    struct stream *stream = mcast_stream(group, group->self);
+    if (stream == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    struct sending *sending = stream->sending;
+    if (!put->is_long && put->bytes > mcast->config.slot_bytes) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (sending->message_next - sending->message_base == mcast->config.queue_max) {
+        return CW_ERROR_AGAIN;
+    }
+    uint64_t packets = put->bytes == 0 ? 1 : (put->bytes - 1) / mcast->payload_max + 1;
+    *message_at(stream, sending->message_next++) = (struct message){
+        .data = put->data,
+        .bytes = put->bytes,
+        .first = sending->number_next,
+        .end = sending->number_next + packets,
+        .short_before = sending->short_next,
+        .long_before = sending->long_next,
+        .context = put->context,
+        .lane_tag = put->lane_tag,
+        .flags = put->flags,
+        .is_long = put->is_long,
+    };
+    sending->number_next += packets;
+    *(put->is_long ? &sending->long_next : &sending->short_next) += 1;
+    mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
+    state_watch(stream);
+    wake(stream);
+    if (!mcast->port_full) {
+        (void)mcast_send_turn(mcast);
+        cw_guest_flush(mcast->endpoint);
+    }
+    return CW_OK;
+}
+
+/* ---- what comes back ---- */
+
+static void packet_forget(struct sending *sending, uint64_t number, uint64_t now_ns, bool is_newest)
+{
+    const struct packet *packet = packet_at(sending, number);
+    if (packet->requests > 0) {
+        uint32_t requests = packet->requests < 64 ? packet->requests : 64;
+        sending->requests_mean = (sending->requests_mean * 7 + requests * MEAN_ONE) / 8;
+    }
+    /* where an acknowledgement was lost, and asked for, the time says nothing of the path */
+    if (is_newest && packet->times == 1 && packet->sent_ns > sending->state_ns) {
+        mcast_congestion_sample(sending, now_ns - packet->sent_ns);
+    }
+}
+
+void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard)
+{
+    struct sending *sending = stream->sending;
+    uint64_t now_ns = stream->group->mcast->now_ns;
+    uint64_t received = earlier(counts->received, sending->next);
+    uint64_t released = earlier(counts->released, sending->short_next);
+    bool moved = received > sending->base || released > sending->released || counts->exposed > sending->exposed;
+    sending->laggard = laggard;
+    sending->released = later(sending->released, released);
+    sending->exposed = later(sending->exposed, counts->exposed);
+    for (; sending->base < received; sending->base++) {
+        packet_forget(sending, sending->base, now_ns, sending->base + 1 == received);
+    }
+    while (sending->message_base < sending->message_at &&
+           message_at(stream, sending->message_base)->end <= sending->base) {
+        message_end(stream, CW_OK);
+    }
+    if (moved) {
+        sending->moved_ns = now_ns;
+        sending->named_ns = 0;
+        sending->state_interval_ns = later(2 * sending->round_trip_ns, CW_MCAST_STATE_LEAST_NS);
+    }
+    mcast_congestion_progress(sending);
+    if (sending->message_base == sending->message_next) {
+        mcast_timer_stop(&sending->state_timer);
+    }
+    if (may_send(stream)) {
+        wake(stream);
+    }
+}
+
+/* A packet is missing at a member, which has seen what was sent up to `echo`. */
+static void packet_request(struct stream *stream, uint64_t number, uint32_t from, uint32_t echo)
+{
+    struct sending *sending = stream->sending;
+    struct packet *packet = packet_at(sending, number);
+    packet->requests = (uint16_t)(packet->requests < UINT16_MAX ? packet->requests + 1 : UINT16_MAX);
+    /* one who asks for what another one has asked for: it is not one's own loss */
+    packet->to_all = packet->to_all || (packet->is_queued && packet->requester != from) ||
+                     sending->requests_mean > MEAN_ONE + MEAN_ONE / 2;
+    if (packet->is_queued || (int32_t)(echo - cw_wire_timestamp(packet->sent_ns)) < 0) {
+        return; /* it is on its way already */
+    }
+    sending->round_lost += packet->times == 1;
+    packet->requester = (uint16_t)from;
+    packet->is_queued = true;
+    assert(sending->repair_count < CW_MCAST_WINDOW);
+    sending->repairs[(sending->repair_first + sending->repair_count++) % CW_MCAST_WINDOW] = number;
+    wake(stream);
+}
+
+void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_header *header,
+                    const struct cw_mcast_nak *nak)
+{
+    const struct sending *sending = stream->sending;
+    const struct cw_wire_run *runs = (const struct cw_wire_run *)(nak + 1);
+    uint64_t number = nak->from;
+    for (uint32_t i = 0; i < nak->run_count; i++) {
+        for (uint64_t end = number + runs[i].missing; number < end; number++) {
+            if (number >= sending->base && number < sending->next) {
+                packet_request(stream, number, from, header->echo);
+            }
+        }
+        number += runs[i].received;
+    }
+}
+
+/* ---- state ---- */
+
+static void state_send(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    struct cw_mcast_state state = {
+        .round_trip = round_trip_said(sending),
+        .flags = stream->group->spread == CW_MCAST_BY_MEMBERS ? CW_MCAST_PASS_ON : 0,
+        .next = sending->next,
+        .joined = sending->joined,
+    };
+    if (mcast_transmit(stream, &(struct outgoing){
+                                   .type = CW_MCAST_STATE,
+                                   .flags = CW_WIRE_ACK_NOW,
+                                   .to = NOBODY,
+                                   .number = mcast_control_number(stream->group),
+                                   .fixed = &state,
+                                   .fixed_bytes = sizeof(state),
+                               })) {
+        stream->group->mcast->counters.states_out++;
+        sending->state_ns = stream->group->mcast->now_ns;
+    }
+}
+
+/* Whoever has been silent for long is named, again and again as long as nothing moves. */
+static void lag_name(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    struct cw_mcast *mcast = stream->group->mcast;
+    uint64_t since_ns = later(sending->moved_ns, sending->named_ns);
+    if (mcast->now_ns - since_ns < mcast->config.lag_ns || sending->laggard == NOBODY || !mcast_event_room(mcast)) {
+        return;
+    }
+    sending->named_ns = mcast->now_ns;
+    mcast_event(mcast,
+                &(struct cw_mcast_event){.kind = CW_MCAST_LAGGARD, .group = stream->group, .member = sending->laggard});
+}
+
+void mcast_send_state_due(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    uint64_t now_ns = stream->group->mcast->now_ns;
+    if (sending->message_base == sending->message_next) {
+        return;
+    }
+    uint64_t due_ns = sending->moved_ns + sending->state_interval_ns;
+    if (now_ns >= due_ns) {
+        state_send(stream);
+        lag_name(stream);
+        /* often enough that whoever is named has been silent, and not merely not asked */
+        uint64_t most_ns = earlier(CW_MCAST_STATE_MAX_NS, stream->group->mcast->config.lag_ns / 8);
+        sending->state_interval_ns = earlier(2 * sending->state_interval_ns, most_ns);
+        due_ns = now_ns + sending->state_interval_ns;
+    }
+    mcast_timer_by(&sending->state_timer, due_ns);
+}
+
+void mcast_send_epoch(struct stream *stream, bool somebody_joins)
+{
+    struct sending *sending = stream->sending;
+    sending->moved_ns = stream->group->mcast->now_ns;
+    sending->named_ns = 0;
+    if (!somebody_joins) {
+        return;
+    }
+    /* from the first message of which nothing has been sent */
+    uint64_t at = sending->message_at;
+    bool has_begun = at < sending->message_next && sending->next > message_at(stream, at)->first;
+    at += has_begun;
+    bool is_posted = at < sending->message_next;
+    sending->joined = (struct cw_mcast_mark){
+        .number = is_posted ? message_at(stream, at)->first : sending->number_next,
+        .message = at,
+        .short_at = is_posted ? message_at(stream, at)->short_before : sending->short_next,
+        .long_at = is_posted ? message_at(stream, at)->long_before : sending->long_next,
+    };
+    sending->exposed = earlier(sending->exposed, sending->joined.long_at);
+    state_send(stream);
+}
+
+struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group)
+{
+    const struct stream *stream = group->streams[group->self];
+    const struct sending *sending = stream == NULL ? NULL : stream->sending;
+    if (sending == NULL) {
+        return (struct cw_mcast_stream_info){.laggard = NOBODY};
+    }
+    return (struct cw_mcast_stream_info){
+        .round_trip_ns = sending->round_trip_ns,
+        .window_packets = sending->window,
+        .in_flight_packets = (uint32_t)(sending->next - sending->base),
+        .queued = (uint32_t)(sending->message_next - sending->message_base),
+        .laggard = sending->laggard,
+    };
+}

@@ -1,0 +1,321 @@
+/* What the files of mcast/ share: groups, streams, timers. Private to mcast/.
+ *
+ * A group has a stream per sender. The own one has a sending side (struct sending), all others a receiving side (struct receiving); every stream has a reporting side (struct report), which gathers what the members below in the
+ * stream's tree have. All are made when first needed, so that a group of a thousand members in which one sends takes the memory of one stream.
+ *
+ *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
+ *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the guest: packets in, timers, events
+ */
+#ifndef CW_MCAST_STATE_H
+#define CW_MCAST_STATE_H
+
+#include "dataplane/core/guest.h"
+#include "dataplane/flow/wheel.h"
+#include "mcast/mcast.h"
+#include "mcast/packet.h"
+#include "mcast/tree.h"
+
+#define NOBODY UINT32_MAX
+
+enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE };
+
+struct timer {
+    struct cw_wheel_entry entry; /* first */
+    enum timer_kind kind;
+    struct stream *stream;
+};
+
+/* ---- the sending side ---- */
+
+struct message {
+    const uint8_t *data;
+    uint64_t bytes;
+    uint64_t first;        /* number of its first packet */
+    uint64_t end;          /* of the first packet behind it */
+    uint64_t short_before; /* messages of the stream */
+    uint64_t long_before;
+    uint64_t context;
+    uint32_t lane_tag;
+    uint32_t flags;
+    bool is_long;
+};
+
+/* A packet that has been sent and is not acknowledged. */
+struct packet {
+    uint64_t sent_ns;  /* last */
+    uint16_t requests; /* distinct as far as that is cheap to tell */
+    uint16_t requester;
+    uint8_t times;  /* sent */
+    bool is_queued; /* among the repairs */
+    bool to_all;
+};
+
+struct sending {
+    struct message *messages; /* [queue_max], by number modulo */
+    uint64_t message_base;    /* the first that is not complete */
+    uint64_t message_next;
+    uint64_t message_at; /* the one that packets are made of */
+    uint64_t short_next;
+    uint64_t long_next;
+    struct packet *packets; /* [CW_MCAST_WINDOW], by number modulo */
+    uint64_t base;
+    uint64_t next;
+    uint64_t number_next;        /* of the first packet of the next message to be posted */
+    struct cw_mcast_mark joined; /* where members begin that came with the present epoch */
+    uint64_t *repairs;           /* [CW_MCAST_WINDOW]: a ring of numbers */
+    uint32_t repair_first;
+    uint32_t repair_count;
+    /* credit, of the slowest member */
+    uint64_t released;
+    uint64_t exposed;
+    /* congestion */
+    uint32_t window;
+    bool slow_start;
+    bool is_limited; /* something waited for the window in this round */
+    uint64_t round_end;
+    uint64_t round_trip_least_ns; /* of this round */
+    uint32_t round_sent;
+    uint32_t round_lost;
+    uint64_t round_trip_ns;     /* smoothed; 0: not measured */
+    uint64_t round_trip_min_ns; /* ever */
+    uint32_t requests_mean;     /* per lost packet, in sixteenths */
+    /* who is behind */
+    uint64_t moved_ns; /* when something was acknowledged last, or there was nothing to acknowledge */
+    uint64_t named_ns;
+    uint32_t laggard;
+    uint64_t state_interval_ns;
+    uint64_t state_ns; /* when a STATE was sent last */
+    struct timer state_timer;
+    bool is_active; /* in the list of those that may send */
+    struct stream *active_next;
+};
+
+/* ---- the receiving side ---- */
+
+/* A message that is under way. */
+struct incoming {
+    bool is_open; /* something of it has come */
+    uint8_t *to;
+    uint64_t place; /* among short or long messages */
+    uint64_t room;
+    uint64_t total;
+    uint64_t arrived;
+    uint64_t context;
+    uint32_t lane_tag;
+    bool is_long;
+};
+
+struct exposure {
+    uint8_t *to;
+    uint64_t bytes;
+    uint64_t context;
+};
+
+struct receiving {
+    bool is_joined; /* it is known where this member begins */
+    uint64_t base;  /* every packet below has come */
+    uint64_t end;   /* none at or above has */
+    uint64_t seen[CW_MCAST_WINDOW / 64];
+    bool is_waiting; /* in the list of those that have something to notify */
+    struct stream *waiting_next;
+    uint64_t known_next;       /* every packet below has been sent */
+    struct incoming *messages; /* [queue_max] */
+    uint64_t message_base;     /* the first that is not notified */
+    uint8_t *slots;            /* [slot_count * slot_bytes] */
+    uint64_t short_notified;
+    uint64_t short_released;
+    struct exposure *exposures; /* [exposure_max] */
+    uint64_t exposed;
+    uint64_t exposures_used;
+    uint32_t echo; /* timestamp of the latest packet of this stream */
+    uint64_t echo_ns;
+    uint64_t round_trip_ns; /* as the sender says */
+    /* requests */
+    struct timer ask_timer;
+    uint64_t asked_base; /* where base was at the last request */
+    uint64_t ask_interval_ns;
+};
+
+/* ---- the reporting side ---- */
+
+struct counts {
+    uint64_t received;
+    uint64_t released;
+    uint64_t exposed;
+};
+
+struct child {
+    uint32_t epoch; /* of what follows; 0: nothing */
+    uint32_t laggard;
+    struct counts counts;
+    uint64_t heard_ns;
+    uint64_t number; /* of the newest packet */
+};
+
+struct report {
+    struct child *children; /* [child_count] */
+    uint32_t child_count;
+    uint32_t child_first; /* place in the tree */
+    struct counts told;   /* to the parent, in this epoch */
+    bool has_told;
+    uint64_t urgent; /* packets below this are to be reported at once */
+    struct timer timer;
+};
+
+struct stream {
+    struct cw_mcast_group *group;
+    uint32_t sender;
+    struct sending *sending;     /* only in the own stream */
+    struct receiving *receiving; /* only in others' */
+    struct report report;
+};
+
+/* ---- groups ---- */
+
+struct member {
+    uint32_t peer;
+    bool is_live;
+    bool has_key;
+    uint64_t control_highest; /* number of the newest packet of this member that was no data */
+    struct cw_wire_key key;
+};
+
+struct cw_mcast_group {
+    struct cw_mcast *mcast;
+    struct cw_mcast_group *next; /* in its bucket */
+    uint64_t id;
+    uint32_t self;
+    uint32_t member_count;
+    struct member *members;
+    struct stream **streams; /* [member_count]; NULL: not needed yet */
+    uint32_t epoch;
+    bool joins_late;
+    enum cw_mcast_spread spread;
+    struct cw_mcast_tree tree;
+    uint32_t *tree_places;
+    uint32_t *tree_live;
+    uint32_t ipv4;
+    struct cw_wire_network network; /* of packets to the group */
+    uint64_t control_next;          /* numbers of own packets that are no data */
+};
+
+struct cw_mcast {
+    struct cw_guest guest; /* first */
+    struct cw_mcast_config config;
+    struct cw_endpoint *endpoint;
+    uint64_t now_ns;
+    uint32_t payload_max; /* data bytes of a packet */
+    struct cw_mcast_group *buckets[64];
+    uint32_t group_count;
+    struct cw_wheel wheel;
+    struct stream *active_first;
+    struct stream *active_last;
+    struct stream *waiting_first; /* messages are complete, and found no room for their events */
+    bool port_full;
+    struct cw_mcast_event *events; /* a ring of event_room */
+    uint32_t event_room;
+    uint32_t event_first;
+    uint32_t event_count;
+    struct cw_mcast_counters counters;
+};
+
+/* A packet to be written: `fixed` begins with a prefix, which is filled in. */
+struct outgoing {
+    enum cw_mcast_type type;
+    uint16_t flags; /* of the header */
+    uint32_t to;    /* a member; NOBODY: the group */
+    uint64_t number;
+    void *fixed;
+    uint32_t fixed_bytes;
+    const void *data;
+    uint32_t data_bytes;
+};
+
+/* ---- group.c ---- */
+
+/* The stream of a sender, made if it has to be; NULL: no memory. */
+struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender);
+const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member);
+struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id);
+void mcast_group_destroy(struct cw_mcast_group *group);
+
+/* ---- mcast.c ---- */
+
+/* False: the port has no packet. */
+bool mcast_transmit(struct stream *stream, const struct outgoing *packet);
+static inline uint64_t mcast_control_number(struct cw_mcast_group *group)
+{
+    return group->control_next++;
+}
+void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream);
+/* Runs at `time_ns` at the latest. */
+void mcast_timer_by(struct timer *timer, uint64_t time_ns);
+void mcast_timer_stop(struct timer *timer);
+static inline bool mcast_timer_runs(const struct timer *timer)
+{
+    return cw_wheel_waiting(&timer->entry);
+}
+/* Whether an event that can wait has room; those of own messages always have. */
+bool mcast_event_room(const struct cw_mcast *mcast);
+void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event);
+
+/* ---- send.c, congestion.c ---- */
+
+int mcast_sending_make(struct stream *stream);
+void mcast_sending_destroy(struct stream *stream);
+/* Messages that are not complete end. */
+void mcast_sending_end(struct stream *stream, int status);
+uint32_t mcast_send_turn(struct cw_mcast *mcast);
+void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_header *header,
+                    const struct cw_mcast_nak *nak);
+/* All members have what `counts` say; `laggard` has the least. */
+void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard);
+void mcast_send_state_due(struct stream *stream);
+void mcast_send_epoch(struct stream *stream, bool somebody_joins);
+/* A packet was acknowledged after its only transmission. */
+void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns);
+/* Base has moved. */
+void mcast_congestion_progress(struct sending *sending);
+
+/* ---- receive.c ---- */
+
+int mcast_receiving_make(struct stream *stream);
+void mcast_receiving_destroy(struct stream *stream);
+/* The number that a data packet would have. */
+uint64_t mcast_receive_number(const struct stream *stream, uint32_t low);
+void mcast_receive_data(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_data *data,
+                        uint64_t number, uint32_t bytes);
+void mcast_receive_state(struct stream *stream, const struct cw_wire_header *header,
+                         const struct cw_mcast_state *state);
+/* Notifies what is complete and in order. */
+void mcast_deliver(struct stream *stream);
+
+/* ---- ask.c ---- */
+
+/* Holes may have come or gone. */
+void mcast_ask_consider(struct stream *stream);
+void mcast_ask_due(struct stream *stream);
+
+/* ---- report.c ---- */
+
+int mcast_report_make(struct stream *stream);
+void mcast_report_destroy(struct stream *stream);
+/* The own counts have changed. */
+void mcast_report_changed(struct stream *stream);
+/* The sender wants to know, changed or not. */
+void mcast_report_asked(struct stream *stream);
+/* Another membership. */
+void mcast_report_renew(struct stream *stream);
+void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number);
+void mcast_report_due(struct stream *stream);
+
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed. Nothing may be written outside of slots and exposures (guards, sanitizers), and nobody may fall over.
+ * CW_TEST_PACKETS tells how many packets. */
+#include "dataplane/core/guest.h"
+#include "mcast/packet.h"
+#include "tests/simulation/mcast_world.h"
+
+enum { MEMBERS = 4, HOSTILE = 3, PACKETS = 200000, PAYLOAD_MAX = 1400 };
+
+static uint64_t random_state = 1;
+
+static uint64_t draw(void)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return random_state >> 29;
+}
+
+/* Numbers that are right, nearly right, and wrong. */
+static uint64_t near(uint64_t value)
+{
+    switch (draw() % 6) {
+    case 0:
+        return draw() << 30 ^ draw();
+    case 1:
+        return value + draw() % 5000;
+    case 2:
+        return UINT64_MAX - draw() % 4;
+    default:
+        return value + draw() % 4;
+    }
+}
+
+static uint32_t payload_write(uint8_t *at, uint8_t type, uint64_t id)
+{
+    union {
+        struct cw_mcast_prefix prefix;
+        struct cw_mcast_data data;
+        struct cw_mcast_state state;
+        struct cw_mcast_ack ack;
+        struct cw_mcast_nak nak;
+        uint8_t bytes[PAYLOAD_MAX];
+    } *packet = (void *)at;
+    for (uint32_t i = 0; i < PAYLOAD_MAX; i++) {
+        packet->bytes[i] = (uint8_t)draw();
+    }
+    packet->prefix = (struct cw_mcast_prefix){
+        .group_high = (uint32_t)(id >> 32),
+        .author = draw() % 20 == 0 ? (uint16_t)draw() : HOSTILE,
+        .sender = draw() % 20 == 0  ? (uint16_t)draw()
+                  : draw() % 2 == 0 ? HOSTILE
+                                    : (uint16_t)(draw() % MEMBERS),
+        .epoch = draw() % 4 == 0 ? (uint32_t)near(1) : 1,
+    };
+    switch (type) {
+    case CW_MCAST_DATA:
+        packet->data.flags &= 1;
+        packet->data.place = (uint32_t)near(0);
+        packet->data.message = near(draw() % 8);
+        packet->data.position = near(0);
+        packet->data.total = near(draw() % 3000);
+        return sizeof(packet->data) + (uint32_t)(draw() % 1000);
+    case CW_MCAST_STATE:
+        packet->state.flags = 0;
+        packet->state.next = near(CW_MCAST_NUMBER_FIRST);
+        return sizeof(packet->state);
+    case CW_MCAST_ACK:
+        packet->ack.received = near(CW_MCAST_NUMBER_FIRST + draw() % 100);
+        packet->ack.released = near(draw() % 20);
+        packet->ack.exposed = near(draw() % 20);
+        return sizeof(packet->ack);
+    default:
+        packet->nak.from = near(CW_MCAST_NUMBER_FIRST);
+        packet->nak.run_count = draw() % 4 == 0 ? (uint32_t)near(0) : (uint32_t)(draw() % CW_MCAST_RUNS_MAX);
+        return sizeof(packet->nak) + (uint32_t)(draw() % CW_MCAST_RUNS_MAX) * 4;
+    }
+}
+
+static void hostile_send(struct mcast_world *world, uint64_t id)
+{
+    struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;
+    struct cw_wire_network network;
+    struct cw_wire_key key;
+    uint8_t *at = cw_guest_stage(endpoint);
+    if (at == NULL) {
+        return;
+    }
+    uint8_t type = (uint8_t)(CW_MCAST_DATA + draw() % 5);
+    uint32_t bytes = payload_write(at, type, id);
+    bytes = draw() % 10 == 0 ? (uint32_t)(draw() % PAYLOAD_MAX) : bytes;
+    struct cw_guest_header header = {
+        .type = type,
+        .flags = draw() % 2 == 0 ? CW_WIRE_ACK_NOW : 0,
+        .flow = (uint32_t)id,
+        .number = type == CW_MCAST_DATA ? near(CW_MCAST_NUMBER_FIRST + draw() % 64) : draw() % 100000,
+        .echo = (uint32_t)draw(),
+        .has_echo = true,
+    };
+    cw_guest_key(endpoint, id, draw() % 50 == 0 ? 0 : HOSTILE, &key);
+    cw_guest_group(endpoint, 0xef010203u, &network);
+    cw_guest_finish(endpoint, &network, &header, bytes, &key);
+    cw_guest_flush(endpoint);
+}
+
+static void nothing_falls_over(void **state)
+{
+    (void)state;
+    uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
+    struct cw_mcast_counters seen = {0};
+    for (uint64_t round = 0; round * 1000 < packets; round++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        mcast_world_config_init(&config, MEMBERS);
+        config.seed = round + 1;
+        config.senders = MEMBERS - 1;
+        config.messages = 1000;
+        mcast_world_create(&world, &config);
+        world.hosts.list[HOSTILE].work = NULL;
+        uint64_t id = mcast_world_group(&world);
+        for (uint32_t i = 0; i < 1000; i++) {
+            hostile_send(&world, id);
+            mcast_world_pass(&world, draw() % 3000);
+        }
+        struct cw_mcast_counters one = mcast_world_counters(&world);
+        seen.drop_malformed += one.drop_malformed;
+        seen.drop_tag += one.drop_tag;
+        seen.drop_group += one.drop_group;
+        seen.acks_in += one.acks_in;
+        seen.naks_in += one.naks_in;
+        mcast_world_destroy(&world);
+    }
+    assert_true(seen.drop_malformed > 0 && seen.drop_tag > 0 && seen.drop_group > 0 && seen.acks_in > 0 &&
+                seen.naks_in > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_falls_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,456 @@
+#include "tests/simulation/mcast_world.h"
+
+enum { EXPOSURES_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
+#define GROUP_IPV4 0xef010203u
+
+/* ---- what is sent ---- */
+
+static uint64_t mix(uint64_t value)
+{
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return value ^ value >> 31;
+}
+
+static uint64_t draw(const struct mcast_world *world, uint32_t sender, uint64_t message, uint64_t what)
+{
+    return mix(mix(mix(world->config.seed + what) + sender) + message);
+}
+
+static bool is_long(const struct mcast_world *world, uint32_t sender, uint64_t message)
+{
+    return world->config.long_max > 0 && (world->config.short_max == 0 || draw(world, sender, message, 1) % KINDS == 0);
+}
+
+static uint64_t bytes_of(const struct mcast_world *world, uint32_t sender, uint64_t message)
+{
+    uint64_t most = is_long(world, sender, message) ? world->config.long_max : world->config.short_max;
+    uint64_t drawn = draw(world, sender, message, 2);
+    return drawn % 8 == 0 ? most : drawn % 8 == 1 ? 0 : mix(drawn) % (most + 1);
+}
+
+static uint8_t byte_of(const struct mcast_world *world, uint32_t sender, uint64_t message, uint64_t at)
+{
+    return (uint8_t)(mix(draw(world, sender, message, 3) + at / 8) >> (at % 8 * 8));
+}
+
+static uint32_t tag_of(const struct mcast_world *world, uint32_t sender, uint64_t message)
+{
+    return (uint32_t)draw(world, sender, message, 4);
+}
+
+static uint8_t *source_of(struct mcast_world *world, uint32_t sender, uint64_t message)
+{
+    uint8_t **source = &world->sources[sender * world->config.messages + message];
+    uint64_t bytes = bytes_of(world, sender, message);
+    if (*source == NULL) {
+        *source = malloc(bytes + 1);
+        for (uint64_t at = 0; at < bytes; at++) {
+            (*source)[at] = byte_of(world, sender, message, at);
+        }
+    }
+    return *source;
+}
+
+static void fault(struct mcast_member *member, uint32_t sender, const char *what)
+{
+    struct mcast_world *world = member->world;
+    if (world->faulty++ == 0) {
+        snprintf(world->fault, sizeof(world->fault), "member %u, message %llu of member %u: %s", member->index,
+                 (unsigned long long)member->next[sender], sender, what);
+    }
+}
+
+/* ---- a member at work ---- */
+
+static void post(struct mcast_member *member)
+{
+    struct mcast_world *world = member->world;
+    while (member->index < world->config.senders && member->posted < world->config.messages) {
+        uint32_t message = member->posted;
+        struct cw_mcast_put put = {
+            .data = source_of(world, member->index, message),
+            .bytes = bytes_of(world, member->index, message),
+            .lane_tag = tag_of(world, member->index, message),
+            .is_long = is_long(world, member->index, message),
+            .context = message,
+            .flags = CW_MCAST_SIGNAL,
+        };
+        if (cw_mcast_send(member->group, &put) != CW_OK) {
+            return;
+        }
+        member->sent_ns[member->posted++] = cw_simulator_now(world->hosts.simulator);
+    }
+}
+
+/* Exposes memory for the next long messages of each sender. A slow one takes its time. */
+static void expose(struct mcast_member *member)
+{
+    struct mcast_world *world = member->world;
+    for (uint32_t sender = 0; sender < world->config.senders; sender++) {
+        uint64_t *at = &member->exposed[sender];
+        if (sender == member->index || !world->live[sender]) {
+            continue;
+        }
+        while (*at < world->config.messages && *at < member->next[sender] + EXPOSURES_AHEAD) {
+            if (is_long(world, sender, *at)) {
+                uint8_t *to = member->buffers[sender] + *at % (EXPOSURES_AHEAD + 1) * (world->config.long_max + 1);
+                to[world->config.long_max] = 0x77;
+                if (cw_mcast_expose(member->group, sender, to, world->config.long_max, *at) != CW_OK) {
+                    break;
+                }
+            }
+            ++*at;
+        }
+    }
+}
+
+static void release(struct mcast_member *member)
+{
+    struct mcast_world *world = member->world;
+    for (uint32_t sender = 0; sender < world->config.senders; sender++) {
+        while (member->held[sender] > 0 &&
+               (!world->config.is_slow || (member->random = mix(member->random)) % 4 != 0)) {
+            assert_int_equal(cw_mcast_release(member->group, sender), CW_OK);
+            member->held[sender]--;
+        }
+    }
+}
+
+static void arrived(struct mcast_member *member, const struct cw_mcast_event *event)
+{
+    struct mcast_world *world = member->world;
+    uint32_t sender = event->member;
+    if (sender < world->config.senders && member->is_new[sender]) { /* it begins anywhere */
+        member->is_new[sender] = false;
+        while (member->next[sender] < world->config.messages &&
+               tag_of(world, sender, member->next[sender]) != event->lane_tag) {
+            member->next[sender]++;
+        }
+    }
+    uint64_t message = member->next[sender];
+    bool is_exposed = event->kind == CW_MCAST_ARRIVED;
+    if (sender >= world->config.senders || message >= world->config.messages) {
+        fault(member, sender, "nothing more may come");
+        return;
+    }
+    if (is_exposed != is_long(world, sender, message) || event->bytes != bytes_of(world, sender, message) ||
+        event->lane_tag != tag_of(world, sender, message) || event->status != CW_OK) {
+        fault(member, sender, "it is another one");
+    } else if (is_exposed && event->context != message) {
+        fault(member, sender, "it is in another exposure");
+    } else if (memcmp(event->data, source_of(world, sender, message), event->bytes) != 0) {
+        fault(member, sender, "bytes are wrong");
+    } else if (is_exposed && ((const uint8_t *)event->data)[world->config.long_max] != 0x77) {
+        fault(member, sender, "bytes behind the exposure were written");
+    }
+    member->held[sender] += !is_exposed;
+    member->next[sender]++;
+}
+
+static void take(struct mcast_member *member, const struct cw_mcast_event *event)
+{
+    switch (event->kind) {
+    case CW_MCAST_COMPLETE:
+        if (event->context != member->completed || event->status != CW_OK) {
+            fault(member, member->index, "it is complete before others, or with an error");
+        }
+        member->done_ns[member->completed++] = cw_simulator_now(member->world->hosts.simulator);
+        break;
+    case CW_MCAST_LAGGARD:
+        member->laggards++;
+        member->laggard = event->member;
+        break;
+    default:
+        arrived(member, event);
+        break;
+    }
+}
+
+/* True if there was anything to do. */
+static bool work_once(struct mcast_member *member)
+{
+    struct cw_mcast_event events[EVENTS_AT_ONCE];
+    uint32_t count = cw_mcast_events(member->mcast, events, EVENTS_AT_ONCE);
+    uint32_t posted = member->posted;
+    for (uint32_t i = 0; i < count; i++) {
+        take(member, &events[i]);
+    }
+    release(member);
+    expose(member);
+    post(member);
+    return count > 0 || member->posted > posted;
+}
+
+static void work(struct sim_host *host, void *context, uint64_t now_ns)
+{
+    struct mcast_member *member = context;
+    (void)host, (void)now_ns;
+    while (member->group != NULL && work_once(member)) {
+    }
+}
+
+/* ---- life ---- */
+
+void mcast_world_config_init(struct mcast_world_config *config, uint32_t members)
+{
+    struct sim_hosts_config hosts;
+    *config = (struct mcast_world_config){
+        .seed = 1, .members = members, .senders = 1, .messages = 20, .short_max = 4096, .long_max = 40000};
+    sim_hosts_config_init(&hosts, members);
+    config->node = hosts.node;
+    cw_mcast_config_init(&config->mcast);
+    config->mcast.lag_ns = 20 * SIMULATION_MS;
+}
+
+uint64_t mcast_world_group(const struct mcast_world *world)
+{
+    return mix(world->config.seed) | 1;
+}
+
+static void group_open(struct mcast_member *member, bool joins_late)
+{
+    struct mcast_world *world = member->world;
+    const struct mcast_world_config *config = &world->config;
+    uint32_t *peers = calloc(config->members, sizeof(*peers));
+    for (uint32_t other = 0; other < config->members; other++) {
+        peers[other] = other == member->index || world->members[other].mcast == NULL
+                           ? 0
+                           : sim_hosts_peer(&world->hosts, member->index, other);
+    }
+    struct cw_mcast_group_config group = {
+        .id = mcast_world_group(world),
+        .member_count = config->members,
+        .self = member->index,
+        .peers = peers,
+        .ipv4 = GROUP_IPV4,
+        .arity = config->arity,
+        .spread = config->spread,
+        .joins_late = joins_late,
+        .epoch = joins_late ? world->epoch : 1,
+    };
+    assert_int_equal(cw_mcast_open(member->mcast, &group, &member->group), CW_OK);
+    free(peers);
+    if (!joins_late && world->epoch > 1) {
+        assert_int_equal(cw_mcast_change(member->group, world->epoch, world->live), CW_OK);
+    }
+}
+
+static void member_create(struct mcast_world *world, uint32_t index)
+{
+    const struct mcast_world_config *config = &world->config;
+    struct mcast_member *member = &world->members[index];
+    char error[200] = "";
+    *member = (struct mcast_member){
+        .world = world,
+        .index = index,
+        .next = calloc(config->members, sizeof(uint64_t)),
+        .exposed = calloc(config->members, sizeof(uint64_t)),
+        .buffers = calloc(config->members, sizeof(uint8_t *)),
+        .held = calloc(config->members, sizeof(uint32_t)),
+        .is_new = calloc(config->members, sizeof(bool)),
+        .sent_ns = calloc(config->messages, sizeof(uint64_t)),
+        .done_ns = calloc(config->messages, sizeof(uint64_t)),
+        .random = mix(config->seed + index),
+    };
+    for (uint32_t sender = 0; sender < config->senders && config->long_max > 0; sender++) {
+        member->buffers[sender] = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
+    }
+    int status =
+        cw_mcast_create(&config->mcast, world->hosts.list[index].endpoint, &member->mcast, error, sizeof(error));
+    if (status != CW_OK) {
+        fail_msg("%s: %s", cw_status_text(status), error);
+    }
+}
+
+void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config)
+{
+    struct sim_hosts_config hosts;
+    sim_hosts_config_init(&hosts, config->members);
+    hosts.seed = config->seed;
+    hosts.node = config->node;
+    hosts.memory_bytes = 64;
+    *world = (struct mcast_world){
+        .config = *config,
+        .members = calloc(config->members, sizeof(struct mcast_member)),
+        .sources = calloc((size_t)config->senders * config->messages, sizeof(uint8_t *)),
+        .live = calloc(config->members, sizeof(bool)),
+        .epoch = config->late_members > 0 ? 2 : 1,
+    };
+    simulation_hosts(&world->hosts, &hosts);
+    for (uint32_t index = 0; index < config->members; index++) {
+        member_create(world, index);
+        world->live[index] = index < config->members - config->late_members;
+    }
+    for (uint32_t index = 0; index < config->members; index++) {
+        struct sim_host *host = &world->hosts.list[index];
+        if (world->live[index]) {
+            group_open(&world->members[index], false);
+        }
+        host->work = work;
+        host->context = &world->members[index];
+        sim_host_wake(host);
+    }
+}
+
+static void member_dispose(struct mcast_member *member)
+{
+    for (uint32_t sender = 0; sender < member->world->config.senders; sender++) {
+        free(member->buffers[sender]);
+    }
+    free(member->next);
+    free(member->exposed);
+    free(member->buffers);
+    free(member->held);
+    free(member->is_new);
+    free(member->sent_ns);
+    free(member->done_ns);
+}
+
+void mcast_world_destroy(struct mcast_world *world)
+{
+    for (uint32_t index = 0; index < world->config.members; index++) {
+        cw_mcast_destroy(world->members[index].mcast);
+        member_dispose(&world->members[index]);
+    }
+    sim_hosts_destroy(&world->hosts);
+    for (size_t i = 0; i < (size_t)world->config.senders * world->config.messages; i++) {
+        free(world->sources[i]);
+    }
+    free(world->members);
+    free(world->sources);
+    free(world->live);
+}
+
+/* ---- time ---- */
+
+static bool is_done(const struct mcast_world *world)
+{
+    for (uint32_t sender = 0; sender < world->config.senders; sender++) {
+        if (!world->live[sender]) {
+            continue;
+        }
+        if (world->members[sender].completed < world->config.messages) {
+            return false;
+        }
+        for (uint32_t index = 0; index < world->config.members; index++) {
+            const struct mcast_member *member = &world->members[index];
+            if (index != sender && world->live[index] && !member->is_new[sender] &&
+                member->next[sender] < world->config.messages) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns)
+{
+    enum { STEPS = 64 };
+    uint64_t end_ns = cw_simulator_now(world->hosts.simulator) + limit_ns;
+    while (!is_done(world) && world->faulty == 0) {
+        for (int step = 0; step < STEPS; step++) {
+            if (cw_simulator_now(world->hosts.simulator) >= end_ns || !cw_simulator_step(world->hosts.simulator)) {
+                return is_done(world);
+            }
+        }
+    }
+    return world->faulty == 0;
+}
+
+void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns)
+{
+    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
+}
+
+/* ---- faults ---- */
+
+void mcast_world_kill(struct mcast_world *world, uint32_t member)
+{
+    cw_mcast_destroy(world->members[member].mcast);
+    world->members[member].mcast = NULL;
+    world->members[member].group = NULL;
+    sim_hosts_crash(&world->hosts, member);
+}
+
+static void all_tell(struct mcast_world *world, uint64_t spread_ns)
+{
+    uint64_t drawn = mix(world->config.seed + world->epoch);
+    for (uint32_t index = 0; index < world->config.members; index++) {
+        struct mcast_member *member = &world->members[(index + drawn) % world->config.members];
+        if (member->group == NULL || !world->live[member->index]) {
+            continue;
+        }
+        if (spread_ns > 0) {
+            mcast_world_pass(world, mix(drawn + index) % (spread_ns / world->config.members + 1));
+        }
+        int status = cw_mcast_change(member->group, world->epoch, world->live);
+        assert_true(status == CW_OK || status == CW_ERROR_ARGUMENT); /* the one who joined knows */
+        sim_host_wake(&world->hosts.list[member->index]);
+    }
+}
+
+void mcast_world_exclude(struct mcast_world *world, uint32_t member, uint64_t spread_ns)
+{
+    world->epoch++;
+    world->live[member] = false;
+    all_tell(world, spread_ns);
+}
+
+void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t spread_ns)
+{
+    world->epoch++;
+    world->live[member] = true;
+    struct mcast_member *joiner = &world->members[member];
+    memset(joiner->is_new, true, world->config.members);
+    group_open(joiner, true);
+    assert_int_equal(cw_mcast_change(joiner->group, ++world->epoch, world->live), CW_OK);
+    all_tell(world, spread_ns);
+}
+
+struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world)
+{
+    struct cw_mcast_counters sum = {0};
+    for (uint32_t index = 0; index < world->config.members; index++) {
+        if (world->members[index].mcast == NULL) {
+            continue;
+        }
+        struct cw_mcast_counters one = cw_mcast_counters(world->members[index].mcast);
+        const uint64_t *from = (const uint64_t *)&one;
+        uint64_t *to = (uint64_t *)&sum;
+        for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); i++) {
+            to[i] += from[i];
+        }
+    }
+    return sum;
+}
+
+void mcast_world_print(const struct mcast_world *world)
+{
+    const struct mcast_world_config *config = &world->config;
+    struct cw_mcast_counters counters = mcast_world_counters(world);
+    printf("%u members, %u senders, %u messages, short %llu (%u slots), long %llu, queue %u, arity %u, spread %d, "
+           "epoch %u, at %.3f ms\n",
+           config->members, config->senders, config->messages, (unsigned long long)config->short_max,
+           config->mcast.slot_count, (unsigned long long)config->long_max, config->mcast.queue_max, config->arity,
+           config->spread, world->epoch, (double)cw_simulator_now(world->hosts.simulator) / 1e6);
+    const uint64_t *value = (const uint64_t *)&counters;
+    for (size_t i = 0; i < sizeof(counters) / sizeof(uint64_t); i++) {
+        printf("%llu ", (unsigned long long)value[i]);
+    }
+    printf("(counters in the order of struct cw_mcast_counters)\n");
+    for (uint32_t sender = 0; sender < config->senders; sender++) {
+        if (!world->live[sender] || world->members[sender].group == NULL) {
+            continue;
+        }
+        struct cw_mcast_stream_info info = cw_mcast_stream(world->members[sender].group);
+        printf(
+            "sender %u: posted %u, complete %u, window %u, in flight %u, round trip %llu us, laggard %d; others want",
+            sender, world->members[sender].posted, world->members[sender].completed, info.window_packets,
+            info.in_flight_packets, (unsigned long long)info.round_trip_ns / 1000, (int)info.laggard);
+        for (uint32_t index = 0; index < config->members; index++) {
+            printf(world->live[index] ? " %llu" : " -", (unsigned long long)world->members[index].next[sender]);
+        }
+        printf("\n");
+    }
+}

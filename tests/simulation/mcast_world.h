@@ -1,0 +1,83 @@
+/* Mcast world: one group on a simulated network, its members sending to each other, under faults, all from one seed; every byte is checked against what its sender must have written.
+ *
+ * What each member sends is a function of (seed, member, number of the message): kind, length and bytes. So each other member knows what must come, and in which order, without asking anything that is tested.
+ *
+ * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*  mcast_world_destroy
+ */
+#ifndef MCAST_WORLD_H
+#define MCAST_WORLD_H
+
+#include "mcast/mcast.h"
+#include "tests/simulation/simulation.h"
+
+struct mcast_world_config {
+    uint64_t seed;
+    uint32_t members;
+    uint32_t senders;  /* the first so many members send */
+    uint32_t messages; /* of each */
+    uint64_t short_max;
+    uint64_t long_max; /* 0: no long ones */
+    bool is_slow;      /* receivers keep slots and exposures for a while */
+    uint32_t arity;    /* 0: the usual one */
+    enum cw_mcast_spread spread;
+    uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
+    struct cw_simulator_node_config node;
+    struct cw_mcast_config mcast;
+};
+
+struct mcast_member {
+    struct mcast_world *world;
+    struct cw_mcast *mcast;       /* NULL: dead */
+    struct cw_mcast_group *group; /* NULL: not in it */
+    uint32_t index;
+    uint32_t posted;
+    uint32_t completed;
+    uint64_t *next;    /* [members]: the message that must come next from each */
+    uint64_t *exposed; /* [members]: messages looked at for exposures so far */
+    uint8_t **buffers; /* [members]: memory of open exposures, by turns */
+    uint32_t *held;    /* [members]: short messages notified and not released */
+    uint64_t laggards; /* events */
+    uint32_t laggard;  /* the last one's */
+    uint64_t *sent_ns; /* [messages]: when posted */
+    uint64_t *done_ns; /* [messages]: when complete at its sender */
+    bool *is_new;      /* [members]: came late, and has not heard of this one yet */
+    uint64_t random;
+};
+
+struct mcast_world {
+    struct mcast_world_config config;
+    struct sim_hosts hosts;
+    struct mcast_member *members;
+    uint8_t **sources; /* [members * messages]: bytes of each message, while somebody needs them */
+    bool *live;
+    uint32_t epoch;
+    uint32_t faulty; /* bytes, orders, repetitions that are wrong */
+    char fault[200]; /* the first */
+};
+
+void mcast_world_config_init(struct mcast_world_config *config, uint32_t members);
+void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config);
+void mcast_world_destroy(struct mcast_world *world);
+
+/* Until everything that must has arrived and completed, or the time is over: true if it has. */
+bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns);
+/* For so long, whatever happens. */
+void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns);
+
+/* The process of a member ends without a word; nobody is told. */
+void mcast_world_kill(struct mcast_world *world, uint32_t member);
+/* All others are told that it is out, each at a time of its own within `spread_ns`. */
+void mcast_world_exclude(struct mcast_world *world, uint32_t member, uint64_t spread_ns);
+/* A late member opens the group; all are told. */
+void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t spread_ns);
+
+/* The group's id. */
+uint64_t mcast_world_group(const struct mcast_world *world);
+
+/* How far everybody is, to standard output. */
+void mcast_world_print(const struct mcast_world *world);
+
+/* Sums of all members' counters. */
+struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world);
+
+#endif

@@ -1,0 +1,216 @@
+/* Reliable multicast in virtual time: every byte to every survivor, whatever the network does; and what it costs. */
+#include "tests/simulation/mcast_world.h"
+
+enum { SEEDS = 200 };
+
+static uint64_t drawn(uint64_t *state, uint64_t below)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (*state >> 33) % below;
+}
+
+/* Up to 5 % of everything, on each link. */
+static void faults_draw(struct cw_link_config *link, uint64_t *random)
+{
+    link->loss = (double)drawn(random, 6) / 100;
+    link->duplicate = (double)drawn(random, 4) / 100;
+    link->corrupt = (double)drawn(random, 3) / 100;
+    link->reorder = (double)drawn(random, 10) / 100;
+    link->reorder_delay_max_ns = 200 * SIMULATION_US;
+}
+
+static void network_heal(struct mcast_world *world)
+{
+    for (uint32_t node = 0; node < world->config.members; node++) {
+        struct cw_link *links[] = {cw_simulator_link_up(world->hosts.simulator, node),
+                                   cw_simulator_link_down(world->hosts.simulator, node)};
+        for (int i = 0; i < 2; i++) {
+            struct cw_link_config config = links[i]->config;
+            config.loss = config.duplicate = config.corrupt = config.reorder = 0;
+            cw_link_configure(links[i], &config);
+        }
+    }
+}
+
+static void config_draw(struct mcast_world_config *config, uint64_t seed, uint64_t *random)
+{
+    static const uint32_t arities[] = {0, 1, 2, 3, CW_MCAST_MEMBERS_MAX};
+    *random = seed;
+    mcast_world_config_init(config, 2 + (uint32_t)drawn(random, 23));
+    config->seed = seed;
+    config->senders = 1 + (uint32_t)drawn(random, config->members < 4 ? config->members : 4);
+    config->messages = 5 + (uint32_t)drawn(random, 40);
+    config->arity = arities[drawn(random, 5)];
+    config->spread = drawn(random, 4) == 0 ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK;
+    config->is_slow = drawn(random, 2) == 0;
+    config->short_max = drawn(random, 4) == 0 ? 64 : 4096;
+    config->long_max = drawn(random, 3) == 0 ? 0 : 20000 + drawn(random, 60000);
+    config->mcast.slot_count = 1 + (uint32_t)drawn(random, 16);
+    config->mcast.queue_max = 2 + (uint32_t)drawn(random, 30);
+    config->mcast.event_count_max = 1 + (uint32_t)drawn(random, 64);
+    faults_draw(&config->node.up, random);
+    faults_draw(&config->node.down, random);
+}
+
+static void must(const struct mcast_world *world, bool done, const char *what)
+{
+    if (world->faulty > 0) {
+        fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, world->fault);
+    }
+    if (!done) {
+        mcast_world_print(world);
+        fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, what);
+    }
+}
+
+static void every_byte_to_every_member(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t repairs = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, seed, &random);
+        mcast_world_create(&world, &config);
+        (void)mcast_world_run(&world, drawn(&random, 300) * SIMULATION_MS);
+        network_heal(&world);
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
+        struct cw_mcast_counters counters = mcast_world_counters(&world);
+        repairs += counters.repairs_out + counters.repairs_one_out;
+        mcast_world_destroy(&world);
+    }
+    assert_true(repairs > seeds); /* there was something to repair */
+}
+
+/* Some die, some stop for a while; the others are told, each when it likes. */
+static void survivors_get_everything(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, 1000 + seed, &random);
+        mcast_world_create(&world, &config);
+        uint32_t victims = 1 + (uint32_t)drawn(&random, 2);
+        for (uint32_t i = 0; i < victims && i + 1 < config.members; i++) {
+            uint32_t victim = (uint32_t)drawn(&random, config.members);
+            (void)mcast_world_run(&world, drawn(&random, 2000) * SIMULATION_US);
+            if (!world.live[victim]) {
+                continue;
+            }
+            if (drawn(&random, 3) == 0) {
+                cw_simulator_stop(world.hosts.simulator, victim);
+                (void)mcast_world_run(&world, drawn(&random, 100) * SIMULATION_MS);
+                cw_simulator_resume(world.hosts.simulator, victim);
+                continue;
+            }
+            mcast_world_kill(&world, victim);
+            mcast_world_pass(&world, drawn(&random, 60) * SIMULATION_MS);
+            mcast_world_exclude(&world, victim, drawn(&random, 5) * SIMULATION_MS);
+        }
+        network_heal(&world);
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
+             "survivors wait 10 s after the network was healed");
+        mcast_world_destroy(&world);
+    }
+}
+
+static void members_come_late(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint32_t heard = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, 2000 + seed, &random);
+        config.long_max = 0;
+        config.members += 2;
+        config.late_members = 1 + (uint32_t)drawn(&random, 2);
+        config.senders = config.senders < config.members - config.late_members ? config.senders : 1;
+        config.messages += 50;
+        mcast_world_create(&world, &config);
+        for (uint32_t i = 0; i < config.late_members; i++) {
+            mcast_world_pass(&world, drawn(&random, 2000) * SIMULATION_US);
+            mcast_world_join(&world, config.members - config.late_members + i, drawn(&random, 3) * SIMULATION_MS);
+        }
+        network_heal(&world);
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
+             "somebody waits 10 s after the network was healed");
+        for (uint32_t i = config.members - config.late_members; i < config.members; i++) {
+            heard += !world.members[i].is_new[0];
+        }
+        mcast_world_destroy(&world);
+    }
+    assert_true(heard > seeds / 4); /* many came while there was something to hear */
+}
+
+/* Who holds everybody up is named: one that is dead, and not whoever stands above it in the tree. */
+static void laggards_are_named(void **state)
+{
+    (void)state;
+    for (uint32_t victim = 1; victim < 30; victim += 3) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        mcast_world_config_init(&config, 30);
+        config.messages = 200;
+        mcast_world_create(&world, &config);
+        mcast_world_pass(&world, 100 * SIMULATION_US);
+        mcast_world_kill(&world, victim);
+        assert_false(mcast_world_run(&world, 200 * SIMULATION_MS));
+        assert_int_equal(world.members[0].laggard, victim);
+        assert_true(world.members[0].laggards >= 3 && world.members[0].laggards <= 12);
+        mcast_world_exclude(&world, victim, 0);
+        must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "the others do not go on");
+        mcast_world_destroy(&world);
+    }
+}
+
+/* A packet that nobody got: few ask for it, whatever the size; and the root hears of its children only. */
+static void few_ask_for_what_all_miss(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {17, 100, 1000};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        uint64_t lost = 0, asked = 0, acknowledged = 0, packets = 0;
+        uint32_t rounds = sizes[i] > 500 ? 2 : 10;
+        for (uint64_t seed = 1; seed <= rounds; seed++) {
+            struct mcast_world_config config;
+            struct mcast_world world;
+            mcast_world_config_init(&config, sizes[i]);
+            config.seed = seed;
+            config.messages = 12;
+            config.short_max = 0;
+            config.long_max = 60000;
+            config.node.up.loss = 0.02; /* of the sender's packets; of the others' acknowledgements, too */
+            mcast_world_create(&world, &config);
+            must(&world, mcast_world_run(&world, 20000 * SIMULATION_MS), "not complete within 20 s");
+            struct cw_mcast_counters root = cw_mcast_counters(world.members[0].mcast);
+            lost += cw_simulator_link_up(world.hosts.simulator, 0)->counters.lost;
+            asked += root.naks_in;
+            acknowledged += root.acks_in;
+            packets += root.data_out + root.states_out;
+            mcast_world_destroy(&world);
+        }
+        printf("%u members: %llu packets lost to all, %llu requests, %llu acknowledgements for %llu packets\n",
+               sizes[i], (unsigned long long)lost, (unsigned long long)asked, (unsigned long long)acknowledged,
+               (unsigned long long)packets);
+        assert_true(lost > 0 && asked <= 3 * lost);
+        assert_true(acknowledged <= CW_MCAST_ARITY * packets);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_byte_to_every_member), cmocka_unit_test(survivors_get_everything),
+        cmocka_unit_test(members_come_late),          cmocka_unit_test(laggards_are_named),
+        cmocka_unit_test(few_ask_for_what_all_miss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
