@@ -34,15 +34,16 @@ static uint64_t interval_least(const struct receiving *receiving)
     return 2 * receiving->round_trip_ns + CW_MCAST_REORDER_NS;
 }
 
-void mcast_ask_consider(struct stream *stream)
+void mcast_ask_consider(struct stream *stream, bool is_old)
 {
     struct receiving *receiving = stream->receiving;
+    uint64_t guard_ns = is_old ? 0 : CW_MCAST_REORDER_NS;
     if (!has_holes(receiving)) {
         mcast_timer_stop(&receiving->ask_timer);
         receiving->ask_interval_ns = 0;
     } else if (!mcast_timer_runs(&receiving->ask_timer) && stream->group->members[stream->sender].is_live) {
         receiving->ask_interval_ns = interval_least(receiving);
-        mcast_timer_by(&receiving->ask_timer, stream->group->mcast->now_ns + CW_MCAST_REORDER_NS + backoff_ns(stream));
+        mcast_timer_by(&receiving->ask_timer, stream->group->mcast->now_ns + guard_ns + backoff_ns(stream));
     }
 }
 

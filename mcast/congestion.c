@@ -14,8 +14,20 @@ void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns)
     sending->round_trip_least_ns = earlier(sending->round_trip_least_ns, round_trip_ns);
     sending->round_trip_min_ns =
         sending->round_trip_min_ns == 0 ? round_trip_ns : earlier(sending->round_trip_min_ns, round_trip_ns);
-    sending->round_trip_ns =
-        sending->round_trip_ns == 0 ? round_trip_ns : (sending->round_trip_ns * 7 + round_trip_ns) / 8;
+    if (sending->round_trip_ns == 0) {
+        sending->round_trip_ns = round_trip_ns;
+        sending->round_trip_deviation_ns = round_trip_ns / 2;
+        return;
+    }
+    uint64_t more_ns = later(sending->round_trip_ns, round_trip_ns) - earlier(sending->round_trip_ns, round_trip_ns);
+    sending->round_trip_deviation_ns = (sending->round_trip_deviation_ns * 3 + more_ns) / 4;
+    sending->round_trip_ns = (sending->round_trip_ns * 7 + round_trip_ns) / 8;
+}
+
+uint64_t mcast_congestion_patience(const struct sending *sending)
+{
+    uint64_t trip_ns = sending->round_trip_ns == 0 ? CW_MCAST_ROUND_TRIP_FIRST_NS : sending->round_trip_ns;
+    return trip_ns + later(4 * sending->round_trip_deviation_ns, CW_MCAST_STATE_LEAST_NS);
 }
 
 static uint64_t window_next(struct sending *sending)

@@ -29,10 +29,11 @@ enum {
 #define CW_MCAST_ROUND_TRIP_FIRST_NS 500000ull /* taken before one has been measured */
 #define CW_MCAST_ACK_DELAY_NS        20000ull  /* an acknowledgement waits so long for company */
 #define CW_MCAST_REORDER_NS          20000ull  /* a hole younger than this may be a packet that was overtaken */
-#define CW_MCAST_STATE_LEAST_NS      200000ull /* a silent sender says how far it is; then ever less often */
-#define CW_MCAST_STATE_MAX_NS        50000000ull
-#define CW_MCAST_ASK_MAX_NS          100000000ull /* longest time between requests for the same packet */
-#define CW_MCAST_LAG_NS              1000000000ull /* without progress for so long, the one who holds everybody up is named */
+#define CW_MCAST_STATE_LEAST_NS \
+    20000ull /* this much after a round trip without an answer a sender says how far it is; then ever less often */
+#define CW_MCAST_STATE_MAX_NS 50000000ull
+#define CW_MCAST_ASK_MAX_NS   100000000ull  /* longest time between requests for the same packet */
+#define CW_MCAST_LAG_NS       1000000000ull /* without progress for so long, the one who holds everybody up is named */
 
 /* Packets of a stream are numbered from here, so that the low half that travels wraps early, in every long test. */
 #define CW_MCAST_NUMBER_FIRST 0xfffffc00ull

@@ -253,7 +253,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         mcast_deliver(stream);
     }
     mcast_report_changed(stream);
-    mcast_ask_consider(stream);
+    mcast_ask_consider(stream, false);
 }
 
 /* ---- state ---- */
@@ -284,7 +284,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
     }
     echo_note(receiving, header, state->round_trip, mcast->now_ns);
     receiving->known_next = later(receiving->known_next, state->next);
-    mcast_ask_consider(stream);
+    mcast_ask_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
         mcast_report_asked(stream);
     }

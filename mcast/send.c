@@ -195,7 +195,7 @@ static void state_watch(struct stream *stream)
     struct sending *sending = stream->sending;
     if (!mcast_timer_runs(&sending->state_timer)) {
         sending->moved_ns = stream->group->mcast->now_ns;
-        sending->state_interval_ns = later(2 * sending->round_trip_ns, CW_MCAST_STATE_LEAST_NS);
+        sending->state_interval_ns = mcast_congestion_patience(sending);
         mcast_timer_by(&sending->state_timer, sending->moved_ns + sending->state_interval_ns);
     }
 }
@@ -372,7 +372,7 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     if (moved) {
         sending->moved_ns = now_ns;
         sending->named_ns = 0;
-        sending->state_interval_ns = later(2 * sending->round_trip_ns, CW_MCAST_STATE_LEAST_NS);
+        sending->state_interval_ns = mcast_congestion_patience(sending);
     }
     mcast_congestion_progress(sending);
     if (sending->message_base == sending->message_next) {

@@ -76,9 +76,10 @@ struct sending {
     uint64_t round_trip_least_ns; /* of this round */
     uint32_t round_sent;
     uint32_t round_lost;
-    uint64_t round_trip_ns;     /* smoothed; 0: not measured */
-    uint64_t round_trip_min_ns; /* ever */
-    uint32_t requests_mean;     /* per lost packet, in sixteenths */
+    uint64_t round_trip_ns;           /* smoothed; 0: not measured */
+    uint64_t round_trip_deviation_ns; /* mean */
+    uint64_t round_trip_min_ns;       /* ever */
+    uint32_t requests_mean;           /* per lost packet, in sixteenths */
     /* who is behind */
     uint64_t moved_ns; /* when something was acknowledged last, or there was nothing to acknowledge */
     uint64_t named_ns;
@@ -276,6 +277,8 @@ void mcast_send_epoch(struct stream *stream, bool somebody_joins);
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns);
 /* Base has moved. */
 void mcast_congestion_progress(struct sending *sending);
+/* After so long without an answer something is lost (RFC 6298, with a shorter least time). */
+uint64_t mcast_congestion_patience(const struct sending *sending);
 
 /* ---- receive.c ---- */
 
@@ -292,8 +295,8 @@ void mcast_deliver(struct stream *stream);
 
 /* ---- ask.c ---- */
 
-/* Holes may have come or gone. */
-void mcast_ask_consider(struct stream *stream);
+/* Holes may have come or gone; `is_old`: what is missing was sent so long ago that nothing can have overtaken it. */
+void mcast_ask_consider(struct stream *stream, bool is_old);
 void mcast_ask_due(struct stream *stream);
 
 /* ---- report.c ---- */

@@ -19,13 +19,17 @@ static uint64_t draw(const struct mcast_world *world, uint32_t sender, uint64_t 
 
 static bool is_long(const struct mcast_world *world, uint32_t sender, uint64_t message)
 {
-    return world->config.long_max > 0 && (world->config.short_max == 0 || draw(world, sender, message, 1) % KINDS == 0);
+    return world->config.long_max > 0 &&
+           (world->config.is_uniform || world->config.short_max == 0 || draw(world, sender, message, 1) % KINDS == 0);
 }
 
 static uint64_t bytes_of(const struct mcast_world *world, uint32_t sender, uint64_t message)
 {
     uint64_t most = is_long(world, sender, message) ? world->config.long_max : world->config.short_max;
     uint64_t drawn = draw(world, sender, message, 2);
+    if (world->config.is_uniform) {
+        return most;
+    }
     return drawn % 8 == 0 ? most : drawn % 8 == 1 ? 0 : mix(drawn) % (most + 1);
 }
 

@@ -17,6 +17,7 @@ struct mcast_world_config {
     uint32_t messages; /* of each */
     uint64_t short_max;
     uint64_t long_max; /* 0: no long ones */
+    bool is_uniform;   /* all are long, and as long as that */
     bool is_slow;      /* receivers keep slots and exposures for a while */
     uint32_t arity;    /* 0: the usual one */
     enum cw_mcast_spread spread;
