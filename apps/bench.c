@@ -156,6 +156,7 @@ static const struct {
     {"idle", bench_idle, "what processes cost that have nothing to do"},
     {"incast", bench_incast, "many senders to one port, in virtual time"},
     {"pace", bench_pace, "paced flows, in virtual time"},
+    {"mcast", bench_mcast, "one to all by multicast, beside unicast trees and chains, in virtual time"},
     {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
 };
 
@@ -170,7 +171,7 @@ static void list_print(void)
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] = "there are put, cost, crowd, idle, incast, pace and plan; each has --help";
+    static const char list[] = "there are put, cost, crowd, idle, incast, pace, mcast and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

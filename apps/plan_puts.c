@@ -111,6 +111,9 @@ static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
         world->report->first_ns = now_ns - world->run_begin_ns;
     }
     world->report->last_ns = now_ns - world->run_begin_ns;
+    if (options->times_ns != NULL) {
+        options->times_ns[rank->run] = now_ns - world->run_begin_ns;
+    }
     world->report->total_ns = now_ns;
     rank->run++;
     world->through++;

@@ -38,7 +38,8 @@ struct plan_puts_options {
     struct cw_endpoint_config endpoint; /* address, key, seed and numbers of peers are filled in */
     uint32_t crash_rank;                /* this process ends without a word at crash_ns; PLAN_PUTS_NOBODY: none does */
     uint64_t crash_ns;
-    uint64_t limit_ns; /* of virtual time */
+    uint64_t limit_ns;  /* of virtual time */
+    uint64_t *times_ns; /* together: what each run took, [runs]; NULL: not wanted */
 };
 
 struct plan_puts_report {

@@ -11,6 +11,7 @@ enum {
 
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns)
 {
+    sending->doubts = 0;
     sending->round_trip_least_ns = earlier(sending->round_trip_least_ns, round_trip_ns);
     sending->round_trip_min_ns =
         sending->round_trip_min_ns == 0 ? round_trip_ns : earlier(sending->round_trip_min_ns, round_trip_ns);
@@ -27,7 +28,8 @@ void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns)
 uint64_t mcast_congestion_patience(const struct sending *sending)
 {
     uint64_t trip_ns = sending->round_trip_ns == 0 ? CW_MCAST_ROUND_TRIP_FIRST_NS : sending->round_trip_ns;
-    return trip_ns + later(4 * sending->round_trip_deviation_ns, CW_MCAST_STATE_LEAST_NS);
+    /* asked too soon, a sender never measures what an answer takes: as long as it has not, it waits for longer (Karn and Partridge, 1987) */
+    return (trip_ns + later(4 * sending->round_trip_deviation_ns, CW_MCAST_STATE_LEAST_NS)) << sending->doubts;
 }
 
 static uint64_t window_next(struct sending *sending)

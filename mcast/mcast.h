@@ -88,7 +88,7 @@ enum cw_mcast_flags {
     CW_MCAST_SIGNAL = 1, /* give CW_MCAST_COMPLETE */
 };
 
-/* Posts a message to all others. Up to slot_bytes it is a short one, else, or if `is_long`, a long one. `data` must not change before it is complete.
+/* Posts a message to all others. Up to slot_bytes it is a short one, else, or if `is_long`, a long one. `data` must not change before it is complete, but for up to CW_MCAST_INLINE_MAX bytes of a short one, which are copied.
  * CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot. */
 struct cw_mcast_put {
     const void *data;

@@ -140,7 +140,9 @@ void mcast_report_changed(struct stream *stream)
     } else if (is_urgent(stream, &all)) {
         send(stream, &all, laggard);
     } else if (all.received > stream->report.told.received) {
-        mcast_timer_by(&stream->report.timer, mcast->now_ns + CW_MCAST_ACK_DELAY_NS);
+        /* on slow links packets come one by one, and acknowledgements of each would take the place of others */
+        uint64_t patience_ns = later(CW_MCAST_ACK_DELAY_NS, stream->receiving->round_trip_ns / 4);
+        mcast_timer_by(&stream->report.timer, mcast->now_ns + patience_ns);
     }
 }
 

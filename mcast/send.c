@@ -313,7 +313,8 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
         return CW_ERROR_AGAIN;
     }
     uint64_t packets = put->bytes == 0 ? 1 : (put->bytes - 1) / mcast->payload_max + 1;
-    *message_at(stream, sending->message_next++) = (struct message){
+    struct message *message = message_at(stream, sending->message_next++);
+    *message = (struct message){
         .data = put->data,
         .bytes = put->bytes,
         .first = sending->number_next,
@@ -325,6 +326,10 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
         .flags = put->flags,
         .is_long = put->is_long,
     };
+    if (!put->is_long && put->bytes > 0 && put->bytes <= CW_MCAST_INLINE_MAX) {
+        memcpy(message->copy, put->data, put->bytes);
+        message->data = message->copy;
+    }
     sending->number_next += packets;
     *(put->is_long ? &sending->long_next : &sending->short_next) += 1;
     mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
@@ -440,6 +445,7 @@ static void state_send(struct stream *stream)
                                })) {
         stream->group->mcast->counters.states_out++;
         sending->state_ns = stream->group->mcast->now_ns;
+        sending->doubts += sending->doubts < DOUBTS_MAX;
     }
 }
 

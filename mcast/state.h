@@ -17,6 +17,8 @@
 
 #define NOBODY UINT32_MAX
 
+enum { DOUBTS_MAX = 3 };
+
 enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE };
 
 struct timer {
@@ -38,6 +40,7 @@ struct message {
     uint32_t lane_tag;
     uint32_t flags;
     bool is_long;
+    uint8_t copy[CW_MCAST_INLINE_MAX]; /* of a message that is no longer */
 };
 
 /* A packet that has been sent and is not acknowledged. */
@@ -86,6 +89,7 @@ struct sending {
     uint32_t laggard;
     uint64_t state_interval_ns;
     uint64_t state_ns; /* when a STATE was sent last */
+    uint32_t doubts;   /* STATEs since the last round trip that could be measured, up to DOUBTS_MAX */
     struct timer state_timer;
     bool is_active; /* in the list of those that may send */
     struct stream *active_next;

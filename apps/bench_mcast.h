@@ -1,0 +1,43 @@
+/* Bench mcast: a broadcast to a group beside the unicast algorithms, on simulated hosts. bench_mcast.c: options, lines; bench_mcast_group.c: the group; bench_mcast_unicast.c: plans over puts. */
+#ifndef BENCH_MCAST_H
+#define BENCH_MCAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BENCH_MCAST_RUNS_MAX = 10000, BENCH_MCAST_NAME_BYTES = 48 };
+
+/* One line's question. All begin together; a run is over when the last receiver has the message and the root may use its memory again. */
+struct bench_mcast_case {
+    uint32_t members; /* the root among them */
+    uint64_t bytes;
+    double loss; /* of frames on each host's way in */
+    uint64_t runs;
+    uint64_t rate_bps;
+    uint64_t delay_ns; /* one way, end to end */
+    uint64_t seed;
+};
+
+struct bench_mcast_result {
+    char name[BENCH_MCAST_NAME_BYTES];
+    double median_ns;
+    double p999_ns;
+    double packets;        /* of all hosts, per message */
+    double root_packets;   /* out of the root's port, per data packet that the message needs */
+    double acks_at_root;   /* per message */
+    double naks_at_root;   /* likewise */
+    double repairs_to_all; /* likewise */
+    double repairs_to_one; /* likewise */
+    uint64_t data_packets; /* that a message needs */
+};
+
+/* A group; arity 0: the usual tree, `members`: everybody reports to the root. 0, or one of enum app_exit: reported. */
+int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result);
+
+/* The algorithm of the registry by its name, or NULL: the one that the model chooses. Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */
+int bench_mcast_unicast(const struct bench_mcast_case *of, const char *algorithm, struct bench_mcast_result *result);
+
+/* Median and 99.9th percentile of `count` times, which are sorted. */
+void bench_mcast_times(double *times, uint64_t count, struct bench_mcast_result *result);
+
+#endif
