@@ -67,11 +67,6 @@ void mcast_sending_destroy(struct stream *stream)
     stream->sending = NULL;
 }
 
-static struct message *message_at(const struct stream *stream, uint64_t number)
-{
-    return &stream->sending->messages[number % stream->group->mcast->config.queue_max];
-}
-
 static struct packet *packet_at(const struct sending *sending, uint64_t number)
 {
     return &sending->packets[number % CW_MCAST_WINDOW];
@@ -80,7 +75,7 @@ static struct packet *packet_at(const struct sending *sending, uint64_t number)
 static void message_end(struct stream *stream, int status)
 {
     struct sending *sending = stream->sending;
-    const struct message *message = message_at(stream, sending->message_base++);
+    const struct message *message = mcast_message(stream, sending->message_base++);
     if ((message->flags & CW_MCAST_SIGNAL) != 0) {
         mcast_event(stream->group->mcast, &(struct cw_mcast_event){
                                               .kind = CW_MCAST_COMPLETE,
@@ -127,7 +122,8 @@ static bool has_credit(const struct stream *stream, const struct message *messag
 static bool may_send(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    if (sending->message_at == sending->message_next || !has_credit(stream, message_at(stream, sending->message_at))) {
+    if (sending->message_at == sending->message_next ||
+        !has_credit(stream, mcast_message(stream, sending->message_at))) {
         return false;
     }
     if (sending->next - sending->base >= sending->window) {
@@ -139,20 +135,14 @@ static bool may_send(struct stream *stream)
 
 /* ---- packets ---- */
 
-static uint32_t round_trip_said(const struct sending *sending)
-{
-    uint64_t trip = sending->round_trip_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
-    return trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
-}
-
 static const struct message *message_of(const struct stream *stream, uint64_t number)
 {
     uint64_t at = stream->sending->message_base;
-    while (number >= message_at(stream, at)->end) {
+    while (number >= mcast_message(stream, at)->end) {
         at++;
     }
     assert(at < stream->sending->message_next);
-    return message_at(stream, at);
+    return mcast_message(stream, at);
 }
 
 static uint64_t message_number(const struct message *message)
@@ -170,7 +160,7 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
     uint64_t left = message->bytes - position;
     bool passes = group->spread == CW_MCAST_BY_MEMBERS && to == NOBODY;
     struct cw_mcast_data data = {
-        .round_trip = round_trip_said(stream->sending),
+        .round_trip = mcast_round_trip_said(stream->sending),
         .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0)),
         .lane_tag = message->lane_tag,
         .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
@@ -204,13 +194,13 @@ static void state_watch(struct stream *stream)
 static bool new_send(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    const struct message *message = message_at(stream, sending->message_at);
+    const struct message *message = mcast_message(stream, sending->message_at);
     uint64_t number = sending->next;
     bool is_last = number + 1 == message->end;
     /* nothing follows at once: then everybody should say at once that it is there */
     bool pauses = number + 1 - sending->base >= sending->window ||
                   (is_last && (sending->message_at + 1 == sending->message_next ||
-                               !has_credit(stream, message_at(stream, sending->message_at + 1))));
+                               !has_credit(stream, mcast_message(stream, sending->message_at + 1))));
     if (!packet_send(stream, message, number, NOBODY, pauses ? CW_WIRE_ACK_NOW : 0)) {
         return false;
     }
@@ -313,7 +303,7 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
         return CW_ERROR_AGAIN;
     }
     uint64_t packets = put->bytes == 0 ? 1 : (put->bytes - 1) / mcast->payload_max + 1;
-    struct message *message = message_at(stream, sending->message_next++);
+    struct message *message = mcast_message(stream, sending->message_next++);
     *message = (struct message){
         .data = put->data,
         .bytes = put->bytes,
@@ -371,7 +361,7 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
         packet_forget(sending, sending->base, now_ns, sending->base + 1 == received);
     }
     while (sending->message_base < sending->message_at &&
-           message_at(stream, sending->message_base)->end <= sending->base) {
+           mcast_message(stream, sending->message_base)->end <= sending->base) {
         message_end(stream, CW_OK);
     }
     if (moved) {
@@ -422,101 +412,4 @@ void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_h
         }
         number += runs[i].received;
     }
-}
-
-/* ---- state ---- */
-
-static void state_send(struct stream *stream)
-{
-    struct sending *sending = stream->sending;
-    struct cw_mcast_state state = {
-        .round_trip = round_trip_said(sending),
-        .flags = stream->group->spread == CW_MCAST_BY_MEMBERS ? CW_MCAST_PASS_ON : 0,
-        .next = sending->next,
-        .joined = sending->joined,
-    };
-    if (mcast_transmit(stream, &(struct outgoing){
-                                   .type = CW_MCAST_STATE,
-                                   .flags = CW_WIRE_ACK_NOW,
-                                   .to = NOBODY,
-                                   .number = mcast_control_number(stream->group),
-                                   .fixed = &state,
-                                   .fixed_bytes = sizeof(state),
-                               })) {
-        stream->group->mcast->counters.states_out++;
-        sending->state_ns = stream->group->mcast->now_ns;
-        sending->doubts += sending->doubts < DOUBTS_MAX;
-    }
-}
-
-/* Whoever has been silent for long is named, again and again as long as nothing moves. */
-static void lag_name(struct stream *stream)
-{
-    struct sending *sending = stream->sending;
-    struct cw_mcast *mcast = stream->group->mcast;
-    uint64_t since_ns = later(sending->moved_ns, sending->named_ns);
-    if (mcast->now_ns - since_ns < mcast->config.lag_ns || sending->laggard == NOBODY || !mcast_event_room(mcast)) {
-        return;
-    }
-    sending->named_ns = mcast->now_ns;
-    mcast_event(mcast,
-                &(struct cw_mcast_event){.kind = CW_MCAST_LAGGARD, .group = stream->group, .member = sending->laggard});
-}
-
-void mcast_send_state_due(struct stream *stream)
-{
-    struct sending *sending = stream->sending;
-    uint64_t now_ns = stream->group->mcast->now_ns;
-    if (sending->message_base == sending->message_next) {
-        return;
-    }
-    uint64_t due_ns = sending->moved_ns + sending->state_interval_ns;
-    if (now_ns >= due_ns) {
-        state_send(stream);
-        lag_name(stream);
-        /* often enough that whoever is named has been silent, and not merely not asked */
-        uint64_t most_ns = earlier(CW_MCAST_STATE_MAX_NS, stream->group->mcast->config.lag_ns / 8);
-        sending->state_interval_ns = earlier(2 * sending->state_interval_ns, most_ns);
-        due_ns = now_ns + sending->state_interval_ns;
-    }
-    mcast_timer_by(&sending->state_timer, due_ns);
-}
-
-void mcast_send_epoch(struct stream *stream, bool somebody_joins)
-{
-    struct sending *sending = stream->sending;
-    sending->moved_ns = stream->group->mcast->now_ns;
-    sending->named_ns = 0;
-    if (!somebody_joins) {
-        return;
-    }
-    /* from the first message of which nothing has been sent */
-    uint64_t at = sending->message_at;
-    bool has_begun = at < sending->message_next && sending->next > message_at(stream, at)->first;
-    at += has_begun;
-    bool is_posted = at < sending->message_next;
-    sending->joined = (struct cw_mcast_mark){
-        .number = is_posted ? message_at(stream, at)->first : sending->number_next,
-        .message = at,
-        .short_at = is_posted ? message_at(stream, at)->short_before : sending->short_next,
-        .long_at = is_posted ? message_at(stream, at)->long_before : sending->long_next,
-    };
-    sending->exposed = earlier(sending->exposed, sending->joined.long_at);
-    state_send(stream);
-}
-
-struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group)
-{
-    const struct stream *stream = group->streams[group->self];
-    const struct sending *sending = stream == NULL ? NULL : stream->sending;
-    if (sending == NULL) {
-        return (struct cw_mcast_stream_info){.laggard = NOBODY};
-    }
-    return (struct cw_mcast_stream_info){
-        .round_trip_ns = sending->round_trip_ns,
-        .window_packets = sending->window,
-        .in_flight_packets = (uint32_t)(sending->next - sending->base),
-        .queued = (uint32_t)(sending->message_next - sending->message_base),
-        .laggard = sending->laggard,
-    };
 }

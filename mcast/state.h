@@ -4,6 +4,7 @@
  * stream's tree have. All are made when first needed, so that a group of a thousand members in which one sends takes the memory of one stream.
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
+ *   tell.c     a sender that hears nothing
  *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the guest: packets in, timers, events
  */
 #ifndef CW_MCAST_STATE_H
@@ -264,7 +265,7 @@ static inline bool mcast_timer_runs(const struct timer *timer)
 bool mcast_event_room(const struct cw_mcast *mcast);
 void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event);
 
-/* ---- send.c, congestion.c ---- */
+/* ---- send.c, tell.c, congestion.c ---- */
 
 int mcast_sending_make(struct stream *stream);
 void mcast_sending_destroy(struct stream *stream);
@@ -323,6 +324,18 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 static inline uint64_t later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+static inline struct message *mcast_message(const struct stream *stream, uint64_t number)
+{
+    return &stream->sending->messages[number % stream->group->mcast->config.queue_max];
+}
+
+/* As packets carry it. */
+static inline uint32_t mcast_round_trip_said(const struct sending *sending)
+{
+    uint64_t trip = sending->round_trip_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
+    return trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
 }
 
 #endif

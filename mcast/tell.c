@@ -1,0 +1,97 @@
+/* What a sender tells when nothing moves: how far it is, who holds it up; and where members begin that come late. */
+#include "mcast/state.h"
+
+static void state_send(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    struct cw_mcast_state state = {
+        .round_trip = mcast_round_trip_said(sending),
+        .flags = stream->group->spread == CW_MCAST_BY_MEMBERS ? CW_MCAST_PASS_ON : 0,
+        .next = sending->next,
+        .joined = sending->joined,
+    };
+    if (mcast_transmit(stream, &(struct outgoing){
+                                   .type = CW_MCAST_STATE,
+                                   .flags = CW_WIRE_ACK_NOW,
+                                   .to = NOBODY,
+                                   .number = mcast_control_number(stream->group),
+                                   .fixed = &state,
+                                   .fixed_bytes = sizeof(state),
+                               })) {
+        stream->group->mcast->counters.states_out++;
+        sending->state_ns = stream->group->mcast->now_ns;
+        sending->doubts += sending->doubts < DOUBTS_MAX;
+    }
+}
+
+/* Whoever has been silent for long is named, again and again as long as nothing moves. */
+static void lag_name(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    struct cw_mcast *mcast = stream->group->mcast;
+    uint64_t since_ns = later(sending->moved_ns, sending->named_ns);
+    if (mcast->now_ns - since_ns < mcast->config.lag_ns || sending->laggard == NOBODY || !mcast_event_room(mcast)) {
+        return;
+    }
+    sending->named_ns = mcast->now_ns;
+    mcast_event(mcast,
+                &(struct cw_mcast_event){.kind = CW_MCAST_LAGGARD, .group = stream->group, .member = sending->laggard});
+}
+
+void mcast_send_state_due(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    uint64_t now_ns = stream->group->mcast->now_ns;
+    if (sending->message_base == sending->message_next) {
+        return;
+    }
+    uint64_t due_ns = sending->moved_ns + sending->state_interval_ns;
+    if (now_ns >= due_ns) {
+        state_send(stream);
+        lag_name(stream);
+        /* often enough that whoever is named has been silent, and not merely not asked */
+        uint64_t most_ns = earlier(CW_MCAST_STATE_MAX_NS, stream->group->mcast->config.lag_ns / 8);
+        sending->state_interval_ns = earlier(2 * sending->state_interval_ns, most_ns);
+        due_ns = now_ns + sending->state_interval_ns;
+    }
+    mcast_timer_by(&sending->state_timer, due_ns);
+}
+
+void mcast_send_epoch(struct stream *stream, bool somebody_joins)
+{
+    struct sending *sending = stream->sending;
+    sending->moved_ns = stream->group->mcast->now_ns;
+    sending->named_ns = 0;
+    if (!somebody_joins) {
+        return;
+    }
+    /* from the first message of which nothing has been sent */
+    uint64_t at = sending->message_at;
+    bool has_begun = at < sending->message_next && sending->next > mcast_message(stream, at)->first;
+    at += has_begun;
+    bool is_posted = at < sending->message_next;
+    sending->joined = (struct cw_mcast_mark){
+        .number = is_posted ? mcast_message(stream, at)->first : sending->number_next,
+        .message = at,
+        .short_at = is_posted ? mcast_message(stream, at)->short_before : sending->short_next,
+        .long_at = is_posted ? mcast_message(stream, at)->long_before : sending->long_next,
+    };
+    sending->exposed = earlier(sending->exposed, sending->joined.long_at);
+    state_send(stream);
+}
+
+struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group)
+{
+    const struct stream *stream = group->streams[group->self];
+    const struct sending *sending = stream == NULL ? NULL : stream->sending;
+    if (sending == NULL) {
+        return (struct cw_mcast_stream_info){.laggard = NOBODY};
+    }
+    return (struct cw_mcast_stream_info){
+        .round_trip_ns = sending->round_trip_ns,
+        .window_packets = sending->window,
+        .in_flight_packets = (uint32_t)(sending->next - sending->base),
+        .queued = (uint32_t)(sending->message_next - sending->message_base),
+        .laggard = sending->laggard,
+    };
+}
