@@ -150,23 +150,26 @@ static const struct {
     {"scan", call_scan},           {"reduce_scatter", call_reduce_scatter},
 };
 
-/* Mean time of a call, of as many as fit some tenths of a second, 10 to 20,000: fewer would tell of the scheduler's mood, which lasts for milliseconds. */
+enum { REPEATS_FIRST = 10, REPEATS_MAX = 40960 };
+
+/* Mean time of a call: of batches that grow until one takes a tenth of a second, so that neither the start of the processes nor the scheduler's moods, which last for milliseconds, count. */
 static void collective(const char *name, collective_call *call, int bytes)
 {
-    double start = MPI_Wtime();
-    for (int i = 0; i < 5; i++) {
-        call(bytes);
+    double took = 0;
+    int repeats = REPEATS_FIRST;
+    for (int more = 1; more != 0;) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        for (int i = 0; i < repeats; i++) {
+            call(bytes);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        took = (MPI_Wtime() - start) / repeats;
+        more = took * repeats < 0.1 && repeats < REPEATS_MAX;
+        MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        repeats = more ? 4 * repeats : repeats;
     }
-    int repeats = (int)(0.2 / ((MPI_Wtime() - start) / 5 + 1e-7));
-    repeats = repeats < 10 ? 10 : repeats > 20000 ? 20000 : repeats;
-    MPI_Bcast(&repeats, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    MPI_Barrier(MPI_COMM_WORLD);
-    start = MPI_Wtime();
-    for (int i = 0; i < repeats; i++) {
-        call(bytes);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    tell(name, bytes, (MPI_Wtime() - start) * 1e6 / repeats);
+    tell(name, bytes, took * 1e6);
 }
 
 /* ---- progress and overlap ---- */
