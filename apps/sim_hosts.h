@@ -42,6 +42,7 @@ struct sim_hosts_config {
     struct cw_simulator_node_config node;
     struct cw_endpoint_config endpoint; /* address, key and seed are filled in */
     uint64_t memory_bytes;              /* of each host's region */
+    bool learning; /* the switch learns addresses and groups from frames, and knows nothing before */
 };
 
 struct sim_hosts {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcast/igmp.h"
 #include "mcast/state.h"
 
 /* ---- members ---- */
@@ -81,6 +82,23 @@ struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t i
         group = group->next;
     }
     return group;
+}
+
+/* Tells the switches; what does not leave is told again later. */
+static void membership_tell(struct cw_mcast_group *group, bool has_left)
+{
+    struct cw_endpoint *endpoint = group->mcast->endpoint;
+    struct cw_address own = cw_endpoint_address(endpoint);
+    uint8_t frame[CW_MCAST_IGMP_BYTES];
+    cw_mcast_igmp_write(frame, own.mac, own.ipv4, group->ipv4, has_left);
+    (void)cw_guest_frame(endpoint, frame, sizeof(frame));
+}
+
+void mcast_membership_due(struct cw_mcast_group *group)
+{
+    membership_tell(group, false);
+    mcast_timer_by(&group->membership_timer, group->mcast->now_ns + group->membership_interval_ns);
+    group->membership_interval_ns = earlier(10 * group->membership_interval_ns, CW_MCAST_REPORT_MAX_NS);
 }
 
 static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_group_config *config)
@@ -165,8 +183,26 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     made->next = *bucket_of(mcast, made->id);
     *bucket_of(mcast, made->id) = made;
     mcast->group_count++;
+    mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
+    mcast_timer_init(&made->membership_timer, TIMER_MEMBERSHIP, made, NULL);
+    made->membership_interval_ns = CW_MCAST_REPORT_FIRST_NS;
+    mcast_membership_due(made);
+    cw_guest_flush(mcast->endpoint);
     *group = made;
     return CW_OK;
+}
+
+/* Whether another group has this address. */
+static bool is_shared(const struct cw_mcast *mcast, uint32_t ipv4)
+{
+    for (size_t bucket = 0; bucket < sizeof(mcast->buckets) / sizeof(mcast->buckets[0]); bucket++) {
+        for (const struct cw_mcast_group *at = mcast->buckets[bucket]; at != NULL; at = at->next) {
+            if (at->ipv4 == ipv4) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 void mcast_group_destroy(struct cw_mcast_group *group)
@@ -186,7 +222,11 @@ void mcast_group_destroy(struct cw_mcast_group *group)
             stream_destroy(group->streams[sender]);
         }
     }
-    (void)cw_guest_leave(mcast->endpoint, group->ipv4);
+    mcast_timer_stop(&group->membership_timer);
+    if (cw_guest_leave(mcast->endpoint, group->ipv4) == CW_OK && !is_shared(mcast, group->ipv4)) {
+        membership_tell(group, true);
+        cw_guest_flush(mcast->endpoint);
+    }
     group_free(group);
 }
 

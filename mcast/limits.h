@@ -38,6 +38,10 @@ enum {
 #define CW_MCAST_ASK_MAX_NS   100000000ull  /* longest time between requests for the same packet */
 #define CW_MCAST_LAG_NS       1000000000ull /* without progress for so long, the one who holds everybody up is named */
 
+/* Switches are told of a membership again after these, in case one was lost; then they forget nothing within 260 s (RFC 2236, 8). */
+#define CW_MCAST_REPORT_FIRST_NS 100000000ull
+#define CW_MCAST_REPORT_MAX_NS   60000000000ull
+
 /* Packets of a stream are numbered from here, so that the low half that travels wraps early, in every long test. */
 #define CW_MCAST_NUMBER_FIRST 0xfffffc00ull
 

@@ -39,14 +39,14 @@ uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, 
 
 /* ---- timers ---- */
 
-void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream)
+void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct cw_mcast_group *group, struct stream *stream)
 {
-    *timer = (struct timer){.kind = kind, .stream = stream};
+    *timer = (struct timer){.kind = kind, .group = group, .stream = stream};
 }
 
 void mcast_timer_by(struct timer *timer, uint64_t time_ns)
 {
-    struct cw_wheel *wheel = &timer->stream->group->mcast->wheel;
+    struct cw_wheel *wheel = &timer->group->mcast->wheel;
     if (mcast_timer_runs(timer)) {
         if (timer->entry.time_ns <= time_ns) {
             return;
@@ -59,7 +59,7 @@ void mcast_timer_by(struct timer *timer, uint64_t time_ns)
 void mcast_timer_stop(struct timer *timer)
 {
     if (mcast_timer_runs(timer)) {
-        cw_wheel_remove(&timer->stream->group->mcast->wheel, &timer->entry);
+        cw_wheel_remove(&timer->group->mcast->wheel, &timer->entry);
     }
 }
 
@@ -74,7 +74,11 @@ static uint32_t timers_turn(struct cw_mcast *mcast)
     struct cw_wheel_entry *entry;
     while ((entry = cw_wheel_expire(&mcast->wheel, mcast->now_ns)) != NULL) {
         const struct timer *timer = (const struct timer *)entry;
-        due[timer->kind](timer->stream);
+        if (timer->kind == TIMER_MEMBERSHIP) {
+            mcast_membership_due(timer->group);
+        } else {
+            due[timer->kind](timer->stream);
+        }
         count++;
     }
     return count;

@@ -22,7 +22,7 @@ int mcast_receiving_make(struct stream *stream)
     receiving->is_joined = !stream->group->joins_late;
     receiving->base = receiving->end = receiving->known_next = CW_MCAST_NUMBER_FIRST;
     receiving->round_trip_ns = CW_MCAST_ROUND_TRIP_FIRST_NS;
-    mcast_timer_init(&receiving->ask_timer, TIMER_ASK, stream);
+    mcast_timer_init(&receiving->ask_timer, TIMER_ASK, stream->group, stream);
     return CW_OK;
 }
 

@@ -23,7 +23,7 @@ int mcast_report_make(struct stream *stream)
 {
     struct report *report = &stream->report;
     children_find(stream);
-    mcast_timer_init(&report->timer, TIMER_REPORT, stream);
+    mcast_timer_init(&report->timer, TIMER_REPORT, stream->group, stream);
     /* as many as there may ever be: the tree changes with the membership */
     uint32_t most = stream->group->tree.arity < stream->group->member_count ? stream->group->tree.arity
                                                                             : stream->group->member_count;

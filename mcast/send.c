@@ -33,7 +33,7 @@ int mcast_sending_make(struct stream *stream)
     /* many will have missed what one of many misses, as long as nothing else is known */
     sending->requests_mean = group->tree.live_count > CW_MCAST_EAGER_NAKS ? 4 * MEAN_ONE : MEAN_ONE;
     sending->laggard = NOBODY;
-    mcast_timer_init(&sending->state_timer, TIMER_STATE, stream);
+    mcast_timer_init(&sending->state_timer, TIMER_STATE, stream->group, stream);
     return CW_OK;
 }
 

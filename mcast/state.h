@@ -20,12 +20,13 @@
 
 enum { DOUBTS_MAX = 3 };
 
-enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE };
+enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE, TIMER_MEMBERSHIP };
 
 struct timer {
     struct cw_wheel_entry entry; /* first */
     enum timer_kind kind;
-    struct stream *stream;
+    struct cw_mcast_group *group;
+    struct stream *stream; /* NULL: it is the group's */
 };
 
 /* ---- the sending side ---- */
@@ -163,8 +164,7 @@ struct report {
     uint32_t child_count;
     uint32_t child_first; /* place in the tree */
     struct counts told;   /* to the parent, in this epoch */
-    bool has_told;
-    uint64_t urgent; /* packets below this are to be reported at once */
+    uint64_t urgent;      /* packets below this are to be reported at once */
     struct timer timer;
 };
 
@@ -203,6 +203,8 @@ struct cw_mcast_group {
     uint32_t ipv4;
     struct cw_wire_network network; /* of packets to the group */
     uint64_t control_next;          /* numbers of own packets that are no data */
+    struct timer membership_timer;
+    uint64_t membership_interval_ns;
 };
 
 struct cw_mcast {
@@ -244,6 +246,8 @@ struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender);
 const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member);
 struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id);
 void mcast_group_destroy(struct cw_mcast_group *group);
+/* Switches are told again. */
+void mcast_membership_due(struct cw_mcast_group *group);
 
 /* ---- mcast.c ---- */
 
@@ -253,7 +257,7 @@ static inline uint64_t mcast_control_number(struct cw_mcast_group *group)
 {
     return group->control_next++;
 }
-void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream);
+void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct cw_mcast_group *group, struct stream *stream);
 /* Runs at `time_ns` at the latest. */
 void mcast_timer_by(struct timer *timer, uint64_t time_ns);
 void mcast_timer_stop(struct timer *timer);

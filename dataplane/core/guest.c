@@ -67,6 +67,18 @@ bool cw_guest_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network
     return true;
 }
 
+bool cw_guest_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return false;
+    }
+    memcpy(packet->data, frame, bytes);
+    packet->length = bytes;
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, bytes);
+    return true;
+}
+
 void cw_guest_flush(struct cw_endpoint *endpoint)
 {
     if (!endpoint->port_full) {

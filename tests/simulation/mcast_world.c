@@ -274,6 +274,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
     hosts.seed = config->seed;
     hosts.node = config->node;
     hosts.memory_bytes = 64;
+    hosts.learning = config->learning;
     *world = (struct mcast_world){
         .config = *config,
         .members = calloc(config->members, sizeof(struct mcast_member)),

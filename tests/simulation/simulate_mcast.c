@@ -205,12 +205,50 @@ static void few_ask_for_what_all_miss(void **state)
     }
 }
 
+static uint64_t frames_at(const struct mcast_world *world, uint32_t node)
+{
+    const struct cw_simulator_node_counters *counters = cw_simulator_node_counters(world->hosts.simulator, node);
+    return counters->received + counters->dropped_filter;
+}
+
+/* A switch that snoops sends a group's frames to those that have reported, and no longer once they have left. */
+static void switches_are_told(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 10, IN_GROUP = 6, LEAVES = 5, MESSAGES = 100, REPORTS_MAX = 50 };
+    struct mcast_world_config config;
+    struct mcast_world world;
+    mcast_world_config_init(&config, MEMBERS);
+    config.learning = true;
+    config.late_members = MEMBERS - IN_GROUP; /* hosts that are in no group */
+    config.long_max = 0;
+    config.messages = MESSAGES;
+    mcast_world_create(&world, &config);
+    must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "not complete within 1 s");
+    for (uint32_t node = 1; node < MEMBERS; node++) {
+        uint64_t frames = frames_at(&world, node);
+        assert_true(node < IN_GROUP ? frames >= MESSAGES : frames < REPORTS_MAX); /* of others' memberships */
+    }
+    cw_mcast_shut(world.members[LEAVES].group);
+    world.members[LEAVES].group = NULL;
+    sim_host_wake(&world.hosts.list[LEAVES]);
+    mcast_world_pass(&world, SIMULATION_MS);
+    mcast_world_exclude(&world, LEAVES, 0);
+    uint64_t stayed = frames_at(&world, LEAVES - 1), left = frames_at(&world, LEAVES);
+    world.members[0].posted = world.members[0].completed = 0; /* all over again */
+    sim_host_wake(&world.hosts.list[0]);
+    mcast_world_pass(&world, 100 * SIMULATION_MS);
+    assert_true(frames_at(&world, LEAVES - 1) >= stayed + MESSAGES);
+    assert_true(frames_at(&world, LEAVES) < left + REPORTS_MAX);
+    mcast_world_destroy(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_to_every_member), cmocka_unit_test(survivors_get_everything),
         cmocka_unit_test(members_come_late),          cmocka_unit_test(laggards_are_named),
-        cmocka_unit_test(few_ask_for_what_all_miss),
+        cmocka_unit_test(few_ask_for_what_all_miss),  cmocka_unit_test(switches_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
