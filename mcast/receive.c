@@ -157,9 +157,9 @@ void mcast_deliver(struct stream *stream)
     struct incoming *incoming = incoming_at(stream, receiving->message_base);
     for (; is_complete(incoming); incoming = incoming_at(stream, receiving->message_base)) {
         if (incoming->place != (incoming->is_long ? receiving->exposures_used : receiving->short_notified)) {
-            mcast->counters
-                .drop_malformed++; /* it is not the next one of its kind: its sender counts wrongly, for good */
-            return;
+            /* it is not the next one of its kind: its sender counts wrongly, for good */
+            mcast->counters.drop_malformed++;
+            break;
         }
         if (!mcast_event_room(mcast)) {
             if (!receiving->is_waiting) {
