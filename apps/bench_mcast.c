@@ -29,16 +29,9 @@ struct settings {
     struct bench_mcast_case of;
 };
 
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
 void bench_mcast_times(double *times, uint64_t count, struct bench_mcast_result *result)
 {
-    qsort(times, count, sizeof(*times), by_size);
-    result->median_ns = times[count / 2];
+    result->median_ns = bench_median(times, count);
     result->p999_ns = times[count - 1 - count / 1000];
 }
 

@@ -50,7 +50,7 @@ void mcast_ask_consider(struct stream *stream, bool is_old)
 /* The next number from `from` on that has come (`seen`), or has not; at most `end`. */
 static uint64_t run_end(const struct receiving *receiving, uint64_t from, uint64_t end, bool seen)
 {
-    while (from < end && (receiving->seen[from % CW_MCAST_WINDOW / 64] >> (from % 64) & 1) == (seen ? 0 : 1)) {
+    while (from < end && mcast_is_seen(receiving, from) != seen) {
         from++;
     }
     return from;

@@ -72,12 +72,12 @@ static void stream_destroy(struct stream *stream)
 
 static struct cw_mcast_group **bucket_of(struct cw_mcast *mcast, uint64_t id)
 {
-    return &mcast->buckets[id % (sizeof(mcast->buckets) / sizeof(mcast->buckets[0]))];
+    return &mcast->buckets[id % GROUP_BUCKETS];
 }
 
 struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id)
 {
-    struct cw_mcast_group *group = mcast->buckets[id % (sizeof(mcast->buckets) / sizeof(mcast->buckets[0]))];
+    struct cw_mcast_group *group = mcast->buckets[id % GROUP_BUCKETS];
     while (group != NULL && group->id != id) {
         group = group->next;
     }
@@ -195,7 +195,7 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
 /* Whether another group has this address. */
 static bool is_shared(const struct cw_mcast *mcast, uint32_t ipv4)
 {
-    for (size_t bucket = 0; bucket < sizeof(mcast->buckets) / sizeof(mcast->buckets[0]); bucket++) {
+    for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
         for (const struct cw_mcast_group *at = mcast->buckets[bucket]; at != NULL; at = at->next) {
             if (at->ipv4 == ipv4) {
                 return true;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "dataplane/wire/wire.h"
+
 enum {
     IPV4_BYTES = 24, /* with the option Router Alert (RFC 2113), which version 2 asks for */
     IGMP_BYTES = 8,
@@ -38,11 +40,10 @@ static uint32_t checksum(const uint8_t *at, uint32_t bytes)
 void cw_mcast_igmp_write(uint8_t *frame, const uint8_t mac[6], uint32_t own_ipv4, uint32_t group_ipv4, bool has_left)
 {
     uint32_t to = has_left ? ALL_ROUTERS : group_ipv4;
-    const uint8_t to_mac[6] = {1, 0, 0x5e, (uint8_t)(to >> 16 & 0x7f), (uint8_t)(to >> 8), (uint8_t)to};
     uint8_t *ip = frame + 14;
     uint8_t *igmp = ip + IPV4_BYTES;
     memset(frame, 0, CW_MCAST_IGMP_BYTES);
-    memcpy(frame, to_mac, 6);
+    cw_wire_group_mac(to, frame);
     memcpy(frame + 6, mac, 6);
     write16(frame + 12, 0x0800);
     ip[0] = 0x46; /* version 4, six words */

@@ -377,7 +377,7 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
     if (mcast == NULL) {
         return;
     }
-    for (size_t bucket = 0; bucket < sizeof(mcast->buckets) / sizeof(mcast->buckets[0]); bucket++) {
+    for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
         while (mcast->buckets[bucket] != NULL) {
             mcast_group_destroy(mcast->buckets[bucket]);
         }

@@ -60,18 +60,13 @@ uint64_t mcast_receive_number(const struct stream *stream, uint32_t low)
     return cw_wire_number_expand(stream->receiving->end, low);
 }
 
-static bool is_seen(const struct receiving *receiving, uint64_t number)
-{
-    return (receiving->seen[number % CW_MCAST_WINDOW / 64] >> (number % 64) & 1) != 0;
-}
-
 /* Marks a number of the window, and moves its base. */
 static void mark(struct receiving *receiving, uint64_t number)
 {
     receiving->seen[number % CW_MCAST_WINDOW / 64] |= 1ull << (number % 64);
     receiving->end = later(receiving->end, number + 1);
     receiving->known_next = later(receiving->known_next, receiving->end);
-    while (receiving->base < receiving->end && is_seen(receiving, receiving->base)) {
+    while (receiving->base < receiving->end && mcast_is_seen(receiving, receiving->base)) {
         receiving->seen[receiving->base % CW_MCAST_WINDOW / 64] &= ~(1ull << (receiving->base % 64));
         receiving->base++;
     }
@@ -229,7 +224,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         return; /* where this member begins only a STATE tells */
     }
     echo_note(receiving, header, data->round_trip, mcast->now_ns);
-    if (number < receiving->base || (number < receiving->end && is_seen(receiving, number))) {
+    if (number < receiving->base || (number < receiving->end && mcast_is_seen(receiving, number))) {
         mcast->counters.duplicates++;
         return;
     }

@@ -18,7 +18,7 @@
 
 #define NOBODY UINT32_MAX
 
-enum { DOUBTS_MAX = 3 };
+enum { DOUBTS_MAX = 3, GROUP_BUCKETS = 64 };
 
 enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE, TIMER_MEMBERSHIP };
 
@@ -213,7 +213,7 @@ struct cw_mcast {
     struct cw_endpoint *endpoint;
     uint64_t now_ns;
     uint32_t payload_max; /* data bytes of a packet */
-    struct cw_mcast_group *buckets[64];
+    struct cw_mcast_group *buckets[GROUP_BUCKETS];
     uint32_t group_count;
     struct cw_wheel wheel;
     struct stream *active_first;
@@ -328,6 +328,12 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 static inline uint64_t later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Whether a packet of the window from base on has come. */
+static inline bool mcast_is_seen(const struct receiving *receiving, uint64_t number)
+{
+    return (receiving->seen[number % CW_MCAST_WINDOW / 64] >> (number % 64) & 1) != 0;
 }
 
 static inline struct message *mcast_message(const struct stream *stream, uint64_t number)

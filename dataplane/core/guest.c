@@ -28,7 +28,6 @@ void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network 
     uint8_t *at = packet->data;
     memcpy(at, network, sizeof(*network));
     cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
-    uint64_t held = (endpoint->now_ns - said->echo_ns) >> CW_WIRE_DELAY_SHIFT;
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,
         .type = said->type,
@@ -38,17 +37,11 @@ void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network 
         .timestamp = cw_wire_timestamp(endpoint->now_ns),
         .acknowledged = (uint32_t)said->acknowledged,
         .echo = said->echo,
-        .echo_delay = said->has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN,
+        .echo_delay = cw_echo_delay(endpoint, said->has_echo, said->echo_ns),
         .payload_bytes = (uint16_t)payload_bytes,
         .checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, payload_bytes),
     };
-    struct cw_signature *signature = &endpoint->signatures[endpoint->staged_count - 1];
-    cw_wire_header_words(&header, signature->words);
-    memcpy(at + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
-    cw_wire_tag_number(signature->words, (uint32_t)(said->number >> 32));
-    signature->key = *key;
-    signature->wanted = true;
-    packet->length = CW_WIRE_OVERHEAD_BYTES + payload_bytes;
+    cw_seal(endpoint, packet, &header, said->number, key, payload_bytes);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
 }
 
@@ -107,31 +100,25 @@ const struct cw_wire_network *cw_guest_peer(const struct cw_endpoint *endpoint, 
     return flow == NULL ? NULL : &flow->network;
 }
 
-static void group_mac(uint32_t ipv4, uint8_t mac[6])
-{
-    const uint8_t made[6] = {0x01, 0x00, 0x5e, (uint8_t)(ipv4 >> 16 & 0x7f), (uint8_t)(ipv4 >> 8), (uint8_t)ipv4};
-    memcpy(mac, made, sizeof(made));
-}
-
 void cw_guest_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network)
 {
     const struct cw_address *own = &endpoint->config.address;
     uint8_t mac[6];
-    group_mac(ipv4, mac);
+    cw_wire_group_mac(ipv4, mac);
     cw_wire_network_init(network, own->mac, mac, own->ipv4, ipv4, own->udp_port, own->udp_port);
 }
 
 int cw_guest_join(struct cw_endpoint *endpoint, uint32_t ipv4)
 {
     uint8_t mac[6];
-    group_mac(ipv4, mac);
+    cw_wire_group_mac(ipv4, mac);
     return cw_port_join(endpoint->port, mac);
 }
 
 int cw_guest_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
 {
     uint8_t mac[6];
-    group_mac(ipv4, mac);
+    cw_wire_group_mac(ipv4, mac);
     return cw_port_leave(endpoint->port, mac);
 }
 

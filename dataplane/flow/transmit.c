@@ -25,7 +25,6 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
     for (uint32_t i = 0; i < packet->piece_count; i++) {
         checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
     }
-    uint64_t held = (endpoint->now_ns - flow->receiver.echo_arrival_ns) >> CW_WIRE_DELAY_SHIFT;
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,
         .type = (uint8_t)type,
@@ -35,17 +34,11 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
         .timestamp = cw_wire_timestamp(endpoint->now_ns),
         .acknowledged = (uint32_t)flow->receiver.packets.base,
         .echo = flow->receiver.echo,
-        .echo_delay = flow->receiver.has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN,
+        .echo_delay = cw_echo_delay(endpoint, flow->receiver.has_echo, flow->receiver.echo_arrival_ns),
         .payload_bytes = (uint16_t)payload_bytes,
         .checksum = checksum,
     };
-    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
-    cw_wire_header_words(&header, signature->words);
-    memcpy(at + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
-    cw_wire_tag_number(signature->words, (uint32_t)(number >> 32));
-    signature->key = flow->session.key_out;
-    signature->wanted = true;
-    packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
+    cw_seal(endpoint, packet, &header, number, &flow->session.key_out, in_buffer);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
 }
 

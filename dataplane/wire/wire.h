@@ -199,6 +199,17 @@ enum cw_wire_verdict {
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
                                    const struct cw_wire_header **header);
 
+/* The MAC address of an IPv4 multicast group, host byte order (RFC 1112, 6.4). */
+static inline void cw_wire_group_mac(uint32_t ipv4, uint8_t mac[6])
+{
+    mac[0] = 0x01;
+    mac[1] = 0x00;
+    mac[2] = 0x5e;
+    mac[3] = (uint8_t)(ipv4 >> 16 & 0x7f);
+    mac[4] = (uint8_t)(ipv4 >> 8);
+    mac[5] = (uint8_t)ipv4;
+}
+
 /* Ethernet, IPv4 and UDP headers for one peer, lengths still open. Addresses in host byte order. */
 void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],
                           const uint8_t destination_mac[6], uint32_t source_ipv4, uint32_t destination_ipv4,
