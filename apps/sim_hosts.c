@@ -112,6 +112,7 @@ int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *con
     simulator.seed = config->seed;
     simulator.mtu_bytes = config->mtu_bytes;
     simulator.learning = config->learning;
+    simulator.multicast = config->multicast;
     simulator.node_count_max = config->count;
     simulator.packet_count_max = 65536 + 64 * config->count;
     int status = cw_simulator_create(&simulator, &hosts->simulator);

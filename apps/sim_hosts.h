@@ -43,6 +43,7 @@ struct sim_hosts_config {
     struct cw_endpoint_config endpoint; /* address, key and seed are filled in */
     uint64_t memory_bytes;              /* of each host's region */
     bool learning; /* the switch learns addresses and groups from frames, and knows nothing before */
+    enum cw_simulator_multicast multicast; /* what a learning switch does */
 };
 
 struct sim_hosts {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcast/igmp.h"
 #include "mcast/state.h"
 
 /* ---- members ---- */
@@ -28,7 +27,7 @@ static void tree_renew(struct cw_mcast_group *group)
             group->tree_live[live++] = member;
         }
     }
-    group->tree.live_count = live;
+    group->tree.live_count = group->relay.live_count = live;
 }
 
 /* ---- streams ---- */
@@ -84,23 +83,6 @@ struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t i
     return group;
 }
 
-/* Tells the switches; what does not leave is told again later. */
-static void membership_tell(struct cw_mcast_group *group, bool has_left)
-{
-    struct cw_endpoint *endpoint = group->mcast->endpoint;
-    struct cw_address own = cw_endpoint_address(endpoint);
-    uint8_t frame[CW_MCAST_IGMP_BYTES];
-    cw_mcast_igmp_write(frame, own.mac, own.ipv4, group->ipv4, has_left);
-    (void)cw_guest_frame(endpoint, frame, sizeof(frame));
-}
-
-void mcast_membership_due(struct cw_mcast_group *group)
-{
-    membership_tell(group, false);
-    mcast_timer_by(&group->membership_timer, group->mcast->now_ns + group->membership_interval_ns);
-    group->membership_interval_ns = earlier(10 * group->membership_interval_ns, CW_MCAST_REPORT_MAX_NS);
-}
-
 static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_group_config *config)
 {
     if (config->id == 0 || config->member_count < 2 || config->member_count > CW_MCAST_MEMBERS_MAX ||
@@ -144,7 +126,6 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
         .spread = config->spread,
         .tree_places = calloc(count, sizeof(uint32_t)),
         .tree_live = calloc(count, sizeof(uint32_t)),
-        .ipv4 = config->ipv4,
     };
     if (group->members == NULL || group->streams == NULL || group->tree_places == NULL || group->tree_live == NULL) {
         group_free(group);
@@ -160,6 +141,8 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
         .places = group->tree_places,
         .live = group->tree_live,
     };
+    group->relay = group->tree;
+    group->relay.arity = CW_MCAST_RELAY_ARITY;
     tree_renew(group);
     cw_guest_group(mcast->endpoint, config->ipv4, &group->network);
     return group;
@@ -175,7 +158,7 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     if (made == NULL) {
         return CW_ERROR_MEMORY;
     }
-    status = cw_guest_join(mcast->endpoint, config->ipv4);
+    status = mcast_membership_begin(mcast, &made->membership, config->ipv4);
     if (status != CW_OK) {
         group_free(made);
         return status;
@@ -183,26 +166,8 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     made->next = *bucket_of(mcast, made->id);
     *bucket_of(mcast, made->id) = made;
     mcast->group_count++;
-    mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
-    mcast_timer_init(&made->membership_timer, TIMER_MEMBERSHIP, made, NULL);
-    made->membership_interval_ns = CW_MCAST_REPORT_FIRST_NS;
-    mcast_membership_due(made);
-    cw_guest_flush(mcast->endpoint);
     *group = made;
     return CW_OK;
-}
-
-/* Whether another group has this address. */
-static bool is_shared(const struct cw_mcast *mcast, uint32_t ipv4)
-{
-    for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
-        for (const struct cw_mcast_group *at = mcast->buckets[bucket]; at != NULL; at = at->next) {
-            if (at->ipv4 == ipv4) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 void mcast_group_destroy(struct cw_mcast_group *group)
@@ -222,11 +187,7 @@ void mcast_group_destroy(struct cw_mcast_group *group)
             stream_destroy(group->streams[sender]);
         }
     }
-    mcast_timer_stop(&group->membership_timer);
-    if (cw_guest_leave(mcast->endpoint, group->ipv4) == CW_OK && !is_shared(mcast, group->ipv4)) {
-        membership_tell(group, true);
-        cw_guest_flush(mcast->endpoint);
-    }
+    mcast_membership_end(mcast, &group->membership);
     group_free(group);
 }
 
@@ -262,9 +223,4 @@ int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *li
         }
     }
     return CW_OK;
-}
-
-void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread)
-{
-    group->spread = spread;
 }

@@ -17,6 +17,9 @@ enum {
     CW_MCAST_EAGER_NAKS = 16,   /* groups up to this size ask at once: so few cannot bury a sender */
     CW_MCAST_WINDOW_FIRST = 32, /* packets in flight before anything has been measured */
     CW_MCAST_WINDOW_LEAST = 4,
+    CW_MCAST_UNREACHED_PACKETS =
+        5, /* that came for oneself, and none for the group: then the network does not forward them */
+    CW_MCAST_RELAY_ARITY = 2, /* children that a member passes packets on to */
 
     /* defaults of struct cw_mcast_config */
     CW_MCAST_DEFAULT_GROUPS = 64,
@@ -37,6 +40,9 @@ enum {
 #define CW_MCAST_STATE_MAX_NS 50000000ull
 #define CW_MCAST_ASK_MAX_NS   100000000ull  /* longest time between requests for the same packet */
 #define CW_MCAST_LAG_NS       1000000000ull /* without progress for so long, the one who holds everybody up is named */
+
+/* Packets must have come for oneself alone for so long before the network is blamed: a switch may have missed the first report, which comes again after CW_MCAST_REPORT_FIRST_NS. */
+#define CW_MCAST_UNREACHED_NS 150000000ull
 
 /* Switches are told of a membership again after these, in case one was lost; then they forget nothing within 260 s (RFC 2236, 8). */
 #define CW_MCAST_REPORT_FIRST_NS 100000000ull

@@ -39,14 +39,14 @@ uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, 
 
 /* ---- timers ---- */
 
-void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct cw_mcast_group *group, struct stream *stream)
+void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream)
 {
-    *timer = (struct timer){.kind = kind, .group = group, .stream = stream};
+    *timer = (struct timer){.kind = kind, .mcast = stream->group->mcast, .stream = stream};
 }
 
 void mcast_timer_by(struct timer *timer, uint64_t time_ns)
 {
-    struct cw_wheel *wheel = &timer->group->mcast->wheel;
+    struct cw_wheel *wheel = &timer->mcast->wheel;
     if (mcast_timer_runs(timer)) {
         if (timer->entry.time_ns <= time_ns) {
             return;
@@ -59,7 +59,7 @@ void mcast_timer_by(struct timer *timer, uint64_t time_ns)
 void mcast_timer_stop(struct timer *timer)
 {
     if (mcast_timer_runs(timer)) {
-        cw_wheel_remove(&timer->group->mcast->wheel, &timer->entry);
+        cw_wheel_remove(&timer->mcast->wheel, &timer->entry);
     }
 }
 
@@ -75,7 +75,7 @@ static uint32_t timers_turn(struct cw_mcast *mcast)
     while ((entry = cw_wheel_expire(&mcast->wheel, mcast->now_ns)) != NULL) {
         const struct timer *timer = (const struct timer *)entry;
         if (timer->kind == TIMER_MEMBERSHIP) {
-            mcast_membership_due(timer->group);
+            mcast_membership_due(mcast, timer->membership);
         } else {
             due[timer->kind](timer->stream);
         }
@@ -132,15 +132,15 @@ bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
     if (packet->to != NOBODY) {
         return packet_write(stream, packet, network_of(group, packet->to));
     }
-    if (group->spread == CW_MCAST_BY_NETWORK) {
+    if (group->spread == CW_MCAST_BY_NETWORK && !packet->by_members) {
         return packet_write(stream, packet, &group->network);
     }
     uint32_t first;
-    uint32_t count = cw_mcast_tree_children(&group->tree, stream->sender, group->self, &first);
+    uint32_t count = cw_mcast_tree_children(&group->relay, stream->sender, group->self, &first);
     for (uint32_t i = 0; i < count; i++) {
         /* what does not leave is lost, and will be asked for */
         if (!packet_write(stream, packet,
-                          network_of(group, cw_mcast_tree_member(&group->tree, stream->sender, first + i))) &&
+                          network_of(group, cw_mcast_tree_member(&group->relay, stream->sender, first + i))) &&
             i == 0) {
             return false;
         }
@@ -153,9 +153,9 @@ static void pass_on(struct stream *stream, const struct cw_wire_header *header)
 {
     struct cw_mcast_group *group = stream->group;
     uint32_t first;
-    uint32_t count = cw_mcast_tree_children(&group->tree, stream->sender, group->self, &first);
+    uint32_t count = cw_mcast_tree_children(&group->relay, stream->sender, group->self, &first);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t child = cw_mcast_tree_member(&group->tree, stream->sender, first + i);
+        uint32_t child = cw_mcast_tree_member(&group->relay, stream->sender, first + i);
         group->mcast->counters.relayed += cw_guest_pass_on(group->mcast->endpoint, network_of(group, child), header);
     }
 }
@@ -241,6 +241,7 @@ static const uint16_t fixed_bytes[CW_MCAST_TYPE_END - CW_MCAST_DATA] = {
     [CW_MCAST_STATE - CW_MCAST_DATA] = sizeof(struct cw_mcast_state),
     [CW_MCAST_ACK - CW_MCAST_DATA] = sizeof(struct cw_mcast_ack),
     [CW_MCAST_NAK - CW_MCAST_DATA] = sizeof(struct cw_mcast_nak),
+    [CW_MCAST_CANARY - CW_MCAST_DATA] = sizeof(struct cw_mcast_prefix),
 };
 
 static bool has_length(const struct cw_wire_header *header)
@@ -257,6 +258,10 @@ static void guest_receive(struct cw_guest *guest, const struct cw_wire_header *h
     mcast->now_ns = later(mcast->now_ns, now_ns);
     if (!has_length(header)) {
         mcast->counters.drop_malformed++;
+        return;
+    }
+    if (header->type == CW_MCAST_CANARY) {
+        mcast_canary_receive(mcast, header);
         return;
     }
     struct cw_mcast_group *group = mcast_group_find(mcast, (uint64_t)prefix->group_high << 32 | header->flow);
@@ -363,6 +368,9 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
     made->events = calloc(made->event_room, sizeof(*made->events));
     cw_wheel_init(&made->wheel, made->now_ns);
     status = made->events == NULL ? CW_ERROR_MEMORY : cw_endpoint_invite(endpoint, &made->guest);
+    if (status == CW_OK && (status = mcast_canary_begin(made)) != CW_OK) {
+        (void)cw_endpoint_invite(endpoint, NULL);
+    }
     if (status != CW_OK) {
         free(made->events);
         free(made);
@@ -382,6 +390,7 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
             mcast_group_destroy(mcast->buckets[bucket]);
         }
     }
+    mcast_canary_end(mcast);
     (void)cw_endpoint_invite(mcast->endpoint, NULL);
     free(mcast->events);
     free(mcast);

@@ -37,6 +37,9 @@ struct cw_mcast_config {
     uint32_t exposure_max; /* per sender; likewise */
     uint32_t event_count_max;
     uint64_t lag_ns; /* without progress for so long, somebody is named */
+    /* An address that no group has, and that all ports let in; switches are told so by one, its keeper. What comes to it elsewhere was flooded. 0: none */
+    uint32_t canary_ipv4;
+    bool keeps_canary;
 };
 
 void cw_mcast_config_init(struct cw_mcast_config *config);
@@ -47,11 +50,14 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
 /* Shuts all groups. NULL is allowed. */
 void cw_mcast_destroy(struct cw_mcast *mcast);
 
+/* Sends a packet to the canary's address, if there is one: switches that flood bring it to all, who count it (`canaries`); others to its keeper only. */
+void cw_mcast_canary(struct cw_mcast *mcast);
+
 /* ---- groups ---- */
 
 /* How data packets get to the members. */
 enum cw_mcast_spread {
-    CW_MCAST_BY_NETWORK = 0, /* one packet to the group's address; the network copies it */
+    CW_MCAST_BY_NETWORK = 0, /* one packet to the group's address; the network copies it; until it proves not to */
     CW_MCAST_BY_MEMBERS =
         1, /* each member passes packets on to its children in the tree: where the network does not reach everybody */
 };
@@ -79,7 +85,7 @@ void cw_mcast_shut(struct cw_mcast_group *group);
  * calls at different members. What the excluded ones have not got does not matter any more; they themselves are not told anything. CW_OK, CW_ERROR_ARGUMENT (the epoch is not newer; the own member is not in it). */
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live);
 
-/* From now on packets travel like this. All members are told the same, in any order: what comes either way counts. */
+/* From now on own packets travel like this: each member for itself, what comes either way counts. BY_NETWORK is left by itself, within a quarter of a second, if a member gets packets for itself, but none for the group. */
 void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread);
 
 /* ---- messages ---- */
@@ -112,6 +118,8 @@ enum cw_mcast_event_kind {
         2, /* a long one: bytes as sent, context of its exposure, status: CW_OK or CW_ERROR_LIMIT: it was cut off */
     CW_MCAST_COMPLETE = 3, /* an own message: context, status */
     CW_MCAST_LAGGARD = 4,  /* `member` has had the least of the own stream for lag_ns, and nothing more since */
+    CW_MCAST_UNREACHED =
+        5, /* packets to the group's address do not come to `member`: own packets go CW_MCAST_BY_MEMBERS from now on */
 };
 
 struct cw_mcast_event {
@@ -141,6 +149,7 @@ struct cw_mcast_counters {
     uint64_t naks_in;
     uint64_t states_out;
     uint64_t duplicates; /* data packets that had been here before */
+    uint64_t canaries;   /* packets that came though no switch was told that they are wanted here: the network floods */
     uint64_t drop_group; /* no such group, or no member of it */
     uint64_t drop_tag;
     uint64_t drop_checksum;

@@ -17,6 +17,7 @@ enum cw_mcast_type {
     CW_MCAST_STATE,                      /* a sender says how far it is; to the group */
     CW_MCAST_ACK,                        /* to the parent in the tree */
     CW_MCAST_NAK,                        /* to the sender */
+    CW_MCAST_CANARY,                     /* to an address that no switch has been told of */
     CW_MCAST_TYPE_END,
 };
 
@@ -68,8 +69,9 @@ static_assert(sizeof(struct cw_mcast_state) == 64, "fixed");
 
 struct __attribute__((packed)) cw_mcast_ack {
     struct cw_mcast_prefix prefix;
-    uint16_t laggard; /* member of the subtree that has the least */
-    uint16_t reserved[3];
+    uint16_t laggard;   /* member of the subtree that has the least */
+    uint16_t unreached; /* member of the subtree whom packets to the group do not reach; CW_MCAST_ALL_REACHED */
+    uint32_t reserved;
     uint64_t received; /* every member of the subtree has all packets below this */
     uint64_t released; /* ... has given back so many slots */
     uint64_t exposed;  /* ... has made so many exposures */
@@ -85,6 +87,6 @@ struct __attribute__((packed)) cw_mcast_nak {
 };
 static_assert(sizeof(struct cw_mcast_nak) == 32, "fixed");
 
-enum { CW_MCAST_ROUND_TRIP_SHIFT = 8 };
+enum { CW_MCAST_ROUND_TRIP_SHIFT = 8, CW_MCAST_ALL_REACHED = 0xffff };
 
 #endif

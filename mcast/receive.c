@@ -22,7 +22,7 @@ int mcast_receiving_make(struct stream *stream)
     receiving->is_joined = !stream->group->joins_late;
     receiving->base = receiving->end = receiving->known_next = CW_MCAST_NUMBER_FIRST;
     receiving->round_trip_ns = CW_MCAST_ROUND_TRIP_FIRST_NS;
-    mcast_timer_init(&receiving->ask_timer, TIMER_ASK, stream->group, stream);
+    mcast_timer_init(&receiving->ask_timer, TIMER_ASK, stream);
     return CW_OK;
 }
 
@@ -81,6 +81,17 @@ static void echo_note(struct receiving *receiving, const struct cw_wire_header *
         receiving->round_trip_ns =
             round_trip != 0 ? (uint64_t)round_trip << CW_MCAST_ROUND_TRIP_SHIFT : receiving->round_trip_ns;
     }
+}
+
+/* Whether packets come that were sent to all, or such only as were sent to this member. */
+static void reach_note(struct receiving *receiving, const struct cw_wire_header *header, uint64_t now_ns)
+{
+    if (cw_guest_is_to_group(header)) {
+        receiving->to_self = 0;
+        return;
+    }
+    receiving->to_self_ns = receiving->to_self == 0 ? now_ns : receiving->to_self_ns;
+    receiving->to_self += receiving->to_self < CW_MCAST_UNREACHED_PACKETS;
 }
 
 /* ---- messages ---- */
@@ -224,6 +235,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         return; /* where this member begins only a STATE tells */
     }
     echo_note(receiving, header, data->round_trip, mcast->now_ns);
+    reach_note(receiving, header, mcast->now_ns);
     if (number < receiving->base || (number < receiving->end && mcast_is_seen(receiving, number))) {
         mcast->counters.duplicates++;
         return;
@@ -278,6 +290,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
         return;
     }
     echo_note(receiving, header, state->round_trip, mcast->now_ns);
+    reach_note(receiving, header, mcast->now_ns);
     receiving->known_next = later(receiving->known_next, state->next);
     mcast_ask_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {

@@ -23,7 +23,7 @@ int mcast_report_make(struct stream *stream)
 {
     struct report *report = &stream->report;
     children_find(stream);
-    mcast_timer_init(&report->timer, TIMER_REPORT, stream->group, stream);
+    mcast_timer_init(&report->timer, TIMER_REPORT, stream);
     /* as many as there may ever be: the tree changes with the membership */
     uint32_t most = stream->group->tree.arity < stream->group->member_count ? stream->group->tree.arity
                                                                             : stream->group->member_count;
@@ -64,6 +64,29 @@ static void least(struct counts *all, const struct counts *more)
     all->exposed = earlier(all->exposed, more->exposed);
 }
 
+/* Whether packets of the stream come to this member only if they are sent to it. */
+static bool is_unreached(const struct stream *stream)
+{
+    const struct receiving *receiving = stream->receiving;
+    return receiving != NULL && receiving->to_self >= CW_MCAST_UNREACHED_PACKETS &&
+           stream->group->mcast->now_ns - receiving->to_self_ns >= CW_MCAST_UNREACHED_NS;
+}
+
+/* Somebody of the subtree of whom that is true; NOBODY. */
+static uint32_t unreached_find(const struct stream *stream)
+{
+    if (is_unreached(stream)) {
+        return stream->group->self;
+    }
+    for (uint32_t i = 0; i < stream->report.child_count; i++) {
+        const struct child *child = &stream->report.children[i];
+        if (child->epoch == stream->group->epoch && child->unreached != NOBODY) {
+            return child->unreached;
+        }
+    }
+    return NOBODY;
+}
+
 /* What all of the subtree have, and who of it has the least. */
 static struct counts gather(const struct stream *stream, uint32_t *laggard)
 {
@@ -101,6 +124,7 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
     struct cw_mcast_group *group = stream->group;
     struct cw_mcast_ack ack = {
         .laggard = (uint16_t)laggard,
+        .unreached = (uint16_t)unreached_find(stream), /* NOBODY: CW_MCAST_ALL_REACHED */
         .received = all->received,
         .released = all->released,
         .exposed = all->exposed,
@@ -134,7 +158,11 @@ void mcast_report_changed(struct stream *stream)
     uint32_t laggard;
     struct counts all = gather(stream, &laggard);
     if (is_root(stream)) {
+        uint32_t unreached = unreached_find(stream);
         mcast_send_acknowledged(stream, &all, laggard);
+        if (unreached != NOBODY) {
+            mcast_send_unreached(stream, unreached);
+        }
     } else if (!is_of_use(stream)) {
         return;
     } else if (is_urgent(stream, &all)) {
@@ -160,7 +188,7 @@ void mcast_report_renew(struct stream *stream)
     children_find(stream);
     stream->report.told = (struct counts){0, 0, 0};
     for (uint32_t i = 0; i < stream->report.child_count; i++) {
-        stream->report.children[i] = (struct child){.heard_ns = stream->group->mcast->now_ns};
+        stream->report.children[i] = (struct child){.heard_ns = stream->group->mcast->now_ns, .unreached = NOBODY};
     }
     if (is_root(stream)) {
         mcast_report_changed(stream);
@@ -183,6 +211,7 @@ void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_
         *child = (struct child){
             .epoch = ack->prefix.epoch,
             .laggard = ack->laggard < stream->group->member_count ? ack->laggard : member,
+            .unreached = ack->unreached < stream->group->member_count ? ack->unreached : NOBODY,
             .counts = {ack->received, ack->released, ack->exposed},
             .heard_ns = stream->group->mcast->now_ns,
             .number = number,

@@ -33,7 +33,7 @@ int mcast_sending_make(struct stream *stream)
     /* many will have missed what one of many misses, as long as nothing else is known */
     sending->requests_mean = group->tree.live_count > CW_MCAST_EAGER_NAKS ? 4 * MEAN_ONE : MEAN_ONE;
     sending->laggard = NOBODY;
-    mcast_timer_init(&sending->state_timer, TIMER_STATE, stream->group, stream);
+    mcast_timer_init(&sending->state_timer, TIMER_STATE, stream);
     return CW_OK;
 }
 
@@ -150,6 +150,13 @@ static uint64_t message_number(const struct message *message)
     return message->short_before + message->long_before;
 }
 
+void mcast_send_noted(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    sending->to_group_ns = sending->to_group == 0 ? stream->group->mcast->now_ns : sending->to_group_ns;
+    sending->to_group += sending->to_group < CW_MCAST_UNREACHED_PACKETS;
+}
+
 /* Writes and sends a packet, to one or to all. False: the port has none. */
 static bool packet_send(struct stream *stream, const struct message *message, uint64_t number, uint32_t to,
                         uint16_t flags)
@@ -159,6 +166,9 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
     uint64_t position = (number - message->first) * room;
     uint64_t left = message->bytes - position;
     bool passes = group->spread == CW_MCAST_BY_MEMBERS && to == NOBODY;
+    if (to == NOBODY && !passes) {
+        mcast_send_noted(stream);
+    }
     struct cw_mcast_data data = {
         .round_trip = mcast_round_trip_said(stream->sending),
         .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0)),
@@ -378,6 +388,15 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     }
 }
 
+static void repair_queue(struct stream *stream, uint64_t number)
+{
+    struct sending *sending = stream->sending;
+    packet_at(sending, number)->is_queued = true;
+    assert(sending->repair_count < CW_MCAST_WINDOW);
+    sending->repairs[(sending->repair_first + sending->repair_count++) % CW_MCAST_WINDOW] = number;
+    wake(stream);
+}
+
 /* A packet is missing at a member, which has seen what was sent up to `echo`. */
 static void packet_request(struct stream *stream, uint64_t number, uint32_t from, uint32_t echo)
 {
@@ -392,10 +411,7 @@ static void packet_request(struct stream *stream, uint64_t number, uint32_t from
     }
     sending->round_lost += packet->times == 1;
     packet->requester = (uint16_t)from;
-    packet->is_queued = true;
-    assert(sending->repair_count < CW_MCAST_WINDOW);
-    sending->repairs[(sending->repair_first + sending->repair_count++) % CW_MCAST_WINDOW] = number;
-    wake(stream);
+    repair_queue(stream, number);
 }
 
 void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_header *header,
@@ -412,4 +428,37 @@ void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_h
         }
         number += runs[i].received;
     }
+}
+
+/* ---- another way ---- */
+
+void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread)
+{
+    struct stream *stream = group->streams[group->self];
+    bool has_changed = group->spread != spread;
+    group->spread = spread;
+    if (!has_changed || stream == NULL) {
+        return;
+    }
+    struct sending *sending = stream->sending;
+    sending->to_group = 0;
+    sending->state_interval_ns = mcast_congestion_patience(sending);
+    for (uint64_t number = sending->base; number < sending->next; number++) { /* it may have gone nowhere */
+        packet_at(sending, number)->to_all = true;
+        if (!packet_at(sending, number)->is_queued) {
+            repair_queue(stream, number);
+        }
+    }
+}
+
+void mcast_send_unreached(struct stream *stream, uint32_t member)
+{
+    const struct sending *sending = stream->sending;
+    struct cw_mcast_group *group = stream->group;
+    if (group->spread != CW_MCAST_BY_NETWORK || sending->to_group < CW_MCAST_UNREACHED_PACKETS ||
+        group->mcast->now_ns - sending->to_group_ns < CW_MCAST_UNREACHED_NS || !mcast_event_room(group->mcast)) {
+        return;
+    }
+    cw_mcast_spread(group, CW_MCAST_BY_MEMBERS);
+    mcast_event(group->mcast, &(struct cw_mcast_event){.kind = CW_MCAST_UNREACHED, .group = group, .member = member});
 }

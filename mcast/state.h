@@ -6,6 +6,7 @@
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   tell.c     a sender that hears nothing
  *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the guest: packets in, timers, events
+ *   canary.c   does the network flood?   membership.c, igmp.c    what switches are told
  */
 #ifndef CW_MCAST_STATE_H
 #define CW_MCAST_STATE_H
@@ -25,8 +26,16 @@ enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE, TIMER_MEMBERSHIP };
 struct timer {
     struct cw_wheel_entry entry; /* first */
     enum timer_kind kind;
-    struct cw_mcast_group *group;
-    struct stream *stream; /* NULL: it is the group's */
+    struct cw_mcast *mcast;
+    struct stream *stream;         /* NULL: it is none of a stream's */
+    struct membership *membership; /* MEMBERSHIP */
+};
+
+/* What switches are told of an address, and when they are told again. */
+struct membership {
+    uint32_t ipv4;
+    uint64_t interval_ns;
+    struct timer timer;
 };
 
 /* ---- the sending side ---- */
@@ -91,7 +100,9 @@ struct sending {
     uint32_t laggard;
     uint64_t state_interval_ns;
     uint64_t state_ns; /* when a STATE was sent last */
-    uint32_t doubts;   /* STATEs since the last round trip that could be measured, up to DOUBTS_MAX */
+    uint32_t to_group; /* packets sent to the group's address, up to CW_MCAST_UNREACHED_PACKETS, and since when */
+    uint64_t to_group_ns;
+    uint32_t doubts; /* STATEs since the last round trip that could be measured, up to DOUBTS_MAX */
     struct timer state_timer;
     bool is_active; /* in the list of those that may send */
     struct stream *active_next;
@@ -137,6 +148,8 @@ struct receiving {
     uint32_t echo; /* timestamp of the latest packet of this stream */
     uint64_t echo_ns;
     uint64_t round_trip_ns; /* as the sender says */
+    uint32_t to_self;       /* packets that came for this member since the last one for the group; and since when */
+    uint64_t to_self_ns;
     /* requests */
     struct timer ask_timer;
     uint64_t asked_base; /* where base was at the last request */
@@ -154,6 +167,7 @@ struct counts {
 struct child {
     uint32_t epoch; /* of what follows; 0: nothing */
     uint32_t laggard;
+    uint32_t unreached;
     struct counts counts;
     uint64_t heard_ns;
     uint64_t number; /* of the newest packet */
@@ -198,13 +212,12 @@ struct cw_mcast_group {
     bool joins_late;
     enum cw_mcast_spread spread;
     struct cw_mcast_tree tree;
+    struct cw_mcast_tree relay; /* the same members, with the arity of passing on */
     uint32_t *tree_places;
     uint32_t *tree_live;
-    uint32_t ipv4;
     struct cw_wire_network network; /* of packets to the group */
     uint64_t control_next;          /* numbers of own packets that are no data */
-    struct timer membership_timer;
-    uint64_t membership_interval_ns;
+    struct membership membership;
 };
 
 struct cw_mcast {
@@ -220,6 +233,8 @@ struct cw_mcast {
     struct stream *active_last;
     struct stream *waiting_first; /* messages are complete, and found no room for their events */
     bool port_full;
+    struct cw_wire_key canary_key;
+    struct membership canary;      /* of its keeper */
     struct cw_mcast_event *events; /* a ring of event_room */
     uint32_t event_room;
     uint32_t event_first;
@@ -230,8 +245,9 @@ struct cw_mcast {
 /* A packet to be written: `fixed` begins with a prefix, which is filled in. */
 struct outgoing {
     enum cw_mcast_type type;
-    uint16_t flags; /* of the header */
-    uint32_t to;    /* a member; NOBODY: the group */
+    uint16_t flags;  /* of the header */
+    uint32_t to;     /* a member; NOBODY: the group */
+    bool by_members; /* to == NOBODY: through the tree, whatever the group's spread is */
     uint64_t number;
     void *fixed;
     uint32_t fixed_bytes;
@@ -246,8 +262,6 @@ struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender);
 const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member);
 struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id);
 void mcast_group_destroy(struct cw_mcast_group *group);
-/* Switches are told again. */
-void mcast_membership_due(struct cw_mcast_group *group);
 
 /* ---- mcast.c ---- */
 
@@ -257,7 +271,7 @@ static inline uint64_t mcast_control_number(struct cw_mcast_group *group)
 {
     return group->control_next++;
 }
-void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct cw_mcast_group *group, struct stream *stream);
+void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream);
 /* Runs at `time_ns` at the latest. */
 void mcast_timer_by(struct timer *timer, uint64_t time_ns);
 void mcast_timer_stop(struct timer *timer);
@@ -268,6 +282,20 @@ static inline bool mcast_timer_runs(const struct timer *timer)
 /* Whether an event that can wait has room; those of own messages always have. */
 bool mcast_event_room(const struct cw_mcast *mcast);
 void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event);
+
+/* ---- membership.c ---- */
+
+/* Lets the address in and tells the switches, again and again; as cw_guest_join. */
+int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4);
+void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership);
+void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership);
+
+/* ---- canary.c ---- */
+
+/* As cw_port_join. */
+int mcast_canary_begin(struct cw_mcast *mcast);
+void mcast_canary_end(struct cw_mcast *mcast);
+void mcast_canary_receive(struct cw_mcast *mcast, const struct cw_wire_header *header);
 
 /* ---- send.c, tell.c, congestion.c ---- */
 
@@ -280,6 +308,10 @@ void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_h
                     const struct cw_mcast_nak *nak);
 /* All members have what `counts` say; `laggard` has the least. */
 void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard);
+/* Another packet goes to the group's address. */
+void mcast_send_noted(struct stream *stream);
+/* Packets to the group do not reach `member`, it says. */
+void mcast_send_unreached(struct stream *stream, uint32_t member);
 void mcast_send_state_due(struct stream *stream);
 void mcast_send_epoch(struct stream *stream, bool somebody_joins);
 /* A packet was acknowledged after its only transmission. */

@@ -1,27 +1,42 @@
 /* What a sender tells when nothing moves: how far it is, who holds it up; and where members begin that come late. */
 #include "mcast/state.h"
 
-static void state_send(struct stream *stream)
+static bool state_transmit(struct stream *stream, bool by_members)
 {
-    struct sending *sending = stream->sending;
+    const struct sending *sending = stream->sending;
     struct cw_mcast_state state = {
         .round_trip = mcast_round_trip_said(sending),
-        .flags = stream->group->spread == CW_MCAST_BY_MEMBERS ? CW_MCAST_PASS_ON : 0,
+        .flags = by_members ? CW_MCAST_PASS_ON : 0,
         .next = sending->next,
         .joined = sending->joined,
     };
-    if (mcast_transmit(stream, &(struct outgoing){
-                                   .type = CW_MCAST_STATE,
-                                   .flags = CW_WIRE_ACK_NOW,
-                                   .to = NOBODY,
-                                   .number = mcast_control_number(stream->group),
-                                   .fixed = &state,
-                                   .fixed_bytes = sizeof(state),
-                               })) {
-        stream->group->mcast->counters.states_out++;
-        sending->state_ns = stream->group->mcast->now_ns;
-        sending->doubts += sending->doubts < DOUBTS_MAX;
+    bool has_left = mcast_transmit(stream, &(struct outgoing){
+                                               .type = CW_MCAST_STATE,
+                                               .flags = CW_WIRE_ACK_NOW,
+                                               .to = NOBODY,
+                                               .by_members = by_members,
+                                               .number = mcast_control_number(stream->group),
+                                               .fixed = &state,
+                                               .fixed_bytes = sizeof(state),
+                                           });
+    stream->group->mcast->counters.states_out += has_left;
+    return has_left;
+}
+
+static void state_send(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    bool is_network = stream->group->spread == CW_MCAST_BY_NETWORK;
+    /* whoever has not answered to the first may not be reached by the network */
+    if (is_network) {
+        mcast_send_noted(stream);
+        (void)state_transmit(stream, false);
     }
+    if ((!is_network || sending->doubts > 0) && !state_transmit(stream, true)) {
+        return;
+    }
+    sending->state_ns = stream->group->mcast->now_ns;
+    sending->doubts += sending->doubts < DOUBTS_MAX;
 }
 
 /* Whoever has been silent for long is named, again and again as long as nothing moves. */

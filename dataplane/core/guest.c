@@ -60,6 +60,12 @@ bool cw_guest_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network
     return true;
 }
 
+bool cw_guest_is_to_group(const struct cw_wire_header *header)
+{
+    const struct cw_wire_network *network = (const struct cw_wire_network *)header - 1; /* cw_wire_parse has seen it */
+    return network->destination_ipv4[0] >> 4 == 0xe;
+}
+
 bool cw_guest_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes)
 {
     struct cw_transmit *packet = cw_stage(endpoint);

@@ -48,6 +48,8 @@ void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network 
 /* Sends a received packet on as it is, to somebody else. False: the port has no packet. */
 bool cw_guest_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
                       const struct cw_wire_header *header);
+/* Whether a received packet was addressed to a multicast group. */
+bool cw_guest_is_to_group(const struct cw_wire_header *header);
 /* A frame of the guest's own making, from the Ethernet header on, such as one for switches; `bytes` up to the port's MTU and 14. False: the port has no packet. */
 bool cw_guest_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes);
 /* What is staged leaves now, not with the next turn. */

@@ -50,6 +50,12 @@ enum {
 struct cw_simulator;
 struct cw_bridge;
 
+enum cw_simulator_multicast {
+    CW_SIMULATOR_SNOOPS = 0, /* to those that have reported their membership; to all, if nobody has */
+    CW_SIMULATOR_FLOODS = 1,
+    CW_SIMULATOR_DROPS = 2,
+};
+
 struct cw_simulator_config {
     uint64_t seed;
     uint32_t mtu_bytes; /* of every port, CW_PORT_MTU_MIN .. CW_PORT_MTU_MAX */
@@ -61,6 +67,7 @@ struct cw_simulator_config {
     uint32_t group_count_max;    /* multicast groups a bridge can keep apart */
     uint64_t turn_ns;            /* virtual time a turn takes, >= 1 */
     bool learning; /* bridges have to learn addresses and groups from frames; false: they know them at once */
+    enum cw_simulator_multicast multicast; /* what learning bridges do with multicast */
 };
 
 struct cw_simulator_node_config {

@@ -57,6 +57,8 @@ int cw_simulator_bridge_add(struct cw_simulator *simulator, uint32_t port_count)
     config.port_count = port_count;
     config.address_count_max = simulator->config.node_count_max + 64; /* all hosts, and room for a few hostile ones */
     config.group_count_max = simulator->config.group_count_max;
+    config.snooping = simulator->config.multicast == CW_SIMULATOR_SNOOPS;
+    config.flood_unregistered = simulator->config.multicast != CW_SIMULATOR_DROPS;
     config.hash_seed = part_seed(simulator, SEED_BRIDGE, simulator->bridge_count);
     *bridge = (struct sim_bridge){.port_count = port_count, .tree = simulator->bridge_count};
     status = cw_bridge_create(&config, &bridge->bridge);

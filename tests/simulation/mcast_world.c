@@ -1,7 +1,8 @@
 #include "tests/simulation/mcast_world.h"
 
 enum { EXPOSURES_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
-#define GROUP_IPV4 0xef010203u
+#define GROUP_IPV4  0xef010203u
+#define CANARY_IPV4 0xef010204u
 
 /* ---- what is sent ---- */
 
@@ -165,6 +166,10 @@ static void take(struct mcast_member *member, const struct cw_mcast_event *event
         member->laggards++;
         member->laggard = event->member;
         break;
+    case CW_MCAST_UNREACHED:
+        member->unreached = event->member;
+        member->unreached_ns = cw_simulator_now(member->world->hosts.simulator);
+        break;
     default:
         arrived(member, event);
         break;
@@ -256,12 +261,15 @@ static void member_create(struct mcast_world *world, uint32_t index)
         .sent_ns = calloc(config->messages, sizeof(uint64_t)),
         .done_ns = calloc(config->messages, sizeof(uint64_t)),
         .random = mix(config->seed + index),
+        .unreached = UINT32_MAX,
     };
     for (uint32_t sender = 0; sender < config->senders && config->long_max > 0; sender++) {
         member->buffers[sender] = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
     }
-    int status =
-        cw_mcast_create(&config->mcast, world->hosts.list[index].endpoint, &member->mcast, error, sizeof(error));
+    struct cw_mcast_config mcast = config->mcast;
+    mcast.canary_ipv4 = CANARY_IPV4;
+    mcast.keeps_canary = index == 0;
+    int status = cw_mcast_create(&mcast, world->hosts.list[index].endpoint, &member->mcast, error, sizeof(error));
     if (status != CW_OK) {
         fail_msg("%s: %s", cw_status_text(status), error);
     }
@@ -275,6 +283,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
     hosts.node = config->node;
     hosts.memory_bytes = 64;
     hosts.learning = config->learning;
+    hosts.multicast = config->multicast;
     *world = (struct mcast_world){
         .config = *config,
         .members = calloc(config->members, sizeof(struct mcast_member)),

@@ -21,7 +21,8 @@ struct mcast_world_config {
     bool is_slow;      /* receivers keep slots and exposures for a while */
     uint32_t arity;    /* 0: the usual one */
     enum cw_mcast_spread spread;
-    bool learning;         /* the switch learns groups from the members' reports */
+    bool learning;                         /* the switch learns groups from the members' reports */
+    enum cw_simulator_multicast multicast; /* a learning switch */
     uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;
@@ -34,12 +35,14 @@ struct mcast_member {
     uint32_t index;
     uint32_t posted;
     uint32_t completed;
-    uint64_t *next;    /* [members]: the message that must come next from each */
-    uint64_t *exposed; /* [members]: messages looked at for exposures so far */
-    uint8_t **buffers; /* [members]: memory of open exposures, by turns */
-    uint32_t *held;    /* [members]: short messages notified and not released */
-    uint64_t laggards; /* events */
-    uint32_t laggard;  /* the last one's */
+    uint64_t *next;     /* [members]: the message that must come next from each */
+    uint64_t *exposed;  /* [members]: messages looked at for exposures so far */
+    uint8_t **buffers;  /* [members]: memory of open exposures, by turns */
+    uint32_t *held;     /* [members]: short messages notified and not released */
+    uint64_t laggards;  /* events */
+    uint32_t laggard;   /* the last one's */
+    uint32_t unreached; /* whom it was told that the network does not reach; UINT32_MAX: nobody */
+    uint64_t unreached_ns;
     uint64_t *sent_ns; /* [messages]: when posted */
     uint64_t *done_ns; /* [messages]: when complete at its sender */
     bool *is_new;      /* [members]: came late, and has not heard of this one yet */

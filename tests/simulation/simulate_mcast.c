@@ -79,6 +79,10 @@ static void every_byte_to_every_member(void **state)
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
         struct cw_mcast_counters counters = mcast_world_counters(&world);
         repairs += counters.repairs_out + counters.repairs_one_out;
+        for (uint32_t member = 0; member < config.members;
+             member++) { /* however much is lost, it is not the network's fault */
+            assert_int_equal(world.members[member].unreached, UINT32_MAX);
+        }
         mcast_world_destroy(&world);
     }
     assert_true(repairs > seeds); /* there was something to repair */
@@ -246,12 +250,76 @@ static void switches_are_told(void **state)
     mcast_world_destroy(&world);
 }
 
+/* A switch that forwards no multicast: noticed within a second, whoever sends; then members pass packets on. */
+static void a_network_that_drops_is_noticed(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 5;
+    uint64_t noticed = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, seed, &random);
+        config.spread = CW_MCAST_BY_NETWORK;
+        config.learning = true;
+        config.multicast = CW_SIMULATOR_DROPS;
+        mcast_world_create(&world, &config);
+        (void)mcast_world_run(&world, 1000 * SIMULATION_MS);
+        network_heal(&world); /* but for what the switch does */
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
+        for (uint32_t sender = 0; sender < config.senders; sender++) {
+            const struct mcast_member *member = &world.members[sender];
+            if (member->done_ns[config.messages - 1] < 500 * SIMULATION_MS) {
+                continue; /* repairs were enough */
+            }
+            noticed++;
+            assert_in_range(member->unreached, 0, config.members - 1);
+            assert_int_not_equal(member->unreached, sender);
+            assert_in_range(member->unreached_ns, 1, 1000 * SIMULATION_MS);
+        }
+        mcast_world_destroy(&world);
+    }
+    assert_true(noticed > seeds / 4); /* most transfers were no longer than that */
+}
+
+/* A canary comes to its keeper only, where switches listen to what they are told; to all, where they flood. */
+static void a_network_that_floods_is_noticed(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 6 };
+    static const enum cw_simulator_multicast kinds[] = {CW_SIMULATOR_SNOOPS, CW_SIMULATOR_FLOODS, CW_SIMULATOR_DROPS};
+    for (int i = 0; i < 3; i++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        mcast_world_config_init(&config, MEMBERS);
+        config.learning = true;
+        config.multicast = kinds[i];
+        mcast_world_create(&world, &config);
+        mcast_world_pass(&world, SIMULATION_MS);
+        for (uint32_t member = 1; member < MEMBERS; member++) {
+            cw_mcast_canary(world.members[member].mcast);
+        }
+        mcast_world_pass(&world, SIMULATION_MS);
+        for (uint32_t member = 0; member < MEMBERS; member++) {
+            uint64_t canaries = cw_mcast_counters(world.members[member].mcast).canaries;
+            assert_int_equal(canaries, kinds[i] == CW_SIMULATOR_FLOODS && member > 0 ? MEMBERS - 2 : 0);
+        }
+        mcast_world_destroy(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_to_every_member), cmocka_unit_test(survivors_get_everything),
-        cmocka_unit_test(members_come_late),          cmocka_unit_test(laggards_are_named),
-        cmocka_unit_test(few_ask_for_what_all_miss),  cmocka_unit_test(switches_are_told),
+        cmocka_unit_test(every_byte_to_every_member),
+        cmocka_unit_test(survivors_get_everything),
+        cmocka_unit_test(members_come_late),
+        cmocka_unit_test(laggards_are_named),
+        cmocka_unit_test(few_ask_for_what_all_miss),
+        cmocka_unit_test(switches_are_told),
+        cmocka_unit_test(a_network_that_drops_is_noticed),
+        cmocka_unit_test(a_network_that_floods_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

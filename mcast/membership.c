@@ -1,0 +1,58 @@
+/* Which addresses the port lets in, and what switches are told of it. */
+#include "mcast/igmp.h"
+#include "mcast/state.h"
+
+/* Tells the switches; what does not leave is told again later. */
+static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
+{
+    struct cw_address own = cw_endpoint_address(mcast->endpoint);
+    uint8_t frame[CW_MCAST_IGMP_BYTES];
+    cw_mcast_igmp_write(frame, own.mac, own.ipv4, ipv4, has_left);
+    (void)cw_guest_frame(mcast->endpoint, frame, sizeof(frame));
+}
+
+int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4)
+{
+    int status = cw_guest_join(mcast->endpoint, ipv4);
+    if (status != CW_OK) {
+        return status;
+    }
+    *membership = (struct membership){
+        .ipv4 = ipv4,
+        .interval_ns = CW_MCAST_REPORT_FIRST_NS,
+        .timer = {.kind = TIMER_MEMBERSHIP, .mcast = mcast, .membership = membership},
+    };
+    mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
+    mcast_membership_due(mcast, membership);
+    cw_guest_flush(mcast->endpoint);
+    return CW_OK;
+}
+
+void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership)
+{
+    tell(mcast, membership->ipv4, false);
+    mcast_timer_by(&membership->timer, mcast->now_ns + membership->interval_ns);
+    membership->interval_ns = earlier(10 * membership->interval_ns, CW_MCAST_REPORT_MAX_NS);
+}
+
+/* Whether another group has this address. */
+static bool is_shared(const struct cw_mcast *mcast, const struct membership *own)
+{
+    for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
+        for (const struct cw_mcast_group *at = mcast->buckets[bucket]; at != NULL; at = at->next) {
+            if (at->membership.ipv4 == own->ipv4 && &at->membership != own) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership)
+{
+    mcast_timer_stop(&membership->timer);
+    if (cw_guest_leave(mcast->endpoint, membership->ipv4) == CW_OK && !is_shared(mcast, membership)) {
+        tell(mcast, membership->ipv4, true);
+        cw_guest_flush(mcast->endpoint);
+    }
+}
