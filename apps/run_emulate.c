@@ -26,7 +26,7 @@ enum {
 /* ---- memif: the switch ---- */
 
 /* In the child: becomes the switch, and ends with its parent. */
-static _Noreturn void switch_exec(const char *socket, uint32_t ranks, int parent, int output)
+static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const char *multicast, int parent, int output)
 {
     char ports[16];
     snprintf(ports, sizeof(ports), "%u", ranks);
@@ -35,7 +35,8 @@ static _Noreturn void switch_exec(const char *socket, uint32_t ranks, int parent
     if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
         _exit(APP_EXIT_INTERNAL);
     }
-    execl("/proc/self/exe", "causeway", "switch", "--memif", socket, "--ports", ports, (char *)NULL);
+    execl("/proc/self/exe", "causeway", "switch", "--memif", socket, "--ports", ports, "--multicast", multicast,
+          (char *)NULL);
     _exit(APP_EXIT_INTERNAL);
 }
 
@@ -59,7 +60,7 @@ static bool switch_is_ready(int output)
     return strncmp(text, "ready:", 6) == 0;
 }
 
-static int switch_start(struct run_emulation *emulation, const char *socket, uint32_t ranks)
+static int switch_start(struct run_emulation *emulation, const char *socket, uint32_t ranks, const char *multicast)
 {
     int ends[2];
     int parent = getpid();
@@ -69,7 +70,7 @@ static int switch_start(struct run_emulation *emulation, const char *socket, uin
     }
     emulation->process = fork();
     if (emulation->process == 0) {
-        switch_exec(socket, ranks, parent, ends[1]);
+        switch_exec(socket, ranks, multicast, parent, ends[1]);
     }
     close(ends[1]);
     emulation->output = ends[0];
@@ -87,7 +88,23 @@ struct wish {
     uint32_t hosts;
     const char *driver; /* of the veth interfaces; NULL: memif */
     uint32_t mtu_bytes; /* with veth */
+    enum cw_wire_multicast multicast;
 };
+
+static const char *const multicast_names[] = {
+    [CW_WIRE_SNOOP] = "snoop", [CW_WIRE_FLOOD] = "flood", [CW_WIRE_DROP] = "drop"};
+
+/* "multicast=snoop" and the like. */
+static bool multicast_word_take(const char *word, struct wish *wish)
+{
+    for (int i = CW_WIRE_SNOOP; i <= CW_WIRE_DROP; i++) {
+        if (strncmp(word, "multicast=", 10) == 0 && strcmp(word + 10, multicast_names[i]) == 0) {
+            wish->multicast = (enum cw_wire_multicast)i;
+            return true;
+        }
+    }
+    return false;
+}
 
 /* One word behind "HOSTS,veth". */
 static bool veth_word_take(const char *word, struct wish *wish)
@@ -124,13 +141,11 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
         return false;
     }
     wish->hosts = (uint32_t)hosts;
-    if (strcmp(kind, "memif") == 0) {
-        return strtok_r(NULL, ",", &rest) == NULL;
-    }
-    wish->driver = "af_packet";
-    bool good = strcmp(kind, "veth") == 0;
+    bool is_veth = strcmp(kind, "veth") == 0;
+    bool good = is_veth || strcmp(kind, "memif") == 0;
+    wish->driver = is_veth ? "af_packet" : NULL;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        good = veth_word_take(word, wish);
+        good = multicast_word_take(word, wish) || (is_veth && veth_word_take(word, wish));
     }
     return good;
 }
@@ -138,11 +153,11 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
 static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 {
     if (!wish_parse(text, ranks, wish)) {
-        char advice[200];
+        char advice[280];
         snprintf(
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
-            "them: 4,memif or 4,veth[,af_packet|af_xdp][,mtu=576..9600]",
+            "them: 4,memif or 4,veth[,af_packet|af_xdp][,mtu=576..9600], and [,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
         return APP_EXIT_USAGE;
@@ -189,7 +204,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     }
     snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
     snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
-    int code = switch_start(emulation, socket, ranks);
+    int code = switch_start(emulation, socket, ranks, multicast_names[wish->multicast]);
     return code != 0 ? code : environment_set(emulate);
 }
 
@@ -213,7 +228,7 @@ static int veth_start(struct run_emulation *emulation, const struct wish *wish, 
     for (uint32_t rank = 0; rank < ranks; rank++) {
         host_of[rank] = cw_wire_block(rank, ranks, wish->hosts);
     }
-    int code = run_veth_start(&emulation->veth, wish->hosts, host_of, ranks, wish->mtu_bytes);
+    int code = run_veth_start(&emulation->veth, wish->hosts, host_of, ranks, wish->mtu_bytes, wish->multicast);
     if (code != 0) {
         return code;
     }

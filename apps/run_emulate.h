@@ -2,6 +2,8 @@
  *
  *    HOSTS,memif                             a `causeway switch`; needs no privilege
  *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run_veth.h); needs root
+ *
+ * Behind either: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast).
  */
 #ifndef RUN_EMULATE_H
 #define RUN_EMULATE_H

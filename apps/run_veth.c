@@ -143,9 +143,14 @@ static int ip_run(int network, const char *lines)
 }
 
 static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint32_t *host_of, uint32_t ranks,
-                            uint32_t mtu_bytes)
+                            uint32_t mtu_bytes, enum cw_wire_multicast multicast)
 {
-    fprintf(lines, "link add bridge mtu %u type bridge mcast_snooping 1 stp_state 0\n", mtu_bytes);
+    bool snoops = multicast == CW_WIRE_SNOOP;
+    /* asks for memberships often at first: it takes all answers for known as soon as the time for them is over */
+    fprintf(lines,
+            "link add bridge mtu %u type bridge stp_state 0 mcast_snooping %d mcast_querier %d "
+            "mcast_query_response_interval 10\n",
+            mtu_bytes, snoops, snoops);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         /* for both ends, since the kernel does not take that of the other one alone; not the same, or it is in no hurry to say that the
          * link is up */
@@ -153,9 +158,10 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
         fprintf(lines,
                 "link add port%u index %u mtu %u master bridge type veth peer name " CW_WIRE_INTERFACE
                 " mtu %u index %u address 02:00:0a:00:00:%02x netns /proc/%d/fd/%d\n"
+                "link set port%u type bridge_slave mcast_flood %s\n"
                 "link set port%u up\n",
                 rank, index + 1, mtu_bytes, rank, mtu_bytes, index, rank + 1, getpid(), veth->networks[host_of[rank]],
-                rank);
+                rank, multicast == CW_WIRE_DROP ? "off" : "on", rank);
     }
     fprintf(lines, "link set bridge up\n");
 }
@@ -173,7 +179,7 @@ static void host_describe(FILE *lines, uint32_t host, const uint32_t *host_of, u
 
 /* `host`: -1 for the bridge. */
 static int interfaces_make(const struct run_veth *veth, int host, const uint32_t *host_of, uint32_t ranks,
-                           uint32_t mtu_bytes)
+                           uint32_t mtu_bytes, enum cw_wire_multicast multicast)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -183,7 +189,7 @@ static int interfaces_make(const struct run_veth *veth, int host, const uint32_t
         return APP_EXIT_MACHINE;
     }
     if (host < 0) {
-        bridge_describe(lines, veth, host_of, ranks, mtu_bytes);
+        bridge_describe(lines, veth, host_of, ranks, mtu_bytes, multicast);
     } else {
         host_describe(lines, (uint32_t)host, host_of, ranks);
     }
@@ -193,12 +199,13 @@ static int interfaces_make(const struct run_veth *veth, int host, const uint32_t
     return code;
 }
 
-int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes)
+int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes,
+                   enum cw_wire_multicast multicast)
 {
     *veth = (struct run_veth){.bridge = -1};
     int code = namespaces_make(veth, hosts);
     for (int host = -1; code == 0 && host < (int)hosts; host++) {
-        code = interfaces_make(veth, host, host_of, ranks, mtu_bytes);
+        code = interfaces_make(veth, host, host_of, ranks, mtu_bytes, multicast);
     }
     return code;
 }

@@ -10,7 +10,7 @@
  *   - Namespaces have no names: they are held by our descriptors and by the processes in them, and vanish with these, however those end.
  *     Nothing of all this is seen from outside.
  *   - The kernel's own TCP and UDP work between the interfaces, too, but for those that are used by af_xdp, which takes all that comes.
- *   - The bridge snoops on IGMP and asks nobody for memberships: until somebody does, it floods multicast.
+ *   - The bridge snoops on IGMP and is the querier: a group's frames go to those that have reported. For the first seconds, until it knows all there are, the kernel floods.
  *
  * Thread: the process must have no other one, since it enters namespaces itself for a moment.
  */
@@ -18,6 +18,8 @@
 #define RUN_VETH_H
 
 #include <stdint.h>
+
+#include "control/wire.h"
 
 enum { RUN_VETH_HOSTS_MAX = 63 };
 
@@ -28,7 +30,8 @@ struct run_veth {
 };
 
 /* Makes all of it; `host_of[rank]` is the host of each rank. 0, or the exit code of the command, the reason told; run_veth_stop is due in both cases. */
-int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes);
+int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes,
+                   enum cw_wire_multicast multicast);
 /* Lets go of the namespaces. One with `bridge` -1 and no hosts is allowed. */
 void run_veth_stop(struct run_veth *veth);
 

@@ -201,6 +201,19 @@ static int config_complete(struct switch_config *config, const struct cw_link_co
     return code;
 }
 
+/* Of IGMP and of multicast. */
+static int multicast_take(struct switch_config *config, const char *text)
+{
+    bool floods = strcmp(text, "flood") == 0;
+    bool drops = strcmp(text, "drop") == 0;
+    if (!floods && !drops && strcmp(text, "snoop") != 0) {
+        return refuse("multicast", text, "snoop, flood or drop is wanted");
+    }
+    config->snoops = !floods && !drops;
+    config->drops_unregistered = drops;
+    return APP_EXIT_SUCCESS;
+}
+
 static const char usage[] =
     "switch --memif PATH --ports N [OPTION...]\n"
     "\n"
@@ -214,6 +227,7 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     struct cw_link_config link = {.overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES};
     struct texts ethdevs = {.option = "ethdev", .count_max = SWITCH_PORTS_MAX};
     struct texts overrides = {.option = "port", .count_max = TEXTS_MAX};
+    const char *multicast = "snoop";
     struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
     *config = (struct switch_config){.memif_count = 2, .mtu_bytes = 1500, .seed = 1, .core = SWITCH_CORE_ANY};
     const struct app_option options[] = {
@@ -233,6 +247,8 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         {"loss", "SHARE", "of the frames towards each port; default 0", APP_OPTION_PERCENT, &link.loss, 0, 0, NULL},
         {"port", "I:rate=..,loss=..", "rate, delay, queue, loss of one port; repeatable", APP_OPTION_EACH, &overrides,
          0, 0, text_keep},
+        {"multicast", "HOW", "snoop (to those that have reported), flood, or drop; default snoop", APP_OPTION_TEXT,
+         &multicast, 0, 0, NULL},
         {"static-group", "MAC=I,J", "ports of a multicast group; repeatable", APP_OPTION_EACH, &groups, 0, 0,
          text_keep},
         {"seconds", "N", "ends by itself; default: at SIGINT or SIGTERM", APP_OPTION_COUNT, &config->seconds, 0,
@@ -249,6 +265,9 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     if (app_options_parse(usage, options, 0, argc, argv, exit_code) < 0) {
         return false;
     }
-    *exit_code = config_complete(config, &link, &ethdevs, &overrides, &groups);
+    *exit_code = multicast_take(config, multicast);
+    if (*exit_code == APP_EXIT_SUCCESS) {
+        *exit_code = config_complete(config, &link, &ethdevs, &overrides, &groups);
+    }
     return *exit_code == APP_EXIT_SUCCESS;
 }

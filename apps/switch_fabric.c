@@ -152,6 +152,8 @@ static int bridge_open(struct switch_fabric *fabric)
     cw_bridge_config_init(&bridge);
     bridge.port_count = config->port_count;
     bridge.hash_seed = config->seed;
+    bridge.snooping = config->snoops;
+    bridge.flood_unregistered = !config->drops_unregistered;
     int status = cw_bridge_create(&bridge, &fabric->bridge);
     for (uint32_t i = 0; i < config->group_count && status == CW_OK; i++) {
         for (uint32_t port = 0; port < config->port_count && status == CW_OK; port++) {

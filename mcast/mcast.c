@@ -20,6 +20,9 @@ bool mcast_event_room(const struct cw_mcast *mcast)
 void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event)
 {
     assert(mcast->event_count < mcast->event_room);
+    if (mcast->event_count == 0) {
+        cw_guest_notify(mcast->endpoint);
+    }
     mcast->events[(mcast->event_first + mcast->event_count++) % mcast->event_room] = *event;
 }
 
@@ -96,8 +99,12 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
     }
     const struct receiving *receiving = stream->receiving;
     memcpy(at, packet->fixed, packet->fixed_bytes);
+    if (packet->head_bytes > 0) {
+        memcpy(at + packet->fixed_bytes, packet->head, packet->head_bytes);
+    }
+    uint32_t before_bytes = packet->fixed_bytes + packet->head_bytes;
     if (packet->data_bytes > 0) {
-        memcpy(at + packet->fixed_bytes, packet->data, packet->data_bytes);
+        memcpy(at + before_bytes, packet->data, packet->data_bytes);
     }
     struct cw_guest_header header = {
         .type = (uint8_t)packet->type,
@@ -109,8 +116,7 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
         .echo_ns = receiving != NULL ? receiving->echo_ns : 0,
         .has_echo = receiving != NULL && receiving->echo_ns != 0,
     };
-    cw_guest_finish(endpoint, network, &header, packet->fixed_bytes + packet->data_bytes,
-                    mcast_key(group, group->self));
+    cw_guest_finish(endpoint, network, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
     return true;
 }
 

@@ -94,9 +94,11 @@ enum cw_mcast_flags {
     CW_MCAST_SIGNAL = 1, /* give CW_MCAST_COMPLETE */
 };
 
-/* Posts a message to all others. Up to slot_bytes it is a short one, else, or if `is_long`, a long one. `data` must not change before it is complete, but for up to CW_MCAST_INLINE_MAX bytes of a short one, which are copied.
- * CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot. */
+/* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if `is_long`, a long one. `head` is copied; `data` must not change before the message is complete, but if both
+ * together have no more than CW_MCAST_INLINE_MAX bytes. CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes. */
 struct cw_mcast_put {
+    const void *head; /* NULL: none */
+    uint32_t head_bytes;
     const void *data;
     uint64_t bytes;
     uint32_t lane_tag;
@@ -133,7 +135,7 @@ struct cw_mcast_event {
     const void *data;
 };
 
-/* Up to `count_max` events in the order in which they happened; returns how many. */
+/* Up to `count_max` events in the order in which they happened; returns how many. The endpoint gives CW_EVENT_GUEST when there are any again after there were none. */
 uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max);
 
 /* ---- what it has done ---- */

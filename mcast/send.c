@@ -165,6 +165,7 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
     uint32_t room = group->mcast->payload_max;
     uint64_t position = (number - message->first) * room;
     uint64_t left = message->bytes - position;
+    uint32_t head_bytes = position == 0 ? message->head_bytes : 0; /* the first packet has room for all of it */
     bool passes = group->spread == CW_MCAST_BY_MEMBERS && to == NOBODY;
     if (to == NOBODY && !passes) {
         mcast_send_noted(stream);
@@ -185,8 +186,10 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
                                       .number = number,
                                       .fixed = &data,
                                       .fixed_bytes = sizeof(data),
-                                      .data = message->data + position,
-                                      .data_bytes = (uint32_t)(left < room ? left : room),
+                                      .head = message->copy,
+                                      .head_bytes = head_bytes,
+                                      .data = message->data + position - (head_bytes > 0 ? 0 : message->head_bytes),
+                                      .data_bytes = (uint32_t)(left < room ? left : room) - head_bytes,
                                   });
 }
 
@@ -306,17 +309,19 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
         return CW_ERROR_MEMORY;
     }
     struct sending *sending = stream->sending;
-    if (!put->is_long && put->bytes > mcast->config.slot_bytes) {
+    uint64_t bytes = put->head_bytes + put->bytes;
+    if (put->head_bytes > CW_MCAST_INLINE_MAX || (!put->is_long && bytes > mcast->config.slot_bytes)) {
         return CW_ERROR_ARGUMENT;
     }
     if (sending->message_next - sending->message_base == mcast->config.queue_max) {
         return CW_ERROR_AGAIN;
     }
-    uint64_t packets = put->bytes == 0 ? 1 : (put->bytes - 1) / mcast->payload_max + 1;
+    uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mcast->payload_max + 1;
     struct message *message = mcast_message(stream, sending->message_next++);
     *message = (struct message){
         .data = put->data,
-        .bytes = put->bytes,
+        .bytes = bytes,
+        .head_bytes = put->head_bytes,
         .first = sending->number_next,
         .end = sending->number_next + packets,
         .short_before = sending->short_next,
@@ -326,9 +331,12 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
         .flags = put->flags,
         .is_long = put->is_long,
     };
-    if (!put->is_long && put->bytes > 0 && put->bytes <= CW_MCAST_INLINE_MAX) {
-        memcpy(message->copy, put->data, put->bytes);
-        message->data = message->copy;
+    if (put->head_bytes > 0) {
+        memcpy(message->copy, put->head, put->head_bytes);
+    }
+    if (!put->is_long && put->bytes > 0 && bytes <= CW_MCAST_INLINE_MAX) {
+        memcpy(message->copy + put->head_bytes, put->data, put->bytes);
+        message->head_bytes = (uint32_t)bytes;
     }
     sending->number_next += packets;
     *(put->is_long ? &sending->long_next : &sending->short_next) += 1;

@@ -42,7 +42,8 @@ struct membership {
 
 struct message {
     const uint8_t *data;
-    uint64_t bytes;
+    uint64_t bytes;        /* with the head */
+    uint32_t head_bytes;   /* of `copy`, in front of data */
     uint64_t first;        /* number of its first packet */
     uint64_t end;          /* of the first packet behind it */
     uint64_t short_before; /* messages of the stream */
@@ -51,7 +52,7 @@ struct message {
     uint32_t lane_tag;
     uint32_t flags;
     bool is_long;
-    uint8_t copy[CW_MCAST_INLINE_MAX]; /* of a message that is no longer */
+    uint8_t copy[CW_MCAST_INLINE_MAX]; /* the head, and data that is short enough */
 };
 
 /* A packet that has been sent and is not acknowledged. */
@@ -251,6 +252,8 @@ struct outgoing {
     uint64_t number;
     void *fixed;
     uint32_t fixed_bytes;
+    const void *head; /* in front of data */
+    uint32_t head_bytes;
     const void *data;
     uint32_t data_bytes;
 };

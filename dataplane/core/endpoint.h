@@ -77,6 +77,7 @@ struct cw_endpoint {
     struct cw_message_pool messages;
 
     struct cw_guest *guest; /* NULL: nobody */
+    bool guest_has_news;    /* and found no room for its event */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };
@@ -96,6 +97,9 @@ static inline struct cw_flow *cw_endpoint_flow(const struct cw_endpoint *endpoin
 
 /* Something was posted from outside a turn: sends it at once, unless `flags` (CW_MORE) say that more follows. */
 void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
+
+/* Tries to give CW_EVENT_GUEST. */
+void cw_guest_deliver(struct cw_endpoint *endpoint);
 
 /* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the next flush. */
 struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);

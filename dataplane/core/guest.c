@@ -85,6 +85,22 @@ void cw_guest_flush(struct cw_endpoint *endpoint)
     }
 }
 
+void cw_guest_deliver(struct cw_endpoint *endpoint)
+{
+    struct cw_event *event = cw_events_reserve(&endpoint->events);
+    if (event != NULL) {
+        *event = (struct cw_event){.kind = CW_EVENT_GUEST};
+        cw_events_publish(&endpoint->events);
+        endpoint->guest_has_news = false;
+    }
+}
+
+void cw_guest_notify(struct cw_endpoint *endpoint)
+{
+    endpoint->guest_has_news = true;
+    cw_guest_deliver(endpoint);
+}
+
 uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint)
 {
     return endpoint->payload_bytes_max;

@@ -55,6 +55,9 @@ bool cw_guest_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t
 /* What is staged leaves now, not with the next turn. */
 void cw_guest_flush(struct cw_endpoint *endpoint);
 
+/* Gives CW_EVENT_GUEST, as soon as there is room for it: whoever waits for events wakes up, and looks at what the guest has. */
+void cw_guest_notify(struct cw_endpoint *endpoint);
+
 uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint);
 uint64_t cw_guest_now(const struct cw_endpoint *endpoint);
 /* A number from the endpoint's seeded generator. */

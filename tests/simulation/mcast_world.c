@@ -73,9 +73,15 @@ static void post(struct mcast_member *member)
     struct mcast_world *world = member->world;
     while (member->index < world->config.senders && member->posted < world->config.messages) {
         uint32_t message = member->posted;
+        const uint8_t *source = source_of(world, member->index, message);
+        uint64_t bytes = bytes_of(world, member->index, message);
+        uint64_t head_bytes = message % (CW_MCAST_INLINE_MAX + 1);
+        head_bytes = head_bytes < bytes ? head_bytes : bytes;
         struct cw_mcast_put put = {
-            .data = source_of(world, member->index, message),
-            .bytes = bytes_of(world, member->index, message),
+            .head = source,
+            .head_bytes = (uint32_t)head_bytes,
+            .data = source + head_bytes,
+            .bytes = bytes - head_bytes,
             .lane_tag = tag_of(world, member->index, message),
             .is_long = is_long(world, member->index, message),
             .context = message,
