@@ -116,6 +116,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     }
     *group = (struct cw_mcast_group){
         .mcast = mcast,
+        .owner = config->owner,
         .id = config->id,
         .self = config->self,
         .member_count = count,

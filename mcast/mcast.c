@@ -23,7 +23,9 @@ void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event)
     if (mcast->event_count == 0) {
         cw_guest_notify(mcast->endpoint);
     }
-    mcast->events[(mcast->event_first + mcast->event_count++) % mcast->event_room] = *event;
+    struct cw_mcast_event *at = &mcast->events[(mcast->event_first + mcast->event_count++) % mcast->event_room];
+    *at = *event;
+    at->owner = event->group->owner;
 }
 
 uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max)
@@ -405,4 +407,9 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
 struct cw_mcast_counters cw_mcast_counters(const struct cw_mcast *mcast)
 {
     return mcast->counters;
+}
+
+uint32_t cw_mcast_short_max(const struct cw_mcast *mcast)
+{
+    return mcast->config.slot_bytes;
 }

@@ -73,6 +73,7 @@ struct cw_mcast_group_config {
     enum cw_mcast_spread spread;
     bool joins_late; /* the others have been at it: this member begins with the epoch below */
     uint32_t epoch;  /* of the membership, >= 1; the same at all */
+    void *owner;     /* comes with its events */
 };
 
 /* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port. Packets that come before are lost, and come again.
@@ -111,6 +112,9 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put);
 /* Where the next long message of a member goes; longer ones are cut off at `bytes`, and said so. CW_OK; CW_ERROR_AGAIN: exposure_max are open; CW_ERROR_ARGUMENT. */
 int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
 
+/* Bytes of the longest short message. */
+uint32_t cw_mcast_short_max(const struct cw_mcast *mcast);
+
 /* Gives the slot of the oldest short message of a sender back that has been notified and not released. */
 int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender);
 
@@ -127,7 +131,8 @@ enum cw_mcast_event_kind {
 struct cw_mcast_event {
     enum cw_mcast_event_kind kind;
     int status;
-    struct cw_mcast_group *group;
+    struct cw_mcast_group *group; /* not to be used when it has been shut */
+    void *owner;                  /* of its configuration */
     uint32_t member; /* who sent it; the own index with COMPLETE */
     uint32_t lane_tag;
     uint64_t bytes;

@@ -32,7 +32,7 @@ void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership)
 {
     tell(mcast, membership->ipv4, false);
     mcast_timer_by(&membership->timer, mcast->now_ns + membership->interval_ns);
-    membership->interval_ns = earlier(10 * membership->interval_ns, CW_MCAST_REPORT_MAX_NS);
+    membership->interval_ns = earlier(2 * membership->interval_ns, CW_MCAST_REPORT_MAX_NS);
 }
 
 /* Whether another group has this address. */

@@ -204,6 +204,7 @@ struct member {
 struct cw_mcast_group {
     struct cw_mcast *mcast;
     struct cw_mcast_group *next; /* in its bucket */
+    void *owner;
     uint64_t id;
     uint32_t self;
     uint32_t member_count;

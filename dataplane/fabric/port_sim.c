@@ -213,12 +213,15 @@ static int port_join(struct cw_port *port, const uint8_t mac[6])
     if ((mac[0] & 1) == 0) {
         return CW_ERROR_ARGUMENT;
     }
-    if (group_find(node, key) < node->group_count) {
+    uint32_t i = group_find(node, key);
+    if (i < node->group_count) {
+        node->group_joins[i]++;
         return CW_OK;
     }
     if (node->group_count == node->config.group_count_max) {
         return CW_ERROR_LIMIT;
     }
+    node->group_joins[node->group_count] = 1;
     node->groups[node->group_count++] = key;
     sim_group_joined(node, mac);
     return CW_OK;
@@ -232,7 +235,11 @@ static int port_leave(struct cw_port *port, const uint8_t mac[6])
     if (i == node->group_count) {
         return CW_ERROR_NOT_FOUND;
     }
+    if (--node->group_joins[i] > 0) {
+        return CW_OK;
+    }
     node->groups[i] = node->groups[--node->group_count];
+    node->group_joins[i] = node->group_joins[node->group_count];
     sim_group_left(node, mac);
     return CW_OK;
 }

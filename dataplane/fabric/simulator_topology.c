@@ -291,7 +291,8 @@ static bool node_rings_allocate(struct sim_node *node)
     node->ring = calloc(node->config.receive_ring_packets, sizeof(struct sim_packet *));
     node->departures = calloc(node->config.send_queue_packets, sizeof(*node->departures));
     node->groups = calloc((size_t)node->config.group_count_max + 1, sizeof(*node->groups));
-    return node->ring && node->departures && node->groups;
+    node->group_joins = calloc((size_t)node->config.group_count_max + 1, sizeof(*node->group_joins));
+    return node->ring && node->departures && node->groups && node->group_joins;
 }
 
 void sim_node_dispose(struct sim_node *node)
@@ -302,6 +303,7 @@ void sim_node_dispose(struct sim_node *node)
     free(node->ring);
     free(node->departures);
     free(node->groups);
+    free(node->group_joins);
 }
 
 int cw_simulator_node_add(struct cw_simulator *simulator, uint32_t bridge_index,

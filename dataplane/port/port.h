@@ -124,7 +124,7 @@ static inline void cw_port_cancel(struct cw_port *port, struct cw_transmit *pack
     port->ops->cancel(port, packets, count);
 }
 
-/* Lets frames to a multicast address in, or no longer. CW_OK, CW_ERROR_LIMIT (the driver's filters are used up),
+/* Lets frames to a multicast address in, or no longer when it has been left as often as it was joined. CW_OK, CW_ERROR_LIMIT (the driver's filters are used up),
  * CW_ERROR_UNSUPPORTED, CW_ERROR_NOT_FOUND (leave without join), CW_ERROR_SYSTEM. */
 static inline int cw_port_join(struct cw_port *port, const uint8_t mac[6])
 {

@@ -85,6 +85,8 @@ static void test_multicast(void **state)
         assert_int_equal(cw_port_join(world.hosts[i].port, GROUP), CW_OK);
         assert_int_equal(cw_port_join(world.hosts[i].port, GROUP), CW_OK);
     }
+    assert_int_equal(cw_port_leave(world.hosts[4].port, GROUP), CW_OK); /* as often as it was joined */
+    assert_int_equal(cw_port_leave(world.hosts[5].port, GROUP), CW_OK);
     assert_int_equal(cw_port_leave(world.hosts[5].port, GROUP), CW_OK);
     assert_int_equal(cw_port_leave(world.hosts[5].port, GROUP), CW_ERROR_NOT_FOUND);
     send(&world, 0, HOSTS_MAX + 1, 100);

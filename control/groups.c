@@ -1,0 +1,569 @@
+/* Calls, and what comes by multicast. */
+#include "control/groups_private.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+
+enum { EVENTS_AT_ONCE = 32 };
+
+#define TAG_PROBE 0xffffffffu /* of messages that only show whether they come */
+
+/* ---- life ---- */
+
+int cw_groups_create(const struct cw_groups_config *config, struct cw_groups **groups)
+{
+    if (config->filter_budget < CW_GROUPS_FILTERS_LEAST || config->address_base >> 28 != 0xe) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct cw_groups *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    made->config = *config;
+    made->filters.budget = config->filter_budget;
+    made->random = config->seed;
+    made->unreached = made->laggard = NO_RANK;
+    *groups = made;
+    return CW_OK;
+}
+
+static void waiting_free(struct waiting *first)
+{
+    while (first != NULL) {
+        struct waiting *next = first->next;
+        free(first);
+        first = next;
+    }
+}
+
+void cw_groups_destroy(struct cw_groups *groups)
+{
+    if (groups == NULL) {
+        return;
+    }
+    while (groups->first != NULL) {
+        groups_shut(groups->first);
+        groups_free(groups->first);
+    }
+    waiting_free(groups->out_first);
+    waiting_free(groups->strays);
+    free(groups);
+}
+
+struct cw_group *groups_find(struct cw_groups *groups, uint64_t scope, uint64_t number)
+{
+    struct cw_group *group = groups->first;
+    while (group != NULL && (group->scope != scope || group->number != number)) {
+        group = group->next;
+    }
+    return group;
+}
+
+uint32_t groups_member(const struct cw_group *group, uint32_t rank)
+{
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (group->ranks[member] == rank) {
+            return member;
+        }
+    }
+    return NO_RANK;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* Each rank once, the own one among them; and all of them in one number. */
+static int ranks_check(const struct cw_groups *groups, const struct cw_group_request *request, uint64_t *digest)
+{
+    bool has_self = false;
+    *digest = request->count;
+    if (request->count < 2 || request->count > CW_MCAST_MEMBERS_MAX) {
+        return CW_ERROR_ARGUMENT;
+    }
+    for (uint32_t i = 0; i < request->count; i++) {
+        has_self = has_self || request->ranks[i] == groups->config.rank;
+        *digest = mix(*digest, request->ranks[i]);
+        for (uint32_t k = 0; k < i; k++) {
+            if (request->ranks[i] == request->ranks[k]) {
+                return CW_ERROR_ARGUMENT;
+            }
+        }
+    }
+    return has_self ? CW_OK : CW_ERROR_ARGUMENT;
+}
+
+static struct cw_group *group_make(struct cw_groups *groups, const struct cw_group_request *request, uint64_t digest)
+{
+    struct cw_group *group = calloc(1, sizeof(*group));
+    if (group == NULL) {
+        return NULL;
+    }
+    *group = (struct cw_group){
+        .groups = groups,
+        .scope = request->scope,
+        .number = request->number,
+        .context = request->context,
+        .count = request->count,
+        .ranks = calloc(request->count, sizeof(uint32_t)),
+        .live = calloc(request->count, sizeof(bool)),
+        .said = calloc(request->count, 1),
+        .digest = digest,
+        .unreached = NO_RANK,
+        .offers = {.may = UINT64_MAX},
+    };
+    if (group->ranks == NULL || group->live == NULL || group->said == NULL) {
+        free(group->ranks);
+        free(group->live);
+        free(group->said);
+        free(group);
+        return NULL;
+    }
+    memcpy(group->ranks, request->ranks, request->count * sizeof(uint32_t));
+    for (uint32_t member = 0; member < request->count; member++) {
+        group->live[member] = true;
+    }
+    group->self = groups_member(group, groups->config.rank);
+    group->next = groups->first;
+    groups->first = group;
+    return group;
+}
+
+/* What came for the group before it was known here. */
+static void strays_take(struct cw_groups *groups, const struct cw_group *group)
+{
+    struct waiting **link = &groups->strays;
+    struct waiting *mine = NULL, **last = &mine;
+    while (*link != NULL) {
+        struct waiting *stray = *link;
+        if (stray->message.scope != group->scope || stray->message.number != group->number) {
+            link = &stray->next;
+            continue;
+        }
+        *link = stray->next;
+        stray->next = NULL;
+        *last = stray;
+        last = &stray->next;
+        groups->stray_count--;
+    }
+    for (struct waiting *at = mine; at != NULL; at = at->next) {
+        (void)groups_agree_take(groups, at->rank, &at->message);
+    }
+    waiting_free(mine);
+}
+
+int cw_group_open(struct cw_groups *groups, const struct cw_group_request *request, struct cw_group **group)
+{
+    uint64_t digest;
+    int status = ranks_check(groups, request, &digest);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (groups_find(groups, request->scope, request->number) != NULL) {
+        return CW_ERROR_BUSY;
+    }
+    struct cw_group *made = group_make(groups, request, digest);
+    if (made == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    groups_agree_begin(made);
+    strays_take(groups, made);
+    *group = made;
+    return CW_OK;
+}
+
+void groups_free(struct cw_group *group)
+{
+    struct cw_group **link = &group->groups->first;
+    while (*link != group) {
+        link = &(*link)->next;
+    }
+    *link = group->next;
+    groups_filters_settle(&group->groups->filters, group->is_reserved);
+    free(group->ranks);
+    free(group->live);
+    free(group->said);
+    free(group);
+}
+
+void cw_group_close(struct cw_group *group)
+{
+    group->is_closed = true;
+    if (group->stage == STAGE_FAILED) {
+        groups_free(group);
+    } else {
+        groups_agree_leave(group);
+    }
+}
+
+/* ---- messages between ranks ---- */
+
+struct message groups_message(const struct cw_group *group, enum message_kind kind)
+{
+    return (struct message){.kind = (uint8_t)kind, .scope = group->scope, .number = group->number, .rank = NO_RANK};
+}
+
+void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message *message)
+{
+    struct waiting *waiting = malloc(sizeof(*waiting));
+    if (waiting == NULL) {
+        groups->malformed++; /* nothing is left to say it with; the watchdog tells who waits */
+        return;
+    }
+    *waiting = (struct waiting){.rank = rank, .message = *message};
+    *(groups->out_last == NULL ? &groups->out_first : &groups->out_last->next) = waiting;
+    groups->out_last = waiting;
+}
+
+void groups_tell(struct cw_group *group, uint32_t rank, const struct message *message)
+{
+    groups_queue(group->groups, rank, message);
+}
+
+void groups_tell_all(struct cw_group *group, const struct message *message)
+{
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (member != group->self && group->live[member]) {
+            groups_tell(group, group->ranks[member], message);
+        }
+    }
+}
+
+/* In the order in which they were queued. What a path does not take waits, and all behind it. */
+static uint32_t queue_send(struct cw_groups *groups)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    uint32_t count = 0;
+    for (; groups->out_first != NULL; count++) {
+        struct waiting *waiting = groups->out_first;
+        bool is_own = waiting->rank == groups->config.rank;
+        if (!is_own &&
+            links->send(links->context, waiting->rank, &waiting->message, sizeof(waiting->message)) == CW_ERROR_AGAIN) {
+            break;
+        }
+        groups->out_first = waiting->next;
+        if (groups->out_first == NULL) {
+            groups->out_last = NULL;
+        }
+        if (is_own) {
+            cw_groups_take(groups, waiting->rank, &waiting->message, sizeof(waiting->message));
+        }
+        free(waiting);
+    }
+    return count;
+}
+
+static void stray_keep(struct cw_groups *groups, uint32_t rank, const struct message *message)
+{
+    struct waiting *stray = groups->stray_count < CW_GROUPS_STRAYS_MAX ? malloc(sizeof(*stray)) : NULL;
+    if (stray == NULL) {
+        groups->malformed++;
+        return;
+    }
+    struct waiting **link = &groups->strays;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *stray = (struct waiting){.rank = rank, .message = *message};
+    *link = stray;
+    groups->stray_count++;
+}
+
+void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct message message;
+    if (bytes != sizeof(message)) {
+        groups->malformed++;
+        return;
+    }
+    memcpy(&message, data, sizeof(message));
+    if (!groups_agree_take(groups, rank, &message) &&
+        (message.kind == MESSAGE_JOIN || message.kind == MESSAGE_FAIL)) {
+        stray_keep(groups, rank, &message);
+    }
+}
+
+void cw_groups_down(struct cw_groups *groups, uint32_t rank)
+{
+    for (struct cw_group *group = groups->first, *next; group != NULL; group = next) {
+        next = group->next; /* it may go */
+        uint32_t member = groups_member(group, rank);
+        if (member != NO_RANK) {
+            groups_exclude(group, member, true);
+        }
+    }
+}
+
+/* ---- multicast ---- */
+
+struct events_call {
+    struct cw_mcast *mcast;
+    struct cw_mcast_event events[EVENTS_AT_ONCE];
+    uint32_t count;
+};
+
+static int events_get(void *argument)
+{
+    struct events_call *call = argument;
+    call->count = cw_mcast_events(call->mcast, call->events, EVENTS_AT_ONCE);
+    return CW_OK;
+}
+
+/* Gives the slots of all messages back that have been looked at. */
+static int events_release(void *argument)
+{
+    const struct events_call *call = argument;
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (call->events[i].kind == CW_MCAST_MESSAGE) {
+            (void)cw_mcast_release(call->events[i].group, call->events[i].member);
+        }
+    }
+    return CW_OK;
+}
+
+static void event_take(struct cw_groups *groups, const struct cw_mcast_event *event)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    struct cw_group *group = event->owner;
+    switch (event->kind) {
+    case CW_MCAST_MESSAGE:
+        if (event->lane_tag != TAG_PROBE && !group->is_closed) {
+            links->message(links->context, group, group->ranks[event->member], event->data, event->bytes);
+        }
+        break;
+    case CW_MCAST_COMPLETE:
+        group->under_way--;
+        if (event->lane_tag != TAG_PROBE) {
+            links->complete(links->context, event->context, event->status);
+        }
+        if (group->is_closed) {
+            groups_agree_leave(group);
+        }
+        break;
+    case CW_MCAST_LAGGARD:
+        groups->laggard = group->ranks[event->member];
+        break;
+    case CW_MCAST_UNREACHED:
+        groups_spread(group, group->ranks[event->member], true);
+        break;
+    case CW_MCAST_ARRIVED: /* nothing is exposed */
+        break;
+    }
+}
+
+static uint32_t events_take(struct cw_groups *groups)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    struct events_call call = {.mcast = groups->config.mcast};
+    uint32_t count = 0;
+    do {
+        (void)links->run(links->context, events_get, &call);
+        bool has_messages = false;
+        for (uint32_t i = 0; i < call.count; i++) {
+            has_messages = has_messages || call.events[i].kind == CW_MCAST_MESSAGE;
+            event_take(groups, &call.events[i]);
+        }
+        if (has_messages) {
+            (void)links->run(links->context, events_release, &call);
+        }
+        count += call.count;
+    } while (call.count == EVENTS_AT_ONCE);
+    return count;
+}
+
+static int group_shut(void *argument)
+{
+    cw_mcast_shut(argument);
+    return CW_OK;
+}
+
+void groups_shut(struct cw_group *group)
+{
+    struct cw_groups *groups = group->groups;
+    if (group->mcast == NULL) {
+        return;
+    }
+    (void)events_take(groups); /* while what they speak of is there */
+    (void)groups->config.links.run(groups->config.links.context, group_shut, group->mcast);
+    group->mcast = NULL;
+    (void)events_take(groups); /* its own messages have ended */
+    groups_filters_give(&groups->filters, group->address);
+}
+
+struct send_call {
+    struct cw_group *group;
+    struct cw_mcast_put put;
+};
+
+static int group_send(void *argument)
+{
+    struct send_call *call = argument;
+    return cw_mcast_send(call->group->mcast, &call->put);
+}
+
+static int put_send(struct cw_group *group, const struct cw_mcast_put *put)
+{
+    struct send_call call = {.group = group, .put = *put};
+    const struct cw_groups_links *links = &group->groups->config.links;
+    int status = links->run(links->context, group_send, &call);
+    group->under_way += status == CW_OK;
+    return status;
+}
+
+static int canary_send(void *argument)
+{
+    cw_mcast_canary(argument);
+    return CW_OK;
+}
+
+void groups_probe(struct cw_group *group)
+{
+    struct cw_mcast_put put = {.lane_tag = TAG_PROBE, .flags = CW_MCAST_SIGNAL};
+    const struct cw_groups_links *links = &group->groups->config.links;
+    (void)put_send(group, &put); /* without memory the first message is the probe */
+    (void)links->run(links->context, canary_send, group->groups->config.mcast);
+}
+
+int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
+                  uint64_t put_context)
+{
+    assert(!group->is_closed);
+    if (group->stage != STAGE_OPEN) {
+        return group->stage == STAGE_FAILED ? CW_ERROR_UNSUPPORTED : CW_ERROR_AGAIN;
+    }
+    struct cw_mcast_put put = {
+        .head = head,
+        .head_bytes = head_bytes,
+        .data = data,
+        .bytes = bytes,
+        .context = put_context,
+        .flags = CW_MCAST_SIGNAL,
+    };
+    return put_send(group, &put);
+}
+
+uint64_t cw_group_message_max(const struct cw_groups *groups)
+{
+    return cw_mcast_short_max(groups->config.mcast);
+}
+
+/* ---- going on ---- */
+
+uint32_t cw_groups_poll(struct cw_groups *groups)
+{
+    uint32_t count = groups->out_first != NULL ? queue_send(groups) : 0;
+    if (groups->first != NULL) {
+        count += events_take(groups);
+    }
+    return count + (groups->out_first != NULL ? queue_send(groups) : 0);
+}
+
+bool cw_groups_is_busy(const struct cw_groups *groups)
+{
+    return groups->out_first != NULL;
+}
+
+bool cw_groups_is_closing(const struct cw_groups *groups)
+{
+    for (const struct cw_group *group = groups->first; group != NULL; group = group->next) {
+        if (group->is_closed) {
+            return true;
+        }
+    }
+    return groups->out_first != NULL;
+}
+
+/* ---- questions ---- */
+
+enum cw_group_state cw_group_state(const struct cw_group *group)
+{
+    return group->stage == STAGE_FAILED                                  ? CW_GROUP_FAILED
+           : group->stage == STAGE_OPEN || group->stage == STAGE_LEAVING ? CW_GROUP_OPEN
+                                                                         : CW_GROUP_OPENING;
+}
+
+void *cw_group_context(const struct cw_group *group)
+{
+    return group->context;
+}
+
+enum cw_mcast_spread cw_group_spread(const struct cw_group *group)
+{
+    return group->spread;
+}
+
+static void why_failed(const struct cw_group *group, char *text, size_t text_bytes)
+{
+    static const char *const reasons[FAIL_END] = {
+        [FAIL_DIFFERENT] = "opens it with other members",
+        [FAIL_DIED] = "died while it was opened",
+        [FAIL_LIMIT] = "has no room for another group",
+        [FAIL_MEMORY] = "has no memory for it",
+        [FAIL_PORT] = "cannot have its port join, or does not reach a member",
+    };
+    snprintf(text, text_bytes, "cannot be opened: rank %" PRIu32 " %s", group->reason_rank,
+             reasons[group->reason] != NULL ? reasons[group->reason] : "refuses");
+}
+
+void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes)
+{
+    if (group->stage == STAGE_FAILED) {
+        why_failed(group, text, text_bytes);
+        return;
+    }
+    if (group->stage < STAGE_OPEN) {
+        uint32_t leader = groups_leader(group);
+        for (uint32_t member = 0; leader == group->self && member < group->count; member++) {
+            if (group->said[member] == 0) {
+                snprintf(text, text_bytes, "waits for rank %" PRIu32 " to open it", group->ranks[member]);
+                return;
+            }
+        }
+        snprintf(text, text_bytes, "waits for rank %" PRIu32 " to say that all have opened it", group->ranks[leader]);
+        return;
+    }
+    if (group->spread == CW_MCAST_BY_MEMBERS) {
+        snprintf(text, text_bytes,
+                 "multicast packets do not reach rank %" PRIu32 ": members pass them on (does a switch drop them?)",
+                 group->unreached);
+        return;
+    }
+    snprintf(text, text_bytes, "multicast%s", group->is_shared ? ", at an address that it shares" : "");
+}
+
+struct counters_call {
+    struct cw_mcast *mcast;
+    struct cw_mcast_counters counters;
+};
+
+static int counters_get(void *argument)
+{
+    struct counters_call *call = argument;
+    call->counters = cw_mcast_counters(call->mcast);
+    return CW_OK;
+}
+
+struct cw_groups_info cw_groups_info(struct cw_groups *groups)
+{
+    struct counters_call call = {.mcast = groups->config.mcast};
+    (void)groups->config.links.run(groups->config.links.context, counters_get, &call);
+    struct cw_groups_info info = {
+        .filters = groups_filters_count(&groups->filters),
+        .malformed = groups->malformed,
+        .unreached = groups->unreached,
+        .floods = call.counters.canaries > 0,
+        .laggard = groups->laggard,
+    };
+    for (const struct cw_group *group = groups->first; group != NULL; group = group->next) {
+        info.open += group->mcast != NULL;
+        info.shared += group->mcast != NULL && group->is_shared;
+    }
+    return info;
+}

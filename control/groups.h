@@ -1,0 +1,127 @@
+/* groups: multicast groups among the processes of a job: opened by all their members, looked after, closed by all.
+ *
+ * Purpose
+ *   A group has a name and a list of ranks, the same at all its members. Each member opens it when it comes to it; when all have, they agree on an address and an id, and the group is usable at all of them. What one
+ *   sends comes to all others (mcast/mcast.h). Whether the network really reaches everybody is probed; where it does not, packets go through the members.
+ *
+ * Invariants
+ *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a time, by different members in different orders.
+ *   - A group that cannot be opened (no memory at one member, other ranks named by another, a member that dies meanwhile) fails at all members, with a reason. Nothing is lost then: nothing could be sent before.
+ *   - No port lets in more addresses than its budget. When it is used up groups share addresses, and are told apart by their ids.
+ *   - A member that dies is taken out at all others; whatever waited for it goes on. Epochs follow from who is dead, so the others need not agree on an order.
+ *   - A group vanishes at a member only when all have closed it and have all that was sent: nobody waits for somebody who has left.
+ *   - No clock, no I/O: it talks through cw_groups_links. Control messages are bounded by what is opened and closed at a time.
+ *
+ * Order of calls: cw_groups_create; { cw_group_open, { cw_group_send }*, cw_group_close | cw_groups_poll | cw_groups_take | cw_groups_down }*; cw_groups_destroy
+ *
+ * Thread: one at a time.
+ */
+#ifndef CW_GROUPS_H
+#define CW_GROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcast/mcast.h"
+
+enum {
+    CW_GROUPS_ADDRESSES = 64, /* of a job: the first for all that find no other, the last one the canary's */
+    CW_GROUPS_FILTERS = 20,   /* that a port lets in at a time, unless configured: what network cards have */
+    CW_GROUPS_FILTERS_LEAST = 2,
+    CW_GROUPS_WHY_BYTES = 160,
+    CW_GROUPS_STRAYS_MAX = 65536, /* messages for groups that this member has not opened yet */
+};
+
+struct cw_groups;
+struct cw_group;
+
+/* What it talks through, and whom it tells. */
+struct cw_groups_links {
+    void *context;
+    /* A control message to another rank: once, in order per rank. CW_OK; CW_ERROR_AGAIN; other codes: it is gone. */
+    int (*send)(void *context, uint32_t rank, const void *data, uint32_t bytes);
+    /* The rank's number at the endpoint (cw_peer_add). CW_OK or an error. */
+    int (*peer)(void *context, uint32_t rank, uint32_t *peer);
+    /* Runs `function` as the owner of the endpoint, and returns what it returns. */
+    int (*run)(void *context, int (*function)(void *argument), void *argument);
+    /* A message of `rank` has come; `data` is valid during the call. */
+    void (*message)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
+    /* An own message has come to all that live, or `status` tells why not. */
+    void (*complete)(void *context, uint64_t put_context, int status);
+};
+
+struct cw_groups_config {
+    uint32_t rank;
+    uint32_t address_base;  /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
+    uint32_t filter_budget; /* addresses that the port lets in at a time, the canary's included; >= CW_GROUPS_FILTERS_LEAST */
+    uint64_t seed;          /* random: ids are made of it */
+    struct cw_mcast *mcast; /* with cw_groups_canary(address_base) as canary */
+    struct cw_groups_links links;
+};
+
+static inline uint32_t cw_groups_canary(uint32_t address_base)
+{
+    return address_base + CW_GROUPS_ADDRESSES - 1;
+}
+
+/* CW_OK, CW_ERROR_ARGUMENT (the budget), CW_ERROR_MEMORY. */
+int cw_groups_create(const struct cw_groups_config *config, struct cw_groups **groups);
+/* Forgets all groups, closed or not. Before the multicast's end. NULL is allowed. */
+void cw_groups_destroy(struct cw_groups *groups);
+
+struct cw_group_request {
+    uint64_t scope, number; /* its name: never used before in this job */
+    const uint32_t *ranks;  /* copied; each once, this one among them; the same in the same order at all */
+    uint32_t count;         /* 2 .. CW_MCAST_MEMBERS_MAX */
+    void *context;          /* cw_group_context */
+};
+
+/* Begins to open it. CW_OK; CW_ERROR_ARGUMENT: a rank stands there twice, or this one does not, or too few or many; CW_ERROR_BUSY: it has opened one of this name and not closed it; CW_ERROR_MEMORY. */
+int cw_group_open(struct cw_groups *groups, const struct cw_group_request *request, struct cw_group **group);
+
+enum cw_group_state {
+    CW_GROUP_OPENING = 0, /* some have not opened it yet, or have not said so */
+    CW_GROUP_OPEN = 1,
+    CW_GROUP_FAILED = 2, /* see cw_group_why */
+};
+enum cw_group_state cw_group_state(const struct cw_group *group);
+/* What it waits for, why it failed, how packets travel, in one line. */
+void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
+void *cw_group_context(const struct cw_group *group);
+enum cw_mcast_spread cw_group_spread(const struct cw_group *group);
+
+/* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up to cw_group_message_max. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way;
+ * CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
+int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
+                  uint64_t put_context);
+uint64_t cw_group_message_max(const struct cw_groups *groups);
+
+/* This member is done with it: it may not be used any more. It goes when all others are, too; what comes until then is thrown away. */
+void cw_group_close(struct cw_group *group);
+
+/* ---- from outside ---- */
+
+/* A control message that `rank` has sent by links.send. What makes no sense is counted and dropped. */
+void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
+/* The process of `rank` has ended. */
+void cw_groups_down(struct cw_groups *groups, uint32_t rank);
+/* Goes on: control messages, what has come by multicast. Call it when the endpoint gave CW_EVENT_GUEST, and as long as cw_groups_is_busy. Returns how much it did. */
+uint32_t cw_groups_poll(struct cw_groups *groups);
+/* Whether something is under way that only cw_groups_poll brings on. */
+bool cw_groups_is_busy(const struct cw_groups *groups);
+/* Whether groups that this member has closed are still there, since others have not. */
+bool cw_groups_is_closing(const struct cw_groups *groups);
+
+struct cw_groups_info {
+    uint32_t open;     /* groups */
+    uint32_t shared;   /* ... that had to share an address */
+    uint32_t filters;  /* addresses that the port lets in for this, the canary's included */
+    uint64_t malformed; /* control messages */
+    uint32_t unreached; /* a rank that multicast does not reach; UINT32_MAX: none is known */
+    bool floods;        /* the network brings multicast to all, whoever wants it */
+    uint32_t laggard;   /* the rank that last held up this one's messages for long; UINT32_MAX: none */
+};
+struct cw_groups_info cw_groups_info(struct cw_groups *groups);
+
+#endif
