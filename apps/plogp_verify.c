@@ -79,7 +79,9 @@ static int cell_choose(const struct cw_measured *known, const struct cw_problem 
                        struct cell *cell)
 {
     struct cw_candidate candidate;
-    int status = cw_measured_choose(known, path, problem, PLOGP_EAGER_BYTES, &candidate, &cell->origin);
+    const struct cw_choose_request request = {
+        .problem = problem, .eager_max_bytes = PLOGP_EAGER_BYTES, .multicast = path == CW_MEASURED_WIRE};
+    int status = cw_measured_choose(known, path, &request, &candidate, &cell->origin);
     if (status != CW_OK) {
         return status;
     }

@@ -18,7 +18,7 @@
 #include "dataplane/status.h"
 
 enum {
-    CARD_VERSION = 2,
+    CARD_VERSION = 3,
     CARD_BYTES = 1 + CW_JOB_NOTE_BYTES + sizeof(struct cw_path_card), /* the version first */
     CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
     KEY_BYTES = 48,
@@ -29,6 +29,9 @@ struct cw_job {
     struct cw_bootstrap_info info;
     struct cw_paths *paths;
     struct cw_wire wire; /* zero: none */
+    struct cw_job_handler handler;
+    struct cw_groups *groups;
+    bool guest_has_news;
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;
 };
@@ -163,16 +166,143 @@ static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card
     return CW_OK;
 }
 
+/* ---- what comes ---- */
+
+static void take_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct cw_job *job = context;
+    if (cw_tag(lane_tag) != CW_JOB_TAG) {
+        job->handler.path.message(job->handler.path.context, rank, lane_tag, data, bytes);
+    } else if (job->groups != NULL) {
+        cw_groups_take(job->groups, rank, data, bytes);
+    }
+}
+
+static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
+{
+    const struct cw_job *job = context;
+    job->handler.path.arrived(job->handler.path.context, rank, lane_tag);
+}
+
+static void take_complete(void *context, uint64_t operation, int status)
+{
+    const struct cw_job *job = context;
+    job->handler.path.complete(job->handler.path.context, operation, status);
+}
+
+static void take_down(void *context, uint32_t rank, int status)
+{
+    const struct cw_job *job = context;
+    if (job->groups != NULL) {
+        cw_groups_down(job->groups, rank);
+    }
+    job->handler.path.down(job->handler.path.context, rank, status);
+}
+
+static void take_guest(void *context)
+{
+    struct cw_job *job = context;
+    job->guest_has_news = true;
+}
+
+uint32_t cw_job_poll(struct cw_job *job)
+{
+    uint32_t count = cw_paths_poll(job->paths);
+    if (job->guest_has_news || (job->groups != NULL && cw_groups_is_busy(job->groups))) {
+        job->guest_has_news = false; /* first: what comes meanwhile is news again */
+        count += job->groups != NULL ? cw_groups_poll(job->groups) : 0;
+    }
+    return count;
+}
+
+/* ---- groups ---- */
+
+static int control_send(void *context, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct cw_job *job = context;
+    return cw_paths_send(job->paths, rank, cw_lane_tag(1, CW_JOB_TAG), data, bytes, NULL, 0);
+}
+
+static int control_peer(void *context, uint32_t rank, uint32_t *peer)
+{
+    struct cw_job *job = context;
+    return cw_paths_wire_peer(job->paths, rank, peer);
+}
+
+struct owner_call {
+    int (*function)(void *argument);
+    void *argument;
+};
+
+static int owner_run(struct cw_endpoint *endpoint, void *context)
+{
+    const struct owner_call *call = context;
+    (void)endpoint;
+    return call->function(call->argument);
+}
+
+static int control_run(void *context, int (*function)(void *argument), void *argument)
+{
+    struct cw_job *job = context;
+    struct owner_call call = {.function = function, .argument = argument};
+    return cw_loop_call(job->wire.loop, owner_run, &call);
+}
+
+static void cast_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+{
+    const struct cw_job *job = context;
+    job->handler.cast(job->handler.path.context, group, rank, data, bytes);
+}
+
+static void cast_complete(void *context, uint64_t put_context, int status)
+{
+    const struct cw_job *job = context;
+    job->handler.cast_complete(job->handler.path.context, put_context, status);
+}
+
+static int groups_open(struct cw_job *job, const struct report *report)
+{
+    if (job->wire.mcast == NULL || !cw_paths_all_multicast(job->paths)) {
+        return CW_OK;
+    }
+    const struct cw_groups_config config = {
+        .rank = job->info.rank,
+        .address_base = job->wire.multicast_base,
+        .filter_budget = job->wire.filter_budget,
+        .seed = job->wire.seed,
+        .mcast = job->wire.mcast,
+        .links =
+            {
+                .context = job,
+                .send = control_send,
+                .peer = control_peer,
+                .run = control_run,
+                .message = cast_come,
+                .complete = cast_complete,
+            },
+    };
+    int status = cw_groups_create(&config, &job->groups);
+    return status == CW_OK ? CW_OK : FAIL(report, status, "no memory for multicast groups");
+}
+
 /* ---- open, close ---- */
 
-static int paths_open(struct cw_job *job, const struct cw_path_handler *handler, const struct report *report)
+static int paths_open(struct cw_job *job, const struct report *report)
 {
     const char *copy = getenv("CAUSEWAY_COPY");
     struct cw_paths_config config = {
         .rank = job->info.rank,
         .rank_count = job->info.size,
         .copy_twice = copy != NULL && strcmp(copy, "twice") == 0,
-        .handler = *handler,
+        .handler =
+            {
+                .context = job,
+                .message = take_message,
+                .arrived = take_arrived,
+                .complete = take_complete,
+                .down = take_down,
+                .guest = take_guest,
+            },
     };
     if (copy != NULL && copy[0] != 0 && !config.copy_twice) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
@@ -193,6 +323,7 @@ static int paths_open(struct cw_job *job, const struct cw_path_handler *handler,
         config.loop = job->wire.loop;
         config.address = cw_endpoint_address(job->wire.endpoint);
         config.message_bytes_max = job->wire.message_bytes_max;
+        config.multicasts = job->wire.mcast != NULL;
     }
     return cw_paths_create(&config, &job->paths, report->text, report->bytes);
 }
@@ -220,7 +351,7 @@ static int fence(struct cw_job *job, const struct report *report)
                : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
-int cw_job_open(const struct cw_path_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
+int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
                 char *error, size_t error_bytes)
 {
     const struct report report = {.text = error, .bytes = error_bytes};
@@ -229,10 +360,11 @@ int cw_job_open(const struct cw_path_handler *handler, const uint8_t note[CW_JOB
         return FAIL(&report, CW_ERROR_MEMORY, "no memory for the job");
     }
     memcpy(made->note, note, sizeof(made->note));
+    made->handler = *handler;
     int status = cw_bootstrap_open(&made->bootstrap, error, error_bytes);
     if (status == CW_OK) {
         made->info = cw_bootstrap_info(made->bootstrap);
-        status = paths_open(made, handler, &report);
+        status = paths_open(made, &report);
     }
     if (status == CW_OK) {
         status = card_put(made, &report);
@@ -242,6 +374,9 @@ int cw_job_open(const struct cw_path_handler *handler, const uint8_t note[CW_JOB
     }
     if (status == CW_OK) {
         status = paths_add(made, &report);
+    }
+    if (status == CW_OK) {
+        status = groups_open(made, &report);
     }
     if (status != CW_OK) {
         cw_paths_destroy(made->paths);
@@ -259,6 +394,7 @@ void cw_job_close(struct cw_job *job)
     if (job == NULL) {
         return;
     }
+    cw_groups_destroy(job->groups);
     cw_bootstrap_fence(job->bootstrap); /* nobody reads our memory any more; if the launcher is gone, so are they */
     cw_paths_destroy(job->paths);
     cw_wire_close(&job->wire);
@@ -274,6 +410,11 @@ struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
 bool cw_job_notes_agree(const struct cw_job *job)
 {
     return !job->notes_differ;
+}
+
+struct cw_groups *cw_job_groups(const struct cw_job *job)
+{
+    return job->groups;
 }
 
 struct cw_paths *cw_job_paths(const struct cw_job *job)

@@ -22,14 +22,25 @@
 #include <stdint.h>
 
 #include "control/bootstrap.h"
+#include "control/groups.h"
 #include "dataplane/path/path.h"
 
 struct cw_job;
 
 enum { CW_JOB_NOTE_BYTES = 16 };
 
+/* What comes in: by paths, and by groups (groups.h). */
+struct cw_job_handler {
+    struct cw_path_handler path; /* `guest` is the job's own */
+    void (*cast)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
+    void (*cast_complete)(void *context, uint64_t put_context, int status);
+};
+
+/* Messages of paths with this tag are the job's own, in whatever lane. */
+enum { CW_JOB_TAG = (1 << CW_TAG_BITS) - 1 };
+
 /* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
-int cw_job_open(const struct cw_path_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
+int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
                 char *error, size_t error_bytes);
 /* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: what others still want
  * from this process by cw_paths_get and cw_paths_put has to be done before. NULL is allowed. */
@@ -37,6 +48,10 @@ void cw_job_close(struct cw_job *job);
 
 struct cw_bootstrap_info cw_job_info(const struct cw_job *job);
 struct cw_paths *cw_job_paths(const struct cw_job *job);
+/* The groups of this process; NULL: not all ranks of the job can multicast (one host, no port, CAUSEWAY_MULTICAST=off). The same answer at all ranks, as far as it is NULL. */
+struct cw_groups *cw_job_groups(const struct cw_job *job);
+/* cw_paths_poll, and what groups have to do. */
+uint32_t cw_job_poll(struct cw_job *job);
 /* Whether all ranks have brought the same note: the same answer at all ranks. */
 bool cw_job_notes_agree(const struct cw_job *job);
 

@@ -60,7 +60,7 @@ static int key_read(uint8_t key[16], char *error, size_t error_bytes)
     return CW_OK;
 }
 
-static int endpoint_open(uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
+static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
     struct cw_loop_config loop;
@@ -79,9 +79,14 @@ static int endpoint_open(uint32_t size, struct cw_wire *wire, char *error, size_
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
     wire->message_bytes_max = SLOT_BYTES;
+    wire->seed = config.seed ^ UINT64_C(0x6d63617374);
     status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
     if (status != CW_OK) {
         wire->endpoint = NULL;
+        return status;
+    }
+    status = wire_multicast_open(config.job_key, rank, wire, error, error_bytes);
+    if (status != CW_OK) {
         return status;
     }
     status = cw_loop_create(&loop, wire->endpoint, wire->port, &wire->loop, error, error_bytes);
@@ -101,7 +106,7 @@ int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error
     }
     status = wire_port_open(rank, &emulation, wire, error, error_bytes);
     if (status == CW_OK) {
-        status = endpoint_open(size, wire, error, error_bytes);
+        status = endpoint_open(rank, size, wire, error, error_bytes);
     }
     if (status != CW_OK) {
         cw_wire_close(wire);
@@ -114,6 +119,7 @@ void cw_wire_close(struct cw_wire *wire)
     if (wire->loop != NULL) {
         cw_loop_destroy(wire->loop);
     }
+    cw_mcast_destroy(wire->mcast);
     cw_endpoint_destroy(wire->endpoint);
     if (wire->port != NULL) {
         cw_port_close(wire->port);

@@ -6,6 +6,8 @@
  *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
  * CAUSEWAY_JOB_KEY is the key that all ranks share, 32 hexadecimal digits.
  *
+ * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may let in at a time; default 20.
+ *
  * Thread: open and close one at a time.
  */
 #ifndef CW_CONTROL_WIRE_H
@@ -16,6 +18,7 @@
 
 #include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "mcast/mcast.h"
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
 
@@ -30,6 +33,10 @@ struct cw_wire {
     struct cw_loop *loop;
     uint32_t message_bytes_max;
     struct cw_address address;
+    struct cw_mcast *mcast;  /* NULL: CAUSEWAY_MULTICAST is "off" */
+    uint32_t multicast_base; /* the first multicast address of the job (groups.h) */
+    uint32_t filter_budget;
+    uint64_t seed; /* random */
 };
 
 /* Who is on which of `hosts` hosts: equal blocks. */

@@ -1,4 +1,4 @@
-/* What the files of wire share: wire.c the endpoint on the port, wire_port.c the port. */
+/* What the files of wire share: wire.c the endpoint on the port, wire_port.c the port, wire_multicast.c its groups. */
 #ifndef CW_CONTROL_WIRE_PRIVATE_H
 #define CW_CONTROL_WIRE_PRIVATE_H
 
@@ -17,5 +17,9 @@ struct wire_emulation {
 /* Opens the rank's port and waits for its link; sets wire->port and wire->address. Undone by cw_wire_close also after failures. */
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes);
+
+/* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
+int wire_multicast_open(const uint8_t job_key[16], uint32_t rank, struct cw_wire *wire, char *error,
+                        size_t error_bytes);
 
 #endif

@@ -132,8 +132,9 @@ enum cw_measured_origin {
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 
-/* The algorithm to take, of the registry. Errors as cw_choose. */
-int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path, const struct cw_problem *problem,
-                       uint64_t eager_max_bytes, struct cw_candidate *best, enum cw_measured_origin *origin);
+/* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at. Errors as cw_choose. */
+int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
+                       const struct cw_choose_request *request, struct cw_candidate *best,
+                       enum cw_measured_origin *origin);
 
 #endif

@@ -222,14 +222,16 @@ enum cw_measured_standing cw_measured_standing(const struct cw_measured *measure
 /* ---- the choice ---- */
 
 static bool choose_tested(const struct cw_measured *measured, enum cw_measured_path path,
-                          const struct cw_problem *problem, uint64_t eager_max_bytes, struct cw_candidate *best)
+                          const struct cw_choose_request *request, struct cw_candidate *best)
 {
+    const struct cw_problem *problem = request->problem;
     struct cw_measured_answer answers[CW_CANDIDATES_MAX];
     char reason[200];
     uint32_t count = cw_measured_answers(measured, path, problem, answers, CW_CANDIDATES_MAX);
     for (uint32_t i = 0; i < count; i++) {
         const struct cw_algorithm *algorithm = cw_algorithm_find(problem->collective, answers[i].algorithm);
-        if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+        if (algorithm == NULL || (!request->multicast && (algorithm->needs & CW_NEEDS_MULTICAST) != 0) ||
+            cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
             continue;
         }
         *best = (struct cw_candidate){
@@ -237,27 +239,30 @@ static bool choose_tested(const struct cw_measured *measured, enum cw_measured_p
             .parameters = answers[i].parameters,
             .time_ns = answers[i].time_ns,
         };
-        best->parameters.eager_max_bytes = eager_max_bytes;
+        best->parameters.eager_max_bytes = request->eager_max_bytes;
+        best->parameters.cast_eager_max_bytes = request->cast_eager_max_bytes;
         return true;
     }
     return false;
 }
 
-int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path, const struct cw_problem *problem,
-                       uint64_t eager_max_bytes, struct cw_candidate *best, enum cw_measured_origin *origin)
+int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
+                       const struct cw_choose_request *request, struct cw_candidate *best,
+                       enum cw_measured_origin *origin)
 {
-    if (choose_tested(measured, path, problem, eager_max_bytes, best)) {
+    if (choose_tested(measured, path, request, best)) {
         *origin = CW_BY_TEST;
         return CW_OK;
     }
     struct cw_network network;
-    bool is_measured = cw_measured_network(measured, path, problem->ranks, &network);
-    struct cw_choose_request request = {.problem = problem, .network = &network, .eager_max_bytes = eager_max_bytes};
+    bool is_measured = cw_measured_network(measured, path, request->problem->ranks, &network);
+    struct cw_choose_request with_network = *request;
+    with_network.network = &network;
     struct cw_choice *choice = malloc(sizeof(*choice));
     if (choice == NULL) {
         return CW_ERROR_MEMORY;
     }
-    int status = cw_choose(&request, choice);
+    int status = cw_choose(&with_network, choice);
     if (status == CW_OK) {
         uint64_t *segment_bytes = &choice->candidates[0].parameters.segment_bytes;
         *segment_bytes = *segment_bytes < CW_MEASURED_SEGMENT_LEAST ? CW_MEASURED_SEGMENT_LEAST : *segment_bytes;

@@ -42,6 +42,8 @@ struct cw_path_card {
     uint8_t host[16]; /* the same for processes that share memory, and for no others */
     struct cw_inbox_place inbox;
     struct cw_address address; /* of the endpoint; ipv4 0: it has none */
+    uint8_t multicasts;        /* whether it can be member of groups */
+    uint8_t reserved[7];
 };
 
 /* What comes in. Data is valid during the call only. */
@@ -51,6 +53,7 @@ struct cw_path_handler {
     void (*arrived)(void *context, uint32_t rank, uint32_t lane_tag); /* all bytes of a put into own memory are there */
     void (*complete)(void *context, uint64_t operation, int status);  /* an own get or put is done, or has failed */
     void (*down)(void *context, uint32_t rank, int status); /* the rank is gone, what was under way to it has failed */
+    void (*guest)(void *context); /* the endpoint's guest has news (core/guest.h); NULL: nobody cares */
 };
 
 struct cw_paths_config {
@@ -61,6 +64,7 @@ struct cw_paths_config {
     bool copy_twice;      /* never a single copy, as where the kernel forbids it */
     struct cw_loop *loop; /* the endpoint for other hosts; NULL: none. Stays the caller's, and outlives the paths */
     struct cw_address address;  /* of the endpoint */
+    bool multicasts;            /* for the card */
     uint32_t message_bytes_max; /* of the endpoint: its pool_slot_bytes */
     struct cw_path_handler handler;
 };
@@ -113,6 +117,11 @@ int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure
 /* Puts `bytes` there; the handler of `rank` gets `arrived` with `lane_tag`. The rest as cw_paths_get; `from` may change when it is done. */
 int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+
+/* The number of a rank at this process's endpoint, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the two has no endpoint; others as cw_peer_add. */
+int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer);
+/* Whether all ranks' cards say that they can be members of groups. */
+bool cw_paths_all_multicast(const struct cw_paths *paths);
 
 /* Takes what has come and goes on with what is under way; returns how much it did (0: nothing). */
 uint32_t cw_paths_poll(struct cw_paths *paths);

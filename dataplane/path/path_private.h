@@ -42,6 +42,7 @@ struct path_peer {
     bool failed;
     int process; /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
+    bool has_wire_peer; /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
 };

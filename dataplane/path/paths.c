@@ -67,6 +67,7 @@ void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card)
     memcpy(card->host, paths->config.host, sizeof(card->host));
     card->inbox = cw_inbox_place(paths->inbox);
     card->address = paths->config.address;
+    card->multicasts = paths->config.multicasts;
 }
 
 int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
@@ -132,6 +133,33 @@ uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)
 {
     return paths->peers[rank].medium == CW_MEDIUM_WIRE ? paths->config.message_bytes_max
                                                        : cw_ring_payload_max(CW_INBOX_RING_BYTES);
+}
+
+int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer)
+{
+    struct path_peer *found = &paths->peers[rank];
+    if (paths->wire == NULL || found->card.address.ipv4 == 0) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    if (found->medium != CW_MEDIUM_WIRE && !found->has_wire_peer) {
+        int status = path_wire_add(paths, rank);
+        if (status != CW_OK) {
+            return status;
+        }
+        found->has_wire_peer = true;
+    }
+    *peer = found->wire_peer;
+    return CW_OK;
+}
+
+bool cw_paths_all_multicast(const struct cw_paths *paths)
+{
+    for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
+        if (paths->peers[rank].card.multicasts == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 const char *cw_paths_failure(const struct cw_paths *paths)

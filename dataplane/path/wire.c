@@ -353,6 +353,11 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
             path_peer_fail(paths, rank);
         }
         break;
+    case CW_EVENT_GUEST:
+        if (handler->guest != NULL) {
+            handler->guest(handler->context);
+        }
+        break;
     default:
         break;
     }

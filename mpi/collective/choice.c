@@ -6,6 +6,7 @@
 
 #include "collectives/choose/asked.h"
 #include "dataplane/status.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/choice_contents.h"
 #include "mpi/runtime/info.h"
 #include "mpi/runtime/process.h"
@@ -102,7 +103,7 @@ static uint64_t class_count(uint32_t class)
 
 /* Asks for the class, with root 0 and equal counts. */
 static int choice_make(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
-                       struct mpi_choice *choice, char *error, size_t error_bytes)
+                       bool multicasts, struct mpi_choice *choice, char *error, size_t error_bytes)
 {
     struct cw_problem_request typical = *request;
     struct cw_problem *problem;
@@ -114,7 +115,13 @@ static int choice_make(const struct cw_problem_request *request, uint32_t class,
     if (status != CW_OK) {
         return status;
     }
-    status = cw_measured_choose(measured, path, problem, mpi_process.eager_max_bytes, &best, &choice->origin);
+    const struct cw_choose_request wanted = {
+        .problem = problem,
+        .eager_max_bytes = mpi_process.eager_max_bytes,
+        .multicast = multicasts,
+        .cast_eager_max_bytes = mpi_cast_eager_max(),
+    };
+    status = cw_measured_choose(measured, path, &wanted, &best, &choice->origin);
     cw_problem_destroy(problem);
     if (status != CW_OK) {
         snprintf(error, error_bytes, "no algorithm fits");
@@ -152,7 +159,7 @@ static int choice_keep(const struct mpi_comm *comm, const struct cw_problem_requ
         .size_class = class,
         .ordered = request->ordered,
     };
-    int status = choice_make(request, class, path, &made->choice, error, error_bytes);
+    int status = choice_make(request, class, path, mpi_cast_serves(comm), &made->choice, error, error_bytes);
     if (status != CW_OK) {
         free(made);
         return status;
@@ -242,6 +249,7 @@ int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request
         }
     }
     choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
+    choice->parameters.cast_eager_max_bytes = mpi_cast_eager_max();
     cw_problem_destroy(problem);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
 #include "mpi/collective/elements.h"
 #include "mpi/collective/host.h"
@@ -240,6 +241,9 @@ static int plan_start(struct mpi_collective *collective)
     if (collective->run == NULL) {
         return MPI_ERR_NO_MEM;
     }
+    if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
+        mpi_cast_open(collective->comm);
+    }
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
     if (!mpi_exchange_begin(&collective->run->exchange, collective->comm, collective->number, collective->run_count,
@@ -267,7 +271,7 @@ static int plan_poll(struct mpi_collective *collective)
     struct mpi_run *run = collective->run;
     int status = cw_execution_poll(run->execution);
     if (status == CW_ERROR_AGAIN ||
-        !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange) : run->exchange.gets_open == 0)) {
+        !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange) : run->exchange.gets_open == 0 && run->exchange.casts_open == 0)) {
         return MPI_ERR_PENDING;
     }
     if (status == CW_ERROR_ARGUMENT) {

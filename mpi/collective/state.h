@@ -6,6 +6,7 @@
 #include "mpi/collective/transport.h"
 
 struct cw_chooser;
+struct cw_group;
 struct mpi_plan;
 
 struct mpi_early;
@@ -17,6 +18,7 @@ struct mpi_collectives {
     struct mpi_early *early;
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
+    struct cw_group *cast;      /* NULL: not yet, or never (cast.h) */
     struct mpi_host *host;      /* NULL: not yet, or never */
     uint32_t calls_before_host; /* blocking ones */
     bool has_no_host;           /* there never will be one */

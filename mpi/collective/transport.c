@@ -1,41 +1,19 @@
 #include "mpi/collective/transport.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
+#include "mpi/collective/exchange_head.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/plans.h"
 #include "mpi/collective/state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/process.h"
-
-enum exchange_message { EXCHANGE_EAGER = 1, EXCHANGE_OFFER = 2, EXCHANGE_GOT = 3 };
-
-struct exchange_head {
-    uint64_t context;
-    uint32_t number; /* of the call */
-    uint32_t run;    /* how often it was started before (persistent ones) */
-    uint32_t tag;    /* GOT: of the put */
-    int32_t source;
-    uint8_t kind;   /* enum exchange_message */
-    uint8_t buffer; /* OFFER: enum cw_buffer */
-    uint16_t put;   /* OFFER, GOT: which of the source's puts */
-    uint32_t call;  /* mpi_describe_kind: must be the same at all ranks */
-};
-
-struct exchange_offer {
-    uint64_t offset;
-    uint64_t bytes;
-    struct cw_exposure exposure;
-};
-
-static_assert(sizeof(struct exchange_head) == 32 && sizeof(struct exchange_offer) == 32, "the same at both sides");
-static_assert(sizeof(struct exchange_head) + sizeof(struct exchange_offer) <= MPI_HEAD_MAX, "an outbox keeps it");
 
 struct mpi_exchange_event {
     struct mpi_exchange_event *next;
@@ -49,6 +27,7 @@ struct mpi_exchange_put {
     uint32_t rank;
     uint16_t number;
     struct cw_exposure exposure;
+    struct mpi_cast *cast; /* whose part it is; NULL: none's */
 };
 
 /* A get of an offer. */
@@ -98,22 +77,44 @@ static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_e
     return true;
 }
 
-static int put_eager(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
-                     const struct cw_transport_put *put)
+void mpi_exchange_put_complete(struct mpi_exchange *exchange, uint64_t context)
 {
-    uint32_t lane_tag = mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE);
-    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, sizeof(*head), put->data, (uint32_t)put->bytes);
+    struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = context};
+    (void)event_add(exchange, &event, NULL, 0); /* without memory the exchange has failed */
 }
 
-static int put_offer(struct mpi_exchange *exchange, uint32_t rank, struct exchange_head *head,
-                     const struct cw_transport_put *put)
+void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
+                            struct exchange_head *head)
+{
+    *head = (struct exchange_head){
+        .context = exchange->comm->context,
+        .number = exchange->number,
+        .run = exchange->run,
+        .tag = put->tag,
+        .source = exchange->comm->rank,
+        .kind = put->eager ? EXCHANGE_EAGER : EXCHANGE_OFFER,
+        .buffer = (uint8_t)put->buffer,
+        .call = exchange->kind,
+    };
+}
+
+int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const struct exchange_head *head,
+                            const void *data, uint64_t bytes)
+{
+    uint32_t lane_tag = mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE);
+    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, sizeof(*head), data, (uint32_t)bytes);
+}
+
+int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_cast *cast, uint64_t context)
 {
     struct mpi_exchange_put *kept = malloc(sizeof(*kept));
     if (kept == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *kept = (struct mpi_exchange_put){.context = put->context, .rank = rank, .number = exchange->put_count++};
-    int status = cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)put->data, put->bytes, CW_REGION_READ,
+    *kept = (struct mpi_exchange_put){
+        .context = context, .rank = rank, .number = exchange->put_count++, .cast = cast};
+    int status = cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ,
                                  &kept->exposure);
     if (status != CW_OK) {
         free(kept);
@@ -124,7 +125,7 @@ static int put_offer(struct mpi_exchange *exchange, uint32_t rank, struct exchan
         struct exchange_offer offer;
     } message = {
         .head = *head,
-        .offer = {.offset = put->offset, .bytes = put->bytes, .exposure = kept->exposure},
+        .offer = {.offset = offset, .bytes = bytes, .exposure = kept->exposure},
     };
     message.head.put = kept->number;
     status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE),
@@ -142,30 +143,23 @@ static int put_offer(struct mpi_exchange *exchange, uint32_t rank, struct exchan
 static int transport_put(void *state, const struct cw_transport_put *put)
 {
     struct mpi_exchange *exchange = state;
+    struct exchange_head head;
     if (exchange->failure != CW_OK) {
         return exchange->failure;
     }
-    assert(put->peer_count == 1); /* plans for MPI are built without multicast */
-    struct exchange_head head = {
-        .context = exchange->comm->context,
-        .number = exchange->number,
-        .run = exchange->run,
-        .tag = put->tag,
-        .source = exchange->comm->rank,
-        .kind = put->eager ? EXCHANGE_EAGER : EXCHANGE_OFFER,
-        .buffer = (uint8_t)put->buffer,
-        .call = exchange->kind,
-    };
+    if (put->peer_count > 1) {
+        return mpi_cast_put(exchange, put);
+    }
+    mpi_exchange_head_fill(exchange, put, &head);
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     if (!put->eager) {
-        return put_offer(exchange, rank, &head, put);
+        return mpi_exchange_send_offer(exchange, rank, &head, put->data, put->bytes, put->offset, NULL, put->context);
     }
-    int status = put_eager(exchange, rank, &head, put);
-    if (status != CW_OK) {
-        return status;
+    int status = mpi_exchange_send_eager(exchange->comm, rank, &head, put->data, put->bytes);
+    if (status == CW_OK) {
+        mpi_exchange_put_complete(exchange, put->context);
     }
-    struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = put->context};
-    return event_add(exchange, &event, NULL, 0) ? CW_OK : CW_ERROR_MEMORY;
+    return status;
 }
 
 static int transport_poll(void *state, struct cw_transport_event *events, uint32_t count_max)
@@ -243,16 +237,24 @@ void mpi_exchange_progress(void)
     }
 }
 
+/* Whether such bytes have room in a buffer that others may write; else says that the ranks do not agree on the call. */
+static bool is_inside(struct mpi_exchange *exchange, const struct exchange_head *head, uint64_t offset, uint64_t bytes)
+{
+    bool inside = (head->buffer == CW_BUFFER_RECEIVE || head->buffer == CW_BUFFER_SCRATCH) &&
+                  bytes <= exchange->buffer_bytes[head->buffer] &&
+                  offset <= exchange->buffer_bytes[head->buffer] - bytes;
+    if (!inside) {
+        snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
+                 head->source, (unsigned long long)bytes, exchange->comm->rank);
+        exchange->failure = CW_ERROR_ARGUMENT;
+    }
+    return inside;
+}
+
 static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                        const struct exchange_offer *offer)
 {
-    bool inside = (head->buffer == CW_BUFFER_RECEIVE || head->buffer == CW_BUFFER_SCRATCH) &&
-                  offer->bytes <= exchange->buffer_bytes[head->buffer] &&
-                  offer->offset <= exchange->buffer_bytes[head->buffer] - offer->bytes;
-    if (!inside) { /* the ranks do not agree on the call */
-        snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
-                 head->source, (unsigned long long)offer->bytes, exchange->comm->rank);
-        exchange->failure = CW_ERROR_ARGUMENT;
+    if (!is_inside(exchange, head, offer->offset, offer->bytes)) {
         return;
     }
     struct mpi_exchange_get *get = malloc(sizeof(*get));
@@ -282,10 +284,38 @@ static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct 
         return;
     }
     *link = put->next;
-    struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = put->context};
-    (void)event_add(exchange, &event, NULL, 0);
+    struct mpi_cast *cast = put->cast;
+    if (cast == NULL) {
+        mpi_exchange_put_complete(exchange, put->context);
+    }
     mpi_conceal(rank, &put->exposure);
     free(put);
+    if (cast != NULL) {
+        mpi_cast_got(cast);
+    }
+}
+
+/* A piece of a long multicast: into its place; the last one ends it. */
+static bool piece_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
+                       uint32_t bytes)
+{
+    struct exchange_piece piece;
+    if (bytes < sizeof(piece)) {
+        return false;
+    }
+    memcpy(&piece, data, sizeof(piece));
+    bytes -= (uint32_t)sizeof(piece);
+    if (!is_inside(exchange, head, piece.offset, bytes)) {
+        return false;
+    }
+    memcpy((uint8_t *)exchange->buffers[head->buffer] + piece.offset, data + sizeof(piece), bytes);
+    struct cw_transport_event event = {
+        .kind = CW_TRANSPORT_ARRIVED,
+        .peer = (uint32_t)head->source,
+        .tag = head->tag,
+        .bytes = piece.bytes,
+    };
+    return piece.left > 0 || event_add(exchange, &event, NULL, 0);
 }
 
 /* Gives a message to its call. False: it makes no sense. */
@@ -322,6 +352,8 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     case EXCHANGE_GOT:
         got_take(exchange, rank, head);
         return true;
+    case EXCHANGE_PIECE:
+        return piece_take(exchange, head, data, bytes);
     default:
         return false;
     }
@@ -420,7 +452,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
 
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
 {
-    return exchange->puts == NULL && exchange->gets_open == 0;
+    return exchange->puts == NULL && exchange->gets_open == 0 && exchange->casts_open == 0;
 }
 
 void mpi_exchange_end(struct mpi_exchange *exchange)
@@ -487,6 +519,7 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
         mpi_early_free(&collectives->early);
         mpi_plans_destroy(collectives->plans);
         mpi_host_destroy(collectives->host);
+        mpi_cast_close(collectives->cast);
         free(collectives);
     }
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mpi/collective/cast.h"
 #include "mpi/collective/choice.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/transport.h"
@@ -96,11 +97,16 @@ static int job_start(void)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
     uint8_t note[CW_JOB_NOTE_BYTES];
-    struct cw_path_handler handler = {
-        .message = mpi_incoming_message,
-        .arrived = mpi_incoming_arrived,
-        .complete = mpi_incoming_complete,
-        .down = mpi_incoming_down,
+    struct cw_job_handler handler = {
+        .path =
+            {
+                .message = mpi_incoming_message,
+                .arrived = mpi_incoming_arrived,
+                .complete = mpi_incoming_complete,
+                .down = mpi_incoming_down,
+            },
+        .cast = mpi_cast_message,
+        .cast_complete = mpi_cast_complete,
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
@@ -210,10 +216,11 @@ int mpi_finalize(void)
     }
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
+    mpi_comm_stop();
+    mpi_cast_finish();
     cw_control_destroy(mpi_process.control);
     mpi_process.control = NULL;
     mpi_waiting_stop();
-    mpi_comm_stop();
     mpi_explain_print();
     mpi_outbox_stop();
     mpi_requests_forget();

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include "control/control.h"
+#include "control/job.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/crowding.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
@@ -25,7 +27,10 @@ static uint32_t round_count;
 
 uint32_t mpi_progress(void)
 {
-    uint32_t count = cw_paths_poll(mpi_process.paths);
+    uint32_t count = cw_job_poll(mpi_process.job);
+    if (mpi_casts_waiting != NULL) {
+        count += mpi_cast_progress();
+    }
     if (mpi_outbox_waiting > 0) {
         count += mpi_outbox_progress();
     }

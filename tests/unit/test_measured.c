@@ -217,18 +217,19 @@ static void choices_say_what_they_are_by(void **state)
     enum cw_measured_origin origin;
     struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 4, .element_bytes = 1, .count = 4096};
     assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
-    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, problem, 8192, &best, &origin), CW_OK);
+    const struct cw_choose_request asked = {.problem = problem, .eager_max_bytes = 8192};
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_TEST);
     assert_string_equal(best.algorithm->name, "flat");
     assert_int_equal(best.parameters.eager_max_bytes, 8192);
     /* what no schedule carries out is for others */
     test_add(measured, CW_BCAST, 4, 4096, "of-another-kind", 10);
-    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, problem, 8192, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, &asked, &best, &origin), CW_OK);
     assert_string_equal(best.algorithm->name, "flat");
     assert_string_equal(best_of(measured, CW_BCAST, 4, 4096).algorithm, "of-another-kind");
-    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_WIRE, problem, 8192, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_WIRE, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_MODEL);
-    assert_int_equal(cw_measured_choose(NULL, CW_MEASURED_WIRE, problem, 8192, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(NULL, CW_MEASURED_WIRE, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_DEFAULTS);
     assert_true(best.time_ns > 0);
     cw_problem_destroy(problem);

@@ -1,0 +1,285 @@
+#include "mpi/collective/cast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/job.h"
+#include "dataplane/status.h"
+#include "mpi/collective/exchange_head.h"
+#include "mpi/collective/state.h"
+#include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
+#include "mpi/runtime/waiting.h"
+
+/* A multicast under way. */
+struct mpi_cast {
+    struct mpi_cast *next;  /* of those that wait */
+    struct mpi_comm *comm;  /* held */
+    struct mpi_exchange *exchange; /* of a long one; NULL: nobody waits for it */
+    struct exchange_head head;
+    uint64_t context;
+    uint64_t offset;
+    const uint8_t *data;
+    uint64_t bytes;
+    uint64_t position; /* sent so far */
+    bool is_eager;
+    bool is_sent;       /* all of it */
+    uint32_t under_way; /* pieces, or offers */
+    uint32_t peer_at;   /* the next to be sent to by itself */
+    uint32_t peer_count;
+    uint32_t *peers;
+    uint8_t copy[];
+};
+
+struct mpi_cast *mpi_casts_waiting;
+
+bool mpi_cast_serves(const struct mpi_comm *comm)
+{
+    if (mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL || comm->size < 2) {
+        return false;
+    }
+    for (int rank = 0; rank < comm->size; rank++) {
+        uint32_t world = comm->group->ranks[rank];
+        if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t mpi_cast_eager_max(void)
+{
+    struct cw_groups *groups = mpi_process.job == NULL ? NULL : cw_job_groups(mpi_process.job);
+    uint64_t bytes = groups == NULL ? 0 : cw_group_message_max(groups) - sizeof(struct exchange_head);
+    return bytes < mpi_process.eager_max_bytes ? bytes : mpi_process.eager_max_bytes; /* it may have to go to each by itself */
+}
+
+void mpi_cast_open(struct mpi_comm *comm)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives == NULL || collectives->cast != NULL || !mpi_cast_serves(comm)) {
+        return;
+    }
+    const struct cw_group_request request = {
+        .scope = comm->context,
+        .ranks = comm->group->ranks,
+        .count = (uint32_t)comm->size,
+    };
+    if (cw_group_open(cw_job_groups(mpi_process.job), &request, &collectives->cast) != CW_OK) {
+        collectives->cast = NULL; /* no memory: what it multicasts goes to each by itself */
+    }
+}
+
+void mpi_cast_close(struct cw_group *group)
+{
+    if (group != NULL) {
+        cw_group_close(group);
+    }
+}
+
+void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
+{
+    text[0] = '\0';
+    if (comm->collectives != NULL && comm->collectives->cast != NULL) {
+        cw_group_why(comm->collectives->cast, text, text_bytes);
+    }
+}
+
+/* ---- sending ---- */
+
+static void cast_end(struct mpi_cast *cast)
+{
+    if (cast->exchange != NULL) {
+        mpi_exchange_put_complete(cast->exchange, cast->context);
+        cast->exchange->casts_open--;
+    }
+    mpi_progress_pending(-1);
+    mpi_comm_release(cast->comm);
+    free(cast->peers);
+    free(cast);
+}
+
+/* One piece of a long one, or a short one. CW_OK; CW_ERROR_AGAIN; CW_ERROR_UNSUPPORTED. */
+static int piece_send(struct mpi_cast *cast)
+{
+    struct {
+        struct exchange_head head;
+        struct exchange_piece piece;
+    } message = {.head = cast->head};
+    uint32_t head_bytes = sizeof(message.head);
+    uint64_t bytes = cast->bytes - cast->position;
+    if (!cast->is_eager) {
+        uint64_t room = cw_group_message_max(cw_job_groups(mpi_process.job)) - sizeof(message);
+        bytes = bytes < room ? bytes : room;
+        head_bytes = sizeof(message);
+        message.head.kind = EXCHANGE_PIECE;
+        message.piece = (struct exchange_piece){
+            .offset = cast->offset + cast->position,
+            .left = cast->bytes - cast->position - bytes,
+            .bytes = cast->bytes,
+        };
+    }
+    int status = cw_group_send(cast->comm->collectives->cast, &message, head_bytes, cast->data + cast->position, bytes,
+                               (uint64_t)(uintptr_t)cast);
+    if (status == CW_OK) {
+        cast->position += bytes;
+        cast->under_way++;
+        cast->is_sent = cast->position == cast->bytes;
+    }
+    return status;
+}
+
+/* To each by itself. */
+static int peers_send(struct mpi_cast *cast)
+{
+    int status = CW_OK;
+    while (status == CW_OK && cast->peer_at < cast->peer_count) {
+        uint32_t rank = cast->comm->group->ranks[cast->peers[cast->peer_at]];
+        if (cast->is_eager) {
+            status = mpi_exchange_send_eager(cast->comm, rank, &cast->head, cast->data, cast->bytes);
+        } else {
+            status = mpi_exchange_send_offer(cast->exchange, rank, &cast->head, cast->data, cast->bytes, cast->offset,
+                                             cast, 0);
+            cast->under_way += status == CW_OK;
+        }
+        cast->peer_at += status == CW_OK;
+    }
+    cast->is_sent = cast->peer_at == cast->peer_count;
+    return status;
+}
+
+/* True: it has moved on. A failure is told by who watches the ranks: the calls that need this end with it. */
+static bool cast_step(struct mpi_cast *cast)
+{
+    struct cw_group *group = cast->comm->collectives->cast;
+    bool is_whole = cast->peer_count + 1 == (uint32_t)cast->comm->size;
+    int status = group == NULL || !is_whole ? CW_ERROR_UNSUPPORTED : CW_OK;
+    bool has_moved = false;
+    while (status == CW_OK && !cast->is_sent) {
+        status = piece_send(cast);
+        has_moved = has_moved || status == CW_OK;
+    }
+    if (status == CW_ERROR_UNSUPPORTED) {
+        has_moved = true;
+        status = peers_send(cast);
+    }
+    if (status != CW_OK && status != CW_ERROR_AGAIN) {
+        cast->is_sent = true;
+        if (cast->exchange != NULL) {
+            cast->exchange->failure = status;
+        }
+    }
+    return has_moved;
+}
+
+int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put)
+{
+    struct mpi_cast *cast = malloc(sizeof(*cast) + (put->eager ? put->bytes : 0));
+    uint32_t *peers = malloc(put->peer_count * sizeof(*peers));
+    if (cast == NULL || peers == NULL) {
+        free(cast);
+        free(peers);
+        return CW_ERROR_MEMORY;
+    }
+    *cast = (struct mpi_cast){
+        .comm = exchange->comm,
+        .exchange = put->eager ? NULL : exchange,
+        .context = put->context,
+        .offset = put->offset,
+        .data = put->data,
+        .bytes = put->bytes,
+        .is_eager = put->eager,
+        .peer_count = put->peer_count,
+        .peers = peers,
+    };
+    memcpy(peers, put->peers, put->peer_count * sizeof(*peers));
+    mpi_exchange_head_fill(exchange, put, &cast->head);
+    mpi_comm_retain(cast->comm);
+    mpi_progress_pending(1);
+    if (put->eager) {
+        if (put->bytes > 0) {
+            memcpy(cast->copy, put->data, put->bytes);
+        }
+        cast->data = cast->copy;
+        mpi_exchange_put_complete(exchange, put->context);
+    } else {
+        exchange->casts_open++;
+    }
+    /* behind those that wait: they are of the same stream */
+    struct mpi_cast **link = &mpi_casts_waiting;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    bool is_first = link == &mpi_casts_waiting;
+    *link = cast;
+    if (is_first) {
+        (void)mpi_cast_progress();
+    }
+    return CW_OK;
+}
+
+uint32_t mpi_cast_progress(void)
+{
+    uint32_t count = 0;
+    struct mpi_cast **link = &mpi_casts_waiting;
+    while (*link != NULL) {
+        struct mpi_cast *cast = *link;
+        count += cast_step(cast);
+        if (!cast->is_sent) {
+            link = &cast->next;
+            continue;
+        }
+        *link = cast->next;
+        cast->next = NULL;
+        if (cast->under_way == 0) {
+            cast_end(cast);
+        }
+    }
+    return count;
+}
+
+static void piece_end(struct mpi_cast *cast)
+{
+    cast->under_way--;
+    if (cast->is_sent && cast->under_way == 0) {
+        cast_end(cast);
+    }
+}
+
+void mpi_cast_complete(void *context, uint64_t put_context, int status)
+{
+    (void)context, (void)status; /* whoever is gone is told by the paths */
+    piece_end((struct mpi_cast *)(uintptr_t)put_context);
+}
+
+void mpi_cast_got(struct mpi_cast *cast)
+{
+    piece_end(cast);
+}
+
+void mpi_cast_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+{
+    (void)context, (void)group;
+    mpi_collective_message(rank, data, (uint32_t)bytes);
+}
+
+/* ---- the end ---- */
+
+static bool is_finished(void *context)
+{
+    (void)context;
+    return mpi_casts_waiting == NULL && !cw_groups_is_closing(cw_job_groups(mpi_process.job));
+}
+
+static void finish_describe(void *context, struct mpi_said *said)
+{
+    (void)context;
+    mpi_say(said, "all ranks to be done with the multicast groups that they share");
+}
+
+void mpi_cast_finish(void)
+{
+    if (cw_job_groups(mpi_process.job) != NULL && !is_finished(NULL)) {
+        mpi_progress_until(is_finished, finish_describe, NULL);
+    }
+}
