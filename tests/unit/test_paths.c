@@ -74,7 +74,11 @@ static void rank_open(struct rank *rank, uint32_t number, bool copy_twice)
         .host = "host",
         .nonce = 99 + number,
         .copy_twice = copy_twice,
-        .handler = {rank, take_message, take_arrival, take_completion, take_down},
+        .handler = {.context = rank,
+                    .message = take_message,
+                    .arrived = take_arrival,
+                    .complete = take_completion,
+                    .down = take_down},
     };
     if (cw_paths_create(&config, &rank->paths, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);

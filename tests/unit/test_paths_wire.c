@@ -96,7 +96,11 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
         .loop = host->loop,
         .address = cw_endpoint_address(host->endpoint),
         .message_bytes_max = SLOT_BYTES,
-        .handler = {host, take_message, take_arrival, take_completion, take_down},
+        .handler = {.context = host,
+                    .message = take_message,
+                    .arrived = take_arrival,
+                    .complete = take_completion,
+                    .down = take_down},
     };
     paths.host[0] = (uint8_t)rank;
     assert_int_equal(cw_paths_create(&paths, &host->paths, error, sizeof(error)), CW_OK);
