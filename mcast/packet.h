@@ -69,7 +69,9 @@ static_assert(sizeof(struct cw_mcast_state) == 64, "fixed");
 struct __attribute__((packed)) cw_mcast_ack {
     struct cw_mcast_prefix prefix;
     uint16_t laggard; /* member of the subtree that has the least */
-    uint16_t reserved[3];
+    uint16_t reserved;
+    uint32_t heard;    /* low half of the number of the next packet behind the newest that every member of the subtree
+                     * has got by the group's address */
     uint64_t received; /* every member of the subtree has all packets below this */
     uint64_t released; /* ... has given back so many slots */
     uint64_t exposed;  /* ... has made so many exposures */
