@@ -25,6 +25,7 @@ struct settings {
     uint64_t sizes[BENCH_SIZES_MAX];
     size_t size_count;
     uint64_t members;
+    uint64_t switches;
     bool json;
     struct bench_mcast_case of;
 };
@@ -124,6 +125,7 @@ int bench_mcast(int argc, char **argv)
     struct settings settings = {
         .fabric = "sim",
         .members = 9,
+        .switches = 1,
         .of = {.runs = 200, .rate_bps = 10000000000ull, .delay_ns = 20000, .seed = 1},
     };
     const char *sizes = "1,1K,10K,64K,1M";
@@ -137,6 +139,10 @@ int bench_mcast(int argc, char **argv)
         {"rate", "RATE", "of the links (10Gbps)", APP_OPTION_RATE, &settings.of.rate_bps, 1000000, 0, NULL},
         {"delay", "TIME", "one way, end to end (20us)", APP_OPTION_DURATION, &settings.of.delay_ns, 0, 10000000000ull,
          NULL},
+        {"switches", "N", "members in equal blocks, the other switches joined to the first (1)", APP_OPTION_COUNT,
+         &settings.switches, 1, 64, NULL},
+        {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
+         &settings.of.uplink_rate_bps, 1000000, 0, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.seed, 0, 0, NULL},
         {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
         {0},
@@ -145,12 +151,18 @@ int bench_mcast(int argc, char **argv)
     if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {
         return code;
     }
+    if (settings.switches > settings.members) {
+        app_error("--switches wants at most as many as there are members", NULL, NULL);
+        return APP_EXIT_USAGE;
+    }
     if (strcmp(settings.fabric, "sim") != 0) {
         app_error("no such fabric", settings.fabric, "there is sim; real ones are to come");
         return APP_EXIT_USAGE;
     }
     settings.size_count = app_parse_bytes_list(sizes, settings.sizes, BENCH_SIZES_MAX);
     settings.of.members = (uint32_t)settings.members;
+    settings.of.switches = (uint32_t)settings.switches;
+    settings.of.uplink_rate_bps = settings.of.uplink_rate_bps > 0 ? settings.of.uplink_rate_bps : settings.of.rate_bps;
     code = settings.size_count == 0 ? APP_EXIT_USAGE : APP_EXIT_SUCCESS;
     for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
         code = settings.sizes[i] < 1 || settings.sizes[i] > 64 << 20 ? APP_EXIT_USAGE : APP_EXIT_SUCCESS;

@@ -14,7 +14,9 @@ struct bench_mcast_case {
     double loss; /* of frames on each host's way in */
     uint64_t runs;
     uint64_t rate_bps;
-    uint64_t delay_ns; /* one way, end to end */
+    uint64_t delay_ns;        /* one way, end to end */
+    uint32_t switches;        /* members in blocks, the other switches joined to the first; 0: 1 */
+    uint64_t uplink_rate_bps; /* between them; 0: as the links */
     uint64_t seed;
 };
 

@@ -138,6 +138,8 @@ static int world_create(struct world *world, uint32_t arity)
     hosts.memory_bytes = 64;
     hosts.node.up.rate_bps = hosts.node.down.rate_bps = of->rate_bps;
     hosts.node.up.delay_ns = hosts.node.down.delay_ns = of->delay_ns / 2;
+    hosts.switches = of->switches > 1 ? of->switches : 1;
+    hosts.trunk.rate_bps = of->uplink_rate_bps > 0 ? of->uplink_rate_bps : of->rate_bps;
     hosts.node.down.loss = of->loss;
     int status = sim_hosts_create(&world->hosts, &hosts, error, sizeof(error));
     world->members = calloc(of->members, sizeof(struct member));

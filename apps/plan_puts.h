@@ -26,7 +26,10 @@ struct plan_puts_options {
     bool together;
     uint64_t rate_bps; /* of every host's link */
     uint64_t delay_ns; /* between two hosts of a cluster, one way */
-    double loss;       /* of frames on their last link, and likewise below */
+    uint32_t
+        switches; /* above 1: ranks in blocks on so many switches, as sim_hosts has them, whatever their clusters are */
+    uint64_t uplink_rate_bps; /* between those */
+    double loss;              /* of frames on their last link, and likewise below */
     double duplicate;
     double reorder;
     uint64_t wan_rate_bps; /* between two clusters */
