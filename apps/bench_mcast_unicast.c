@@ -1,4 +1,4 @@
-/* The other side of bench mcast: broadcasts by puts from one to one, as collectives/ builds them, on hosts of the same kind. */
+/* The other side of bench mcast: the same by puts from one to one, as collectives/ builds them, on hosts of the same kind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +63,7 @@ static const struct cw_algorithm *algorithm_find(const struct bench_mcast_case *
         const struct cw_candidate *candidate = &choice.candidates[i];
         if (name == NULL || strcmp(candidate->algorithm->name, name) == 0) {
             *parameters = candidate->parameters;
+            parameters->concurrency = name != NULL ? of->members : parameters->concurrency;
             return cw_algorithm_fits(candidate->algorithm, problem, reason, sizeof(reason)) == CW_OK
                        ? candidate->algorithm
                        : NULL;
@@ -101,6 +102,8 @@ static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan 
         sorted[run] = (double)times[run + 1];
     }
     result->packets = (double)report.packets / (double)(of->runs + 1);
+    result->handled = (double)report.handled / (double)of->runs;
+    result->handled_busiest = (double)report.handled_most / (double)of->runs;
     bench_mcast_times(sorted, of->runs, result);
     return APP_EXIT_SUCCESS;
 }
@@ -113,7 +116,7 @@ int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, str
         cluster_of[rank] = (uint32_t)((uint64_t)rank * switches / of->members);
     }
     struct cw_problem_request request = {
-        .collective = CW_BCAST,
+        .collective = of->collective,
         .ranks = of->members,
         .element_bytes = 1,
         .count = of->bytes,
@@ -127,14 +130,15 @@ int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, str
     *result = (struct bench_mcast_result){.median_ns = 0};
     int status = cw_problem_create(&request, &problem, error, sizeof(error));
     if (status != CW_OK) {
-        return app_error_status(status, "no such broadcast", error);
+        return app_error_status(status, "no such problem", error);
     }
     const struct cw_algorithm *algorithm = algorithm_find(of, problem, name, &parameters);
     if (algorithm == NULL) {
         cw_problem_destroy(problem);
         return APP_EXIT_SUCCESS;
     }
-    snprintf(result->name, sizeof(result->name), "%s", algorithm->name);
+    bool is_at_once = name != NULL && (algorithm->takes & CW_TAKES_CONCURRENCY) != 0;
+    snprintf(result->name, sizeof(result->name), "%s%s", algorithm->name, is_at_once ? ", at once" : "");
     parameters.eager_max_bytes = EAGER_MAX_BYTES;
     status = cw_plan_build(problem, algorithm, &parameters, &plan, error, sizeof(error));
     if (status != CW_OK) {

@@ -48,9 +48,11 @@ struct plan_puts_options {
 struct plan_puts_report {
     uint64_t
         first_ns; /* of the first run, from its beginning until the last rank is through; connections are set up in it */
-    uint64_t last_ns;  /* together: of the last run */
-    uint64_t total_ns; /* until the last rank is through with its last run */
-    uint64_t packets;  /* data packets, acknowledgements and the rest, of all hosts */
+    uint64_t last_ns;      /* together: of the last run */
+    uint64_t total_ns;     /* until the last rank is through with its last run */
+    uint64_t packets;      /* data packets, acknowledgements and the rest, of all hosts */
+    uint64_t handled;      /* packets sent and received by all hosts; together: without the first run */
+    uint64_t handled_most; /* by the host that has most, likewise */
     uint64_t retransmitted;
     uint64_t hash; /* of all frames */
     uint32_t ranks_done;
