@@ -31,8 +31,10 @@ struct bench_mcast_result {
     char name[BENCH_MCAST_NAME_BYTES];
     double median_ns;
     double p999_ns;
-    double packets;         /* sent by all hosts, per message */
-    double handled;         /* sent and received by all hosts, likewise */
+    double
+        arrived_ns; /* median until the last receiver has it, whatever its sender still waits for; 0: not told apart */
+    double packets; /* sent by all hosts, per message */
+    double handled; /* sent and received by all hosts, likewise */
     double handled_busiest; /* by the host that has most */
     double root_packets;    /* out of the root's port, per data packet that the message needs */
     double acks_at_root;    /* per message */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "apps/apps.h"
+#include "apps/bench.h"
 #include "apps/bench_mcast.h"
 #include "apps/sim_hosts.h"
 #include "dataplane/status.h"
@@ -32,13 +33,14 @@ struct world {
     const struct bench_mcast_case *of;
     struct sim_hosts hosts;
     struct member *members;
-    uint32_t senders;  /* the first so many members */
-    uint64_t bytes;    /* of each sender's message */
-    uint8_t *sent;     /* [senders]: messages */
-    uint64_t run;      /* runs that have begun */
-    uint64_t arrived;  /* in this run, messages at members */
-    uint64_t complete; /* ... at their senders */
-    uint64_t end_ns;   /* when the last of these happened */
+    uint32_t senders;    /* the first so many members */
+    uint64_t bytes;      /* of each sender's message */
+    uint8_t *sent;       /* [senders]: messages */
+    uint64_t run;        /* runs that have begun */
+    uint64_t arrived;    /* in this run, messages at members */
+    uint64_t complete;   /* ... at their senders */
+    uint64_t arrived_ns; /* when the last of the arrivals was */
+    uint64_t end_ns;     /* when the last of all these happened */
     bool is_long;
     const char *fault;
 };
@@ -94,6 +96,7 @@ static void take(struct member *member, const struct cw_mcast_event *event)
         world->complete++;
     } else {
         world->arrived++;
+        world->arrived_ns = cw_simulator_now(world->hosts.simulator);
         if (event->member >= world->senders || event->bytes != world->bytes ||
             memcmp(event->data, world->sent + event->member * world->bytes, event->bytes) != 0) {
             world->fault = "a receiver has other bytes than the sender";
@@ -193,8 +196,8 @@ static void world_destroy(struct world *world)
     free(world->sent);
 }
 
-/* One run; its time, 0: it did not end. */
-static uint64_t run_once(struct world *world)
+/* One run; its time, 0: it did not end; and the time until all had arrived. */
+static uint64_t run_once(struct world *world, double *arrived_ns)
 {
     struct cw_simulator *simulator = world->hosts.simulator;
     uint64_t begin_ns = cw_simulator_now(simulator);
@@ -215,6 +218,7 @@ static uint64_t run_once(struct world *world)
         }
     }
     uint64_t took_ns = world->end_ns - begin_ns;
+    *arrived_ns = (double)(world->arrived_ns - begin_ns);
     cw_simulator_run_until(simulator, world->end_ns + BETWEEN_NS + 2 * world->of->delay_ns);
     return world->fault == NULL ? took_ns : 0;
 }
@@ -249,7 +253,7 @@ static void summarise(const struct world *world, struct bench_mcast_result *resu
 
 int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result)
 {
-    static double times[BENCH_MCAST_RUNS_MAX];
+    static double times[BENCH_MCAST_RUNS_MAX], arrivals[BENCH_MCAST_RUNS_MAX];
     struct world world = {
         .of = of,
         .senders = of->collective == CW_ALLGATHER ? of->members : 1,
@@ -262,7 +266,7 @@ int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct 
              of->at_once ? ", at once" : "");
     int code = world_create(&world, arity);
     for (uint64_t run = 0; code == APP_EXIT_SUCCESS && run < of->runs; run++) {
-        times[run] = (double)run_once(&world);
+        times[run] = (double)run_once(&world, &arrivals[run]);
         if (world.fault != NULL) {
             app_error(world.fault, result->name, "this is a bug");
             code = APP_EXIT_INTERNAL;
@@ -271,6 +275,7 @@ int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct 
     if (code == APP_EXIT_SUCCESS) {
         summarise(&world, result);
         bench_mcast_times(times, of->runs, result);
+        result->arrived_ns = bench_median(arrivals, of->runs);
     }
     world_destroy(&world);
     return code;
