@@ -1,4 +1,4 @@
-/* causeway bench mcast: one to all, by multicast and by puts from one to one. */
+/* causeway bench mcast: collectives by multicast and by puts from one to one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,24 +7,48 @@
 #include "apps/bench.h"
 #include "apps/bench_mcast.h"
 
+#define SIZE_MAX_BYTES (64u << 20)
+
 static const char usage[] =
     "bench mcast --fabric sim [options]\n"
-    "Broadcasts of one message at a time to a group, with the tree of acknowledgements and with flat ones, beside the\n"
-    "unicast algorithms, on hosts of one simulated switch, in virtual time. A time lasts until the last receiver has "
-    "the\n"
-    "message and the root may use its memory again. ratio: the best unicast median over ours, so above 1 multicast is "
-    "ahead.";
+    "Broadcasts one message at a time to a group, with the tree of acknowledgements and with flat ones, beside the\n"
+    "unicast algorithms, on hosts of one or a few simulated switches, in virtual time. A time lasts until the last\n"
+    "receiver has the message and its sender may use its memory again. arrived: until the last receiver has it.\n"
+    "ratio: the best unicast median over ours, so above 1 multicast is ahead. packets: by all hosts, per message.\n"
+    "handled: sent and received (packets_handled; packets_handled_busiest: by the host that has most): what it takes\n"
+    "of processors, of which virtual time knows nothing.\n"
+    "--collective scatter: all blocks in one message, each member takes its own. --collective allgather: a broadcast\n"
+    "by each member, one after the other, or all at once.";
+
+enum { UNICASTS_MAX = 6 };
 
 /* Beside what the model chooses. */
-static const char *const unicasts[] = {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"};
+static const struct {
+    enum cw_collective collective;
+    const char *unicasts[UNICASTS_MAX + 1];
+} contenders[] = {
+    {CW_BCAST, {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"}},
+    {CW_SCATTER, {"flat", "binomial", "pipelined-chain"}},
+    {CW_ALLGATHER, {"concurrent", "ring", "bruck", "gather-bcast", "phased-barriers", "phased"}},
+};
 
-enum { UNICASTS = sizeof(unicasts) / sizeof(unicasts[0]) };
+static const char *const *unicasts_of(enum cw_collective collective)
+{
+    for (size_t i = 0; i < sizeof(contenders) / sizeof(contenders[0]); i++) {
+        if (contenders[i].collective == collective) {
+            return contenders[i].unicasts;
+        }
+    }
+    return NULL;
+}
 
 struct settings {
     const char *fabric;
+    const char *collective;
     uint64_t sizes[BENCH_SIZES_MAX];
     size_t size_count;
     uint64_t members;
+    uint64_t switches;
     bool json;
     struct bench_mcast_case of;
 };
@@ -40,8 +64,11 @@ static void result_print(const struct settings *settings, const struct bench_mca
     if (settings->json) {
         return;
     }
-    printf("%8llu  %-20s %12.1f %12.1f %10.1f", (unsigned long long)settings->of.bytes, result->name,
-           result->median_ns / 1e3, result->p999_ns / 1e3, result->packets);
+    printf("%8llu  %-20s %12.1f %12.1f %9.1f %9.1f %9.1f", (unsigned long long)settings->of.bytes, result->name,
+           result->median_ns / 1e3, result->p999_ns / 1e3, result->packets, result->handled, result->handled_busiest);
+    if (result->arrived_ns > 0) {
+        printf(" %10.1f", result->arrived_ns / 1e3);
+    }
     if (result->data_packets > 0) {
         printf(" %8.3f %7.1f %7.3f %7.3f %7.3f", result->root_packets, result->acks_at_root, result->naks_at_root,
                result->repairs_to_all, result->repairs_to_one);
@@ -54,7 +81,12 @@ static void json_times(json_t *line, const struct bench_mcast_result *result)
     json_t *one = app_json_new();
     app_json_number(one, "median_ns", result->median_ns);
     app_json_number(one, "p999_ns", result->p999_ns);
+    if (result->arrived_ns > 0) {
+        app_json_number(one, "arrived_median_ns", result->arrived_ns);
+    }
     app_json_number(one, "packets", result->packets);
+    app_json_number(one, "packets_handled", result->handled);
+    app_json_number(one, "packets_handled_busiest", result->handled_busiest);
     if (result->data_packets > 0) {
         app_json_number(one, "root_packets_per_data_packet", result->root_packets);
         app_json_number(one, "acks_at_root", result->acks_at_root);
@@ -69,7 +101,13 @@ static void size_print(const struct settings *settings, const struct bench_mcast
                        uint32_t best)
 {
     double ratio = results[best].median_ns / results[0].median_ns;
-    double goodput_bps = (double)settings->of.bytes * 8e9 / results[0].median_ns;
+    double blocks = settings->of.collective == CW_ALLGATHER ? (double)(settings->of.members - 1) : 1;
+    double goodput_bps = blocks * (double)settings->of.bytes * 8e9 / results[0].median_ns;
+    bool has_at_once = settings->of.collective == CW_ALLGATHER;
+    double ratio_at_once = has_at_once ? results[best].median_ns / results[2].median_ns : 0;
+    if (!settings->json && has_at_once) {
+        printf("%8llu  at once: ratio %.2f\n", (unsigned long long)settings->of.bytes, ratio_at_once);
+    }
     if (!settings->json) {
         printf("%8llu  ratio %.2f (best unicast: %s), goodput %.1f Mb/s to each\n\n",
                (unsigned long long)settings->of.bytes, ratio, results[best].name, goodput_bps / 1e6);
@@ -77,6 +115,8 @@ static void size_print(const struct settings *settings, const struct bench_mcast
     }
     json_t *line = app_json_new();
     app_json_count(line, "members", settings->of.members);
+    app_json_text(line, "collective", cw_collective_name(settings->of.collective));
+    app_json_count(line, "switches", settings->switches);
     app_json_count(line, "bytes", settings->of.bytes);
     app_json_number(line, "loss", settings->of.loss);
     for (uint32_t i = 0; i < count; i++) {
@@ -84,28 +124,47 @@ static void size_print(const struct settings *settings, const struct bench_mcast
     }
     app_json_text(line, "best_unicast", results[best].name);
     app_json_number(line, "ratio_latency_unicast", ratio);
+    if (has_at_once) {
+        app_json_number(line, "ratio_latency_unicast_at_once", ratio_at_once);
+    }
     app_json_number(line, "goodput_bps", goodput_bps);
     app_json_emit(line);
+}
+
+/* By multicast; for an all-gather at once, too. */
+static int groups_run(const struct settings *settings, struct bench_mcast_result *results, uint32_t *count)
+{
+    int code = bench_mcast_group(&settings->of, 0, &results[0]);
+    if (code == APP_EXIT_SUCCESS) {
+        code = bench_mcast_group(&settings->of, settings->of.members, &results[1]);
+    }
+    *count = 2;
+    if (code == APP_EXIT_SUCCESS && settings->of.collective == CW_ALLGATHER) {
+        struct bench_mcast_case at_once = settings->of;
+        at_once.at_once = true;
+        code = bench_mcast_group(&at_once, 0, &results[(*count)++]);
+    }
+    return code;
 }
 
 /* All contenders for one size. */
 static int size_run(const struct settings *settings)
 {
-    struct bench_mcast_result results[2 + UNICASTS + 1];
-    uint32_t count = 2, best = 2;
-    int code = bench_mcast_group(&settings->of, 0, &results[0]);
-    if (code == APP_EXIT_SUCCESS) {
-        code = bench_mcast_group(&settings->of, settings->of.members, &results[1]);
-    }
-    for (uint32_t i = 0; i <= UNICASTS && code == APP_EXIT_SUCCESS; i++) {
+    struct bench_mcast_result results[3 + UNICASTS_MAX + 1];
+    const char *const *unicasts = unicasts_of(settings->of.collective);
+    uint32_t count;
+    int code = groups_run(settings, results, &count);
+    uint32_t first = count, best = count;
+    for (bool is_more = true; is_more && code == APP_EXIT_SUCCESS; unicasts++) {
         struct bench_mcast_result *result = &results[count];
-        code = bench_mcast_unicast(&settings->of, i < UNICASTS ? unicasts[i] : NULL, result);
+        is_more = *unicasts != NULL; /* NULL is the model's choice, and the last */
+        code = bench_mcast_unicast(&settings->of, *unicasts, result);
         bool is_new = result->median_ns > 0;
-        for (uint32_t known = 2; known < count; known++) {
+        for (uint32_t known = first; known < count; known++) {
             is_new = is_new && strcmp(results[known].name, result->name) != 0;
         }
         if (is_new) {
-            best = result->median_ns < results[best].median_ns || count == 2 ? count : best;
+            best = result->median_ns < results[best].median_ns || count == first ? count : best;
             count++;
         }
     }
@@ -119,24 +178,63 @@ static int size_run(const struct settings *settings)
     return APP_EXIT_SUCCESS;
 }
 
+/* What the table of options cannot check. */
+static int settings_check(struct settings *settings, const char *sizes)
+{
+    if (strcmp(settings->fabric, "sim") != 0) {
+        app_error("no such fabric", settings->fabric, "there is sim; real ones are to come");
+        return APP_EXIT_USAGE;
+    }
+    settings->of.collective = cw_collective_find(settings->collective);
+    if (unicasts_of(settings->of.collective) == NULL) {
+        app_error("no such collective", settings->collective, "there are bcast, scatter and allgather");
+        return APP_EXIT_USAGE;
+    }
+    if (settings->switches > settings->members) {
+        app_error("more switches than members", NULL, NULL);
+        return APP_EXIT_USAGE;
+    }
+    settings->of.members = (uint32_t)settings->members;
+    settings->of.switches = (uint32_t)settings->switches;
+    settings->of.uplink_rate_bps =
+        settings->of.uplink_rate_bps > 0 ? settings->of.uplink_rate_bps : settings->of.rate_bps;
+    settings->size_count = app_parse_bytes_list(sizes, settings->sizes, BENCH_SIZES_MAX);
+    bool is_good = settings->size_count > 0;
+    for (size_t i = 0; i < settings->size_count; i++) {
+        is_good = is_good && settings->sizes[i] >= 1 && settings->sizes[i] <= SIZE_MAX_BYTES;
+    }
+    if (!is_good) {
+        app_error("--sizes wants up to 32 sizes from 1 to 64M, such as 1,10K,1M", sizes, NULL);
+    }
+    return is_good ? APP_EXIT_SUCCESS : APP_EXIT_USAGE;
+}
+
 int bench_mcast(int argc, char **argv)
 {
     struct settings settings = {
         .fabric = "sim",
+        .collective = "bcast",
         .members = 9,
+        .switches = 1,
         .of = {.runs = 200, .rate_bps = 10000000000ull, .delay_ns = 20000, .seed = 1},
     };
     const char *sizes = "1,1K,10K,64K,1M";
     const struct app_option table[] = {
         {"fabric", "NAME", "the network: sim", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
+        {"collective", "NAME", "bcast, scatter or allgather (bcast)", APP_OPTION_TEXT, &settings.collective, 0, 0,
+         NULL},
         {"members", "N", "of the group, the root among them (9)", APP_OPTION_COUNT, &settings.members, 2, 1024, NULL},
-        {"sizes", "LIST", "of messages, in bytes (1,1K,10K,64K,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
+        {"sizes", "LIST", "of messages or blocks, in bytes (1,1K,10K,64K,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
         {"runs", "N", "messages of each size (200)", APP_OPTION_COUNT, &settings.of.runs, 1, BENCH_MCAST_RUNS_MAX,
          NULL},
         {"loss", "PERCENT", "of frames, at random (0)", APP_OPTION_PERCENT, &settings.of.loss, 0, 0, NULL},
         {"rate", "RATE", "of the links (10Gbps)", APP_OPTION_RATE, &settings.of.rate_bps, 1000000, 0, NULL},
         {"delay", "TIME", "one way, end to end (20us)", APP_OPTION_DURATION, &settings.of.delay_ns, 0, 10000000000ull,
          NULL},
+        {"switches", "N", "members in equal blocks, the other switches joined to the first (1)", APP_OPTION_COUNT,
+         &settings.switches, 1, 64, NULL},
+        {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
+         &settings.of.uplink_rate_bps, 1000000, 0, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.seed, 0, 0, NULL},
         {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
         {0},
@@ -145,24 +243,18 @@ int bench_mcast(int argc, char **argv)
     if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {
         return code;
     }
-    if (strcmp(settings.fabric, "sim") != 0) {
-        app_error("no such fabric", settings.fabric, "there is sim; real ones are to come");
-        return APP_EXIT_USAGE;
-    }
-    settings.size_count = app_parse_bytes_list(sizes, settings.sizes, BENCH_SIZES_MAX);
-    settings.of.members = (uint32_t)settings.members;
-    code = settings.size_count == 0 ? APP_EXIT_USAGE : APP_EXIT_SUCCESS;
-    for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
-        code = settings.sizes[i] < 1 || settings.sizes[i] > 64 << 20 ? APP_EXIT_USAGE : APP_EXIT_SUCCESS;
-    }
+    code = settings_check(&settings, sizes);
     if (code != APP_EXIT_SUCCESS) {
-        app_error("--sizes wants up to 32 sizes from 1 to 64M, such as 1,10K,1M", sizes, NULL);
         return code;
     }
     if (!settings.json) {
-        printf("%llu members, %.3g %% loss, %llu messages of each size\n   bytes  way                    median/us     "
-               "p99.9/us    packets root/data    acks    naks  to all  to one\n",
-               (unsigned long long)settings.members, settings.of.loss * 100, (unsigned long long)settings.of.runs);
+        printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n"
+               "   bytes  way                    median/us     p99.9/us   packets   handled   busiest arrived/us "
+               "root/data    "
+               "acks    "
+               "naks  to all  to one\n",
+               settings.collective, (unsigned long long)settings.members, (unsigned long long)settings.switches,
+               settings.of.loss * 100, (unsigned long long)settings.of.runs);
     }
     for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
         settings.of.bytes = settings.sizes[i];

@@ -1,20 +1,29 @@
-/* Bench mcast: a broadcast to a group beside the unicast algorithms, on simulated hosts. bench_mcast.c: options, lines; bench_mcast_group.c: the group; bench_mcast_unicast.c: plans over puts. */
+/* Bench mcast: a broadcast, scatter or all-gather by a group's multicasts beside the unicast algorithms, on simulated hosts. bench_mcast.c: options, lines; bench_mcast_group.c: the group;
+ * bench_mcast_unicast.c: plans over puts.
+ *
+ * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each member takes its own; an all-gather is a broadcast by each member, one after the other. */
 #ifndef BENCH_MCAST_H
 #define BENCH_MCAST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectives/problem.h"
+
 enum { BENCH_MCAST_RUNS_MAX = 10000, BENCH_MCAST_NAME_BYTES = 48 };
 
-/* One line's question. All begin together; a run is over when the last receiver has the message and the root may use its memory again. */
+/* One line's question. All begin together; a run is over when the last receiver has what it must get and all senders may use their memory again. */
 struct bench_mcast_case {
-    uint32_t members; /* the root among them */
-    uint64_t bytes;
-    double loss; /* of frames on each host's way in */
+    enum cw_collective collective; /* CW_BCAST, CW_SCATTER, CW_ALLGATHER */
+    bool at_once;                  /* an all-gather by multicast whose members do not wait for their turn */
+    uint32_t members;              /* the root among them */
+    uint64_t bytes;                /* of the message, or of each member's block */
+    double loss;                   /* of frames on each host's way in */
     uint64_t runs;
     uint64_t rate_bps;
-    uint64_t delay_ns; /* one way, end to end */
+    uint64_t delay_ns;        /* one way, end to end */
+    uint32_t switches;        /* members in blocks, the other switches joined to the first; 0: 1 */
+    uint64_t uplink_rate_bps; /* between them; 0: as the links */
     uint64_t seed;
 };
 
@@ -22,19 +31,25 @@ struct bench_mcast_result {
     char name[BENCH_MCAST_NAME_BYTES];
     double median_ns;
     double p999_ns;
-    double packets;        /* of all hosts, per message */
-    double root_packets;   /* out of the root's port, per data packet that the message needs */
-    double acks_at_root;   /* per message */
-    double naks_at_root;   /* likewise */
-    double repairs_to_all; /* likewise */
-    double repairs_to_one; /* likewise */
-    uint64_t data_packets; /* that a message needs */
+    double
+        arrived_ns; /* median until the last receiver has it, whatever its sender still waits for; 0: not told apart */
+    double packets; /* sent by all hosts, per message */
+    double handled; /* sent and received by all hosts, likewise */
+    double handled_busiest; /* by the host that has most */
+    double root_packets;    /* out of the root's port, per data packet that the message needs */
+    double acks_at_root;    /* per message */
+    double naks_at_root;    /* likewise */
+    double repairs_to_all;  /* likewise */
+    double repairs_to_one;  /* likewise */
+    uint64_t
+        data_packets; /* that a message needs; 0: there is no one root, and nothing of what begins with `root_packets` */
 };
 
 /* A group; arity 0: the usual tree, `members`: everybody reports to the root. 0, or one of enum app_exit: reported. */
 int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result);
 
-/* The algorithm of the registry by its name, or NULL: the one that the model chooses. Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */
+/* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency sends all at once, unless the model has chosen it.
+ * Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *algorithm, struct bench_mcast_result *result);
 
 /* Median and 99.9th percentile of `count` times, which are sorted. */

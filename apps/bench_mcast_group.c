@@ -1,9 +1,10 @@
-/* The group's side of bench mcast: hosts on a simulated switch, one message at a time, every byte compared. */
+/* The group's side of bench mcast: hosts on a simulated network, one collective at a time, every byte compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/apps.h"
+#include "apps/bench.h"
 #include "apps/bench_mcast.h"
 #include "apps/sim_hosts.h"
 #include "dataplane/status.h"
@@ -23,6 +24,8 @@ struct member {
     struct cw_mcast *mcast;
     struct cw_mcast_group *group;
     uint64_t entered; /* runs */
+    bool has_sent;    /* in this run, and likewise below */
+    uint32_t before;  /* messages of members with a lower index that have come */
     uint8_t *received;
 };
 
@@ -30,11 +33,14 @@ struct world {
     const struct bench_mcast_case *of;
     struct sim_hosts hosts;
     struct member *members;
-    uint8_t *sent;
-    uint64_t run;     /* runs that have begun */
-    uint64_t arrived; /* in this run, at how many */
-    bool complete;    /* the root knows */
-    uint64_t end_ns;  /* when the last of these happened */
+    uint32_t senders;    /* the first so many members */
+    uint64_t bytes;      /* of each sender's message */
+    uint8_t *sent;       /* [senders]: messages */
+    uint64_t run;        /* runs that have begun */
+    uint64_t arrived;    /* in this run, messages at members */
+    uint64_t complete;   /* ... at their senders */
+    uint64_t arrived_ns; /* when the last of the arrivals was */
+    uint64_t end_ns;     /* when the last of all these happened */
     bool is_long;
     const char *fault;
 };
@@ -44,19 +50,40 @@ static uint8_t byte_of(uint64_t run, uint64_t at)
     return (uint8_t)((run * 131 + at * 7 + (at >> 8)) & 0xff);
 }
 
+static void fault_set(struct world *world, int status)
+{
+    world->fault = status != CW_OK ? cw_status_text(status) : world->fault;
+}
+
+/* Sends if it is a sender whose turn it is. */
+static void send_if_due(struct member *member)
+{
+    struct world *world = member->world;
+    if (member->index >= world->senders || member->has_sent ||
+        (member->before < member->index && !world->of->at_once)) {
+        return;
+    }
+    struct cw_mcast_put put = {.data = world->sent + member->index * world->bytes,
+                               .bytes = world->bytes,
+                               .is_long = world->is_long,
+                               .flags = CW_MCAST_SIGNAL};
+    member->has_sent = true;
+    fault_set(world, cw_mcast_send(member->group, &put));
+}
+
 static void enter(struct member *member)
 {
     struct world *world = member->world;
-    int status = CW_OK;
     member->entered++;
-    if (member->index == 0) {
-        struct cw_mcast_put put = {
-            .data = world->sent, .bytes = world->of->bytes, .is_long = world->is_long, .flags = CW_MCAST_SIGNAL};
-        status = cw_mcast_send(member->group, &put);
-    } else if (world->is_long) {
-        status = cw_mcast_expose(member->group, 0, member->received, world->of->bytes, 0);
+    member->has_sent = false;
+    member->before = 0;
+    for (uint32_t sender = 0; world->is_long && sender < world->senders; sender++) {
+        if (sender != member->index) {
+            fault_set(world, cw_mcast_expose(member->group, sender, member->received + sender * world->bytes,
+                                             world->bytes, 0));
+        }
     }
-    world->fault = status != CW_OK ? cw_status_text(status) : world->fault;
+    send_if_due(member);
 }
 
 static void take(struct member *member, const struct cw_mcast_event *event)
@@ -66,15 +93,19 @@ static void take(struct member *member, const struct cw_mcast_event *event)
         return;
     }
     if (event->kind == CW_MCAST_COMPLETE) {
-        world->complete = true;
+        world->complete++;
     } else {
         world->arrived++;
-        if (event->bytes != world->of->bytes || memcmp(event->data, world->sent, event->bytes) != 0) {
-            world->fault = "a receiver has other bytes than the root";
+        world->arrived_ns = cw_simulator_now(world->hosts.simulator);
+        if (event->member >= world->senders || event->bytes != world->bytes ||
+            memcmp(event->data, world->sent + event->member * world->bytes, event->bytes) != 0) {
+            world->fault = "a receiver has other bytes than the sender";
         }
         if (event->kind == CW_MCAST_MESSAGE) {
-            (void)cw_mcast_release(member->group, 0);
+            (void)cw_mcast_release(member->group, event->member);
         }
+        member->before += event->member < member->index;
+        send_if_due(member);
     }
     world->end_ns = cw_simulator_now(world->hosts.simulator);
 }
@@ -103,7 +134,8 @@ static int member_open(struct world *world, uint32_t index, uint32_t arity)
     struct cw_mcast_config config;
     char error[200] = "";
     cw_mcast_config_init(&config);
-    *member = (struct member){.world = world, .index = index, .received = calloc(1, world->of->bytes + 1)};
+    *member = (struct member){
+        .world = world, .index = index, .received = calloc(1, world->is_long ? world->senders * world->bytes : 1)};
     if (peers == NULL || member->received == NULL) {
         free(peers);
         return CW_ERROR_MEMORY;
@@ -138,10 +170,12 @@ static int world_create(struct world *world, uint32_t arity)
     hosts.memory_bytes = 64;
     hosts.node.up.rate_bps = hosts.node.down.rate_bps = of->rate_bps;
     hosts.node.up.delay_ns = hosts.node.down.delay_ns = of->delay_ns / 2;
+    hosts.switches = of->switches > 1 ? of->switches : 1;
+    hosts.trunk.rate_bps = of->uplink_rate_bps > 0 ? of->uplink_rate_bps : of->rate_bps;
     hosts.node.down.loss = of->loss;
     int status = sim_hosts_create(&world->hosts, &hosts, error, sizeof(error));
     world->members = calloc(of->members, sizeof(struct member));
-    world->sent = malloc(of->bytes + 1);
+    world->sent = malloc(world->senders * world->bytes);
     if (status == CW_OK && (world->members == NULL || world->sent == NULL)) {
         status = CW_ERROR_MEMORY;
     }
@@ -162,28 +196,29 @@ static void world_destroy(struct world *world)
     free(world->sent);
 }
 
-/* One run; its time, 0: it did not end. */
-static uint64_t run_once(struct world *world)
+/* One run; its time, 0: it did not end; and the time until all had arrived. */
+static uint64_t run_once(struct world *world, double *arrived_ns)
 {
     struct cw_simulator *simulator = world->hosts.simulator;
     uint64_t begin_ns = cw_simulator_now(simulator);
-    for (uint64_t at = 0; at < world->of->bytes; at++) {
+    for (uint64_t at = 0; at < world->senders * world->bytes; at++) {
         world->sent[at] = byte_of(world->run, at);
     }
     world->run++;
-    world->arrived = 0;
-    world->complete = false;
+    world->arrived = world->complete = 0;
     for (uint32_t index = 0; index < world->of->members; index++) {
         sim_host_wake(&world->hosts.list[index]);
     }
-    /* what was copied when it was posted is the root's again at once */
-    bool is_copied = world->of->bytes <= CW_MCAST_INLINE_MAX;
-    while (((!world->complete && !is_copied) || world->arrived + 1 < world->of->members) && world->fault == NULL) {
+    /* what was copied when it was posted is the sender's again at once */
+    uint64_t complete = world->bytes <= CW_MCAST_INLINE_MAX ? 0 : world->senders;
+    uint64_t arrived = world->senders * (uint64_t)(world->of->members - 1);
+    while ((world->complete < complete || world->arrived < arrived) && world->fault == NULL) {
         if (!cw_simulator_step(simulator) || cw_simulator_now(simulator) > begin_ns + RUN_MAX_NS) {
             world->fault = "a message is not complete after 10 s";
         }
     }
     uint64_t took_ns = world->end_ns - begin_ns;
+    *arrived_ns = (double)(world->arrived_ns - begin_ns);
     cw_simulator_run_until(simulator, world->end_ns + BETWEEN_NS + 2 * world->of->delay_ns);
     return world->fault == NULL ? took_ns : 0;
 }
@@ -193,11 +228,20 @@ static void summarise(const struct world *world, struct bench_mcast_result *resu
     const struct bench_mcast_case *of = world->of;
     struct cw_mcast_counters root = cw_mcast_counters(world->members[0].mcast);
     double runs = (double)of->runs;
-    uint64_t packets = 0;
+    uint64_t packets = 0, handled = 0, most = 0;
     for (uint32_t index = 0; index < of->members; index++) {
+        const struct cw_simulator_node_counters *host = cw_simulator_node_counters(world->hosts.simulator, index);
+        uint64_t own = host->sent + host->received;
         packets += cw_endpoint_counter(world->hosts.list[index].endpoint, CW_COUNTER_PACKETS_OUT);
+        handled += own;
+        most = own > most ? own : most;
     }
     result->packets = (double)packets / runs;
+    result->handled = (double)handled / runs;
+    result->handled_busiest = (double)most / runs;
+    if (world->senders > 1) {
+        return;
+    }
     result->data_packets = root.data_out / of->runs;
     result->root_packets =
         (double)cw_endpoint_counter(world->hosts.list[0].endpoint, CW_COUNTER_PACKETS_OUT) / (double)root.data_out;
@@ -209,13 +253,20 @@ static void summarise(const struct world *world, struct bench_mcast_result *resu
 
 int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result)
 {
-    static double times[BENCH_MCAST_RUNS_MAX];
-    struct world world = {.of = of, .is_long = of->bytes > CW_MCAST_DEFAULT_SLOT_BYTES};
+    static double times[BENCH_MCAST_RUNS_MAX], arrivals[BENCH_MCAST_RUNS_MAX];
+    struct world world = {
+        .of = of,
+        .senders = of->collective == CW_ALLGATHER ? of->members : 1,
+        .bytes =
+            of->collective == CW_SCATTER ? (of->members - 1) * of->bytes : of->bytes, /* not the root's own block */
+    };
+    world.is_long = world.bytes > CW_MCAST_DEFAULT_SLOT_BYTES;
     *result = (struct bench_mcast_result){.median_ns = 0};
-    snprintf(result->name, sizeof(result->name), "%s", arity >= of->members ? "multicast, flat" : "multicast");
+    snprintf(result->name, sizeof(result->name), "multicast%s%s", arity >= of->members ? ", flat" : "",
+             of->at_once ? ", at once" : "");
     int code = world_create(&world, arity);
     for (uint64_t run = 0; code == APP_EXIT_SUCCESS && run < of->runs; run++) {
-        times[run] = (double)run_once(&world);
+        times[run] = (double)run_once(&world, &arrivals[run]);
         if (world.fault != NULL) {
             app_error(world.fault, result->name, "this is a bug");
             code = APP_EXIT_INTERNAL;
@@ -224,6 +275,7 @@ int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct 
     if (code == APP_EXIT_SUCCESS) {
         summarise(&world, result);
         bench_mcast_times(times, of->runs, result);
+        result->arrived_ns = bench_median(arrivals, of->runs);
     }
     world_destroy(&world);
     return code;

@@ -1,4 +1,4 @@
-/* The other side of bench mcast: broadcasts by puts from one to one, as collectives/ builds them, on hosts of the same kind. */
+/* The other side of bench mcast: the same by puts from one to one, as collectives/ builds them, on hosts of the same kind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,36 @@
 #include "apps/plan_puts.h"
 #include "collectives/build.h"
 #include "collectives/choose/choose.h"
+#include "dataplane/fabric/link.h"
 #include "dataplane/status.h"
+#include "dataplane/wire/wire.h"
+#include "mcast/limits.h"
 
-enum { EAGER_MAX_BYTES = 4096 };
+enum {
+    EAGER_MAX_BYTES = 4096,
+    FRAME_OVERHEAD_BYTES = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_part) + CW_LINK_ETHERNET_OVERHEAD_BYTES,
+    FRAME_DATA_BYTES =
+        1500 + 14 - CW_WIRE_OVERHEAD_BYTES - sizeof(struct cw_wire_part), /* with the MTU of a simulated host */
+};
 #define OVERHEAD_NS 500.0 /* of a message at either side, for the choice */
 #define LIMIT_NS    1000000000000ull
+
+/* What a message takes of a link: its frames with all that is around the data. */
+static struct cw_plogp path_of(const struct bench_mcast_case *of)
+{
+    struct cw_plogp path = {.latency_ns = (double)of->delay_ns, .count = 3};
+    for (uint32_t frames = 0; frames < path.count; frames++) {
+        uint64_t bytes = frames * (uint64_t)FRAME_DATA_BYTES;
+        uint64_t wire_bytes = bytes + (frames > 0 ? frames : 1) * (uint64_t)FRAME_OVERHEAD_BYTES;
+        path.points[frames] = (struct cw_plogp_point){
+            .bytes = bytes,
+            .gap_ns = OVERHEAD_NS + (double)wire_bytes * 8e9 / (double)of->rate_bps,
+            .send_ns = OVERHEAD_NS,
+            .receive_ns = OVERHEAD_NS,
+        };
+    }
+    return path;
+}
 
 /* Which algorithm, with which parameters; NULL: none fits. */
 static const struct cw_algorithm *algorithm_find(const struct bench_mcast_case *of, const struct cw_problem *problem,
@@ -20,9 +45,15 @@ static const struct cw_algorithm *algorithm_find(const struct bench_mcast_case *
 {
     static struct cw_choice choice;
     char reason[200];
-    struct cw_plogp link = cw_plogp_linear((double)of->delay_ns, OVERHEAD_NS, (double)of->rate_bps / 8e9);
+    struct cw_plogp link = path_of(of);
     struct cw_network network = {
-        .paths = {link, link}, .ports = 1, .copy_ns_per_byte = 0.05, .reduce_ns_per_byte = 0.1, .contention = 1};
+        .paths = {link, link},
+        .ports = 1,
+        .wan_bytes_per_ns = (double)of->uplink_rate_bps / 8e9,
+        .copy_ns_per_byte = 0.05,
+        .reduce_ns_per_byte = 0.1,
+        .contention = 1,
+    };
     struct cw_choose_request request = {
         .problem = problem, .network = &network, .eager_max_bytes = EAGER_MAX_BYTES, .multicast = false};
     if (cw_choose(&request, &choice) != CW_OK) {
@@ -32,6 +63,7 @@ static const struct cw_algorithm *algorithm_find(const struct bench_mcast_case *
         const struct cw_candidate *candidate = &choice.candidates[i];
         if (name == NULL || strcmp(candidate->algorithm->name, name) == 0) {
             *parameters = candidate->parameters;
+            parameters->concurrency = name != NULL ? of->members : parameters->concurrency;
             return cw_algorithm_fits(candidate->algorithm, problem, reason, sizeof(reason)) == CW_OK
                        ? candidate->algorithm
                        : NULL;
@@ -55,6 +87,8 @@ static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan 
     options.times_ns = times;
     options.rate_bps = of->rate_bps;
     options.delay_ns = of->delay_ns;
+    options.switches = of->switches;
+    options.uplink_rate_bps = of->uplink_rate_bps > 0 ? of->uplink_rate_bps : of->rate_bps;
     options.loss = of->loss;
     options.limit_ns = LIMIT_NS;
     uint64_t slot_bytes = (plan_puts_message_bytes(plan) + 63) / 64 * 64;
@@ -68,14 +102,27 @@ static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan 
         sorted[run] = (double)times[run + 1];
     }
     result->packets = (double)report.packets / (double)(of->runs + 1);
+    result->handled = (double)report.handled / (double)of->runs;
+    result->handled_busiest = (double)report.handled_most / (double)of->runs;
     bench_mcast_times(sorted, of->runs, result);
     return APP_EXIT_SUCCESS;
 }
 
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, struct bench_mcast_result *result)
 {
+    static uint32_t cluster_of[CW_MCAST_MEMBERS_MAX];
+    uint32_t switches = of->switches > 1 ? of->switches : 1;
+    for (uint32_t rank = 0; rank < of->members; rank++) {
+        cluster_of[rank] = (uint32_t)((uint64_t)rank * switches / of->members);
+    }
     struct cw_problem_request request = {
-        .collective = CW_BCAST, .ranks = of->members, .element_bytes = 1, .count = of->bytes};
+        .collective = of->collective,
+        .ranks = of->members,
+        .element_bytes = 1,
+        .count = of->bytes,
+        .cluster_count = switches,
+        .cluster_of = switches > 1 ? cluster_of : NULL,
+    };
     struct cw_problem *problem = NULL;
     struct cw_parameters parameters;
     struct cw_plan *plan;
@@ -83,14 +130,15 @@ int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, str
     *result = (struct bench_mcast_result){.median_ns = 0};
     int status = cw_problem_create(&request, &problem, error, sizeof(error));
     if (status != CW_OK) {
-        return app_error_status(status, "no such broadcast", error);
+        return app_error_status(status, "no such problem", error);
     }
     const struct cw_algorithm *algorithm = algorithm_find(of, problem, name, &parameters);
     if (algorithm == NULL) {
         cw_problem_destroy(problem);
         return APP_EXIT_SUCCESS;
     }
-    snprintf(result->name, sizeof(result->name), "%s", algorithm->name);
+    bool is_at_once = name != NULL && (algorithm->takes & CW_TAKES_CONCURRENCY) != 0;
+    snprintf(result->name, sizeof(result->name), "%s%s", algorithm->name, is_at_once ? ", at once" : "");
     parameters.eager_max_bytes = EAGER_MAX_BYTES;
     status = cw_plan_build(problem, algorithm, &parameters, &plan, error, sizeof(error));
     if (status != CW_OK) {

@@ -97,6 +97,13 @@ static void run_begin(struct plan_puts_rank *rank, uint64_t now_ns)
     rank->probe_ns = now_ns + world->options->endpoint.failure_timeout_ns / 10;
 }
 
+/* Packets that its host has sent and received. */
+static uint64_t handled(const struct plan_puts_rank *rank)
+{
+    const struct cw_simulator_node_counters *host = cw_simulator_node_counters(rank->world->simulator, rank->rank);
+    return host->sent + host->received;
+}
+
 /* The rank is through with a run. */
 static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
 {
@@ -124,6 +131,7 @@ static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
         world->run_begin_ns = now_ns + options->delay_ns + options->wan_delay_ns; /* nothing is under way by then */
         for (uint32_t i = 0; i < world->plan->problem->ranks; i++) {
             world->ranks[i].begin_ns = world->run_begin_ns;
+            world->ranks[i].handled_first = rank->run == 1 ? handled(&world->ranks[i]) : world->ranks[i].handled_first;
             cw_port_wake(world->ranks[i].port);
         }
     }
@@ -264,6 +272,9 @@ static void summarise(const struct plan_puts *world)
         report->ranks_done += rank->state == PLAN_PUTS_DONE ? 1 : 0;
         report->ranks_failed += rank->state == PLAN_PUTS_FAILED ? 1 : 0;
         report->ranks_hanging += rank->state == PLAN_PUTS_AWAY || rank->state == PLAN_PUTS_RUNNING ? 1 : 0;
+        uint64_t own = handled(rank) - rank->handled_first;
+        report->handled += own;
+        report->handled_most = own > report->handled_most ? own : report->handled_most;
         if (rank->endpoint != NULL) {
             report->packets += cw_endpoint_counter(rank->endpoint, CW_COUNTER_PACKETS_OUT);
             report->retransmitted += cw_endpoint_counter(rank->endpoint, CW_COUNTER_RETRANSMITTED);

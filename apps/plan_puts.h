@@ -26,7 +26,10 @@ struct plan_puts_options {
     bool together;
     uint64_t rate_bps; /* of every host's link */
     uint64_t delay_ns; /* between two hosts of a cluster, one way */
-    double loss;       /* of frames on their last link, and likewise below */
+    uint32_t
+        switches; /* above 1: ranks in blocks on so many switches, as sim_hosts has them, whatever their clusters are */
+    uint64_t uplink_rate_bps; /* between those */
+    double loss;              /* of frames on their last link, and likewise below */
     double duplicate;
     double reorder;
     uint64_t wan_rate_bps; /* between two clusters */
@@ -45,9 +48,11 @@ struct plan_puts_options {
 struct plan_puts_report {
     uint64_t
         first_ns; /* of the first run, from its beginning until the last rank is through; connections are set up in it */
-    uint64_t last_ns;  /* together: of the last run */
-    uint64_t total_ns; /* until the last rank is through with its last run */
-    uint64_t packets;  /* data packets, acknowledgements and the rest, of all hosts */
+    uint64_t last_ns;      /* together: of the last run */
+    uint64_t total_ns;     /* until the last rank is through with its last run */
+    uint64_t packets;      /* data packets, acknowledgements and the rest, of all hosts */
+    uint64_t handled;      /* packets sent and received by all hosts; together: without the first run */
+    uint64_t handled_most; /* by the host that has most, likewise */
     uint64_t retransmitted;
     uint64_t hash; /* of all frames */
     uint32_t ranks_done;

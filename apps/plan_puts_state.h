@@ -32,7 +32,8 @@ struct plan_puts_rank {
     uint64_t probe_ns; /* when it looks after those it waits for */
     uint64_t again_ns; /* when it is polled though nothing has happened: something was refused */
     uint64_t again_delay_ns;
-    uint64_t refusals; /* as far as seen */
+    uint64_t refusals;      /* as far as seen */
+    uint64_t handled_first; /* together: packets of the first run */
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_puts_transport *transport;

@@ -8,7 +8,16 @@ enum { UDP_PORT = 4792, WAN_QUEUE_BYTES = 1 << 20 };
 
 /* ---- Network ---- */
 
-static int bridges_create(struct plan_puts *world)
+static int switches_create(struct plan_puts *world, const struct cw_simulator_node_config *node)
+{
+    struct cw_link_config trunk = node->down;
+    trunk.rate_bps = world->options->uplink_rate_bps;
+    trunk.delay_ns = 0;
+    trunk.loss = trunk.duplicate = trunk.reorder = 0;
+    return cw_simulator_switches(world->simulator, world->options->switches, world->plan->problem->ranks, node, &trunk);
+}
+
+static int clusters_create(struct plan_puts *world, const struct cw_simulator_node_config *node)
 {
     const struct plan_puts_options *options = world->options;
     const struct cw_problem *problem = world->plan->problem;
@@ -28,6 +37,9 @@ static int bridges_create(struct plan_puts *world)
             status = cw_simulator_bridges_join(world->simulator, i, j, &trunk, true);
         }
     }
+    for (uint32_t rank = 0; rank < problem->ranks && status >= 0; rank++) {
+        status = cw_simulator_node_add(world->simulator, cw_problem_cluster(problem, rank), node);
+    }
     return status;
 }
 
@@ -40,10 +52,8 @@ static int network_create(struct plan_puts *world)
     cw_simulator_config_init(&config);
     config.seed = options->seed;
     config.node_count_max = problem->ranks;
-    config.bridge_count_max = problem->cluster_count;
+    config.bridge_count_max = options->switches > 1 ? options->switches : problem->cluster_count;
     config.packet_count_max = 65536 + 64 * problem->ranks;
-    int status = cw_simulator_create(&config, &world->simulator);
-    status = status == CW_OK ? bridges_create(world) : status;
     cw_simulator_node_config_init(&node);
     node.up.rate_bps = node.down.rate_bps = options->rate_bps;
     node.up.delay_ns = node.down.delay_ns = options->delay_ns / 2;
@@ -51,8 +61,9 @@ static int network_create(struct plan_puts *world)
     node.down.duplicate = options->duplicate;
     node.down.reorder = options->reorder;
     node.down.reorder_delay_max_ns = 2 * options->delay_ns;
-    for (uint32_t rank = 0; rank < problem->ranks && status >= 0; rank++) {
-        status = cw_simulator_node_add(world->simulator, cw_problem_cluster(problem, rank), &node);
+    int status = cw_simulator_create(&config, &world->simulator);
+    if (status == CW_OK) {
+        status = options->switches > 1 ? switches_create(world, &node) : clusters_create(world, &node);
     }
     return status < 0 ? plan_puts_fail(world, "the simulated network cannot be made: %s", cw_status_text(status)) : 0;
 }

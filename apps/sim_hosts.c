@@ -16,6 +16,9 @@ void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
     cw_simulator_node_config_init(&config->node);
     config->node.up.rate_bps = config->node.down.rate_bps = 10000000000ull;
     config->node.up.delay_ns = config->node.down.delay_ns = 10000;
+    config->switches = 1;
+    config->trunk = config->node.down;
+    config->trunk.delay_ns = 0;
     cw_endpoint_config_init(&config->endpoint);
     config->endpoint.accept_unknown = true;
     config->endpoint.peer_count_max = count + 1;
@@ -114,10 +117,12 @@ int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *con
     simulator.learning = config->learning;
     simulator.multicast = config->multicast;
     simulator.node_count_max = config->count;
+    simulator.bridge_count_max = config->switches;
     simulator.packet_count_max = 65536 + 64 * config->count;
     int status = cw_simulator_create(&simulator, &hosts->simulator);
     if (status == CW_OK) {
-        status = cw_simulator_star(hosts->simulator, config->count, &config->node);
+        status =
+            cw_simulator_switches(hosts->simulator, config->switches, config->count, &config->node, &config->trunk);
     }
     if (status < 0) {
         snprintf(error, error_bytes, "the simulated network cannot be made: %s", cw_status_text(status));

@@ -1,4 +1,4 @@
-/* Sim hosts: endpoints on the nodes of a simulated star, for benchmarks and simulations in virtual time. */
+/* Sim hosts: endpoints on the nodes of a simulated star, or of a few switches, for benchmarks and simulations in virtual time. */
 #ifndef SIM_HOSTS_H
 #define SIM_HOSTS_H
 
@@ -40,10 +40,12 @@ struct sim_hosts_config {
     uint64_t seed;
     uint32_t mtu_bytes;
     struct cw_simulator_node_config node;
-    struct cw_endpoint_config endpoint; /* address, key and seed are filled in */
-    uint64_t memory_bytes;              /* of each host's region */
-    bool learning; /* the switch learns addresses and groups from frames, and knows nothing before */
+    struct cw_endpoint_config endpoint;    /* address, key and seed are filled in */
+    uint64_t memory_bytes;                 /* of each host's region */
     enum cw_simulator_multicast multicast; /* what a learning switch does */
+    bool learning;               /* switches learn addresses and groups from frames, and know nothing before */
+    uint32_t switches;           /* hosts in blocks, the others joined to the first; 1 */
+    struct cw_link_config trunk; /* between them */
 };
 
 struct sim_hosts {
@@ -53,7 +55,7 @@ struct sim_hosts {
     struct sim_hosts_config config;
 };
 
-/* 10 Gb/s, 20 us one way end to end, MTU 1500, tables of a modest size. */
+/* One switch, 10 Gb/s (trunks alike), 20 us one way end to end, MTU 1500, tables of a modest size. */
 void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count);
 
 /* CW_OK, or a code of enum cw_status with a line in `error`. */

@@ -202,10 +202,27 @@ static void query_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port,
     router_port_list(bridge, port);
 }
 
-static void report_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port, struct cw_igmp *igmp)
+/* True if the group has a member that is not reached through a router port. */
+static bool has_member_here(const struct cw_bridge *bridge, uint64_t now_ns, uint64_t key)
+{
+    const struct cw_bridge_groups *groups = &bridge->groups;
+    uint32_t group = cw_bridge_groups_find(groups, key);
+
+    for (uint32_t i = 0; group && i < groups->groups[group].member_count; i++) {
+        uint16_t port = groups->member_ports[(size_t)group * groups->port_count + i];
+
+        if (!is_router_port(bridge, &bridge->ports[port], now_ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if routers need not hear of it: a leave of somebody who was not the last one here. */
+static bool report_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port, struct cw_igmp *igmp)
 {
     uint32_t group_ipv4;
-    bool is_join;
+    bool is_join, is_home = false;
 
     bridge->counters.igmp_reports++;
     while (cw_igmp_next(igmp, &group_ipv4, &is_join)) {
@@ -216,6 +233,7 @@ static void report_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port
         }
         if (!is_join) {
             cw_bridge_groups_leave(&bridge->groups, key, (uint16_t)port, false);
+            is_home = has_member_here(bridge, now_ns, key);
         } else if (!cw_bridge_groups_join(&bridge->groups, key, (uint16_t)port, now_ns)) {
             cw_bridge_groups_sweep(&bridge->groups, now_ns, members_since(bridge, now_ns));
             if (!cw_bridge_groups_join(&bridge->groups, key, (uint16_t)port, now_ns)) {
@@ -223,27 +241,32 @@ static void report_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port
             }
         }
     }
+    return is_home;
 }
 
-/* Acts upon IGMP; true if the frame goes to router ports only. */
-static bool igmp_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port, const uint8_t *frame, uint32_t length)
+enum igmp_way { IGMP_AS_OTHERS, IGMP_TO_ROUTERS, IGMP_NOWHERE };
+
+/* Acts upon IGMP; says where the frame goes. */
+static enum igmp_way igmp_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port, const uint8_t *frame,
+                               uint32_t length)
 {
     struct cw_igmp igmp;
+    bool is_home;
 
     switch (cw_igmp_parse(frame, length, &igmp)) {
     case CW_IGMP_NONE:
-        return false;
+        return IGMP_AS_OTHERS;
     case CW_IGMP_MALFORMED:
         bridge->counters.igmp_malformed++;
-        return false;
+        return IGMP_AS_OTHERS;
     case CW_IGMP_QUERY:
         query_note(bridge, now_ns, port, &igmp);
-        return false;
+        return IGMP_AS_OTHERS;
     case CW_IGMP_REPORT:
-        report_note(bridge, now_ns, port, &igmp);
-        return igmp.suppresses;
+        is_home = report_note(bridge, now_ns, port, &igmp);
+        return !igmp.suppresses ? IGMP_AS_OTHERS : is_home ? IGMP_NOWHERE : IGMP_TO_ROUTERS;
     }
-    return false;
+    return IGMP_AS_OTHERS;
 }
 
 /* ---- forwarding ---- */
@@ -267,9 +290,15 @@ static void multicast_forward(struct cw_bridge *bridge, struct choice *choice, u
     uint32_t ipv4 = ipv4_group(frame, length);
     bool registered;
 
-    if (ipv4 != 0 && bridge->config.snooping && igmp_note(bridge, now_ns, choice->port_in, frame, length)) {
-        router_ports_choose(bridge, choice, now_ns);
-        return;
+    if (ipv4 != 0 && bridge->config.snooping) {
+        enum igmp_way way = igmp_note(bridge, now_ns, choice->port_in, frame, length);
+
+        if (way == IGMP_TO_ROUTERS) {
+            router_ports_choose(bridge, choice, now_ns);
+        }
+        if (way != IGMP_AS_OTHERS) {
+            return;
+        }
     }
     registered = members_choose(bridge, choice, now_ns, key);
     if (ipv4 != 0 && members_choose(bridge, choice, now_ns, CW_BRIDGE_GROUP_IPV4 | ipv4)) {

@@ -18,7 +18,7 @@
  *
  * Order of calls
  *    cw_simulator_config_init, cw_simulator_create
- *    cw_simulator_star | cw_simulator_clusters |
+ *    cw_simulator_star | cw_simulator_switches | cw_simulator_clusters |
  *        { cw_simulator_bridge_add | cw_simulator_node_add | cw_simulator_bridges_join }*
  *    for each node: cw_port_sim_open, create what runs on it, cw_simulator_attach
  *    { cw_simulator_run_until | cw_simulator_step | faults | queries }*
@@ -151,6 +151,11 @@ int cw_simulator_bridges_join(struct cw_simulator *simulator, uint32_t bridge_a,
 /* One bridge with `node_count` equal nodes. Returns the index of the first node, or as the functions above. */
 int cw_simulator_star(struct cw_simulator *simulator, uint32_t node_count,
                       const struct cw_simulator_node_config *config);
+
+/* `switch_count` bridges, all joined to the first one by plain trunks; `node_count` equal nodes in blocks as equal as can be, the first ones on
+ * the first bridge. Trunks are in the order (0,1), (0,2), .. Returns as above. */
+int cw_simulator_switches(struct cw_simulator *simulator, uint32_t switch_count, uint32_t node_count,
+                          const struct cw_simulator_node_config *config, const struct cw_link_config *trunk);
 
 /* `cluster_count` such stars, each pair of them joined by a wide-area link. Nodes of cluster c are c *
  * nodes_per_cluster and so on, counted from the returned index; trunks are in the order (0,1), (0,2), .. (1,2), .. */

@@ -370,6 +370,33 @@ int cw_simulator_star(struct cw_simulator *simulator, uint32_t node_count,
     return bridge < 0 ? bridge : nodes_add(simulator, (uint32_t)bridge, node_count, config);
 }
 
+int cw_simulator_switches(struct cw_simulator *simulator, uint32_t switch_count, uint32_t node_count,
+                          const struct cw_simulator_node_config *config, const struct cw_link_config *trunk)
+{
+    uint32_t first_bridge = simulator->bridge_count;
+    int first_node = (int)simulator->node_count;
+    uint64_t placed = 0;
+    int status = CW_OK;
+
+    if (switch_count < 1 || switch_count > node_count) {
+        return CW_ERROR_ARGUMENT;
+    }
+    for (uint32_t i = 0; i < switch_count && status >= 0; i++) {
+        status = cw_simulator_bridge_add(simulator, node_count / switch_count + switch_count);
+        if (status >= 0 && i > 0) {
+            status = cw_simulator_bridges_join(simulator, first_bridge, first_bridge + i, trunk, false);
+        }
+    }
+    for (uint64_t i = 1; i <= switch_count && status >= 0;
+         i++) { /* block i - 1 ends behind node i * count / switches */
+        uint64_t past = (i * node_count + switch_count - 1) / switch_count;
+
+        status = nodes_add(simulator, first_bridge + (uint32_t)i - 1, (uint32_t)(past - placed), config);
+        placed = past;
+    }
+    return status < 0 ? status : first_node;
+}
+
 /* Joins bridges `first` .. `first` + `count` - 1 each with each. */
 static int mesh_join(struct cw_simulator *simulator, uint32_t first, uint32_t count, const struct cw_link_config *link)
 {

@@ -3,7 +3,8 @@
  * The aim is a round trip, not a queue: on a LAN the same one for everybody, so that a flow that has never seen the empty path and one
  * that has share alike. (With an aim of so much above the own smallest round trip, the last of 32 senders took ten times its share.) On
  * longer paths the aim is the smallest round trip and some more. Taking the smallest of a round tells a standing queue from a peer
- * that was descheduled for a moment. Loss is no signal unless it is heavy; random loss is only repaired. A flow with a rate of its own
+ * that was descheduled for a moment. The smallest round trip is a small packet's; what a full one takes longer on each line of its way is no
+ * queue, and at 100 Mb/s more than all else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is heavy; random loss is only repaired. A flow with a rate of its own
  * (cw_peer_pace) is not controlled here.
  */
 #include "dataplane/core/endpoint.h"
@@ -13,13 +14,22 @@ enum {
     QUEUE_SPIN_NS = 30000,      /* standing queue aimed at on longer paths */
     QUEUE_SLEEP_NS = 500000,    /* where one side has to be woken, or scheduled */
     QUEUE_SHARE = 16,           /* plus this part of the smallest round trip */
-    LOSS_ROUND_MIN = 64,        /* packets in a round before its loss says something */
-    LOSS_SHARE = 8,             /* more than one in so many: the path is overrun */
+    FRAMES_ON_LINES =
+        4, /* and what so many full frames take on the line: two switches on the way, and one frame that waits */
+    LOSS_ROUND_MIN = 64, /* packets in a round before its loss says something */
+    LOSS_SHARE = 8,      /* more than one in so many: the path is overrun */
 };
 
 static uint32_t full_frame_bytes(const struct cw_flow *flow)
 {
     return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
+}
+
+/* What full frames take on the port's line, so far as its rate is known. */
+static uint64_t line_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    uint64_t rate_bps = endpoint->port->info.rate_bps;
+    return rate_bps > 0 ? FRAMES_ON_LINES * 8ull * full_frame_bytes(flow) * 1000000000 / rate_bps : 0;
 }
 
 /* The round trip aimed at. */
@@ -30,7 +40,7 @@ static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_fl
     uint64_t target = min_ns + min_ns / QUEUE_SHARE + (both_spin ? QUEUE_SPIN_NS : QUEUE_SLEEP_NS);
     target = target > ROUND_TRIP_LAN_NS ? target : ROUND_TRIP_LAN_NS;
     /* Packets are handled in batches on both sides: a full pipeline waits for a turn on each side, there and back. */
-    return target + 2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
+    return target + line_ns(endpoint, flow) + 2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
 }
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow)

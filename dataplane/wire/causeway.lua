@@ -1,10 +1,13 @@
--- Wireshark dissector of Causeway's wire format, version 1 (dataplane/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 1 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by UDP port 4792, or by "Decode As" for any other; a heuristic finds them on every port.
 
 local causeway = Proto("causeway", "Causeway")
 
-local types = {"HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE"}
+local types = {
+  "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE",
+  [16] = "MCAST_DATA", [17] = "MCAST_STATE", [18] = "MCAST_ACK", [19] = "MCAST_NAK", [20] = "MCAST_CANARY",
+}
 local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN"}
 local waits = {[0] = "spins", [1] = "sleeps", [2] = "naps"}
 local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8}
@@ -72,6 +75,36 @@ local F = {
   received = ProtoField.uint16("causeway.ack.received", "Received"),
   rejected = ProtoField.uint32("causeway.reject.number", "Refused packet"),
   rejected_put = ProtoField.uint32("causeway.reject.put_number", "Refused put"),
+  -- multicast
+  group_high = ProtoField.uint32("causeway.mcast.group_high", "High half of the group's id", base.HEX),
+  author = ProtoField.uint16("causeway.mcast.author", "Author"),
+  sender = ProtoField.uint16("causeway.mcast.sender", "Sender of the stream"),
+  epoch = ProtoField.uint32("causeway.mcast.epoch", "Epoch"),
+  mcast_reserved = ProtoField.uint32("causeway.mcast.reserved", "Reserved", base.HEX),
+  round_trip = ProtoField.uint32("causeway.mcast.round_trip", "Round trip (256 ns)"),
+  mcast_flags = ProtoField.uint16("causeway.mcast.flags", "Flags", base.HEX),
+  long = ProtoField.bool("causeway.mcast.flags.long", "Long message", 16, nil, 0x1),
+  pass_on = ProtoField.bool("causeway.mcast.flags.pass_on", "Passed on in the tree", 16, nil, 0x2),
+  mcast_reserved16 = ProtoField.uint16("causeway.mcast.reserved16", "Reserved", base.HEX),
+  mcast_lane_tag = ProtoField.uint32("causeway.mcast.lane_tag", "Lane and tag", base.HEX),
+  place = ProtoField.uint32("causeway.mcast.place", "Short, or long, messages before"),
+  message = ProtoField.uint64("causeway.mcast.message", "Messages before"),
+  mcast_position = ProtoField.uint64("causeway.mcast.position", "Position"),
+  mcast_total = ProtoField.uint64("causeway.mcast.total", "Bytes of the message"),
+  next = ProtoField.uint64("causeway.mcast.next", "Next packet"),
+  joined_number = ProtoField.uint64("causeway.mcast.joined.number", "Who came last begins at packet"),
+  joined_message = ProtoField.uint64("causeway.mcast.joined.message", "... message"),
+  joined_short = ProtoField.uint64("causeway.mcast.joined.short", "... short message"),
+  joined_long = ProtoField.uint64("causeway.mcast.joined.long", "... long message"),
+  laggard = ProtoField.uint16("causeway.mcast.laggard", "Has the least"),
+  unreached = ProtoField.uint16("causeway.mcast.unreached", "Not reached by the group's address"),
+  mcast_received = ProtoField.uint64("causeway.mcast.received", "Received below"),
+  released = ProtoField.uint64("causeway.mcast.released", "Slots given back"),
+  exposed = ProtoField.uint64("causeway.mcast.exposed", "Exposures made"),
+  mcast_run_count = ProtoField.uint32("causeway.mcast.run_count", "Runs"),
+  mcast_from = ProtoField.uint64("causeway.mcast.from", "From"),
+  mcast_missing = ProtoField.uint16("causeway.mcast.run.missing", "Missing"),
+  mcast_there = ProtoField.uint16("causeway.mcast.run.received", "Received"),
 }
 local list = {}
 for _, field in pairs(F) do
@@ -174,6 +207,47 @@ local function ack(buffer, tree)
   end
 end
 
+-- What each type of multicast carries behind the prefix; DATA and NAK are followed by more.
+local guests = {
+  MCAST_DATA = {
+    {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.mcast_lane_tag, 4}, {F.place, 4}, {F.message, 8},
+    {F.mcast_position, 8}, {F.mcast_total, 8},
+  },
+  MCAST_STATE = {
+    {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.next, 8}, {F.joined_number, 8}, {F.joined_message, 8},
+    {F.joined_short, 8}, {F.joined_long, 8},
+  },
+  MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.mcast_reserved, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.exposed, 8}},
+  MCAST_NAK = {{F.mcast_run_count, 4}, {F.mcast_reserved, 4}, {F.mcast_from, 8}},
+  MCAST_CANARY = {},
+}
+local guest_bytes = {MCAST_DATA = 56, MCAST_STATE = 64, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_CANARY = 16}
+
+-- Who has written it, and about whose stream, for the line of the packet; nil: malformed.
+local function guest(buffer, tree, name)
+  local fixed, bytes = guest_bytes[name], buffer:len()
+  if name == "MCAST_NAK" and bytes >= fixed then
+    fixed = fixed + 4 * buffer(16, 4):le_uint()
+  end
+  if bytes < fixed or (bytes > fixed and name ~= "MCAST_DATA") then
+    tree:add_proto_expert_info(malformed, "a " .. name .. " has another length")
+    return nil
+  end
+  rows(tree, buffer, 0, {{F.group_high, 4}, {F.author, 2}, {F.sender, 2}, {F.epoch, 4}, {F.mcast_reserved, 4}})
+  local at = rows(tree, buffer, 16, guests[name])
+  if name == "MCAST_DATA" or name == "MCAST_STATE" then
+    tree:add_le(F.long, buffer(20, 2))
+    tree:add_le(F.pass_on, buffer(20, 2))
+  end
+  if name == "MCAST_DATA" and bytes > at then
+    tree:add(F.data, buffer(at, bytes - at))
+  end
+  while name == "MCAST_NAK" and at < bytes do
+    at = rows(tree, buffer, at, {{F.mcast_missing, 2}, {F.mcast_there, 2}})
+  end
+  return "author " .. buffer(4, 2):le_uint() .. " sender " .. buffer(6, 2):le_uint()
+end
+
 function causeway.dissector(buffer, pinfo, root)
   if buffer:len() < 40 then
     return 0
@@ -211,9 +285,13 @@ function causeway.dissector(buffer, pinfo, root)
       ack(payload, tree)
     elseif name == "REJECT" and bytes == 16 then
       rows(tree, payload, 0, {{F.rejected, 4}, {F.rejected_put, 4}})
+    elseif guests[name] then
+      info = info .. " " .. (guest(payload, tree, name) or "")
     else
       tree:add_proto_expert_info(malformed, "this type has no such payload")
     end
+  elseif guests[name] then
+    tree:add_proto_expert_info(malformed, "this type has a payload")
   end
   pinfo.cols.info = info
   return buffer:len()

@@ -1,5 +1,5 @@
 /* The Wireshark dissector reads every packet of a run: all types and frames are made in the simulator, written to a file through DPDK's
- * pcap device, and read back by tshark with the dissector. */
+ * pcap device, and read back by tshark with the dissector. Packets of multicast are written once more with a value of its own in each field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,30 +14,35 @@
 
 #include "apps/sim_hosts.h"
 #include "dataplane/port/ethdev.h"
+#include "mcast/mcast.h"
+#include "mcast/packet.h"
 #include "tests/skip.h"
 
-enum { LINE_BYTES = 4096, MEMORY_BYTES = 1 << 16 };
+enum { LINE_BYTES = 4096, MEMORY_BYTES = 1 << 16, HOSTS = 3 };
 
 struct capture {
     struct cw_port *port;
     uint64_t frames;
 };
 
-static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node, const uint8_t *frame,
-                uint32_t length)
+static void frame_write(struct capture *capture, const uint8_t *frame, uint32_t length)
 {
-    struct capture *capture = context;
-    (void)time_ns;
-    (void)node;
-    if (kind != CW_SIMULATOR_DEPARTURE) {
-        return;
-    }
     struct cw_transmit packet;
     assert_int_equal(cw_port_reserve(capture->port, &packet, 1), 1);
     memcpy(packet.data, frame, length);
     packet.length = length;
     assert_int_equal(cw_port_transmit(capture->port, &packet, 1), 1);
     capture->frames++;
+}
+
+static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node, const uint8_t *frame,
+                uint32_t length)
+{
+    (void)time_ns;
+    (void)node;
+    if (kind == CW_SIMULATOR_DEPARTURE) {
+        frame_write(context, frame, length);
+    }
 }
 
 static void run_for(struct sim_hosts *hosts, uint64_t duration_ns)
@@ -85,11 +90,145 @@ static void make_traffic(struct sim_hosts *hosts)
     run_for(hosts, 20000000);
 }
 
+/* ---- multicast ---- */
+
+/* A group of all hosts. Its sender's packets do not all arrive, so that every type is seen. */
+static void make_multicast(struct sim_hosts *hosts)
+{
+    enum { MESSAGES = 4 };
+    struct cw_mcast *mcasts[HOSTS];
+    struct cw_mcast_group *groups[HOSTS];
+    struct cw_mcast_config config;
+    char error[200] = "";
+    cw_mcast_config_init(&config);
+    for (uint32_t self = 0; self < HOSTS; self++) {
+        uint32_t peers[HOSTS] = {0};
+        for (uint32_t other = 0; other < HOSTS; other++) {
+            peers[other] = other == self ? 0 : sim_hosts_peer(hosts, self, other);
+        }
+        struct cw_mcast_group_config group = {
+            .id = 0x0123456789abcdef,
+            .member_count = HOSTS,
+            .self = self,
+            .peers = peers,
+            .ipv4 = 0xef000001,
+            .epoch = 1,
+        };
+        assert_int_equal(cw_mcast_create(&config, hosts->list[self].endpoint, &mcasts[self], error, sizeof(error)),
+                         CW_OK);
+        assert_int_equal(cw_mcast_open(mcasts[self], &group, &groups[self]), CW_OK);
+    }
+    struct cw_link *link = cw_simulator_link_down(hosts->simulator, 2);
+    struct cw_link_config before = link->config, lossy = before;
+    lossy.loss = 0.5;
+    cw_link_configure(link, &lossy);
+    struct cw_mcast_put put = {.data = hosts->list[0].memory, .bytes = 5000, .lane_tag = cw_lane_tag(5, 6)};
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        assert_int_equal(cw_mcast_send(groups[0], &put), CW_OK);
+    }
+    sim_host_wake(&hosts->list[0]);
+    run_for(hosts, 10000000);
+    cw_link_configure(link, &before);
+    for (uint32_t self = 0; self < HOSTS; self++) {
+        cw_mcast_destroy(mcasts[self]);
+    }
+}
+
+struct field {
+    const char *name; /* behind "causeway.mcast." */
+    uint32_t offset;
+    uint32_t bytes;
+};
+
+/* As in mcast/WIRE.md. */
+static const struct field prefix_fields[] = {
+    {"group_high", 0, 4}, {"author", 4, 2}, {"sender", 6, 2}, {"epoch", 8, 4}, {"reserved", 12, 4}, {0},
+};
+
+static const struct {
+    uint32_t type;
+    uint32_t bytes;
+    struct field fields[14];
+} layouts[] = {
+    {CW_MCAST_DATA,
+     sizeof(struct cw_mcast_data) + 5,
+     {{"round_trip", 16, 4},
+      {"flags", 20, 2},
+      {"reserved16", 22, 2},
+      {"lane_tag", 24, 4},
+      {"place", 28, 4},
+      {"message", 32, 8},
+      {"position", 40, 8},
+      {"total", 48, 8}}},
+    {CW_MCAST_STATE,
+     sizeof(struct cw_mcast_state),
+     {{"round_trip", 16, 4},
+      {"flags", 20, 2},
+      {"reserved16", 22, 2},
+      {"next", 24, 8},
+      {"joined.number", 32, 8},
+      {"joined.message", 40, 8},
+      {"joined.short", 48, 8},
+      {"joined.long", 56, 8}}},
+    {CW_MCAST_ACK,
+     sizeof(struct cw_mcast_ack),
+     {{"laggard", 16, 2},
+      {"unreached", 18, 2},
+      {"reserved", 20, 4},
+      {"received", 24, 8},
+      {"released", 32, 8},
+      {"exposed", 40, 8}}},
+    {CW_MCAST_NAK,
+     sizeof(struct cw_mcast_nak) + 2 * sizeof(struct cw_wire_run),
+     {{"run_count", 16, 4},
+      {"reserved", 20, 4},
+      {"from", 24, 8},
+      {"run.missing", 32, 2},
+      {"run.received", 34, 2},
+      {"run.missing", 36, 2},
+      {"run.received", 38, 2}}},
+    {CW_MCAST_CANARY, sizeof(struct cw_mcast_prefix), {{0}}},
+};
+enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]), MARK = 0x5eed0000 /* of packets that are made by hand */ };
+
+/* Byte `at` of what a type carries. Each number that is made of them is another one, and no other packet has it. */
+static uint8_t byte_of(size_t layout, uint32_t at)
+{
+    bool is_run_count = layouts[layout].type == CW_MCAST_NAK && at >= 16 && at < 20;
+    bool is_flags = layouts[layout].type <= CW_MCAST_STATE && at == 20;
+    return is_run_count ? at == 16 ? 2 : 0
+                        : (uint8_t)(is_flags ? 0x80 | layout % 2 | (1 - layout % 2) << 1 : 0x81 + at);
+}
+
+static void make_marked(struct capture *capture)
+{
+    static const uint8_t from[6] = {2, 0, 0, 0, 0, 1}, to[6] = {2, 0, 0, 0, 0, 2};
+    for (size_t layout = 0; layout < LAYOUTS; layout++) {
+        uint8_t frame[CW_WIRE_OVERHEAD_BYTES + 128];
+        struct cw_wire_header header = {
+            .version = CW_WIRE_VERSION,
+            .type = (uint8_t)layouts[layout].type,
+            .number = MARK,
+            .payload_bytes = (uint16_t)layouts[layout].bytes,
+        };
+        struct cw_wire_network network;
+        cw_wire_network_init(&network, from, to, 0x0a000001, 0x0a000002, 4792, 4792);
+        cw_wire_network_finish(&network, header.payload_bytes);
+        memcpy(frame, &network, sizeof(network));
+        memcpy(frame + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
+        for (uint32_t at = 0; at < header.payload_bytes; at++) {
+            frame[CW_WIRE_OVERHEAD_BYTES + at] = byte_of(layout, at);
+        }
+        frame_write(capture, frame, CW_WIRE_OVERHEAD_BYTES + header.payload_bytes);
+    }
+}
+
 static const char *const wanted[] = {
     "causeway.type == 1",       "causeway.type == 2",       "causeway.type == 3",       "causeway.type == 4",
     "causeway.type == 5",       "causeway.type == 6",       "causeway.type == 7",       "causeway.frame.kind == 1",
     "causeway.frame.kind == 2", "causeway.frame.kind == 3", "causeway.frame.kind == 4", "causeway.frame.kind == 5",
-    "causeway.frame.kind == 6", "causeway.frame.kind == 7", "causeway.frame.kind == 8",
+    "causeway.frame.kind == 6", "causeway.frame.kind == 7", "causeway.frame.kind == 8", "causeway.type == 16",
+    "causeway.type == 17",      "causeway.type == 18",      "causeway.type == 19",      "causeway.type == 20",
 };
 
 /* How many packets of the file tshark finds by `filter`. */
@@ -117,6 +256,40 @@ static void check_field(const char *folder, const char *filter)
     }
 }
 
+static size_t field_add(char *filter, size_t used, size_t layout, const struct field *field)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < field->bytes; i++) {
+        value |= (uint64_t)byte_of(layout, field->offset + i) << 8 * i;
+    }
+    return used + (size_t)snprintf(filter + used, LINE_BYTES / 2 - used, " && causeway.mcast.%s == %#llx", field->name,
+                                   (unsigned long long)value);
+}
+
+/* Every field of the marked packets has the value of the bytes at its place, and the bits of flags are told apart. */
+static void check_marked(const char *folder)
+{
+    for (size_t layout = 0; layout < LAYOUTS; layout++) {
+        char filter[LINE_BYTES / 2];
+        uint32_t type = layouts[layout].type;
+        size_t used = (size_t)snprintf(filter, sizeof(filter), "causeway.type == %u && causeway.number == %u", type,
+                                       (unsigned)MARK);
+        assert_int_equal(count_packets(folder, filter), 1);
+        for (const struct field *field = prefix_fields; field->name != NULL; field++) {
+            used = field_add(filter, used, layout, field);
+        }
+        for (const struct field *field = layouts[layout].fields; field->name != NULL; field++) {
+            used = field_add(filter, used, layout, field);
+        }
+        if (type <= CW_MCAST_STATE) {
+            snprintf(filter + used, sizeof(filter) - used,
+                     " && causeway.mcast.flags.long == %zu && causeway.mcast.flags.pass_on == %zu", layout % 2,
+                     1 - layout % 2);
+        }
+        check_field(folder, filter);
+    }
+}
+
 static void test_every_packet_is_decoded(void **state)
 {
     (void)state;
@@ -135,13 +308,15 @@ static void test_every_packet_is_decoded(void **state)
     }
 
     struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 3);
+    sim_hosts_config_init(&config, HOSTS);
     config.memory_bytes = MEMORY_BYTES;
     config.endpoint.pool_slot_count = 8;
     struct sim_hosts hosts;
     assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
     cw_simulator_tap_set(hosts.simulator, tap, &capture);
     make_traffic(&hosts);
+    make_multicast(&hosts);
+    make_marked(&capture);
     /* BYE leaves when an endpoint is destroyed; the tap sees it as long as the simulator lives */
     cw_endpoint_destroy(hosts.list[0].endpoint);
     hosts.list[0].endpoint = NULL;
@@ -151,7 +326,7 @@ static void test_every_packet_is_decoded(void **state)
     cw_port_close(capture.port);
 
     assert_true(capture.frames > 40);
-    assert_int_equal(count_packets(folder, "causeway"), capture.frames);
+    assert_int_equal(count_packets(folder, "causeway || igmp"), capture.frames);
     assert_int_equal(
         count_packets(folder, "_ws.malformed || causeway.malformed || _ws.lua.error || ip.checksum.status == 0"), 0);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -163,6 +338,10 @@ static void test_every_packet_is_decoded(void **state)
         "causeway.put.lane == 3 && causeway.put.tag == 77 && causeway.frame.length == 100 && causeway.put.offset == 0");
     check_field(folder, "causeway.part.total == 20000 && causeway.part.position > 0");
     check_field(folder, "causeway.get.bytes == 3000");
+    check_field(folder,
+                "causeway.mcast.total == 5000 && causeway.mcast.position > 0 && causeway.mcast.lane_tag == 0x500006");
+    check_field(folder, "causeway.mcast.run.missing > 0 && causeway.mcast.author == 2");
+    check_marked(folder);
     check_field(folder, "causeway.hello.sender_ipv4 == 0x0a000001 && causeway.hello.receiver_ipv4 == 0x0a000002");
 
     char command[256];

@@ -1,4 +1,5 @@
 #include "tests/simulation/mcast_world.h"
+#include "tests/unit/bridge_frames.h"
 
 enum { EXPOSURES_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
 #define GROUP_IPV4  0xef010203u
@@ -281,6 +282,23 @@ static void member_create(struct mcast_world *world, uint32_t index)
     }
 }
 
+/* What tells switches by which port reports have to travel (RFC 2236, 3), before there is any fault. */
+static void query_send(struct mcast_world *world)
+{
+    struct cw_link *link = cw_simulator_link_up(world->hosts.simulator, 0);
+    struct cw_link_config faulty = link->config, clean = faulty;
+    struct frame query = igmp_query(0);
+    struct cw_transmit packet;
+    clean.loss = clean.duplicate = clean.corrupt = clean.reorder = 0;
+    cw_link_configure(link, &clean);
+    assert_int_equal(cw_port_reserve(world->hosts.list[0].port, &packet, 1), 1);
+    memcpy(packet.data, query.bytes, query.length);
+    packet.length = query.length;
+    assert_int_equal(cw_port_transmit(world->hosts.list[0].port, &packet, 1), 1);
+    mcast_world_pass(world, SIMULATION_MS);
+    cw_link_configure(link, &faulty);
+}
+
 void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config)
 {
     struct sim_hosts_config hosts;
@@ -290,6 +308,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
     hosts.memory_bytes = 64;
     hosts.learning = config->learning;
     hosts.multicast = config->multicast;
+    hosts.switches = config->switches > 0 ? config->switches : 1;
     *world = (struct mcast_world){
         .config = *config,
         .members = calloc(config->members, sizeof(struct mcast_member)),
@@ -298,6 +317,9 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
         .epoch = config->late_members > 0 ? 2 : 1,
     };
     simulation_hosts(&world->hosts, &hosts);
+    if (config->learning && config->switches > 1) {
+        query_send(world);
+    }
     for (uint32_t index = 0; index < config->members; index++) {
         member_create(world, index);
         world->live[index] = index < config->members - config->late_members;

@@ -21,8 +21,10 @@ struct mcast_world_config {
     bool is_slow;      /* receivers keep slots and exposures for a while */
     uint32_t arity;    /* 0: the usual one */
     enum cw_mcast_spread spread;
-    bool learning;                         /* the switch learns groups from the members' reports */
     enum cw_simulator_multicast multicast; /* a learning switch */
+    bool
+        learning; /* switches learn groups from the members' reports; of several, the first hears a querier at member 0's port */
+    uint32_t switches;     /* members in blocks; 0: one */
     uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;

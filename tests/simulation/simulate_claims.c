@@ -1,18 +1,8 @@
 /* What congestion control and pacing promise, held as numbers in virtual time. The commands that print them: causeway bench incast,
  * causeway bench pace, causeway bench put --fabric sim --loss 1%. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "apps/sim_claims.h"
-#include "apps/sim_hosts.h"
 #include "dataplane/port/port.h"
+#include "tests/simulation/simulation.h"
 
 /* The sanitized runs, which ask for few seeds, get smaller ones of the rest too. */
 static bool is_short(void)
@@ -63,6 +53,34 @@ static void test_paced_flows_keep_their_rates(void **state)
     assert_true(result.rate_error_max <= 0.01);
     /* what frames of other flows on the same line shift in time is a small part of a frame */
     assert_true(result.excess_bytes_max <= 64);
+}
+
+/* One message at a time, on lines where a full frame takes longer than a small one takes for all the way: with two in flight it would be half of the line. */
+static void test_a_slow_line_is_filled(void **state)
+{
+    (void)state;
+    enum { PUTS = 40, BYTES = 64 * 1024 };
+    static const uint64_t rates_bps[] = {10000000, 100000000};
+    for (size_t i = 0; i < sizeof(rates_bps) / sizeof(rates_bps[0]); i++) {
+        struct sim_hosts_config config;
+        struct sim_hosts hosts;
+        struct simulation_stream stream;
+        sim_hosts_config_init(&config, 2);
+        config.node.up.rate_bps = config.node.down.rate_bps = rates_bps[i];
+        config.node.up.delay_ns = config.node.down.delay_ns = 50000;
+        simulation_hosts(&hosts, &config);
+        simulation_stream_start(&hosts, &stream, 0, 1, BYTES, PUTS);
+        stream.under_way_max = 1;
+        uint64_t begin_ns = cw_simulator_now(hosts.simulator);
+        while (hosts.list[0].completed < PUTS && cw_simulator_step(hosts.simulator)) {
+        }
+        double share =
+            (double)PUTS * BYTES * 8e9 / (double)(cw_simulator_now(hosts.simulator) - begin_ns) / (double)rates_bps[i];
+        printf("one put of 64 KiB at a time at %llu Mb/s: %.3f of the line\n",
+               (unsigned long long)rates_bps[i] / 1000000, share);
+        assert_true(share >= 0.78);
+        sim_hosts_destroy(&hosts);
+    }
 }
 
 /* An idle peer costs little; a thousand endpoints fit one process. */
@@ -134,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_incast_uses_the_port_and_is_fair),
         cmocka_unit_test(test_paced_flows_keep_their_rates),
+        cmocka_unit_test(test_a_slow_line_is_filled),
         cmocka_unit_test(test_memory_of_peers),
         cmocka_unit_test(test_a_thousand_endpoints),
     };

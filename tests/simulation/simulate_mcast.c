@@ -209,6 +209,42 @@ static void few_ask_for_what_all_miss(void **state)
     }
 }
 
+/* Two or three switches, that know where members are or have to hear it; the links between them lose as the others do. */
+static void groups_reach_across_switches(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t repairs = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, 3000 + seed, &random);
+        config.members += 2;
+        config.switches = 2 + (uint32_t)drawn(&random, 2);
+        config.learning = drawn(&random, 2) == 0;
+        config.spread = CW_MCAST_BY_NETWORK;
+        if (config.learning) {
+            /* a source address that became another host's would stay, for 300 s, in a switch that this host sends nothing through */
+            config.node.up.corrupt = config.node.down.corrupt = 0;
+        }
+        mcast_world_create(&world, &config);
+        struct cw_link *trunk = cw_simulator_link_trunk(world.hosts.simulator, 0, 0);
+        struct cw_link_config clean = trunk->config, faulty = clean;
+        faults_draw(&faulty, &random);
+        faulty.corrupt = config.learning ? 0 : faulty.corrupt;
+        cw_link_configure(trunk, &faulty);
+        (void)mcast_world_run(&world, drawn(&random, 300) * SIMULATION_MS);
+        network_heal(&world);
+        cw_link_configure(trunk, &clean);
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
+        struct cw_mcast_counters counters = mcast_world_counters(&world);
+        repairs += counters.repairs_out + counters.repairs_one_out;
+        mcast_world_destroy(&world);
+    }
+    assert_true(repairs > seeds);
+}
+
 static uint64_t frames_at(const struct mcast_world *world, uint32_t node)
 {
     const struct cw_simulator_node_counters *counters = cw_simulator_node_counters(world->hosts.simulator, node);
@@ -309,6 +345,36 @@ static void a_network_that_floods_is_noticed(void **state)
     }
 }
 
+/* What one member behind a trunk leaves, the others there keep. */
+static void leaving_takes_nothing_from_others(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 8, LEAVES = 7 };
+    struct mcast_world_config config;
+    struct mcast_world world;
+    mcast_world_config_init(&config, MEMBERS);
+    config.learning = true;
+    config.switches = 2;
+    config.long_max = 0;
+    mcast_world_create(&world, &config);
+    must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "not complete within 1 s");
+    mcast_world_pass(&world, 500 * SIMULATION_MS); /* now nobody reports for a while */
+    cw_mcast_shut(world.members[LEAVES].group);
+    world.members[LEAVES].group = NULL;
+    sim_host_wake(&world.hosts.list[LEAVES]);
+    mcast_world_pass(&world, SIMULATION_MS);
+    mcast_world_exclude(&world, LEAVES, 0);
+    for (uint32_t member = 0; member < LEAVES; member++) { /* all over again */
+        world.members[member].posted = world.members[member].completed = 0;
+        world.members[member].next[0] = 0;
+    }
+    sim_host_wake(&world.hosts.list[0]);
+    must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete within 10 s without the one that left");
+    const struct mcast_member *root = &world.members[0];
+    assert_true(root->done_ns[config.messages - 1] - root->sent_ns[0] < 10 * SIMULATION_MS);
+    mcast_world_destroy(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +386,8 @@ int main(void)
         cmocka_unit_test(switches_are_told),
         cmocka_unit_test(a_network_that_drops_is_noticed),
         cmocka_unit_test(a_network_that_floods_is_noticed),
+        cmocka_unit_test(groups_reach_across_switches),
+        cmocka_unit_test(leaving_takes_nothing_from_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,22 @@ static void test_igmp_v2(void **state)
     cw_bridge_destroy(bridge);
 }
 
+/* Behind a router port a switch takes all members here for one host: it hears of the last one's leave only. */
+static void test_routers_hear_of_the_last_leave(void **state)
+{
+    struct cw_bridge *bridge = bridge_new(16, 4, true);
+
+    (void)state;
+    FORWARD(bridge, 0, 5, igmp_query(5));
+    assert_int_equal(FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, GROUP)), PORT(5));
+    assert_int_equal(FORWARD(bridge, 0, 4, igmp_v2(4, 0x16, GROUP)), PORT(5));
+    FORWARD(bridge, 0, 5, igmp_v2(5, 0x16, GROUP)); /* somebody there is a member, too, and does not count */
+    assert_int_equal(FORWARD(bridge, 0, 3, igmp_v2(3, 0x17, GROUP)), 0);
+    assert_int_equal(FORWARD(bridge, 0, 4, igmp_v2(4, 0x17, GROUP)), PORT(5));
+    assert_int_equal(FORWARD(bridge, 0, 0, ipv4(1, GROUP, 17, 40)), PORT(5));
+    cw_bridge_destroy(bridge);
+}
+
 static void test_igmp_v3(void **state)
 {
     /* type of record, sources, is a member afterwards (starting as none) */
@@ -236,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups_by_hand),
         cmocka_unit_test(test_igmp_v2),
+        cmocka_unit_test(test_routers_hear_of_the_last_leave),
         cmocka_unit_test(test_igmp_v3),
         cmocka_unit_test(test_igmp_v3_many_records),
         cmocka_unit_test(test_groups_with_the_same_mac),

@@ -324,6 +324,38 @@ static void test_clusters(void **state)
     world_close(&world);
 }
 
+static void test_switches(void **state)
+{
+    enum { SWITCHES = 3, NODES = 7 }; /* in blocks of 3, 2, 2 */
+    struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
+    struct cw_simulator_node_config config = node_config();
+    struct cw_simulator_config simulator_config;
+    struct world world = {.count = NODES};
+
+    (void)state;
+    cw_simulator_config_init(&simulator_config);
+    assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
+    assert_int_equal(cw_simulator_switches(world.simulator, 2, 1, &config, &trunk), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_switches(world.simulator, 0, 1, &config, &trunk), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_switches(world.simulator, SWITCHES, NODES, &config, &trunk), 0);
+    for (uint32_t i = 0; i < NODES; i++) {
+        host_start(&world, i);
+        cw_port_join(world.hosts[i].port, GROUP);
+    }
+    send(&world, 6, HOSTS_MAX + 1, 10); /* the group */
+    send(&world, 3, 5, 5);
+    cw_simulator_run_until(world.simulator, 10 * MS);
+    for (uint32_t i = 0; i < NODES; i++) {
+        assert_int_equal(world.hosts[i].received, (i == 6 ? 0 : 10) + (i == 5 ? 5 : 0));
+    }
+    /* the group once over each trunk; what goes from the second switch to the third passes through the first */
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 0)->counters.offered, 10);
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 1)->counters.offered, 5);
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 5);
+    assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 1)->counters.offered, 10);
+    world_close(&world);
+}
+
 static void test_tree_of_bridges_learns(void **state)
 {
     struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
@@ -454,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_crash_and_restart),
         cmocka_unit_test(test_inject),
         cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_switches),
         cmocka_unit_test(test_tree_of_bridges_learns),
         cmocka_unit_test(test_tap),
         cmocka_unit_test(test_bad_configurations),
