@@ -7,26 +7,12 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/describe.h"
-#include "mpi/collective/host.h"
-#include "mpi/collective/plans.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
+#include "mpi/collective/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/process.h"
-
-enum exchange_message { EXCHANGE_EAGER = 1, EXCHANGE_OFFER = 2, EXCHANGE_GOT = 3 };
-
-struct exchange_head {
-    uint64_t context;
-    uint32_t number; /* of the call */
-    uint32_t run;    /* how often it was started before (persistent ones) */
-    uint32_t tag;    /* GOT: of the put */
-    int32_t source;
-    uint8_t kind;   /* enum exchange_message */
-    uint8_t buffer; /* OFFER: enum cw_buffer */
-    uint16_t put;   /* OFFER, GOT: which of the source's puts */
-    uint32_t call;  /* mpi_describe_kind: must be the same at all ranks */
-};
 
 struct exchange_offer {
     uint64_t offset;
@@ -61,15 +47,6 @@ struct mpi_exchange_get {
     struct mpi_exchange_get *next; /* of those that the path would not take */
 };
 
-/* What came before its call, or its communicator. */
-struct mpi_early {
-    struct mpi_early *next;
-    uint32_t rank;
-    uint32_t bytes;
-    uint8_t data[];
-};
-
-static struct mpi_early *strangers;
 struct mpi_exchange_get *mpi_exchange_waiting;
 
 static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_event *event)
@@ -201,7 +178,7 @@ static void get_end(struct mpi_operation *operation, int status)
     struct mpi_exchange *exchange = get->exchange;
     exchange->gets_open--;
     if (status != CW_OK) {
-        exchange->failure = status;
+        exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
     } else {
         struct cw_transport_event event = {
             .kind = CW_TRANSPORT_ARRIVED,
@@ -296,6 +273,9 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     if (head->source < 0 || head->source >= exchange->comm->size) {
         return false;
     }
+    if (head->kind == EXCHANGE_REFUSE) {
+        return mpi_refusal_take(exchange, head->source, data, bytes);
+    }
     if (head->call != exchange->kind) {
         mpi_describe_mismatch(exchange, head->source, head->call);
         exchange->failure = CW_ERROR_ARGUMENT;
@@ -327,11 +307,6 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     }
 }
 
-static bool exchange_fits(const struct mpi_exchange *exchange, const struct exchange_head *head)
-{
-    return exchange->number == head->number && exchange->run == head->run;
-}
-
 static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const struct exchange_head *head)
 {
     struct mpi_exchange *exchange = comm == NULL || comm->collectives == NULL ? NULL : comm->collectives->exchanges;
@@ -339,23 +314,6 @@ static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const str
         exchange = exchange->next;
     }
     return exchange;
-}
-
-static void early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
-{
-    struct mpi_early *early = malloc(sizeof(*early) + bytes);
-    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
-    if (early == NULL || (comm != NULL && collectives == NULL)) {
-        free(early);
-        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
-    }
-    *early = (struct mpi_early){.rank = rank, .bytes = bytes};
-    memcpy(early->data, data, bytes);
-    struct mpi_early **link = comm == NULL ? &strangers : &collectives->early;
-    while (*link != NULL) {
-        link = &(*link)->next;
-    }
-    *link = early;
 }
 
 void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
@@ -368,27 +326,10 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     struct mpi_comm *comm = mpi_comm_of_context(head.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
     if (exchange == NULL) {
-        early_keep(comm, rank, data, bytes);
+        exchange_early_keep(comm, rank, data, bytes);
         return;
     }
     (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
-}
-
-/* Moves those that `context` and, if not NULL, the exchange fit, to where they belong now. */
-static void early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
-{
-    while (*link != NULL) {
-        struct mpi_early *early = *link;
-        struct exchange_head head;
-        memcpy(&head, early->data, sizeof(head));
-        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
-            link = &early->next;
-            continue;
-        }
-        *link = early->next;
-        mpi_collective_message(early->rank, early->data, early->bytes);
-        free(early);
-    }
 }
 
 bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
@@ -403,6 +344,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
+    exchange->is_refused = false;
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,
@@ -413,7 +355,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
     if (collectives->early != NULL) {
-        early_take(&collectives->early, comm, exchange);
+        exchange_early_take(&collectives->early, comm, exchange);
     }
     return true;
 }
@@ -455,43 +397,4 @@ void mpi_collective_down(uint32_t rank)
             exchange->failure = CW_ERROR_PEER_FAILED;
         }
     }
-}
-
-void mpi_collectives_adopt(struct mpi_comm *comm)
-{
-    if (strangers != NULL) {
-        early_take(&strangers, comm, NULL);
-    }
-}
-
-void mpi_early_free(struct mpi_early **early)
-{
-    while (*early != NULL) {
-        struct mpi_early *next = (*early)->next;
-        free(*early);
-        *early = next;
-    }
-}
-
-struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
-{
-    if (comm->collectives == NULL) {
-        comm->collectives = calloc(1, sizeof(*comm->collectives));
-    }
-    return comm->collectives;
-}
-
-void mpi_collectives_destroy(struct mpi_collectives *collectives)
-{
-    if (collectives != NULL) {
-        mpi_early_free(&collectives->early);
-        mpi_plans_destroy(collectives->plans);
-        mpi_host_destroy(collectives->host);
-        free(collectives);
-    }
-}
-
-void mpi_collectives_forget(void)
-{
-    mpi_early_free(&strangers);
 }

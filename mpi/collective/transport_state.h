@@ -1,0 +1,40 @@
+/* What the files of the transport share: what travels, and what came before its call. Within the lock of enter.h only. */
+#ifndef MPI_TRANSPORT_STATE_H
+#define MPI_TRANSPORT_STATE_H
+
+#include "mpi/collective/transport.h"
+#include "mpi/point/message.h"
+
+enum exchange_message { EXCHANGE_EAGER = 1, EXCHANGE_OFFER = 2, EXCHANGE_GOT = 3, EXCHANGE_REFUSE = 4 };
+
+struct exchange_head {
+    uint64_t context;
+    uint32_t number; /* of the call */
+    uint32_t run;    /* how often it was started before (persistent ones) */
+    uint32_t tag;    /* GOT: of the put */
+    int32_t source;
+    uint8_t kind;   /* enum exchange_message */
+    uint8_t buffer; /* OFFER: enum cw_buffer */
+    uint16_t put;   /* OFFER, GOT: which of the source's puts */
+    uint32_t call;  /* mpi_describe_kind: must be the same at all ranks */
+};
+
+/* What came before its call, or its communicator. */
+struct mpi_early {
+    struct mpi_early *next;
+    uint32_t rank;
+    uint32_t bytes;
+    uint8_t data[];
+};
+
+static inline bool exchange_fits(const struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    return exchange->number == head->number && exchange->run == head->run;
+}
+
+/* Keeps a message until its call begins here, or its communicator is made (NULL). */
+void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
+/* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */
+void exchange_early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange);
+
+#endif
