@@ -167,9 +167,11 @@ static int plan_run(struct mpi_collective *collective, struct mpi_plan *plan, ui
 static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, uint32_t number)
 {
     char error[200];
-    void *send, *receive;
-    int code =
-        plan != NULL ? MPI_SUCCESS : mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
+    void *send = NULL, *receive = NULL;
+    int code = MPI_SUCCESS;
+    if (plan == NULL) {
+        code = mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
+    }
     if (code == MPI_SUCCESS) {
         code = sides_open(collective, collective->send_must_pack, &send, &receive);
     }

@@ -277,15 +277,23 @@ static void wrong_words_are_told(void)
 static void file_write(const char *path, const char *bytes, size_t length)
 {
     FILE *file = fopen(path, "wb");
-    EXPECT(file != NULL && fwrite(bytes, 1, length, file) == length);
-    EXPECT(file != NULL && fclose(file) == 0);
+    EXPECT(file != NULL);
+    if (file != NULL) {
+        EXPECT_EQUAL(fwrite(bytes, 1, length, file), length);
+        EXPECT_EQUAL(fclose(file), 0);
+    }
 }
 
 static size_t file_read(const char *path, char *bytes, size_t room)
 {
+    size_t length = 0;
     FILE *file = fopen(path, "rb");
-    size_t length = file == NULL ? 0 : fread(bytes, 1, room, file);
-    EXPECT(file != NULL && fclose(file) == 0 && length < room);
+    EXPECT(file != NULL);
+    if (file != NULL) {
+        length = fread(bytes, 1, room, file);
+        EXPECT_EQUAL(fclose(file), 0);
+    }
+    EXPECT(length < room);
     return length;
 }
 
