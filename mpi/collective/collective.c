@@ -283,7 +283,7 @@ static int pattern_poll(struct mpi_collective *collective)
     pattern->is_exchanging = false;
     code = code == MPI_SUCCESS ? mpi_pattern_settle(collective) : code;
     code = code == MPI_SUCCESS ? data_start(collective) : code;
-    return code == MPI_SUCCESS ? MPI_ERR_PENDING : code;
+    return code == MPI_SUCCESS ? pattern_poll(collective) : code; /* at once: who waits may go to sleep next */
 }
 
 /* ---- life ---- */
