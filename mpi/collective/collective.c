@@ -370,7 +370,8 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     mpi_comm_retain(collective->comm);
     collective->request = *request;
     collective->number = collective->comm->collectives->next_number;
-    collective->comm->collectives->next_number += collective->pattern != NULL ? 2 : 1;
+    const bool is_exchanged = collective->pattern != NULL && collective->pattern->phases == NULL;
+    collective->comm->collectives->next_number += is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
 }
 

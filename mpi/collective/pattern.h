@@ -6,7 +6,7 @@
  *
  * Invariants
  *   - Each rank tells what it sends and what it expects: so all find the same differences, and all calls end with the same error before anything is sent.
- *   - The call takes two numbers of its communicator: of the exchange of counts, and of what follows; with phases it does not use the second.
+ *   - The call takes two numbers of its communicator: of the exchange of counts, and of what follows. With phases one.
  *
  * Within the lock of enter.h only.
  */

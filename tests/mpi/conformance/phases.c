@@ -261,6 +261,24 @@ static void other_phases_are_told(void)
     MPIX_Alltoallv_phases_free(&ours);
 }
 
+static void another_call_is_told(void)
+{
+    MPIX_Alltoallv_phases phases = control2(0, 0, NULL);
+    struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
+    int *all = calloc((unsigned)size, sizeof(int));
+    MPI_Request request;
+    if (size > 1 && rank == 0) {
+        MPI_Iallgather(&rank, 1, MPI_INT, all, 1, MPI_INT, comm, &request);
+        EXPECT_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_NOT_SAME);
+    } else if (size > 1) {
+        EXPECT_CLASS(data(&many, 0, phases), MPI_ERR_NOT_SAME);
+    }
+    data_moves(0, 0, phases);
+    free(all);
+    many_free(&many);
+    MPIX_Alltoallv_phases_free(&phases);
+}
+
 static void wrong_words_are_told(void)
 {
     const char *const words[] = {"alltoallv=bruck", "alltoallv=pairs", "greedy", "alltoallv=greedy:threshold=lots"};
@@ -379,6 +397,7 @@ int main(int argc, char **argv)
     wrong_handles_are_told();
     wrong_counts_are_told();
     other_phases_are_told();
+    another_call_is_told();
     wrong_words_are_told();
     wrong_files_are_told();
     comm_set(MPI_COMM_SELF);
