@@ -222,9 +222,9 @@ static int plan_poll(struct mpi_collective *collective)
 /* ---- by a plan whose counts are exchanged first, or by phases ---- */
 
 /* The others are waiting, and are told that this rank fails. */
-static void pattern_refuse(const struct mpi_collective *collective, uint32_t number, uint32_t reason)
+static void pattern_refuse(const struct mpi_collective *collective, uint32_t number)
 {
-    const struct mpi_refusal refusal = {.reason = reason, .peer = -1};
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_FAILED, .peer = -1};
     mpi_exchange_refuse(collective->comm, number, collective->run_count, &refusal);
 }
 
@@ -243,7 +243,7 @@ static int data_start(struct mpi_collective *collective)
     }
     code = plan_start(collective, phases == NULL ? NULL : mpi_phases_plan(phases), data_number(collective));
     if (code != MPI_SUCCESS) {
-        pattern_refuse(collective, data_number(collective), MPI_REFUSAL_FAILED);
+        pattern_refuse(collective, data_number(collective));
     }
     return code;
 }
@@ -263,7 +263,7 @@ static int pattern_start(struct mpi_collective *collective)
         code = plan_run(collective, plan, collective->number, pattern->own, pattern->all);
     }
     if (code != MPI_SUCCESS) {
-        pattern_refuse(collective, collective->number, MPI_REFUSAL_FAILED);
+        pattern_refuse(collective, collective->number);
     }
     return code;
 }
@@ -271,12 +271,7 @@ static int pattern_start(struct mpi_collective *collective)
 static int pattern_poll(struct mpi_collective *collective)
 {
     struct mpi_pattern *pattern = collective->pattern;
-    const uint32_t number = pattern->is_exchanging ? collective->number : data_number(collective);
-    const bool is_refused = collective->run->exchange.is_refused;
     int code = pattern->is_exchanging ? run_poll(collective) : plan_poll(collective);
-    if (code == MPI_ERR_NOT_SAME && !is_refused) {
-        pattern_refuse(collective, number, MPI_REFUSAL_MISMATCH);
-    }
     if (code == MPI_ERR_PENDING || !pattern->is_exchanging) {
         return code;
     }

@@ -129,6 +129,11 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
            (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
 }
 
+bool mpi_describe_refuses(uint32_t kind)
+{
+    return kind >> KIND_ROOT_BITS >= KIND_COUNTS;
+}
+
 static void kind_text(uint32_t kind, char *text, size_t text_bytes)
 {
     uint32_t collective = kind >> KIND_ROOT_BITS;

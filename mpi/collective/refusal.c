@@ -62,7 +62,6 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
         exchange->failure = CW_ERROR_ARGUMENT;
-        exchange->is_refused = true;
     }
     return true;
 }

@@ -265,6 +265,17 @@ static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct 
     free(put);
 }
 
+/* The ranks are in different calls. This one will not send what the others may be waiting for. */
+static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+    if (exchange->failure == CW_OK && (mpi_describe_refuses(head->call) || mpi_describe_refuses(exchange->kind))) {
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    }
+    mpi_describe_mismatch(exchange, head->source, head->call);
+    exchange->failure = CW_ERROR_ARGUMENT;
+}
+
 /* Gives a message to its call. False: it makes no sense. */
 static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                          const uint8_t *data, uint32_t bytes)
@@ -277,8 +288,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return mpi_refusal_take(exchange, head->source, data, bytes);
     }
     if (head->call != exchange->kind) {
-        mpi_describe_mismatch(exchange, head->source, head->call);
-        exchange->failure = CW_ERROR_ARGUMENT;
+        mismatch_take(exchange, head);
         return false;
     }
     switch (head->kind) {
@@ -344,7 +354,6 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
-    exchange->is_refused = false;
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,

@@ -25,7 +25,6 @@ struct mpi_exchange {
     uint64_t buffer_bytes[4];
     int failure;                             /* status, once a rank that takes part is gone, or is in another call */
     char why[200];                           /* in which one; "": it is not that */
-    bool is_refused;                         /* one of the others has said that it fails (refusal.h) */
     struct mpi_exchange_event *first, *last; /* for the next poll */
     struct mpi_exchange_put *puts;           /* direct ones that have not been got yet */
     uint16_t put_count;                      /* direct ones so far: their numbers */
