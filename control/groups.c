@@ -284,8 +284,7 @@ void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, u
         return;
     }
     memcpy(&message, data, sizeof(message));
-    if (!groups_agree_take(groups, rank, &message) &&
-        (message.kind == MESSAGE_JOIN || message.kind == MESSAGE_FAIL)) {
+    if (!groups_agree_take(groups, rank, &message) && (message.kind == MESSAGE_JOIN || message.kind == MESSAGE_FAIL)) {
         stray_keep(groups, rank, &message);
     }
 }

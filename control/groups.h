@@ -53,9 +53,11 @@ struct cw_groups_links {
 
 struct cw_groups_config {
     uint32_t rank;
-    uint32_t address_base;  /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
-    uint32_t filter_budget; /* addresses that the port lets in at a time, the canary's included; >= CW_GROUPS_FILTERS_LEAST */
-    uint64_t seed;          /* random: ids are made of it */
+    uint32_t
+        address_base; /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
+    uint32_t
+        filter_budget; /* addresses that the port lets in at a time, the canary's included; >= CW_GROUPS_FILTERS_LEAST */
+    uint64_t seed;     /* random: ids are made of it */
     struct cw_mcast *mcast; /* with cw_groups_canary(address_base) as canary */
     struct cw_groups_links links;
 };
@@ -114,9 +116,9 @@ bool cw_groups_is_busy(const struct cw_groups *groups);
 bool cw_groups_is_closing(const struct cw_groups *groups);
 
 struct cw_groups_info {
-    uint32_t open;     /* groups */
-    uint32_t shared;   /* ... that had to share an address */
-    uint32_t filters;  /* addresses that the port lets in for this, the canary's included */
+    uint32_t open;      /* groups */
+    uint32_t shared;    /* ... that had to share an address */
+    uint32_t filters;   /* addresses that the port lets in for this, the canary's included */
     uint64_t malformed; /* control messages */
     uint32_t unreached; /* a rank that multicast does not reach; UINT32_MAX: none is known */
     bool floods;        /* the network brings multicast to all, whoever wants it */

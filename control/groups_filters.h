@@ -12,7 +12,7 @@
 
 struct groups_filters {
     uint32_t budget;
-    uint32_t reserved;                   /* for groups that are being opened */
+    uint32_t reserved;                  /* for groups that are being opened */
     uint32_t uses[CW_GROUPS_ADDRESSES]; /* groups per address */
 };
 

@@ -12,13 +12,13 @@
 #define NO_RANK UINT32_MAX
 
 enum message_kind {
-    MESSAGE_JOIN = 1,  /* to the leader: this member has opened it */
-    MESSAGE_OPEN = 2,  /* from the leader: all have */
-    MESSAGE_READY = 3, /* to the leader: packets of the group are let in */
-    MESSAGE_GO = 4,    /* from the leader: at all */
-    MESSAGE_FAIL = 5,  /* from anyone to all: it cannot be opened */
-    MESSAGE_BYE = 6,   /* to the leader: this member is done, and has nothing under way */
-    MESSAGE_GONE = 7,  /* from the leader: so are all */
+    MESSAGE_JOIN = 1,   /* to the leader: this member has opened it */
+    MESSAGE_OPEN = 2,   /* from the leader: all have */
+    MESSAGE_READY = 3,  /* to the leader: packets of the group are let in */
+    MESSAGE_GO = 4,     /* from the leader: at all */
+    MESSAGE_FAIL = 5,   /* from anyone to all: it cannot be opened */
+    MESSAGE_BYE = 6,    /* to the leader: this member is done, and has nothing under way */
+    MESSAGE_GONE = 7,   /* from the leader: so are all */
     MESSAGE_SPREAD = 8, /* from anyone to all: packets go through the members; `rank` is not reached */
     MESSAGE_DEAD = 9,   /* from anyone to all: `rank` has died */
     MESSAGE_END,
@@ -34,8 +34,8 @@ struct message {
     uint8_t address;
     uint32_t rank; /* whom it is about: FAIL, SPREAD, DEAD */
     uint64_t scope, number;
-    uint64_t id;         /* OPEN */
-    uint64_t digest;     /* JOIN: of the ranks */
+    uint64_t id;               /* OPEN */
+    uint64_t digest;           /* JOIN: of the ranks */
     struct groups_offer offer; /* JOIN */
 };
 

@@ -20,28 +20,61 @@ __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t erro
     return CW_ERROR_ARGUMENT;
 }
 
+static const char *call_name(uint32_t call)
+{
+    return call == CW_ASKED_ALLTOALLV ? "alltoallv" : cw_collective_name(call);
+}
+
+/* CW_ASKED_COUNT: there is none of that name. */
+static uint32_t call_find(const char *name)
+{
+    return strcmp(name, call_name(CW_ASKED_ALLTOALLV)) == 0 ? CW_ASKED_ALLTOALLV
+           : cw_collective_find(name) < CW_COLLECTIVE_COUNT ? (uint32_t)cw_collective_find(name)
+                                                            : CW_ASKED_COUNT;
+}
+
+/* Whether a call can be served by an algorithm of the registry. MPI knows of no clusters; an alltoallv has different counts. */
+static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
+{
+    return call == CW_ASKED_ALLTOALLV
+               ? algorithm->collective == CW_ALLTOALL && (algorithm->needs & (CW_NEEDS_EQUAL | CW_NEEDS_CLUSTERS)) == 0
+               : (uint32_t)algorithm->collective == call;
+}
+
+static bool algorithm_is_known(uint32_t call, const char *name, cw_asked_known known)
+{
+    if (call == CW_ASKED_ALLTOALLV) {
+        const struct cw_algorithm *algorithm = cw_algorithm_find(CW_ALLTOALL, name);
+        return strcmp(name, CW_ASKED_PAIRS) == 0 || (algorithm != NULL && call_takes(call, algorithm));
+    }
+    return cw_algorithm_find((enum cw_collective)call, name) != NULL ||
+           (known != NULL && known((enum cw_collective)call, name));
+}
+
 static int refuse_collective(const char *name, char *error, size_t error_bytes)
 {
     char names[300] = "";
-    for (uint32_t i = 0; i < CW_COLLECTIVE_COUNT; i++) {
+    for (uint32_t i = 0; i < CW_ASKED_COUNT; i++) {
         size_t used = strlen(names);
-        snprintf(names + used, sizeof(names) - used, " %s", cw_collective_name(i));
+        snprintf(names + used, sizeof(names) - used, " %s", call_name(i));
     }
     return refuse(error, error_bytes, "'%.40s' is no collective; there are%s", name, names);
 }
 
-static int refuse_algorithm(enum cw_collective collective, const char *name, char *error, size_t error_bytes)
+static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t error_bytes)
 {
     char names[500] = "";
+    if (call == CW_ASKED_ALLTOALLV) {
+        snprintf(names, sizeof(names), " " CW_ASKED_PAIRS);
+    }
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
-        if (algorithm->collective == collective) {
+        if (call_takes(call, algorithm)) {
             size_t used = strlen(names);
             snprintf(names + used, sizeof(names) - used, " %s", algorithm->name);
         }
     }
-    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_collective_name(collective), name,
-                  names);
+    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", call_name(call), name, names);
 }
 
 static int parameter_parse(char *word, struct cw_parameters *parameters, char *error, size_t error_bytes)
@@ -60,9 +93,11 @@ static int parameter_parse(char *word, struct cw_parameters *parameters, char *e
         parameters->degree = (uint32_t)number;
     } else if (strcmp(word, "concurrency") == 0 && number <= CW_RANKS_MAX) {
         parameters->concurrency = (uint32_t)number;
+    } else if (strcmp(word, "threshold") == 0) {
+        parameters->threshold_bytes = number;
     } else {
         return refuse(error, error_bytes,
-                      "no parameter '%.60s' of that size; there are segment, degree and concurrency", word);
+                      "no parameter '%.60s' of that size; there are segment, degree, concurrency and threshold", word);
     }
     return CW_OK;
 }
@@ -75,17 +110,16 @@ static int word_parse(char *word, cw_asked_known known, struct cw_asked *asked, 
         return refuse(error, error_bytes, "'%.60s' is not COLLECTIVE=ALGORITHM, such as bcast=binomial", word);
     }
     *name++ = '\0';
-    enum cw_collective collective = cw_collective_find(word);
-    if (collective == CW_COLLECTIVE_COUNT) {
+    uint32_t call = call_find(word);
+    if (call == CW_ASKED_COUNT) {
         return refuse_collective(word, error, error_bytes);
     }
     char *parameter = strchr(name, ':');
     if (parameter != NULL) {
         *parameter++ = '\0';
     }
-    if (name[0] == '\0' || strlen(name) >= CW_ALGORITHM_NAME_MAX ||
-        (cw_algorithm_find(collective, name) == NULL && (known == NULL || !known(collective, name)))) {
-        return refuse_algorithm(collective, name, error, error_bytes);
+    if (name[0] == '\0' || strlen(name) >= CW_ALGORITHM_NAME_MAX || !algorithm_is_known(call, name, known)) {
+        return refuse_algorithm(call, name, error, error_bytes);
     }
     struct cw_parameters parameters = cw_parameters_default();
     int status = CW_OK;
@@ -94,8 +128,8 @@ static int word_parse(char *word, cw_asked_known known, struct cw_asked *asked, 
         status = parameter_parse(next, &parameters, error, error_bytes);
     }
     if (status == CW_OK) {
-        snprintf(asked->of[collective].name, sizeof(asked->of[collective].name), "%s", name);
-        asked->of[collective].parameters = parameters;
+        snprintf(asked->of[call].name, sizeof(asked->of[call].name), "%s", name);
+        asked->of[call].parameters = parameters;
     }
     return status;
 }
@@ -125,7 +159,7 @@ int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *aske
 void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
                     size_t text_bytes)
 {
-    char segment[40] = "", degree[24] = "", concurrency[32] = "";
+    char segment[40] = "", degree[24] = "", concurrency[32] = "", threshold[40] = "";
     if ((algorithm->takes & CW_TAKES_SEGMENT) != 0 && parameters->segment_bytes > 0) {
         snprintf(segment, sizeof(segment), ":segment=%" PRIu64, parameters->segment_bytes);
     }
@@ -135,6 +169,9 @@ void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parame
     if ((algorithm->takes & CW_TAKES_CONCURRENCY) != 0 && parameters->concurrency > 0) {
         snprintf(concurrency, sizeof(concurrency), ":concurrency=%" PRIu32, parameters->concurrency);
     }
-    snprintf(text, text_bytes, "%s=%s%s%s%s", cw_collective_name(algorithm->collective), algorithm->name, segment,
-             degree, concurrency);
+    if ((algorithm->takes & CW_TAKES_THRESHOLD) != 0 && parameters->threshold_bytes > 0) {
+        snprintf(threshold, sizeof(threshold), ":threshold=%" PRIu64, parameters->threshold_bytes);
+    }
+    snprintf(text, text_bytes, "%s=%s%s%s%s%s", cw_collective_name(algorithm->collective), algorithm->name, segment,
+             degree, concurrency, threshold);
 }

@@ -1,20 +1,30 @@
 /* asked: algorithms that somebody asks for by name, for measuring and for trying out.
  *
- *   bcast=binomial,allreduce=ring,allgather=concurrent:concurrency=4,bcast=segmented-chain:segment=65536
+ *   bcast=binomial,allreduce=ring,allgather=concurrent:concurrency=4,bcast=segmented-chain:segment=65536,alltoallv=greedy:threshold=1024
  *
- * Parameters: segment (bytes), degree, concurrency. The last word about a collective counts. What fits no call (an operation that does not commute, counts that
- * differ) is passed over there.
+ * Parameters: segment (bytes), degree, concurrency, threshold (bytes). The last word about a collective counts. What fits no call (an operation that does not
+ * commute, counts that differ) is passed over there.
+ *
+ * `alltoallv` is a call of its own beside `alltoall`: its algorithms are those of the all-to-all that serve different counts, and `pairs`, messages between
+ * pairs of ranks without a schedule.
  */
 #ifndef CW_ASKED_H
 #define CW_ASKED_H
 
 #include "collectives/build.h"
 
+enum {
+    CW_ASKED_ALLTOALLV = CW_COLLECTIVE_COUNT, /* behind the collectives of problem.h */
+    CW_ASKED_COUNT,
+};
+
+#define CW_ASKED_PAIRS "pairs" /* of alltoallv */
+
 struct cw_asked {
     struct {
         char name[CW_ALGORITHM_NAME_MAX]; /* "": whatever is best */
         struct cw_parameters parameters;
-    } of[CW_COLLECTIVE_COUNT];
+    } of[CW_ASKED_COUNT]; /* by enum cw_collective, or CW_ASKED_ALLTOALLV */
 };
 
 /* Names beside those of the registry, of algorithms that are no schedules; may be NULL. */

@@ -1,4 +1,4 @@
-"""Reads mpi/abi/prototypes.txt, for the generators of the C and of the Fortran side, and breaks long lines for both."""
+"""Reads mpi/abi/prototypes.txt and mpix.h.in, for the generators of the C and of the Fortran side, and breaks long lines for both."""
 import re
 import textwrap
 
@@ -10,7 +10,7 @@ class Prototype:
         self.text = parameters
 
     def implementation(self):
-        return "mpi_" + self.name[len("MPI_"):].lower()
+        return self.name.lower()
 
 
 def split_parameter(text):
@@ -21,8 +21,13 @@ def split_parameter(text):
     return kind.strip(), name, array
 
 
+def is_prototype(line):
+    return re.match(r"\w+ MPIX?_\w+\(.*\);$", line) is not None
+
+
 def read(path):
-    return {p.name: p for p in map(Prototype, open(path).read().split("\n")[:-1])}
+    """Of a list of prototypes, or of a header that holds each in a line of its own."""
+    return {p.name: p for p in map(Prototype, filter(is_prototype, open(path).read().split("\n")))}
 
 
 def declare(kind, name, array):

@@ -5,16 +5,16 @@
 
 #include "control/job.h"
 #include "dataplane/status.h"
-#include "mpi/collective/exchange_head.h"
 #include "mpi/collective/state.h"
+#include "mpi/collective/transport_state.h"
 #include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
 
 /* A multicast under way. */
 struct mpi_cast {
-    struct mpi_cast *next;  /* of those that wait */
-    struct mpi_comm *comm;  /* held */
+    struct mpi_cast *next;         /* of those that wait */
+    struct mpi_comm *comm;         /* held */
     struct mpi_exchange *exchange; /* of a long one; NULL: nobody waits for it */
     struct exchange_head head;
     uint64_t context;
@@ -51,7 +51,8 @@ uint64_t mpi_cast_eager_max(void)
 {
     struct cw_groups *groups = mpi_process.job == NULL ? NULL : cw_job_groups(mpi_process.job);
     uint64_t bytes = groups == NULL ? 0 : cw_group_message_max(groups) - sizeof(struct exchange_head);
-    return bytes < mpi_process.eager_max_bytes ? bytes : mpi_process.eager_max_bytes; /* it may have to go to each by itself */
+    return bytes < mpi_process.eager_max_bytes ? bytes
+                                               : mpi_process.eager_max_bytes; /* it may have to go to each by itself */
 }
 
 void mpi_cast_open(struct mpi_comm *comm)

@@ -171,19 +171,25 @@ static int choice_keep(const struct mpi_comm *comm, const struct cw_problem_requ
 
 /* ---- by name ---- */
 
+/* As which call a problem is asked for. */
+static uint32_t call_of(enum cw_collective collective, bool has_counts)
+{
+    return collective == CW_ALLTOALL && has_counts ? CW_ASKED_ALLTOALLV : (uint32_t)collective;
+}
+
 /* What is asked of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood is none, as the standard has it. */
-static const char *name_asked(const struct mpi_comm *comm, enum cw_collective collective,
-                              struct cw_parameters *parameters, struct cw_asked *room)
+static const char *name_asked(const struct mpi_comm *comm, uint32_t call, struct cw_parameters *parameters,
+                              struct cw_asked *room)
 {
     char reason[600];
     const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_algorithm");
     const struct cw_asked *from = &asked;
     if (hint != NULL && cw_asked_parse(hint, other_is_known, room, reason, sizeof(reason)) == CW_OK &&
-        room->of[collective].name[0] != '\0') {
+        room->of[call].name[0] != '\0') {
         from = room;
     }
-    *parameters = from->of[collective].parameters;
-    return from->of[collective].name;
+    *parameters = from->of[call].parameters;
+    return from->of[call].name;
 }
 
 static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
@@ -199,7 +205,7 @@ static bool choice_asked(const struct mpi_comm *comm, const struct cw_problem *p
     struct cw_asked room;
     struct cw_parameters parameters;
     char reason[200];
-    const char *name = name_asked(comm, problem->collective, &parameters, &room);
+    const char *name = name_asked(comm, call_of(problem->collective, problem->has_counts), &parameters, &room);
     const struct cw_algorithm *algorithm = name[0] == '\0' ? NULL : cw_algorithm_find(problem->collective, name);
     if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
         return false;
@@ -254,6 +260,44 @@ int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request
     return status;
 }
 
+bool mpi_choice_is_scheduled(const struct mpi_comm *comm)
+{
+    struct cw_asked room;
+    struct cw_parameters parameters;
+    const char *name = name_asked(comm, CW_ASKED_ALLTOALLV, &parameters, &room);
+    return name[0] != '\0' && strcmp(name, CW_ASKED_PAIRS) != 0;
+}
+
+int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,
+                      size_t error_bytes)
+{
+    struct cw_asked room;
+    struct cw_parameters parameters;
+    const char *name = "";
+    if (words != NULL && cw_asked_parse(words, other_is_known, &room, error, error_bytes) != CW_OK) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (words != NULL) {
+        name = room.of[CW_ASKED_ALLTOALLV].name;
+        parameters = room.of[CW_ASKED_ALLTOALLV].parameters;
+    }
+    if (name[0] == '\0') {
+        name = name_asked(comm, CW_ASKED_ALLTOALLV, &parameters, &room);
+    }
+    if (strcmp(name, CW_ASKED_PAIRS) == 0 && words != NULL) {
+        snprintf(error, error_bytes, "alltoallv=" CW_ASKED_PAIRS " has no phases; ask for an algorithm that has");
+        return CW_ERROR_ARGUMENT;
+    }
+    bool is_asked = name[0] != '\0' && strcmp(name, CW_ASKED_PAIRS) != 0;
+    *choice = (struct mpi_choice){
+        .algorithm = cw_algorithm_find(CW_ALLTOALL, is_asked ? name : "all-to-all-based"),
+        .parameters = is_asked ? parameters : cw_parameters_default(),
+        .origin = CW_BY_NAME,
+    };
+    choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
+    return CW_OK;
+}
+
 enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
                                          const char *name)
 {
@@ -261,7 +305,7 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     struct cw_parameters parameters;
     struct cw_problem *problem;
     char reason[200];
-    const char *wanted = name_asked(comm, request->collective, &parameters, &room);
+    const char *wanted = name_asked(comm, call_of(request->collective, request->counts != NULL), &parameters, &room);
     if (wanted[0] != '\0') {
         return strcmp(wanted, name) == 0 ? MPI_CHOICE_ASKED : MPI_CHOICE_NO;
     }

@@ -43,6 +43,15 @@ struct mpi_choice {
 int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
                     char *error, size_t error_bytes);
 
+/* Whether MPI_Alltoallv on this communicator is to be served by a schedule: if one was asked for by name (alltoallv=greedy). Else ranks exchange in pairs: what
+ * an exchange of counts would be worth depends on counts that nobody knows before it. The same at all ranks. */
+bool mpi_choice_is_scheduled(const struct mpi_comm *comm);
+
+/* The algorithm for phases (phases.h): what `words` (NULL: none) ask for, else the communicator's hint or the environment, else all-to-all-based. CW_OK, or CW_ERROR_ARGUMENT with
+ * a line in `error`: the words make no sense, or ask for what has no phases. */
+int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,
+                      size_t error_bytes);
+
 /* ---- for those that carry out calls without a schedule ---- */
 
 enum { MPI_CHOICE_OTHERS_MAX = 32 };

@@ -10,9 +10,11 @@
 #include "mpi/collective/describe.h"
 #include "mpi/collective/elements.h"
 #include "mpi/collective/host.h"
+#include "mpi/collective/pairs.h"
+#include "mpi/collective/pattern.h"
+#include "mpi/collective/phases.h"
 #include "mpi/collective/state.h"
 #include "mpi/group/communicator.h"
-#include "mpi/point/internal.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 
@@ -85,6 +87,7 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     if (collective->op != NULL) {
         mpi_op_release(collective->op);
     }
+    mpi_pattern_free(collective->pattern);
     mpi_comm_release(collective->comm);
     void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
                             collective->receive_packed};
@@ -95,90 +98,6 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     }
     collective->next_spare = spare_first;
     spare_first = collective;
-}
-
-/* ---- by pairs ---- */
-
-static int pair_add(struct mpi_collective *collective, enum mpi_request_kind kind, const struct mpi_side *side,
-                    int block, int peer)
-{
-    if (mpi_side_block_bytes(side, block) == 0) {
-        return MPI_SUCCESS; /* both ranks know */
-    }
-    if (collective->pairs == NULL) {
-        collective->pairs = calloc(2 * (size_t)collective->comm->size, sizeof(*collective->pairs));
-        if (collective->pairs == NULL) {
-            return mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for %d messages",
-                             2 * collective->comm->size);
-        }
-    }
-    struct mpi_request *request = &collective->pairs[collective->pair_count++];
-    *request = (struct mpi_request){
-        .kind = kind,
-        .comm = collective->comm,
-        .type = mpi_side_block_type(side, block),
-        .buffer = mpi_side_block_start(side, block),
-        .count = mpi_side_block_count(side, block),
-        .bytes = mpi_side_block_bytes(side, block),
-        .peer = peer,
-    };
-    mpi_comm_retain(request->comm);
-    mpi_type_retain(request->type);
-    return MPI_SUCCESS;
-}
-
-int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest)
-{
-    return pair_add(collective, MPI_REQUEST_SEND, side, block, dest);
-}
-
-int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source)
-{
-    return pair_add(collective, MPI_REQUEST_RECEIVE, side, block, source);
-}
-
-/* In place: what is sent is taken out of the way of what comes, and travels as bytes. */
-static int pairs_detach(struct mpi_collective *collective)
-{
-    int code = MPI_SUCCESS;
-    for (int pair = 0; code == MPI_SUCCESS && collective->send_must_pack && pair < collective->pair_count; pair++) {
-        if (collective->pairs[pair].kind == MPI_REQUEST_SEND) {
-            code = mpi_send_copy(&collective->pairs[pair]);
-        }
-    }
-    return code;
-}
-
-/* Receives first, so that nothing need wait for its place. */
-static void pairs_start(struct mpi_collective *collective)
-{
-    for (int pair = 0; pair < collective->pair_count; pair++) {
-        struct mpi_request *request = &collective->pairs[pair];
-        request->tag = MPI_TAG_COLLECTIVE + (int)(collective->number & 0x3fffffff);
-        request->is_complete = false;
-        request->number = 0;
-        if (request->kind == MPI_REQUEST_RECEIVE) {
-            mpi_receive_start(request);
-        }
-    }
-    for (int pair = 0; pair < collective->pair_count; pair++) {
-        if (collective->pairs[pair].kind == MPI_REQUEST_SEND) {
-            mpi_send_start(&collective->pairs[pair]);
-        }
-    }
-}
-
-/* MPI_ERR_PENDING: not all are complete. */
-static int pairs_poll(const struct mpi_collective *collective)
-{
-    int error = MPI_SUCCESS;
-    for (int pair = 0; pair < collective->pair_count; pair++) {
-        if (!collective->pairs[pair].is_complete) {
-            return MPI_ERR_PENDING;
-        }
-        error = error == MPI_SUCCESS ? collective->pairs[pair].error : error;
-    }
-    return error;
 }
 
 /* ---- by a plan ---- */
@@ -225,18 +144,12 @@ static void sides_close(struct mpi_collective *collective)
     }
 }
 
-static int plan_start(struct mpi_collective *collective)
+/* Runs a plan as call `number` of the communicator. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
+static int plan_run(struct mpi_collective *collective, struct mpi_plan *plan, uint32_t number, const void *send,
+                    void *receive)
 {
-    char error[200];
-    void *send, *receive;
-    int code = mpi_plan_find(collective->comm, &collective->problem, &collective->plan, error, sizeof(error));
-    if (code == MPI_SUCCESS) {
-        code = sides_open(collective, collective->send_must_pack, &send, &receive);
-    }
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    collective->run = mpi_run_take(collective->comm, collective->plan, send, receive,
+    collective->plan = plan;
+    collective->run = mpi_run_take(collective->comm, plan, send, receive,
                                    collective->op != NULL ? elements_reduce : NULL, collective);
     if (collective->run == NULL) {
         return MPI_ERR_NO_MEM;
@@ -246,13 +159,27 @@ static int plan_start(struct mpi_collective *collective)
     }
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
-    if (!mpi_exchange_begin(&collective->run->exchange, collective->comm, collective->number, collective->run_count,
+    if (!mpi_exchange_begin(&collective->run->exchange, collective->comm, number, collective->run_count,
                             mpi_describe_kind(collective))) {
         mpi_run_give(collective->run, false);
         collective->run = NULL;
         return MPI_ERR_NO_MEM;
     }
     return MPI_SUCCESS;
+}
+
+static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, uint32_t number)
+{
+    char error[200];
+    void *send = NULL, *receive = NULL;
+    int code = MPI_SUCCESS;
+    if (plan == NULL) {
+        code = mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
+    }
+    if (code == MPI_SUCCESS) {
+        code = sides_open(collective, collective->send_must_pack, &send, &receive);
+    }
+    return code != MPI_SUCCESS ? code : plan_run(collective, plan, number, send, receive);
 }
 
 /* The ranks' calls do not match: keeps in which way, for who raises the error. */
@@ -266,12 +193,13 @@ static void mismatch_note(struct mpi_collective *collective)
 }
 
 /* MPI_ERR_PENDING: not yet at its end. */
-static int plan_poll(struct mpi_collective *collective)
+static int run_poll(struct mpi_collective *collective)
 {
     struct mpi_run *run = collective->run;
     int status = cw_execution_poll(run->execution);
     if (status == CW_ERROR_AGAIN ||
-        !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange) : run->exchange.gets_open == 0 && run->exchange.casts_open == 0)) {
+        !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
+                          : run->exchange.gets_open == 0 && run->exchange.casts_open == 0)) {
         return MPI_ERR_PENDING;
     }
     if (status == CW_ERROR_ARGUMENT) {
@@ -282,15 +210,97 @@ static int plan_poll(struct mpi_collective *collective)
     collective->plan->measured_ns += cw_clock_ns() - collective->started_ns;
     mpi_run_give(run, status == CW_OK);
     collective->run = NULL;
-    if (status == CW_OK) {
-        sides_close(collective);
-    }
     return status == CW_OK               ? collective->reduce_error
            : status == CW_ERROR_ARGUMENT ? MPI_ERR_NOT_SAME
                                          : mpi_error_of_status(status);
 }
 
+static int plan_poll(struct mpi_collective *collective)
+{
+    int code = run_poll(collective);
+    if (code == MPI_SUCCESS) {
+        sides_close(collective);
+    }
+    return code;
+}
+
+/* ---- by a plan whose counts are exchanged first, or by phases ---- */
+
+/* The others are waiting, and are told that this rank fails. */
+static void pattern_refuse(const struct mpi_collective *collective, uint32_t number)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_FAILED, .peer = -1};
+    mpi_exchange_refuse(collective->comm, number, collective->run_count, &refusal);
+}
+
+/* The exchange of counts is numbered as the call, what follows by the next number. */
+static uint32_t data_number(const struct mpi_collective *collective)
+{
+    return collective->pattern->phases != NULL ? collective->number : collective->number + 1;
+}
+
+static int data_start(struct mpi_collective *collective)
+{
+    struct mpi_phases *phases = collective->pattern->phases;
+    int code = phases == NULL ? MPI_SUCCESS : mpi_pattern_check(collective);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    code = plan_start(collective, phases == NULL ? NULL : mpi_phases_plan(phases), data_number(collective));
+    if (code != MPI_SUCCESS) {
+        pattern_refuse(collective, data_number(collective));
+    }
+    return code;
+}
+
+static int pattern_start(struct mpi_collective *collective)
+{
+    struct mpi_pattern *pattern = collective->pattern;
+    const struct cw_problem_request exchange = mpi_pattern_exchange(collective);
+    struct mpi_plan *plan;
+    char error[200];
+    if (pattern->phases != NULL || pattern->is_known) {
+        return data_start(collective);
+    }
+    int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        pattern->is_exchanging = true;
+        code = plan_run(collective, plan, collective->number, pattern->own, pattern->all);
+    }
+    if (code != MPI_SUCCESS) {
+        pattern_refuse(collective, collective->number);
+    }
+    return code;
+}
+
+static int pattern_poll(struct mpi_collective *collective)
+{
+    struct mpi_pattern *pattern = collective->pattern;
+    int code = pattern->is_exchanging ? run_poll(collective) : plan_poll(collective);
+    if (code == MPI_ERR_PENDING || !pattern->is_exchanging) {
+        return code;
+    }
+    pattern->is_exchanging = false;
+    code = code == MPI_SUCCESS ? mpi_pattern_settle(collective) : code;
+    code = code == MPI_SUCCESS ? data_start(collective) : code;
+    return code == MPI_SUCCESS ? pattern_poll(collective) : code; /* at once: who waits may go to sleep next */
+}
+
 /* ---- life ---- */
+
+static int begin(struct mpi_collective *collective)
+{
+    return collective->by_pairs          ? mpi_pairs_detach(collective)
+           : collective->pattern != NULL ? pattern_start(collective)
+                                         : plan_start(collective, NULL, collective->number);
+}
+
+static int poll_any(struct mpi_collective *collective)
+{
+    return collective->by_pairs          ? mpi_pairs_poll(collective)
+           : collective->pattern != NULL ? pattern_poll(collective)
+                                         : plan_poll(collective);
+}
 
 static void collective_end(struct mpi_collective *collective, int code)
 {
@@ -310,7 +320,7 @@ static void collective_end(struct mpi_collective *collective, int code)
 static uint32_t collective_turn(struct mpi_progress_user *user)
 {
     struct mpi_collective *collective = (struct mpi_collective *)user;
-    int code = collective->by_pairs ? pairs_poll(collective) : plan_poll(collective);
+    int code = poll_any(collective);
     if (code == MPI_ERR_PENDING) {
         return 0;
     }
@@ -321,13 +331,13 @@ static uint32_t collective_turn(struct mpi_progress_user *user)
 void mpi_collective_start(struct mpi_request *request)
 {
     struct mpi_collective *collective = request->collective;
-    int code = collective->by_pairs ? pairs_detach(collective) : plan_start(collective);
+    int code = begin(collective);
     if (code != MPI_SUCCESS) {
         collective_end(collective, code);
         return;
     }
     if (collective->by_pairs) {
-        pairs_start(collective);
+        mpi_pairs_start(collective);
     }
     collective->user.turn = collective_turn;
     collective->is_joined = true;
@@ -359,7 +369,9 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     (*request)->comm = collective->comm;
     mpi_comm_retain(collective->comm);
     collective->request = *request;
-    collective->number = collective->comm->collectives->next_number++;
+    collective->number = collective->comm->collectives->next_number;
+    const bool is_exchanged = collective->pattern != NULL && collective->pattern->phases == NULL;
+    collective->comm->collectives->next_number += is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
 }
 

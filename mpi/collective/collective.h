@@ -2,8 +2,8 @@
  *
  * Purpose
  *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run (plans.h), or, where ranks know only
- *   their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw), messages between pairs. Blocking, non-blocking and persistent calls
- *   differ only in who starts and awaits it.
+ *   their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw), messages between pairs (pairs.h), or an exchange of the counts and then a plan
+ *   (pattern.h). Blocking, non-blocking and persistent calls differ only in who starts and awaits it.
  *
  * Invariants
  *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and count their runs, since they may be started in any order.
@@ -24,6 +24,8 @@
 struct mpi_after {
     int (*end)(struct mpi_after *after);
 };
+
+struct mpi_pattern;
 
 struct mpi_collective {
     struct mpi_progress_user user;
@@ -59,6 +61,9 @@ struct mpi_collective {
     struct mpi_request *pairs;
     int pair_count;
 
+    /* by a plan whose counts are exchanged first, or known from phases */
+    struct mpi_pattern *pattern; /* NULL: neither */
+
     struct mpi_after *after;
 };
 
@@ -79,9 +84,5 @@ int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info in
 void mpi_collective_start(struct mpi_request *request);
 
 void mpi_collective_after(MPI_Request request, struct mpi_after *after);
-
-/* Adds a message to or from a rank to a call by pairs; prepared, and started with the call. Blocks of no bytes are left out. */
-int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest);
-int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source);
 
 #endif

@@ -4,9 +4,17 @@
 #include <string.h>
 
 #include "mpi/collective/host_state.h"
+#include "mpi/collective/pattern.h"
+#include "mpi/collective/phases.h"
 #include "mpi/point/describe.h"
 
 enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24 };
+
+/* Kinds behind those of problem.h. */
+enum {
+    KIND_COUNTS = CW_COLLECTIVE_COUNT, /* of an alltoallv, before its data */
+    KIND_ALLTOALLV,                    /* in the place of the root a digest of its phases, or 0 */
+};
 
 /* Which call it is: all ranks count a communicator's calls alike. */
 static void place_say(const struct mpi_collective *collective, struct mpi_said *said)
@@ -109,17 +117,37 @@ void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_
 
 uint32_t mpi_describe_kind(const struct mpi_collective *collective)
 {
+    const struct mpi_pattern *pattern = collective->pattern;
+    if (pattern != NULL && pattern->phases != NULL) {
+        return (uint32_t)KIND_ALLTOALLV << KIND_ROOT_BITS |
+               (mpi_phases_digest(pattern->phases) & ((1u << KIND_ROOT_BITS) - 1));
+    }
+    if (pattern != NULL) {
+        return (uint32_t)(pattern->is_exchanging ? KIND_COUNTS : KIND_ALLTOALLV) << KIND_ROOT_BITS;
+    }
     return (uint32_t)collective->problem.collective << KIND_ROOT_BITS |
            (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
 }
 
+bool mpi_describe_refuses(uint32_t kind)
+{
+    return kind >> KIND_ROOT_BITS >= KIND_COUNTS;
+}
+
 static void kind_text(uint32_t kind, char *text, size_t text_bytes)
 {
-    enum cw_collective collective = (enum cw_collective)(kind >> KIND_ROOT_BITS);
-    if (collective >= CW_COLLECTIVE_COUNT) {
+    uint32_t collective = kind >> KIND_ROOT_BITS;
+    uint32_t root = kind & ((1u << KIND_ROOT_BITS) - 1);
+    if (collective == KIND_COUNTS) {
+        snprintf(text, text_bytes, "alltoallv, exchanging counts");
+    } else if (collective == KIND_ALLTOALLV && root != 0) {
+        snprintf(text, text_bytes, "alltoallv by phases %06x", root);
+    } else if (collective == KIND_ALLTOALLV) {
+        snprintf(text, text_bytes, "alltoallv");
+    } else if (collective >= CW_COLLECTIVE_COUNT) {
         snprintf(text, text_bytes, "an unknown collective");
-    } else if (cw_collective_rooted(collective)) {
-        snprintf(text, text_bytes, "%s, root %u", cw_collective_name(collective), kind & ((1u << KIND_ROOT_BITS) - 1));
+    } else if (cw_collective_rooted((enum cw_collective)collective)) {
+        snprintf(text, text_bytes, "%s, root %u", cw_collective_name(collective), root);
     } else {
         snprintf(text, text_bytes, "%s", cw_collective_name(collective));
     }

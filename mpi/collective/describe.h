@@ -15,6 +15,8 @@ void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_
 
 /* What one rank tells another about its call; and that it differs, into the exchange's `why`. */
 uint32_t mpi_describe_kind(const struct mpi_collective *collective);
+/* Whether a call of that kind is one whose ranks tell each other when they fail (refusal.h). */
+bool mpi_describe_refuses(uint32_t kind);
 void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind);
 
 #endif

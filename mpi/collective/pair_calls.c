@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "mpi/collective/calls.h"
-#include "mpi/collective/collective.h"
+#include "mpi/collective/choice.h"
+#include "mpi/collective/pairs.h"
+#include "mpi/collective/pattern.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
@@ -136,14 +138,15 @@ static int alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, str
     }
     struct mpi_collective *made = *call;
     bool in_place = sendbuf == MPI_IN_PLACE;
-    made->by_pairs = true;
+    bool is_scheduled = mpi_choice_is_scheduled(made->comm);
+    made->by_pairs = !is_scheduled;
     made->send_must_pack = in_place;
     code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype);
     if (code == MPI_SUCCESS) {
         code = in_place ? mpi_side_unequal(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype)
                         : mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtype);
     }
-    return code != MPI_SUCCESS ? code : all_pairs(made);
+    return code != MPI_SUCCESS ? code : is_scheduled ? mpi_pattern_make(made) : all_pairs(made);
 }
 
 int mpi_alltoallv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls, MPI_Datatype sendtype,

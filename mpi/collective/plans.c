@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "dataplane/status.h"
 #include "mpi/collective/choice.h"
@@ -10,30 +11,37 @@
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/process.h"
 
-static int schedule_make(struct mpi_comm *comm, const struct cw_problem *problem, const struct mpi_choice *choice,
-                         struct mpi_plan *plan, char *error, size_t error_bytes)
+/* Counts are kept as their digest: those of an all-to-all are as many as the ranks squared. */
+static void counts_digest(const struct cw_problem_request *request, uint64_t digest[2])
 {
-    uint32_t rank = (uint32_t)comm->rank;
-    plan->algorithm = choice->algorithm;
-    plan->parameters = choice->parameters;
-    plan->predicted_ns = choice->time_ns;
-    plan->origin = choice->origin;
-    int status =
-        cw_schedule_build(problem, plan->algorithm, &plan->parameters, rank, &plan->schedule, error, error_bytes);
-    if (status != CW_OK) {
-        return status;
+    uint64_t entries = request->collective == CW_ALLTOALL ? (uint64_t)request->ranks * request->ranks : request->ranks;
+    XXH128_hash_t hash = {0, 0};
+    if (request->counts != NULL) {
+        hash = XXH3_128bits(request->counts, entries * sizeof(uint64_t));
+        hash.low64 += hash.low64 == 0;
     }
-    plan->buffer_bytes[CW_BUFFER_SEND] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
-    plan->buffer_bytes[CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_RECEIVE);
-    plan->buffer_bytes[CW_BUFFER_SCRATCH] = plan->schedule.scratch_bytes;
-    return CW_OK;
+    digest[0] = hash.low64;
+    digest[1] = hash.high64;
+}
+
+static bool has_counts(const struct mpi_plan *plan)
+{
+    return plan->counts_digest[0] != 0;
+}
+
+/* Bytes of a block, or the mean of those that this rank sends; for people. */
+static uint64_t block_bytes(const struct mpi_plan *plan)
+{
+    return has_counts(plan) && plan->collective == CW_ALLTOALL ? plan->buffer_bytes[CW_BUFFER_SEND] / plan->ranks
+                                                               : plan->count * plan->element_bytes;
 }
 
 static void plan_free(struct mpi_plan *plan)
 {
     if (plan->calls > 0) {
-        mpi_explain_calls(cw_collective_name(plan->collective), plan->algorithm->name, plan->ranks,
-                          plan->count * plan->element_bytes, cw_measured_origin_name(plan->origin), plan->calls,
+        bool is_alltoallv = has_counts(plan) && plan->collective == CW_ALLTOALL;
+        mpi_explain_calls(is_alltoallv ? "alltoallv" : cw_collective_name(plan->collective), plan->algorithm->name,
+                          plan->ranks, block_bytes(plan), cw_measured_origin_name(plan->origin), plan->calls,
                           plan->predicted_ns, plan->measured_ns);
     }
     while (plan->idle != NULL) {
@@ -44,57 +52,87 @@ static void plan_free(struct mpi_plan *plan)
         free(run);
     }
     cw_schedule_dispose(&plan->schedule);
-    free(plan->counts);
     free(plan);
+}
+
+struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, const struct cw_algorithm *algorithm,
+                               const struct cw_parameters *parameters, const struct cw_schedule *schedule)
+{
+    struct mpi_plan *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return NULL;
+    }
+    *made = (struct mpi_plan){
+        .collective = problem->collective,
+        .ranks = problem->ranks,
+        .root = problem->root,
+        .element_bytes = problem->element_bytes,
+        .ordered = problem->ordered,
+        .count = problem->count,
+        .counts_digest = {problem->has_counts, 0}, /* nobody looks for it by them */
+        .algorithm = algorithm,
+        .parameters = *parameters,
+        .origin = CW_BY_NAME,
+        .schedule = *schedule,
+    };
+    made->buffer_bytes[CW_BUFFER_SEND] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
+    made->buffer_bytes[CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_RECEIVE);
+    made->buffer_bytes[CW_BUFFER_SCRATCH] = schedule->scratch_bytes;
+    return made;
+}
+
+void mpi_plan_drop(struct mpi_plan *plan)
+{
+    plan->is_dropped = true;
+    if (plan->runs_open == 0) {
+        plan_free(plan);
+    }
+}
+
+static int plan_build(struct mpi_comm *comm, const struct cw_problem_request *request, const struct mpi_choice *choice,
+                      struct mpi_plan **plan, char *error, size_t error_bytes)
+{
+    struct cw_problem *problem;
+    struct cw_schedule schedule;
+    uint32_t rank = (uint32_t)comm->rank;
+    int status = cw_problem_create(request, &problem, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    status = cw_schedule_build(problem, choice->algorithm, &choice->parameters, rank, &schedule, error, error_bytes);
+    if (status == CW_OK) {
+        *plan = mpi_plan_make(problem, rank, choice->algorithm, &choice->parameters, &schedule);
+        if (*plan == NULL) {
+            cw_schedule_dispose(&schedule);
+            status = CW_ERROR_MEMORY;
+        }
+    }
+    cw_problem_destroy(problem);
+    return status;
 }
 
 static int plan_make(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan,
                      char *error, size_t error_bytes)
 {
     struct mpi_choice choice;
-    struct cw_problem *problem;
     int status = mpi_choice_find(comm, request, &choice, error, error_bytes);
     if (status == CW_OK) {
-        status = cw_problem_create(request, &problem, error, error_bytes);
+        status = plan_build(comm, request, &choice, plan, error, error_bytes);
     }
-    if (status != CW_OK) {
-        return status;
+    if (status == CW_OK) {
+        (*plan)->predicted_ns = choice.time_ns;
+        (*plan)->origin = choice.origin;
+        counts_digest(request, (*plan)->counts_digest);
     }
-    struct mpi_plan *made = calloc(1, sizeof(*made));
-    size_t counts_bytes = request->counts == NULL ? 0 : request->ranks * sizeof(uint64_t);
-    if (made != NULL && counts_bytes > 0) {
-        made->counts = malloc(counts_bytes);
-    }
-    if (made == NULL || (counts_bytes > 0 && made->counts == NULL)) {
-        free(made);
-        cw_problem_destroy(problem);
-        return CW_ERROR_MEMORY;
-    }
-    if (counts_bytes > 0) {
-        memcpy(made->counts, request->counts, counts_bytes);
-    }
-    made->collective = request->collective;
-    made->ranks = request->ranks;
-    made->root = request->root;
-    made->element_bytes = request->element_bytes;
-    made->ordered = request->ordered;
-    made->count = request->count;
-    status = schedule_make(comm, problem, &choice, made, error, error_bytes);
-    cw_problem_destroy(problem);
-    if (status != CW_OK) {
-        plan_free(made);
-        return status;
-    }
-    *plan = made;
-    return CW_OK;
+    return status;
 }
 
-static bool plan_fits(const struct mpi_plan *plan, const struct cw_problem_request *request)
+static bool plan_fits(const struct mpi_plan *plan, const struct cw_problem_request *request, const uint64_t digest[2])
 {
     return plan->collective == request->collective && plan->root == request->root &&
            plan->element_bytes == request->element_bytes && plan->count == request->count &&
-           plan->ordered == request->ordered && (plan->counts == NULL) == (request->counts == NULL) &&
-           (plan->counts == NULL || memcmp(plan->counts, request->counts, request->ranks * sizeof(uint64_t)) == 0);
+           plan->ordered == request->ordered && plan->counts_digest[0] == digest[0] &&
+           plan->counts_digest[1] == digest[1];
 }
 
 /* Drops the plan used longest ago; one that runs goes with its last run. */
@@ -107,10 +145,7 @@ static void plans_trim(struct mpi_collectives *collectives)
     struct mpi_plan *plan = *link;
     *link = NULL;
     collectives->plan_count--;
-    plan->is_dropped = true;
-    if (plan->runs_open == 0) {
-        plan_free(plan);
-    }
+    mpi_plan_drop(plan);
 }
 
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
@@ -120,8 +155,10 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
     if (collectives == NULL) {
         return MPI_ERR_NO_MEM;
     }
+    uint64_t digest[2];
+    counts_digest(request, digest);
     struct mpi_plan **link = &collectives->plans;
-    while (*link != NULL && !plan_fits(*link, request)) {
+    while (*link != NULL && !plan_fits(*link, request, digest)) {
         link = &(*link)->next;
     }
     struct mpi_plan *found = *link;

@@ -25,7 +25,7 @@ struct mpi_plan {
     uint32_t element_bytes;
     bool ordered;
     uint64_t count;
-    uint64_t *counts; /* NULL: all alike */
+    uint64_t counts_digest[2]; /* 0: all alike */
     const struct cw_algorithm *algorithm;
     struct cw_parameters parameters;
     double predicted_ns; /* 0: nobody knows */
@@ -51,6 +51,12 @@ struct mpi_run {
 /* The plan for a problem; made if there is none yet. MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the reason in `error`. */
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
                   size_t error_bytes);
+
+/* A plan of the caller's own, for the schedule of this rank, which it takes. NULL: no memory; the schedule stays the caller's. */
+struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, const struct cw_algorithm *algorithm,
+                               const struct cw_parameters *parameters, const struct cw_schedule *schedule);
+/* Frees such a plan, with its last run. */
+void mpi_plan_drop(struct mpi_plan *plan);
 
 /* A run with these buffers (send, receive), which `reduce` combines; NULL: no memory. */
 struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,

@@ -7,10 +7,9 @@
 #include "dataplane/status.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
-#include "mpi/collective/exchange_head.h"
-#include "mpi/collective/host.h"
-#include "mpi/collective/plans.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
+#include "mpi/collective/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/process.h"
@@ -40,15 +39,6 @@ struct mpi_exchange_get {
     struct mpi_exchange_get *next; /* of those that the path would not take */
 };
 
-/* What came before its call, or its communicator. */
-struct mpi_early {
-    struct mpi_early *next;
-    uint32_t rank;
-    uint32_t bytes;
-    uint8_t data[];
-};
-
-static struct mpi_early *strangers;
 struct mpi_exchange_get *mpi_exchange_waiting;
 
 static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_event *event)
@@ -112,10 +102,9 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
     if (kept == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *kept = (struct mpi_exchange_put){
-        .context = context, .rank = rank, .number = exchange->put_count++, .cast = cast};
-    int status = cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ,
-                                 &kept->exposure);
+    *kept = (struct mpi_exchange_put){.context = context, .rank = rank, .number = exchange->put_count++, .cast = cast};
+    int status =
+        cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ, &kept->exposure);
     if (status != CW_OK) {
         free(kept);
         return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;
@@ -195,7 +184,7 @@ static void get_end(struct mpi_operation *operation, int status)
     struct mpi_exchange *exchange = get->exchange;
     exchange->gets_open--;
     if (status != CW_OK) {
-        exchange->failure = status;
+        exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
     } else {
         struct cw_transport_event event = {
             .kind = CW_TRANSPORT_ARRIVED,
@@ -318,6 +307,17 @@ static bool piece_take(struct mpi_exchange *exchange, const struct exchange_head
     return piece.left > 0 || event_add(exchange, &event, NULL, 0);
 }
 
+/* The ranks are in different calls. This one will not send what the others may be waiting for. */
+static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+    if (exchange->failure == CW_OK && (mpi_describe_refuses(head->call) || mpi_describe_refuses(exchange->kind))) {
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    }
+    mpi_describe_mismatch(exchange, head->source, head->call);
+    exchange->failure = CW_ERROR_ARGUMENT;
+}
+
 /* Gives a message to its call. False: it makes no sense. */
 static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                          const uint8_t *data, uint32_t bytes)
@@ -326,9 +326,11 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     if (head->source < 0 || head->source >= exchange->comm->size) {
         return false;
     }
+    if (head->kind == EXCHANGE_REFUSE) {
+        return mpi_refusal_take(exchange, head->source, data, bytes);
+    }
     if (head->call != exchange->kind) {
-        mpi_describe_mismatch(exchange, head->source, head->call);
-        exchange->failure = CW_ERROR_ARGUMENT;
+        mismatch_take(exchange, head);
         return false;
     }
     switch (head->kind) {
@@ -359,11 +361,6 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     }
 }
 
-static bool exchange_fits(const struct mpi_exchange *exchange, const struct exchange_head *head)
-{
-    return exchange->number == head->number && exchange->run == head->run;
-}
-
 static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const struct exchange_head *head)
 {
     struct mpi_exchange *exchange = comm == NULL || comm->collectives == NULL ? NULL : comm->collectives->exchanges;
@@ -371,23 +368,6 @@ static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const str
         exchange = exchange->next;
     }
     return exchange;
-}
-
-static void early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
-{
-    struct mpi_early *early = malloc(sizeof(*early) + bytes);
-    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
-    if (early == NULL || (comm != NULL && collectives == NULL)) {
-        free(early);
-        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
-    }
-    *early = (struct mpi_early){.rank = rank, .bytes = bytes};
-    memcpy(early->data, data, bytes);
-    struct mpi_early **link = comm == NULL ? &strangers : &collectives->early;
-    while (*link != NULL) {
-        link = &(*link)->next;
-    }
-    *link = early;
 }
 
 void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
@@ -400,27 +380,10 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     struct mpi_comm *comm = mpi_comm_of_context(head.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
     if (exchange == NULL) {
-        early_keep(comm, rank, data, bytes);
+        exchange_early_keep(comm, rank, data, bytes);
         return;
     }
     (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
-}
-
-/* Moves those that `context` and, if not NULL, the exchange fit, to where they belong now. */
-static void early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
-{
-    while (*link != NULL) {
-        struct mpi_early *early = *link;
-        struct exchange_head head;
-        memcpy(&head, early->data, sizeof(head));
-        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
-            link = &early->next;
-            continue;
-        }
-        *link = early->next;
-        mpi_collective_message(early->rank, early->data, early->bytes);
-        free(early);
-    }
 }
 
 bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
@@ -445,7 +408,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
     if (collectives->early != NULL) {
-        early_take(&collectives->early, comm, exchange);
+        exchange_early_take(&collectives->early, comm, exchange);
     }
     return true;
 }
@@ -487,44 +450,4 @@ void mpi_collective_down(uint32_t rank)
             exchange->failure = CW_ERROR_PEER_FAILED;
         }
     }
-}
-
-void mpi_collectives_adopt(struct mpi_comm *comm)
-{
-    if (strangers != NULL) {
-        early_take(&strangers, comm, NULL);
-    }
-}
-
-void mpi_early_free(struct mpi_early **early)
-{
-    while (*early != NULL) {
-        struct mpi_early *next = (*early)->next;
-        free(*early);
-        *early = next;
-    }
-}
-
-struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
-{
-    if (comm->collectives == NULL) {
-        comm->collectives = calloc(1, sizeof(*comm->collectives));
-    }
-    return comm->collectives;
-}
-
-void mpi_collectives_destroy(struct mpi_collectives *collectives)
-{
-    if (collectives != NULL) {
-        mpi_early_free(&collectives->early);
-        mpi_plans_destroy(collectives->plans);
-        mpi_host_destroy(collectives->host);
-        mpi_cast_close(collectives->cast);
-        free(collectives);
-    }
-}
-
-void mpi_collectives_forget(void)
-{
-    mpi_early_free(&strangers);
 }

@@ -13,14 +13,14 @@
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error)
 {
     const struct mpi_request *receive = request->kind == MPI_REQUEST_SENDRECV ? request->parts[1] : request;
+    if (request->kind == MPI_REQUEST_COLLECTIVE && request->collective->why != NULL) {
+        return mpi_error(comm, error, "%s", request->collective->why);
+    }
     if (error == MPI_ERR_TRUNCATE && receive != NULL) {
         return mpi_error(
             comm, error,
             "a message from rank %d with tag %d is longer than the %lld bytes that the receive has room for",
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
-    }
-    if (request->kind == MPI_REQUEST_COLLECTIVE && request->collective->why != NULL) {
-        return mpi_error(comm, error, "%s", request->collective->why);
     }
     if (error == MPI_ERR_PROC_ABORTED) {
         return mpi_error(comm, error, "the process of rank %d has ended", request->peer);

@@ -21,7 +21,8 @@ enum mpi_kind {
     MPI_KIND_MESSAGE = 6,
     MPI_KIND_OP = 7,
     MPI_KIND_REQUEST = 8,
-    MPI_KIND_COUNT = 9, /* files, sessions and windows will follow */
+    MPI_KIND_PHASES = 9, /* MPIX_Alltoallv_phases */
+    MPI_KIND_COUNT = 10, /* files, sessions and windows will follow */
 };
 
 enum {

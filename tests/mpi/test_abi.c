@@ -1,4 +1,5 @@
-/* Each row of the tables of the MPI 5.0 ABI: value and type of every constant, presence and strength of every function, the layout of MPI_Status. */
+/* Each row of the tables of the MPI 5.0 ABI: value and type of every constant, presence and strength of every function, the layout of MPI_Status; and that the library has
+ * nothing beside them but what mpix.h declares. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,15 @@ struct constant {
 };
 
 #include "abi_rows.h"
+
+/* mpix.h */
+static const char *const extensions[] = {
+    "MPIX_Alltoallv_control1",    "MPIX_Alltoallv_control1_c",  "MPIX_Alltoallv_control2",
+    "MPIX_Alltoallv_control2_c",  "MPIX_Alltoallv_data_trans2", "MPIX_Alltoallv_data_trans2_c",
+    "MPIX_Alltoallv_phases_free", "MPIX_Alltoallv_phases_load", "MPIX_Alltoallv_phases_save",
+};
+
+enum { EXTENSIONS = sizeof(extensions) / sizeof(extensions[0]) };
 
 enum { CONSTANTS = sizeof(constants) / sizeof(constants[0]), FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
@@ -69,19 +79,51 @@ static char *library_symbols(void)
     return text;
 }
 
+static void expect_both_names(const char *symbols, const char *const names[], size_t count)
+{
+    for (size_t row = 0; row < count; row++) {
+        char weak[80], strong[80];
+        snprintf(weak, sizeof(weak), " W %s\n", names[row]);
+        snprintf(strong, sizeof(strong), " T P%s\n", names[row]);
+        if (strstr(symbols, weak) == NULL || strstr(symbols, strong) == NULL) {
+            fail_msg("%s is not weak, or P%s not strong, or one is missing", names[row], names[row]);
+        }
+    }
+}
+
 static void every_function_is_weak_and_has_a_strong_name_for_tools(void **state)
 {
     (void)state;
     char *symbols = library_symbols();
     assert_int_equal(FUNCTIONS, 664);
-    for (size_t row = 0; row < FUNCTIONS; row++) {
-        char weak[80], strong[80];
-        snprintf(weak, sizeof(weak), " W %s\n", functions[row]);
-        snprintf(strong, sizeof(strong), " T P%s\n", functions[row]);
-        if (strstr(symbols, weak) == NULL || strstr(symbols, strong) == NULL) {
-            fail_msg("%s is not weak, or P%s not strong, or one is missing", functions[row], functions[row]);
-        }
+    expect_both_names(symbols, functions, FUNCTIONS);
+    expect_both_names(symbols, extensions, EXTENSIONS);
+    free(symbols);
+}
+
+static int is_listed(const char *name, const char *const names[], size_t count)
+{
+    size_t row = 0;
+    while (row < count && strcmp(names[row], name) != 0) {
+        row++;
     }
+    return row < count;
+}
+
+static void the_library_has_nothing_else(void **state)
+{
+    (void)state;
+    char *symbols = library_symbols(), *rest = NULL;
+    size_t count = 0;
+    for (char *line = strtok_r(symbols, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        const char *symbol = strrchr(line, ' ') + 1;
+        const char *name = symbol + (symbol[0] == 'P');
+        if (!is_listed(name, functions, FUNCTIONS) && !is_listed(name, extensions, EXTENSIONS)) {
+            fail_msg("%s is exported, but is no function of MPI 5.0, nor of mpix.h", symbol);
+        }
+        count++;
+    }
+    assert_int_equal(count, 2 * (FUNCTIONS + EXTENSIONS));
     free(symbols);
 }
 
@@ -91,6 +133,7 @@ int main(void)
         cmocka_unit_test(every_constant_has_its_value_and_type),
         cmocka_unit_test(statuses_have_the_layout_of_the_abi),
         cmocka_unit_test(every_function_is_weak_and_has_a_strong_name_for_tools),
+        cmocka_unit_test(the_library_has_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,8 @@ static void words_are_understood(void **state)
     struct cw_asked asked;
     char error[600] = "";
     const char *text =
-        "bcast=binomial,allgather=concurrent:concurrency=4,,bcast=d-ary:segment=65536:degree=3,reduce-scatter=ring";
+        "bcast=binomial,allgather=concurrent:concurrency=4,,bcast=d-ary:segment=65536:degree=3,reduce-scatter=ring,"
+        "alltoallv=greedy:threshold=1024";
     assert_int_equal(cw_asked_parse(text, NULL, &asked, error, sizeof(error)), CW_OK);
     assert_string_equal(asked.of[CW_BCAST].name, "d-ary"); /* the last word counts */
     assert_int_equal(asked.of[CW_BCAST].parameters.segment_bytes, 65536);
@@ -30,6 +31,12 @@ static void words_are_understood(void **state)
     assert_int_equal(asked.of[CW_ALLGATHER].parameters.concurrency, 4);
     assert_string_equal(asked.of[CW_REDUCE_SCATTER].name, "ring");
     assert_string_equal(asked.of[CW_BARRIER].name, "");
+    assert_string_equal(asked.of[CW_ALLTOALL].name, ""); /* another call */
+    assert_string_equal(asked.of[CW_ASKED_ALLTOALLV].name, "greedy");
+    assert_int_equal(asked.of[CW_ASKED_ALLTOALLV].parameters.threshold_bytes, 1024);
+    assert_int_equal(cw_asked_parse("alltoallv=pairs,alltoall=bruck", NULL, &asked, error, sizeof(error)), CW_OK);
+    assert_string_equal(asked.of[CW_ALLTOALL].name, "bruck");
+    assert_string_equal(asked.of[CW_ASKED_ALLTOALLV].name, "pairs");
     assert_int_equal(cw_asked_parse("", NULL, &asked, error, sizeof(error)), CW_OK);
     assert_string_equal(asked.of[CW_BCAST].name, "");
     assert_int_equal(cw_asked_parse("bcast=of-another-kind", host_is_known, &asked, error, sizeof(error)), CW_OK);
@@ -55,6 +62,12 @@ static void the_rest_is_refused(void **state)
         {"bcast=flat:segment=8K", "is no parameter with a number"},
         {"bcast=flat:degree=99999999", "no parameter 'degree' of that size"},
         {"bcast=flat:colour=1", "no parameter 'colour'"},
+        {"alltoallv=bruck",
+         "alltoallv has no algorithm 'bruck'; there are pairs direct rotated"}, /* equal counts only */
+        {"alltoallv=switches", "alltoallv has no algorithm 'switches'"},        /* clusters only */
+        {"alltoall=pairs", "alltoall has no algorithm 'pairs'; there are direct"},
+        {"alltoallw=direct", "'alltoallw' is no collective"},
+        {"alltoallv=greedy:threshold=0", "is no parameter with a number"},
         {"reduce=binomial,bcast=what", "bcast has no algorithm 'what'"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -77,7 +90,7 @@ static void the_rest_is_refused(void **state)
 static void what_is_written_is_understood(void **state)
 {
     (void)state;
-    struct cw_parameters parameters = {.segment_bytes = 12345, .degree = 5, .concurrency = 7};
+    struct cw_parameters parameters = {.segment_bytes = 12345, .degree = 5, .concurrency = 7, .threshold_bytes = 99};
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
         struct cw_asked asked;
@@ -87,6 +100,8 @@ static void what_is_written_is_understood(void **state)
         assert_string_equal(asked.of[algorithm->collective].name, algorithm->name);
         assert_true((algorithm->takes & CW_TAKES_SEGMENT) == 0 ||
                     asked.of[algorithm->collective].parameters.segment_bytes == 12345);
+        assert_true((algorithm->takes & CW_TAKES_THRESHOLD) == 0 ||
+                    asked.of[algorithm->collective].parameters.threshold_bytes == 99);
     }
 }
 

@@ -1,14 +1,20 @@
-/* What messages of collective calls begin with: between transport.c, which has them on their way, and cast.c, which multicasts them. */
-#ifndef MPI_EXCHANGE_HEAD_H
-#define MPI_EXCHANGE_HEAD_H
+/* What the files of the transport share: what travels, and what came before its call. Within the lock of enter.h only. */
+#ifndef MPI_TRANSPORT_STATE_H
+#define MPI_TRANSPORT_STATE_H
 
 #include <assert.h>
-#include <stdint.h>
 
 #include "dataplane/path/path.h"
+#include "mpi/collective/transport.h"
 #include "mpi/point/message.h"
 
-enum exchange_message { EXCHANGE_EAGER = 1, EXCHANGE_OFFER = 2, EXCHANGE_GOT = 3, EXCHANGE_PIECE = 4 };
+enum exchange_message {
+    EXCHANGE_EAGER = 1,
+    EXCHANGE_OFFER = 2,
+    EXCHANGE_GOT = 3,
+    EXCHANGE_REFUSE = 4,
+    EXCHANGE_PIECE = 5
+};
 
 struct exchange_head {
     uint64_t context;
@@ -39,5 +45,23 @@ static_assert(sizeof(struct exchange_head) == 32 && sizeof(struct exchange_offer
                   sizeof(struct exchange_piece) == 24,
               "the same at both sides");
 static_assert(sizeof(struct exchange_head) + sizeof(struct exchange_offer) <= MPI_HEAD_MAX, "an outbox keeps it");
+
+/* What came before its call, or its communicator. */
+struct mpi_early {
+    struct mpi_early *next;
+    uint32_t rank;
+    uint32_t bytes;
+    uint8_t data[];
+};
+
+static inline bool exchange_fits(const struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    return exchange->number == head->number && exchange->run == head->run;
+}
+
+/* Keeps a message until its call begins here, or its communicator is made (NULL). */
+void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
+/* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */
+void exchange_early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange);
 
 #endif

@@ -1,0 +1,84 @@
+/* Messages that come before their call, or before their communicator; and what a communicator keeps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/collective/cast.h"
+#include "mpi/collective/host.h"
+#include "mpi/collective/plans.h"
+#include "mpi/collective/state.h"
+#include "mpi/collective/transport_state.h"
+
+static struct mpi_early *strangers;
+
+void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct mpi_early *early = malloc(sizeof(*early) + bytes);
+    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
+    if (early == NULL || (comm != NULL && collectives == NULL)) {
+        free(early);
+        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
+    }
+    *early = (struct mpi_early){.rank = rank, .bytes = bytes};
+    memcpy(early->data, data, bytes);
+    struct mpi_early **link = comm == NULL ? &strangers : &collectives->early;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = early;
+}
+
+void exchange_early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
+{
+    while (*link != NULL) {
+        struct mpi_early *early = *link;
+        struct exchange_head head;
+        memcpy(&head, early->data, sizeof(head));
+        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
+            link = &early->next;
+            continue;
+        }
+        *link = early->next;
+        mpi_collective_message(early->rank, early->data, early->bytes);
+        free(early);
+    }
+}
+
+void mpi_collectives_adopt(struct mpi_comm *comm)
+{
+    if (strangers != NULL) {
+        exchange_early_take(&strangers, comm, NULL);
+    }
+}
+
+void mpi_early_free(struct mpi_early **early)
+{
+    while (*early != NULL) {
+        struct mpi_early *next = (*early)->next;
+        free(*early);
+        *early = next;
+    }
+}
+
+struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
+{
+    if (comm->collectives == NULL) {
+        comm->collectives = calloc(1, sizeof(*comm->collectives));
+    }
+    return comm->collectives;
+}
+
+void mpi_collectives_destroy(struct mpi_collectives *collectives)
+{
+    if (collectives != NULL) {
+        mpi_early_free(&collectives->early);
+        mpi_plans_destroy(collectives->plans);
+        mpi_host_destroy(collectives->host);
+        mpi_cast_close(collectives->cast);
+        free(collectives);
+    }
+}
+
+void mpi_collectives_forget(void)
+{
+    mpi_early_free(&strangers);
+}

@@ -1,0 +1,210 @@
+/* What knowing the counts beforehand is worth: MPI_Alltoallv by pairs, and the three levels of compiled communication (mpi/COMPILED.md), side by side; the shape of
+ * Tables 2 and 3 of CC-MPI.
+ *
+ * usage: levels [--json] [--rounds N] [--algorithm NAME] [--random]
+ *   --algorithm   as in CAUSEWAY_ALGORITHM behind `alltoallv=`; default: all-to-all-based
+ *   --random      two thirds of the messages 64 KiB, some 16 KiB, a quarter 100 bytes, instead of messages of one size from 2 to 64 KiB
+ *
+ * Each round times a batch of every contender, of which the slowest rank counts, in an order that shifts from round to round; medians are told. */
+#include <mpi.h>
+#include <mpix.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTENDERS = 4, BATCH = 4, SIZES = 6, RANDOM = 0, ROUNDS_MAX = 10001 };
+
+static const char *const names[CONTENDERS] = {"pairs", "level 1", "level 2", "level 3"};
+
+static int rank, ranks, rounds = 41, is_json, is_random;
+static MPI_Info info;
+static MPI_Comm by_pairs;
+
+/* One pattern, with its buffers. */
+static int *matrix, *counts, *expected, *places, *receive_places;
+static char *out, *in;
+static MPIX_Alltoallv_phases kept;
+
+static int bytes_of(int size, int from, int to)
+{
+    unsigned drawn = ((unsigned)from * 2654435761u ^ (unsigned)to * 2246822519u) * 3266489917u >> 8;
+    return size != RANDOM ? size : drawn % 240 < 160 ? 65536 : drawn % 240 < 180 ? 16384 : 100;
+}
+
+static void pattern_make(int size)
+{
+    int send_bytes = 0, receive_bytes = 0;
+    for (int pair = 0; pair < ranks * ranks; pair++) {
+        matrix[pair] = pair / ranks == pair % ranks ? 0 : bytes_of(size, pair / ranks, pair % ranks);
+    }
+    for (int of = 0; of < ranks; of++) {
+        counts[of] = matrix[rank * ranks + of];
+        expected[of] = matrix[of * ranks + rank];
+        places[of] = send_bytes;
+        receive_places[of] = receive_bytes;
+        send_bytes += counts[of];
+        receive_bytes += expected[of];
+    }
+    memset(out, rank + 1, (size_t)send_bytes);
+    MPIX_Alltoallv_control2(matrix, MPI_BYTE, info, MPI_COMM_WORLD, &kept);
+}
+
+static void data_move(MPIX_Alltoallv_phases phases)
+{
+    MPIX_Alltoallv_data_trans2(out, counts, places, MPI_BYTE, in, expected, receive_places, MPI_BYTE, phases,
+                               MPI_COMM_WORLD);
+}
+
+static void contender_run(int contender)
+{
+    MPIX_Alltoallv_phases phases;
+    switch (contender) {
+    case 0:
+        MPI_Alltoallv(out, counts, places, MPI_BYTE, in, expected, receive_places, MPI_BYTE, by_pairs);
+        break;
+    case 1:
+        MPIX_Alltoallv_control1(counts, MPI_BYTE, expected, MPI_BYTE, info, MPI_COMM_WORLD, &phases);
+        data_move(phases);
+        MPIX_Alltoallv_phases_free(&phases);
+        break;
+    case 2:
+        MPIX_Alltoallv_control2(matrix, MPI_BYTE, info, MPI_COMM_WORLD, &phases);
+        data_move(phases);
+        MPIX_Alltoallv_phases_free(&phases);
+        break;
+    default:
+        data_move(kept);
+    }
+}
+
+/* A batch, in microseconds a call; exits if anything has not come. */
+static double batch_time(int contender)
+{
+    double took, slowest;
+    memset(in, 0, (size_t)receive_places[ranks - 1] + (size_t)expected[ranks - 1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    for (int i = 0; i < BATCH; i++) {
+        contender_run(contender);
+    }
+    took = (MPI_Wtime() - start) * 1e6 / BATCH;
+    MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    for (int from = 0; from < ranks; from++) {
+        if (expected[from] > 0 && in[receive_places[from] + expected[from] - 1] != from + 1) {
+            fprintf(stderr, "levels: %s: rank %d has not got what rank %d sends it\n", names[contender], rank, from);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+    return slowest;
+}
+
+static int double_compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static void size_measure(int size, int is_first)
+{
+    static double times[CONTENDERS][ROUNDS_MAX];
+    pattern_make(size);
+    for (int round = -1; round < rounds; round++) { /* the first one makes what later ones find */
+        for (int i = 0; i < CONTENDERS; i++) {
+            int contender = (i + round + 1) % CONTENDERS;
+            double took = batch_time(contender);
+            times[contender][round < 0 ? 0 : round] = took;
+        }
+    }
+    MPIX_Alltoallv_phases_free(&kept);
+    if (rank != 0) {
+        return;
+    }
+    printf(is_json ? "%s{\"bytes\": %d" : "%s%9d", is_json && !is_first ? ",\n " : is_json ? "\n " : "", size);
+    for (int contender = 0; contender < CONTENDERS; contender++) {
+        qsort(times[contender], (size_t)rounds, sizeof(double), double_compare);
+        double median = times[contender][rounds / 2];
+        if (is_json) {
+            printf(", \"%s\": %.2f", names[contender], median);
+        } else {
+            printf(" %12.2f", median);
+        }
+    }
+    printf(is_json ? "}" : "\n");
+    fflush(stdout);
+}
+
+static void usage_exit(void)
+{
+    fprintf(stderr, "usage: levels [--json] [--rounds N] [--algorithm NAME] [--random]\n");
+    MPI_Finalize();
+    exit(2);
+}
+
+static void arguments_read(int argc, char **argv)
+{
+    char words[120] = "alltoallv=all-to-all-based";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            is_json = 1;
+        } else if (strcmp(argv[i], "--random") == 0) {
+            is_random = 1;
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            rounds = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--algorithm") == 0 && i + 1 < argc) {
+            snprintf(words, sizeof(words), "alltoallv=%s", argv[++i]);
+        } else {
+            usage_exit();
+        }
+    }
+    if (rounds < 1 || rounds > ROUNDS_MAX) {
+        usage_exit();
+    }
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "causeway_algorithm", words);
+}
+
+static void buffers_make(void)
+{
+    size_t pairs = (size_t)ranks * (size_t)ranks;
+    matrix = malloc(pairs * sizeof(int));
+    counts = malloc(pairs * sizeof(int));
+    expected = malloc(pairs * sizeof(int));
+    places = malloc(pairs * sizeof(int));
+    receive_places = malloc(pairs * sizeof(int));
+    out = malloc((size_t)ranks << 16);
+    in = malloc((size_t)ranks << 16);
+    if (matrix == NULL || counts == NULL || expected == NULL || places == NULL || receive_places == NULL ||
+        out == NULL || in == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    arguments_read(argc, argv);
+    buffers_make();
+    MPI_Info pairs;
+    MPI_Info_create(&pairs);
+    MPI_Info_set(pairs, "causeway_algorithm", "alltoallv=pairs");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, pairs, &by_pairs);
+    MPI_Info_free(&pairs);
+    if (rank == 0 && is_json) {
+        printf("{\"ranks\": %d, \"unit\": \"us\", \"rows\": [", ranks);
+    } else if (rank == 0) {
+        printf("%9s %12s %12s %12s %12s   us, %d ranks\n", "bytes", names[0], names[1], names[2], names[3], ranks);
+    }
+    for (int i = 0; i < (is_random ? 1 : SIZES); i++) {
+        size_measure(is_random ? RANDOM : 2048 << i, i == 0);
+    }
+    if (rank == 0 && is_json) {
+        printf("]}\n");
+    }
+    MPI_Info_free(&info);
+    MPI_Comm_free(&by_pairs);
+    free(matrix), free(counts), free(expected), free(places), free(receive_places), free(out), free(in);
+    MPI_Finalize();
+    return 0;
+}

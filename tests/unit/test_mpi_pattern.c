@@ -1,0 +1,97 @@
+/* What ranks make of each other's counts; what a rank that cannot take part says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "mpi/collective/pattern.h"
+
+enum { RANKS = 3 };
+
+/* Row by row: what the rank sends, then what it expects. Rank `from` sends `to` 10 from + to + 1 bytes. */
+static void rows_fill(uint64_t *all)
+{
+    for (uint64_t rank = 0; rank < RANKS; rank++) {
+        for (uint64_t other = 0; other < RANKS; other++) {
+            all[2 * RANKS * rank + other] = 10 * rank + other + 1;
+            all[2 * RANKS * rank + RANKS + other] = 10 * other + rank + 1;
+        }
+    }
+}
+
+static void rows_that_agree_are_a_matrix(void **state)
+{
+    (void)state;
+    uint64_t all[2 * RANKS * RANKS], matrix[RANKS * RANKS];
+    char why[200] = "";
+    rows_fill(all);
+    assert_int_equal(mpi_pattern_join(all, RANKS, matrix, why, sizeof(why)), MPI_SUCCESS);
+    for (uint64_t pair = 0; pair < RANKS * RANKS; pair++) {
+        assert_int_equal(matrix[pair], 10 * (pair / RANKS) + pair % RANKS + 1);
+    }
+    assert_string_equal(why, "");
+}
+
+static void rows_that_differ_name_the_first_pair(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t at; /* which entry is another one */
+        uint64_t is;
+        int code;
+        const char *says;
+    } rows[] = {
+        {1, 3, MPI_ERR_TRUNCATE, "rank 0 sends rank 1 3 bytes, but rank 1 expects 2 of it"},
+        {1, 0, MPI_ERR_COUNT, "rank 0 sends rank 1 0 bytes, but rank 1 expects 2 of it"},
+        {2 * 2 * RANKS + RANKS + 1, 14, MPI_ERR_COUNT, "rank 1 sends rank 2 13 bytes, but rank 2 expects 14 of it"},
+        {2 * 2 * RANKS + RANKS + 2, 0, MPI_ERR_TRUNCATE, "rank 2 sends rank 2 23 bytes, but rank 2 expects 0 of it"},
+        {1, 1ull << 63, MPI_ERR_TRUNCATE, "rank 0 sends rank 1 9223372036854775808 bytes"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t all[2 * RANKS * RANKS], matrix[RANKS * RANKS];
+        char why[200] = "";
+        rows_fill(all);
+        all[rows[i].at] = rows[i].is;
+        assert_int_equal(mpi_pattern_join(all, RANKS, matrix, why, sizeof(why)), rows[i].code);
+        if (strstr(why, rows[i].says) == NULL) {
+            fail_msg("'%s' instead of '%s'", why, rows[i].says);
+        }
+    }
+}
+
+static void refusals_say_which_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        struct mpi_refusal refusal;
+        const char *says;
+    } rows[] = {
+        {{MPI_REFUSAL_SENDS, 5, 100, 96}, "rank 2 sends rank 5 100 bytes, but its call says 96"},
+        {{MPI_REFUSAL_EXPECTS, 5, 100, 96}, "rank 2 gets 100 bytes of rank 5, but its call says 96"},
+        {{MPI_REFUSAL_FAILED, -1, 0, 0}, "rank 2 cannot take part"},
+        {{MPI_REFUSAL_MISMATCH, -1, 0, 0}, "rank 2 does not go on"},
+        {{77, -1, 0, 0}, "rank 2 does not go on"}, /* of a later version */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[200];
+        mpi_refusal_text(&rows[i].refusal, 2, text, sizeof(text));
+        if (strstr(text, rows[i].says) == NULL) {
+            fail_msg("'%s' instead of '%s'", text, rows[i].says);
+        }
+        assert_true(strlen(text) + 1 < sizeof(text)); /* nothing is cut off */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_that_agree_are_a_matrix),
+        cmocka_unit_test(rows_that_differ_name_the_first_pair),
+        cmocka_unit_test(refusals_say_which_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
