@@ -179,18 +179,21 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
         .position = position,
         .total = message->bytes,
     };
-    return mcast_transmit(stream, &(struct outgoing){
-                                      .type = CW_MCAST_DATA,
-                                      .flags = flags,
-                                      .to = to,
-                                      .number = number,
-                                      .fixed = &data,
-                                      .fixed_bytes = sizeof(data),
-                                      .head = message->copy,
-                                      .head_bytes = head_bytes,
-                                      .data = message->data + position - (head_bytes > 0 ? 0 : message->head_bytes),
-                                      .data_bytes = (uint32_t)(left < room ? left : room) - head_bytes,
-                                  });
+    uint32_t data_bytes = (uint32_t)(left < room ? left : room) - head_bytes;
+    return mcast_transmit(
+        stream,
+        &(struct outgoing){
+            .type = CW_MCAST_DATA,
+            .flags = flags,
+            .to = to,
+            .number = number,
+            .fixed = &data,
+            .fixed_bytes = sizeof(data),
+            .head = message->copy,
+            .head_bytes = head_bytes,
+            .data = data_bytes == 0 ? NULL : message->data + (position == 0 ? 0 : position - message->head_bytes),
+            .data_bytes = data_bytes,
+        });
 }
 
 static void state_watch(struct stream *stream)
