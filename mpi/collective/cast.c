@@ -32,6 +32,7 @@ struct mpi_cast {
 };
 
 struct mpi_cast *mpi_casts_waiting;
+static uint32_t casts_open; /* waiting or under way */
 
 bool mpi_cast_serves(const struct mpi_comm *comm)
 {
@@ -94,6 +95,7 @@ static void cast_end(struct mpi_cast *cast)
         mpi_exchange_put_complete(cast->exchange, cast->context);
         cast->exchange->casts_open--;
     }
+    casts_open--;
     mpi_progress_pending(-1);
     mpi_comm_release(cast->comm);
     free(cast->peers);
@@ -196,6 +198,7 @@ int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *p
     memcpy(peers, put->peers, put->peer_count * sizeof(*peers));
     mpi_exchange_head_fill(exchange, put, &cast->head);
     mpi_comm_retain(cast->comm);
+    casts_open++;
     mpi_progress_pending(1);
     if (put->eager) {
         if (put->bytes > 0) {
@@ -266,10 +269,29 @@ void mpi_cast_message(void *context, struct cw_group *group, uint32_t rank, cons
 
 /* ---- the end ---- */
 
+static bool is_settled(void *context)
+{
+    (void)context;
+    return casts_open == 0;
+}
+
+static void settle_describe(void *context, struct mpi_said *said)
+{
+    (void)context;
+    mpi_say(said, "%u multicasts that have not come to all of their ranks yet", (unsigned)casts_open);
+}
+
+void mpi_cast_settle(void)
+{
+    if (casts_open > 0) {
+        mpi_progress_until(is_settled, settle_describe, NULL);
+    }
+}
+
 static bool is_finished(void *context)
 {
     (void)context;
-    return mpi_casts_waiting == NULL && !cw_groups_is_closing(cw_job_groups(mpi_process.job));
+    return !cw_groups_is_closing(cw_job_groups(mpi_process.job));
 }
 
 static void finish_describe(void *context, struct mpi_said *said)

@@ -45,6 +45,8 @@ void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes);
 
 /* A communicator goes: this process is done with its group. */
 void mpi_cast_close(struct cw_group *group);
+/* Waits until all that was multicast has come to its ranks: before communicators go (MPI_Finalize). */
+void mpi_cast_settle(void);
 /* Waits until all groups that are closed have gone (MPI_Finalize). */
 void mpi_cast_finish(void);
 

@@ -216,6 +216,7 @@ int mpi_finalize(void)
     }
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
+    mpi_cast_settle();
     mpi_comm_stop();
     mpi_cast_finish();
     cw_control_destroy(mpi_process.control);
