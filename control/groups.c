@@ -558,6 +558,7 @@ struct cw_groups_info cw_groups_info(struct cw_groups *groups)
         .malformed = groups->malformed,
         .unreached = groups->unreached,
         .floods = call.counters.canaries > 0,
+        .packets = call.counters,
         .laggard = groups->laggard,
     };
     for (const struct cw_group *group = groups->first; group != NULL; group = group->next) {

@@ -122,7 +122,8 @@ struct cw_groups_info {
     uint64_t malformed; /* control messages */
     uint32_t unreached; /* a rank that multicast does not reach; UINT32_MAX: none is known */
     bool floods;        /* the network brings multicast to all, whoever wants it */
-    uint32_t laggard;   /* the rank that last held up this one's messages for long; UINT32_MAX: none */
+    struct cw_mcast_counters packets;
+    uint32_t laggard; /* the rank that last held up this one's messages for long; UINT32_MAX: none */
 };
 struct cw_groups_info cw_groups_info(struct cw_groups *groups);
 

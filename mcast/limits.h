@@ -45,7 +45,7 @@ enum {
 #define CW_MCAST_UNREACHED_NS 150000000ull
 
 /* Switches are told of a membership again after these, in case one was lost; then they forget nothing within 260 s (RFC 2236, 8). */
-#define CW_MCAST_REPORT_FIRST_NS 20000000ull
+#define CW_MCAST_REPORT_FIRST_NS 30000000ull
 #define CW_MCAST_REPORT_MAX_NS   60000000000ull
 
 /* Packets of a stream are numbered from here, so that the low half that travels wraps early, in every long test. */

@@ -303,7 +303,9 @@ static uint32_t guest_turn(struct cw_guest *guest, uint64_t now_ns)
         mcast_deliver(mcast->waiting_first);
         count++;
     }
-    return count + (mcast->active_first != NULL ? mcast_send_turn(mcast) : 0);
+    count += mcast->active_first != NULL ? mcast_send_turn(mcast) : 0;
+    mcast->turn_ns = mcast->now_ns;
+    return count;
 }
 
 static uint64_t guest_deadline(const struct cw_guest *guest)

@@ -133,7 +133,7 @@ struct cw_mcast_event {
     int status;
     struct cw_mcast_group *group; /* not to be used when it has been shut */
     void *owner;                  /* of its configuration */
-    uint32_t member; /* who sent it; the own index with COMPLETE */
+    uint32_t member;              /* who sent it; the own index with COMPLETE */
     uint32_t lane_tag;
     uint64_t bytes;
     uint64_t context;

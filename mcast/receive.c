@@ -252,6 +252,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         memcpy(incoming->to + data->position, data + 1, earlier(bytes, incoming->room - data->position));
     }
     incoming->arrived += bytes;
+    receiving->pause_ns = mcast_pause(mcast);
     mark(receiving, number);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
         stream->report.urgent = later(stream->report.urgent, number + 1);

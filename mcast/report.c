@@ -87,6 +87,17 @@ static uint32_t unreached_find(const struct stream *stream)
     return NOBODY;
 }
 
+/* The longest pause of anybody in the subtree. */
+static uint64_t pause_find(const struct stream *stream)
+{
+    uint64_t pause_ns = stream->receiving != NULL ? stream->receiving->pause_ns : 0;
+    for (uint32_t i = 0; i < stream->report.child_count; i++) {
+        const struct child *child = &stream->report.children[i];
+        pause_ns = child->epoch == stream->group->epoch ? later(pause_ns, child->pause_ns) : pause_ns;
+    }
+    return pause_ns;
+}
+
 /* What all of the subtree have, and who of it has the least. */
 static struct counts gather(const struct stream *stream, uint32_t *laggard)
 {
@@ -125,6 +136,7 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
     struct cw_mcast_ack ack = {
         .laggard = (uint16_t)laggard,
         .unreached = (uint16_t)unreached_find(stream), /* NOBODY: CW_MCAST_ALL_REACHED */
+        .pause = mcast_time_said(pause_find(stream)),
         .received = all->received,
         .released = all->released,
         .exposed = all->exposed,
@@ -159,7 +171,7 @@ void mcast_report_changed(struct stream *stream)
     struct counts all = gather(stream, &laggard);
     if (is_root(stream)) {
         uint32_t unreached = unreached_find(stream);
-        mcast_send_acknowledged(stream, &all, laggard);
+        mcast_send_acknowledged(stream, &all, laggard, pause_find(stream));
         if (unreached != NOBODY) {
             mcast_send_unreached(stream, unreached);
         }
@@ -212,6 +224,7 @@ void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_
             .epoch = ack->prefix.epoch,
             .laggard = ack->laggard < stream->group->member_count ? ack->laggard : member,
             .unreached = ack->unreached < stream->group->member_count ? ack->unreached : NOBODY,
+            .pause_ns = (uint64_t)ack->pause << CW_MCAST_ROUND_TRIP_SHIFT,
             .counts = {ack->received, ack->released, ack->exposed},
             .heard_ns = stream->group->mcast->now_ns,
             .number = number,

@@ -171,7 +171,7 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
         mcast_send_noted(stream);
     }
     struct cw_mcast_data data = {
-        .round_trip = mcast_round_trip_said(stream->sending),
+        .round_trip = mcast_time_said(stream->sending->round_trip_ns),
         .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0)),
         .lane_tag = message->lane_tag,
         .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
@@ -355,7 +355,7 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
 
 /* ---- what comes back ---- */
 
-static void packet_forget(struct sending *sending, uint64_t number, uint64_t now_ns, bool is_newest)
+static void packet_forget(struct sending *sending, uint64_t number, uint64_t now_ns, uint64_t pause_ns, bool is_newest)
 {
     const struct packet *packet = packet_at(sending, number);
     if (packet->requests > 0) {
@@ -364,11 +364,11 @@ static void packet_forget(struct sending *sending, uint64_t number, uint64_t now
     }
     /* where an acknowledgement was lost, and asked for, the time says nothing of the path */
     if (is_newest && packet->times == 1 && packet->sent_ns > sending->state_ns) {
-        mcast_congestion_sample(sending, now_ns - packet->sent_ns);
+        mcast_congestion_sample(sending, now_ns - packet->sent_ns, pause_ns);
     }
 }
 
-void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard)
+void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard, uint64_t pause_ns)
 {
     struct sending *sending = stream->sending;
     uint64_t now_ns = stream->group->mcast->now_ns;
@@ -379,7 +379,8 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     sending->released = later(sending->released, released);
     sending->exposed = later(sending->exposed, counts->exposed);
     for (; sending->base < received; sending->base++) {
-        packet_forget(sending, sending->base, now_ns, sending->base + 1 == received);
+        packet_forget(sending, sending->base, now_ns, later(pause_ns, mcast_pause(stream->group->mcast)),
+                      sending->base + 1 == received);
     }
     while (sending->message_base < sending->message_at &&
            mcast_message(stream, sending->message_base)->end <= sending->base) {

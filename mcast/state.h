@@ -88,7 +88,8 @@ struct sending {
     bool slow_start;
     bool is_limited; /* something waited for the window in this round */
     uint64_t round_end;
-    uint64_t round_trip_least_ns; /* of this round */
+    uint64_t round_trip_least_ns; /* of this round, of those that tell something of the network */
+    uint32_t round_pauses;        /* samples of this round that tell nothing of it */
     uint32_t round_sent;
     uint32_t round_lost;
     uint64_t round_trip_ns;           /* smoothed; 0: not measured */
@@ -149,6 +150,7 @@ struct receiving {
     uint32_t echo; /* timestamp of the latest packet of this stream */
     uint64_t echo_ns;
     uint64_t round_trip_ns; /* as the sender says */
+    uint64_t pause_ns;      /* before the turn in which the newest packet came */
     uint32_t to_self;       /* packets that came for this member since the last one for the group; and since when */
     uint64_t to_self_ns;
     /* requests */
@@ -169,6 +171,7 @@ struct child {
     uint32_t epoch; /* of what follows; 0: nothing */
     uint32_t laggard;
     uint32_t unreached;
+    uint64_t pause_ns;
     struct counts counts;
     uint64_t heard_ns;
     uint64_t number; /* of the newest packet */
@@ -227,6 +230,7 @@ struct cw_mcast {
     struct cw_mcast_config config;
     struct cw_endpoint *endpoint;
     uint64_t now_ns;
+    uint64_t turn_ns;     /* when it was turned last */
     uint32_t payload_max; /* data bytes of a packet */
     struct cw_mcast_group *buckets[GROUP_BUCKETS];
     uint32_t group_count;
@@ -310,16 +314,16 @@ void mcast_sending_end(struct stream *stream, int status);
 uint32_t mcast_send_turn(struct cw_mcast *mcast);
 void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_header *header,
                     const struct cw_mcast_nak *nak);
-/* All members have what `counts` say; `laggard` has the least. */
-void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard);
+/* All members have what `counts` say; `laggard` has the least. A packet may have waited `pause_ns` for its receiver to look. */
+void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard, uint64_t pause_ns);
 /* Another packet goes to the group's address. */
 void mcast_send_noted(struct stream *stream);
 /* Packets to the group do not reach `member`, it says. */
 void mcast_send_unreached(struct stream *stream, uint32_t member);
 void mcast_send_state_due(struct stream *stream);
 void mcast_send_epoch(struct stream *stream, bool somebody_joins);
-/* A packet was acknowledged after its only transmission. */
-void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns);
+/* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for somebody to look at a port. */
+void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns);
 /* Base has moved. */
 void mcast_congestion_progress(struct sending *sending);
 /* After so long without an answer something is lost (RFC 6298, with a shorter least time). */
@@ -377,11 +381,17 @@ static inline struct message *mcast_message(const struct stream *stream, uint64_
     return &stream->sending->messages[number % stream->group->mcast->config.queue_max];
 }
 
-/* As packets carry it. */
-static inline uint32_t mcast_round_trip_said(const struct sending *sending)
+/* How long nobody had looked at the port before the present turn. */
+static inline uint64_t mcast_pause(const struct cw_mcast *mcast)
 {
-    uint64_t trip = sending->round_trip_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
-    return trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
+    return mcast->now_ns - earlier(mcast->turn_ns, mcast->now_ns);
+}
+
+/* A time as packets carry it. */
+static inline uint32_t mcast_time_said(uint64_t time_ns)
+{
+    uint64_t said = time_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
+    return said < UINT32_MAX ? (uint32_t)said : UINT32_MAX;
 }
 
 #endif

@@ -97,6 +97,7 @@ local F = {
   joined_short = ProtoField.uint64("causeway.mcast.joined.short", "... short message"),
   joined_long = ProtoField.uint64("causeway.mcast.joined.long", "... long message"),
   laggard = ProtoField.uint16("causeway.mcast.laggard", "Has the least"),
+  pause = ProtoField.uint32("causeway.mcast.pause", "Longest pause of a receiver (256 ns)"),
   unreached = ProtoField.uint16("causeway.mcast.unreached", "Not reached by the group's address"),
   mcast_received = ProtoField.uint64("causeway.mcast.received", "Received below"),
   released = ProtoField.uint64("causeway.mcast.released", "Slots given back"),
@@ -217,7 +218,7 @@ local guests = {
     {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.next, 8}, {F.joined_number, 8}, {F.joined_message, 8},
     {F.joined_short, 8}, {F.joined_long, 8},
   },
-  MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.mcast_reserved, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.exposed, 8}},
+  MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.pause, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.exposed, 8}},
   MCAST_NAK = {{F.mcast_run_count, 4}, {F.mcast_reserved, 4}, {F.mcast_from, 8}},
   MCAST_CANARY = {},
 }

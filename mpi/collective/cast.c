@@ -1,5 +1,7 @@
 #include "mpi/collective/cast.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +267,41 @@ void mpi_cast_message(void *context, struct cw_group *group, uint32_t rank, cons
 {
     (void)context, (void)group;
     mpi_collective_message(rank, data, (uint32_t)bytes);
+}
+
+/* ---- what happened ---- */
+
+char *mpi_cast_report(void)
+{
+    struct cw_groups *groups = cw_job_groups(mpi_process.job);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = groups == NULL ? NULL : open_memstream(&text, &bytes);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        char why[CW_GROUPS_WHY_BYTES];
+        mpi_cast_why(comm, why, sizeof(why));
+        if (why[0] != '\0') {
+            fprintf(out, "group of %s: %s\n", comm->name, why);
+        }
+    }
+    struct cw_groups_info info = cw_groups_info(groups);
+    const struct cw_mcast_counters *packets = &info.packets;
+    if (info.floods) {
+        fprintf(out, "the network brings multicast to all ports, whoever has asked for it: does a switch snoop?\n");
+    }
+    if (packets->data_out + packets->acks_out > 0) {
+        fprintf(out,
+                "multicast: %" PRIu64 " packets, %" PRIu64 " again to all, %" PRIu64 " to one, %" PRIu64
+                " passed on; acknowledgements %" PRIu64 " out, %" PRIu64 " in; requests %" PRIu64 " out, %" PRIu64
+                " in; %" PRIu64 " STATEs\n",
+                packets->data_out, packets->repairs_out, packets->repairs_one_out, packets->relayed, packets->acks_out,
+                packets->acks_in, packets->naks_out, packets->naks_in, packets->states_out);
+    }
+    fclose(out);
+    return text;
 }
 
 /* ---- the end ---- */

@@ -43,6 +43,9 @@ extern struct mpi_cast *mpi_casts_waiting;
 /* How a communicator's multicasts travel, in a line; "" if it has no group. */
 void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes);
 
+/* What this process knows of multicast, in lines for people, to be freed; NULL: nothing, or no memory. Before groups are closed. */
+char *mpi_cast_report(void);
+
 /* A communicator goes: this process is done with its group. */
 void mpi_cast_close(struct cw_group *group);
 /* Waits until all that was multicast has come to its ranks: before communicators go (MPI_Finalize). */

@@ -22,6 +22,7 @@ struct line {
 
 static struct line *lines;
 static size_t line_count;
+static char *other_lines;
 
 static uint32_t class_of(uint64_t bytes)
 {
@@ -116,6 +117,21 @@ static void lines_print(FILE *out)
     }
 }
 
+void mpi_explain_lines(const char *text)
+{
+    free(other_lines);
+    other_lines = text == NULL ? NULL : strdup(text);
+}
+
+static void others_print(FILE *out)
+{
+    for (const char *at = other_lines; at != NULL && *at != '\0';) {
+        int length = (int)strcspn(at, "\n");
+        fprintf(out, "causeway: rank %u: %.*s\n", mpi_process.rank, length, at);
+        at += length + (at[length] == '\n');
+    }
+}
+
 bool mpi_explain_is_wanted(void)
 {
     const char *wanted = getenv("CAUSEWAY_EXPLAIN");
@@ -128,7 +144,10 @@ void mpi_explain_print(void)
         paths_print(stderr);
         fprintf(stderr, "causeway: rank %u: algorithms chosen by %s\n", mpi_process.rank, mpi_choice_source());
         lines_print(stderr);
+        others_print(stderr);
     }
+    free(other_lines);
+    other_lines = NULL;
     free(lines);
     lines = NULL;
     line_count = 0;

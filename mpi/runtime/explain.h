@@ -16,6 +16,9 @@
 void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
                        const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns);
 
+/* Lines about anything else, one each; NULL is allowed. Copied. */
+void mpi_explain_lines(const char *text);
+
 /* Whether anything will be printed, so that measuring is worth while. */
 bool mpi_explain_is_wanted(void);
 

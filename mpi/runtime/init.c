@@ -217,6 +217,11 @@ int mpi_finalize(void)
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_cast_settle();
+    if (mpi_explain_is_wanted()) {
+        char *text = mpi_cast_report();
+        mpi_explain_lines(text);
+        free(text);
+    }
     mpi_comm_stop();
     mpi_cast_finish();
     cw_control_destroy(mpi_process.control);

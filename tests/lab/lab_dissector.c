@@ -174,7 +174,7 @@ static const struct {
      sizeof(struct cw_mcast_ack),
      {{"laggard", 16, 2},
       {"unreached", 18, 2},
-      {"reserved", 20, 4},
+      {"pause", 20, 4},
       {"received", 24, 8},
       {"released", 32, 8},
       {"exposed", 40, 8}}},
