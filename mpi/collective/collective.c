@@ -224,6 +224,11 @@ static int plan_poll(struct mpi_collective *collective)
     return code;
 }
 
+void mpi_collective_refuse(struct mpi_collective *collective, const struct mpi_refusal *refusal)
+{
+    mpi_exchange_refuse(collective->comm, collective->comm->collectives->next_number++, 0, refusal);
+}
+
 /* ---- by a plan whose counts are exchanged first, or by phases ---- */
 
 /* The others are waiting, and are told that this rank fails. */
