@@ -146,10 +146,10 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
                             uint32_t mtu_bytes, enum cw_wire_multicast multicast)
 {
     bool snoops = multicast == CW_WIRE_SNOOP;
-    /* asks for memberships often at first: it takes all answers for known as soon as the time for them is over */
+    /* until the time for answers to its first query is over the kernel floods: 100 ms, if that is said before */
     fprintf(lines,
-            "link add bridge mtu %u type bridge stp_state 0 mcast_snooping %d mcast_querier %d "
-            "mcast_query_response_interval 10\n",
+            "link add bridge mtu %u type bridge stp_state 0 mcast_snooping %d mcast_query_response_interval 10\n"
+            "link set bridge type bridge mcast_querier %d\n",
             mtu_bytes, snoops, snoops);
     for (uint32_t rank = 0; rank < ranks; rank++) {
         /* for both ends, since the kernel does not take that of the other one alone; not the same, or it is in no hurry to say that the

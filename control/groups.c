@@ -425,9 +425,13 @@ static int canary_send(void *argument)
 void groups_probe(struct cw_group *group)
 {
     struct cw_mcast_put put = {.lane_tag = TAG_PROBE, .flags = CW_MCAST_SIGNAL};
-    const struct cw_groups_links *links = &group->groups->config.links;
     (void)put_send(group, &put); /* without memory the first message is the probe */
-    (void)links->run(links->context, canary_send, group->groups->config.mcast);
+}
+
+void groups_canary(struct cw_groups *groups)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    (void)links->run(links->context, canary_send, groups->config.mcast);
 }
 
 int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,

@@ -107,8 +107,9 @@ struct message groups_message(const struct cw_group *group, enum message_kind ki
 /* Frees it, shut. */
 void groups_free(struct cw_group *group);
 void groups_shut(struct cw_group *group);
-/* Sends something that only shows whether it comes, to the members and to the canary. */
+/* Sends something that only shows whether it comes: to the members, and to the canary. */
 void groups_probe(struct cw_group *group);
+void groups_canary(struct cw_groups *groups);
 
 /* ---- groups_agree.c ---- */
 

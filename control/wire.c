@@ -85,7 +85,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
         wire->endpoint = NULL;
         return status;
     }
-    status = wire_multicast_open(config.job_key, rank, wire, error, error_bytes);
+    status = wire_multicast_open(config.job_key, rank + 1 == size, wire, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }

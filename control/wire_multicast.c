@@ -36,7 +36,7 @@ static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-int wire_multicast_open(const uint8_t job_key[16], uint32_t rank, struct cw_wire *wire, char *error, size_t error_bytes)
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     const char *word = getenv("CAUSEWAY_MULTICAST");
     struct cw_mcast_config config;
@@ -56,7 +56,7 @@ int wire_multicast_open(const uint8_t job_key[16], uint32_t rank, struct cw_wire
     config.group_count_max = GROUPS;
     config.queue_max = QUEUE;
     config.canary_ipv4 = cw_groups_canary(wire->multicast_base);
-    config.keeps_canary = rank == 0;
+    config.keeps_canary = keeps_canary;
     status = cw_mcast_create(&config, wire->endpoint, &wire->mcast, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED) {
         wire->mcast = NULL; /* the port cannot join: there are no groups, and the card says so */

@@ -2,6 +2,8 @@
 #ifndef CW_CONTROL_WIRE_PRIVATE_H
 #define CW_CONTROL_WIRE_PRIVATE_H
 
+#include <stdbool.h>
+
 #include "control/wire.h"
 
 enum { WIRE_UDP_PORT = 4791 };
@@ -19,7 +21,7 @@ int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct
                    size_t error_bytes);
 
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
-int wire_multicast_open(const uint8_t job_key[16], uint32_t rank, struct cw_wire *wire, char *error,
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_wire *wire, char *error,
                         size_t error_bytes);
 
 #endif

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""multicast_usage.py CAUSEWAY PROGRAM...: networks that snoop, flood and drop: the same results, and a line that says what they do. PROGRAMs are of the conformance suite."""
+import os
+import subprocess
+import sys
+
+causeway, *programs = sys.argv[1:]
+failures = 0
+ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast"
+
+
+def run(network, program, ranks=4, **more):
+    environment = dict(os.environ, CAUSEWAY_ALGORITHM=ALGORITHMS, **more)
+    command = [causeway, "run", "-n", str(ranks), "--explain", "--timeout", "120", "--emulate", network, program]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+
+
+def expect(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("expected:", what)
+
+
+kinds = ["memif"]
+if os.geteuid() == 0 and subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+    kinds.append("veth")
+else:
+    print("without veth, which needs root")
+for kind in kinds:
+    for does in ["snoop", "flood", "drop"]:
+        for program in programs if kind == "memif" else programs[:1]:
+            result = run(f"4,{kind},multicast={does}", program)
+            where = f"{os.path.basename(program)} over {kind}, multicast={does}"
+            expect(result.returncode == 0, f"{where} ends well, not {result.returncode}: {result.stderr}")
+            said = [line for line in result.stderr.splitlines() if "group of MPI_COMM_WORLD" in line]
+            expect(len(said) == 1, f"{where}: the group is told of once: {result.stderr}")
+            expect(("do not reach rank" in result.stderr) == (does == "drop"), f"{where}: who is not reached: {said}")
+            floods = "brings multicast to all ports" in result.stderr
+            # the kernel's bridge floods until it knows everybody: for the first moments, which a slow machine may not outlast
+            expect(floods == (does == "flood") or (kind == "veth" and does == "snoop"), f"{where}: flooding is told: {result.stderr}")
+
+# more groups than addresses; none at all; what makes no sense
+for more in [{"CAUSEWAY_MULTICAST_FILTERS": "2"}, {"CAUSEWAY_MULTICAST_FILTERS": "3"}, {"CAUSEWAY_MULTICAST": "off"}]:
+    for program in programs:
+        result = run("4,memif", program, **more)
+        expect(result.returncode == 0, f"{os.path.basename(program)} with {more} ends well: {result.stderr}")
+        expect(("group of MPI_COMM_WORLD" in result.stderr) == ("CAUSEWAY_MULTICAST" not in more), f"groups with {more}: {result.stderr}")
+for more in [{"CAUSEWAY_MULTICAST_FILTERS": "1"}, {"CAUSEWAY_MULTICAST_FILTERS": "x"}, {"CAUSEWAY_MULTICAST": "maybe"}]:
+    result = run("2,memif", programs[0], ranks=2, **more)
+    name = next(iter(more))
+    expect(result.returncode != 0 and name in result.stderr, f"{more} is refused by name: {result.stderr}")
+
+sys.exit(1 if failures else 0)
