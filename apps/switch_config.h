@@ -44,8 +44,8 @@ struct switch_config {
     uint64_t core;              /* SWITCH_CORE_ANY: wherever the system puts it */
     bool dedicated;             /* never sleeps */
     bool json;
-    bool snoops;              /* IGMP is listened to */
-    bool drops_unregistered;  /* multicast that nobody has asked for */
+    bool snoops;             /* IGMP is listened to */
+    bool drops_unregistered; /* multicast that nobody has asked for */
     struct switch_port_config ports[SWITCH_PORTS_MAX];
     struct switch_group groups[SWITCH_GROUPS_MAX];
 };

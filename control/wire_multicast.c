@@ -36,7 +36,8 @@ static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_wire *wire, char *error, size_t error_bytes)
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_wire *wire, char *error,
+                        size_t error_bytes)
 {
     const char *word = getenv("CAUSEWAY_MULTICAST");
     struct cw_mcast_config config;

@@ -279,7 +279,7 @@ enum cw_event_kind {
     CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session */
     CW_EVENT_PEER_DOWN =
         6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED or CW_ERROR_CLOSED; all its operations have ended */
-    CW_EVENT_SENT = 7, /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
+    CW_EVENT_SENT = 7,  /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
                           CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
     CW_EVENT_GUEST = 8, /* the guest has news (core/guest.h): nothing else is filled in */
 };

@@ -192,8 +192,8 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
         return endpoint->now_ns + PORT_RETRY_NS;
     }
     bool stuck = endpoint->arrivals.ready_first != NULL || endpoint->undelivered.first != NULL ||
-                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL || endpoint->stop_count > 0 ||
-                 endpoint->guest_has_news;
+                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
+                 endpoint->stop_count > 0 || endpoint->guest_has_news;
     if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }

@@ -90,7 +90,7 @@ struct sim_node {
     uint32_t ring_head, ring_tail;
     uint64_t *departures; /* when the packets in the send queue are out */
     uint32_t departure_head, departure_tail;
-    uint64_t *groups;       /* multicast filters */
+    uint64_t *groups;      /* multicast filters */
     uint32_t *group_joins; /* how often each was joined */
     uint32_t group_count;
     struct cw_port_memory *memories;

@@ -251,8 +251,8 @@ static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *c
         if (members->rank != 0 && !is_own) {
             continue;
         }
-        uint64_t given = members->rank == 0 ? (uint64_t)mpi_side_block_bytes(&call->send, member)
-                                            : (uint64_t)call->receive.bytes;
+        uint64_t given =
+            members->rank == 0 ? (uint64_t)mpi_side_block_bytes(&call->send, member) : (uint64_t)call->receive.bytes;
         if (members->rank == 0 && is_own && !call->receive_is_dropped) {
             given = (uint64_t)call->receive.bytes == group->bytes[0] ? given : (uint64_t)call->receive.bytes;
         }
@@ -264,9 +264,10 @@ static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *c
                 .given = given,
             };
             mpi_collective_refuse(call, &refusal);
-            return mpi_error(group->parent->handle, MPI_ERR_COUNT,
-                             "the group was opened for %llu bytes to rank %d, this call says %llu; close it and open another",
-                             (unsigned long long)group->bytes[member], group->ranks[member], (unsigned long long)given);
+            return mpi_error(
+                group->parent->handle, MPI_ERR_COUNT,
+                "the group was opened for %llu bytes to rank %d, this call says %llu; close it and open another",
+                (unsigned long long)group->bytes[member], group->ranks[member], (unsigned long long)given);
         }
     }
     return MPI_SUCCESS;

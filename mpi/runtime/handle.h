@@ -21,9 +21,9 @@ enum mpi_kind {
     MPI_KIND_MESSAGE = 6,
     MPI_KIND_OP = 7,
     MPI_KIND_REQUEST = 8,
-    MPI_KIND_PHASES = 9, /* MPIX_Alltoallv_phases */
+    MPI_KIND_PHASES = 9,         /* MPIX_Alltoallv_phases */
     MPI_KIND_SCATTER_GROUP = 10, /* MPIX_Scatterv_group */
-    MPI_KIND_COUNT = 11, /* files, sessions and windows will follow */
+    MPI_KIND_COUNT = 11,         /* files, sessions and windows will follow */
 };
 
 enum {

@@ -38,9 +38,9 @@ static void group_open(struct group *group, int most)
         at += group->counts[rank] + drawn(3);
     }
     /* counts are significant at the root only */
-    int code = MPIX_Scatterv_open_group(expect_rank == group->root ? group->counts : NULL, MPI_INT,
-                                        group->counts[expect_rank], MPI_INT, group->root, MPI_COMM_WORLD,
-                                        &group->handle);
+    int code =
+        MPIX_Scatterv_open_group(expect_rank == group->root ? group->counts : NULL, MPI_INT, group->counts[expect_rank],
+                                 MPI_INT, group->root, MPI_COMM_WORLD, &group->handle);
     EXPECT_EQUAL(code, MPI_SUCCESS);
     EXPECT(group->handle != MPIX_SCATTERV_GROUP_NULL);
 }
@@ -107,9 +107,8 @@ static void derived_types(void)
         send[at] = at;
     }
     EXPECT_EQUAL(MPIX_Scatterv_open_group_c(counts, spaced, 2, MPI_INT, 0, MPI_COMM_WORLD, &group), MPI_SUCCESS);
-    EXPECT_EQUAL(
-        MPIX_Scatterv_data_movement_c(send, counts, displacements, spaced, receive, 2, MPI_INT, 0, group),
-        MPI_SUCCESS);
+    EXPECT_EQUAL(MPIX_Scatterv_data_movement_c(send, counts, displacements, spaced, receive, 2, MPI_INT, 0, group),
+                 MPI_SUCCESS);
     EXPECT_EQUAL(receive[0], 3 * expect_rank); /* the type's extent is three ints */
     EXPECT_EQUAL(receive[1], 3 * expect_rank + 2);
     EXPECT_EQUAL(MPIX_Scatterv_close_group(&group), MPI_SUCCESS);
@@ -125,16 +124,16 @@ static void what_is_wrong(void)
         displacements[rank] = rank;
     }
     /* before opening */
-    EXPECT_CLASS(
-        MPIX_Scatterv_data_movement(send, counts, displacements, MPI_INT, receive, 1, MPI_INT, 0, group), MPI_ERR_ARG);
+    EXPECT_CLASS(MPIX_Scatterv_data_movement(send, counts, displacements, MPI_INT, receive, 1, MPI_INT, 0, group),
+                 MPI_ERR_ARG);
     EXPECT_CLASS(MPIX_Scatterv_close_group(&group), MPI_ERR_ARG);
     EXPECT_CLASS(MPIX_Scatterv_open_group(counts, MPI_INT, 1, MPI_INT, expect_size, MPI_COMM_WORLD, &group),
                  MPI_ERR_ROOT);
     /* one expects more: an error at all */
     int last = expect_size - 1;
-    EXPECT_CLASS(MPIX_Scatterv_open_group(counts, MPI_INT, expect_rank == last ? 2 : 1, MPI_INT, 0, MPI_COMM_WORLD,
-                                          &group),
-                 MPI_ERR_COUNT);
+    EXPECT_CLASS(
+        MPIX_Scatterv_open_group(counts, MPI_INT, expect_rank == last ? 2 : 1, MPI_INT, 0, MPI_COMM_WORLD, &group),
+        MPI_ERR_COUNT);
     EXPECT(group == MPIX_SCATTERV_GROUP_NULL);
     EXPECT_EQUAL(MPIX_Scatterv_open_group(counts, MPI_INT, 1, MPI_INT, 0, MPI_COMM_WORLD, &group), MPI_SUCCESS);
     if (expect_size > 1) {
