@@ -111,15 +111,21 @@ static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan 
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, struct bench_mcast_result *result)
 {
     static uint32_t cluster_of[CW_MCAST_MEMBERS_MAX];
+    static uint64_t counts[CW_MCAST_MEMBERS_MAX];
     uint32_t switches = of->switches > 1 ? of->switches : 1;
     for (uint32_t rank = 0; rank < of->members; rank++) {
         cluster_of[rank] = (uint32_t)((uint64_t)rank * switches / of->members);
+        counts[rank] = 0;
+    }
+    for (uint32_t i = 0; i < of->to; i++) {
+        counts[bench_mcast_receiver(of, i)] = of->bytes;
     }
     struct cw_problem_request request = {
         .collective = of->collective,
         .ranks = of->members,
         .element_bytes = 1,
-        .count = of->bytes,
+        .count = of->to > 0 ? 0 : of->bytes,
+        .counts = of->to > 0 ? counts : NULL,
         .cluster_count = switches,
         .cluster_of = switches > 1 ? cluster_of : NULL,
     };
