@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/problem.h"
+#include "collectives/plan.h"
 
 enum { BENCH_MCAST_RUNS_MAX = 10000, BENCH_MCAST_NAME_BYTES = 48 };
 
@@ -62,6 +62,9 @@ int bench_mcast_scatterv(const struct bench_mcast_case *of, enum bench_mcast_way
 /* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency sends all at once, unless the model has chosen it.
  * Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *algorithm, struct bench_mcast_result *result);
+
+/* A plan, on hosts of the same kind; the collective and its length are the plan's own, and result->name the caller's. Errors as above. */
+int bench_mcast_plan(const struct bench_mcast_case *of, const struct cw_plan *plan, struct bench_mcast_result *result);
 
 /* The rank of receiver i < to of a scatter to some: they are spread over the members, and so over the switches. */
 static inline uint32_t bench_mcast_receiver(const struct bench_mcast_case *of, uint32_t i)

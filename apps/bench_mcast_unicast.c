@@ -72,8 +72,7 @@ static const struct cw_algorithm *algorithm_find(const struct bench_mcast_case *
     return NULL;
 }
 
-static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan *plan,
-                        struct bench_mcast_result *result)
+int bench_mcast_plan(const struct bench_mcast_case *of, const struct cw_plan *plan, struct bench_mcast_result *result)
 {
     static uint64_t times[BENCH_MCAST_RUNS_MAX + 1];
     static double sorted[BENCH_MCAST_RUNS_MAX];
@@ -151,7 +150,7 @@ int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, str
         cw_problem_destroy(problem);
         return app_error_status(status, "the plan cannot be built", error);
     }
-    int code = plan_measure(of, plan, result);
+    int code = bench_mcast_plan(of, plan, result);
     cw_plan_destroy(plan);
     return code;
 }
