@@ -157,6 +157,8 @@ static const struct {
     {"incast", bench_incast, "many senders to one port, in virtual time"},
     {"pace", bench_pace, "paced flows, in virtual time"},
     {"mcast", bench_mcast, "one to all by multicast, beside unicast trees and chains, in virtual time"},
+    {"alltoallv", bench_alltoallv,
+     "many to many by pairs and in phases, at each level of compiled communication, in virtual time"},
     {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
 };
 
@@ -164,14 +166,15 @@ static void list_print(void)
 {
     printf("usage: causeway bench NAME [options]\n\n");
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
-        printf("  %-8s %s\n", benchmarks[i].name, benchmarks[i].help);
+        printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);
     }
     printf("\ncauseway bench NAME --help has its options.\n");
 }
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] = "there are put, cost, crowd, idle, incast, pace, mcast and plan; each has --help";
+    static const char list[] =
+        "there are put, cost, crowd, idle, incast, pace, mcast, alltoallv and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

@@ -18,25 +18,33 @@ static const char usage[] =
     "handled: sent and received (packets_handled; packets_handled_busiest: by the host that has most): what it takes\n"
     "of processors, of which virtual time knows nothing.\n"
     "--collective scatter: all blocks in one message, each member takes its own. --collective allgather: a broadcast\n"
-    "by each member, one after the other, or all at once.";
+    "by each member, one after the other, or all at once. --collective scatterv: blocks for --to of the members; by a\n"
+    "group of these and the root that is there already (explicit: the data only), by the group of all (static: "
+    "counts,\n"
+    "then the data), or by a group that is opened for it, used once and closed (dynamic).";
 
 enum { UNICASTS_MAX = 6 };
 
 /* Beside what the model chooses. */
-static const struct {
+struct kind {
+    const char *name;
     enum cw_collective collective;
+    bool is_to_some; /* only the root knows who gets something: the model, which has to know, does not choose */
     const char *unicasts[UNICASTS_MAX + 1];
-} contenders[] = {
-    {CW_BCAST, {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"}},
-    {CW_SCATTER, {"flat", "binomial", "pipelined-chain"}},
-    {CW_ALLGATHER, {"concurrent", "ring", "bruck", "gather-bcast", "phased-barriers", "phased"}},
 };
 
-static const char *const *unicasts_of(enum cw_collective collective)
+static const struct kind kinds[] = {
+    {"bcast", CW_BCAST, false, {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"}},
+    {"scatter", CW_SCATTER, false, {"flat", "binomial", "pipelined-chain"}},
+    {"scatterv", CW_SCATTER, true, {"flat"}},
+    {"allgather", CW_ALLGATHER, false, {"concurrent", "ring", "bruck", "gather-bcast", "phased-barriers", "phased"}},
+};
+
+static const struct kind *kind_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(contenders) / sizeof(contenders[0]); i++) {
-        if (contenders[i].collective == collective) {
-            return contenders[i].unicasts;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, name) == 0) {
+            return &kinds[i];
         }
     }
     return NULL;
@@ -45,6 +53,8 @@ static const char *const *unicasts_of(enum cw_collective collective)
 struct settings {
     const char *fabric;
     const char *collective;
+    const struct kind *kind;
+    uint64_t to;
     uint64_t sizes[BENCH_SIZES_MAX];
     size_t size_count;
     uint64_t members;
@@ -115,7 +125,10 @@ static void size_print(const struct settings *settings, const struct bench_mcast
     }
     json_t *line = app_json_new();
     app_json_count(line, "members", settings->of.members);
-    app_json_text(line, "collective", cw_collective_name(settings->of.collective));
+    app_json_text(line, "collective", settings->kind->name);
+    if (settings->kind->is_to_some) {
+        app_json_count(line, "to", settings->to);
+    }
     app_json_count(line, "switches", settings->switches);
     app_json_count(line, "bytes", settings->of.bytes);
     app_json_number(line, "loss", settings->of.loss);
@@ -131,9 +144,16 @@ static void size_print(const struct settings *settings, const struct bench_mcast
     app_json_emit(line);
 }
 
-/* By multicast; for an all-gather at once, too. */
+/* By multicast; for an all-gather at once, too; to some by each kind of group. */
 static int groups_run(const struct settings *settings, struct bench_mcast_result *results, uint32_t *count)
 {
+    if (settings->kind->is_to_some) {
+        int status = APP_EXIT_SUCCESS;
+        for (*count = 0; status == APP_EXIT_SUCCESS && *count <= BENCH_MCAST_DYNAMIC; (*count)++) {
+            status = bench_mcast_scatterv(&settings->of, (enum bench_mcast_way) * count, &results[*count]);
+        }
+        return status;
+    }
     int code = bench_mcast_group(&settings->of, 0, &results[0]);
     if (code == APP_EXIT_SUCCESS) {
         code = bench_mcast_group(&settings->of, settings->of.members, &results[1]);
@@ -151,13 +171,16 @@ static int groups_run(const struct settings *settings, struct bench_mcast_result
 static int size_run(const struct settings *settings)
 {
     struct bench_mcast_result results[3 + UNICASTS_MAX + 1];
-    const char *const *unicasts = unicasts_of(settings->of.collective);
+    const char *const *unicasts = settings->kind->unicasts;
     uint32_t count;
     int code = groups_run(settings, results, &count);
     uint32_t first = count, best = count;
     for (bool is_more = true; is_more && code == APP_EXIT_SUCCESS; unicasts++) {
         struct bench_mcast_result *result = &results[count];
         is_more = *unicasts != NULL; /* NULL is the model's choice, and the last */
+        if (!is_more && settings->kind->is_to_some) {
+            break;
+        }
         code = bench_mcast_unicast(&settings->of, *unicasts, result);
         bool is_new = result->median_ns > 0;
         for (uint32_t known = first; known < count; known++) {
@@ -185,11 +208,17 @@ static int settings_check(struct settings *settings, const char *sizes)
         app_error("no such fabric", settings->fabric, "there is sim; real ones are to come");
         return APP_EXIT_USAGE;
     }
-    settings->of.collective = cw_collective_find(settings->collective);
-    if (unicasts_of(settings->of.collective) == NULL) {
-        app_error("no such collective", settings->collective, "there are bcast, scatter and allgather");
+    settings->kind = kind_find(settings->collective);
+    if (settings->kind == NULL) {
+        app_error("no such collective", settings->collective, "there are bcast, scatter, scatterv and allgather");
         return APP_EXIT_USAGE;
     }
+    if (settings->kind->is_to_some && settings->to >= settings->members) {
+        app_error("--to wants fewer than there are members", NULL, NULL);
+        return APP_EXIT_USAGE;
+    }
+    settings->of.collective = settings->kind->collective;
+    settings->of.to = settings->kind->is_to_some ? (uint32_t)settings->to : 0;
     if (settings->switches > settings->members) {
         app_error("more switches than members", NULL, NULL);
         return APP_EXIT_USAGE;
@@ -215,15 +244,17 @@ int bench_mcast(int argc, char **argv)
         .fabric = "sim",
         .collective = "bcast",
         .members = 9,
+        .to = 5,
         .switches = 1,
         .of = {.runs = 200, .rate_bps = 10000000000ull, .delay_ns = 20000, .seed = 1},
     };
     const char *sizes = "1,1K,10K,64K,1M";
     const struct app_option table[] = {
         {"fabric", "NAME", "the network: sim", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
-        {"collective", "NAME", "bcast, scatter or allgather (bcast)", APP_OPTION_TEXT, &settings.collective, 0, 0,
-         NULL},
+        {"collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", APP_OPTION_TEXT, &settings.collective,
+         0, 0, NULL},
         {"members", "N", "of the group, the root among them (9)", APP_OPTION_COUNT, &settings.members, 2, 1024, NULL},
+        {"to", "N", "scatterv: members that get a block (5)", APP_OPTION_COUNT, &settings.to, 1, 1023, NULL},
         {"sizes", "LIST", "of messages or blocks, in bytes (1,1K,10K,64K,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
         {"runs", "N", "messages of each size (200)", APP_OPTION_COUNT, &settings.of.runs, 1, BENCH_MCAST_RUNS_MAX,
          NULL},

@@ -1,14 +1,15 @@
 /* Bench mcast: a broadcast, scatter or all-gather by a group's multicasts beside the unicast algorithms, on simulated hosts. bench_mcast.c: options, lines; bench_mcast_group.c: the group;
- * bench_mcast_unicast.c: plans over puts.
+ * bench_mcast_scatterv.c: groups for one-to-few; bench_mcast_unicast.c: plans over puts.
  *
- * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each member takes its own; an all-gather is a broadcast by each member, one after the other. */
+ * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each member takes its own; an all-gather is a broadcast by each member, one after the other.
+ * One-to-few: bench_mcast_scatterv. */
 #ifndef BENCH_MCAST_H
 #define BENCH_MCAST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/problem.h"
+#include "collectives/plan.h"
 
 enum { BENCH_MCAST_RUNS_MAX = 10000, BENCH_MCAST_NAME_BYTES = 48 };
 
@@ -17,6 +18,7 @@ struct bench_mcast_case {
     enum cw_collective collective; /* CW_BCAST, CW_SCATTER, CW_ALLGATHER */
     bool at_once;                  /* an all-gather by multicast whose members do not wait for their turn */
     uint32_t members;              /* the root among them */
+    uint32_t to;                   /* a scatter to so many of the members; 0: to all */
     uint64_t bytes;                /* of the message, or of each member's block */
     double loss;                   /* of frames on each host's way in */
     uint64_t runs;
@@ -48,9 +50,27 @@ struct bench_mcast_result {
 /* A group; arity 0: the usual tree, `members`: everybody reports to the root. 0, or one of enum app_exit: reported. */
 int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result);
 
+/* Which group a scatter to some of the members takes. */
+enum bench_mcast_way {
+    BENCH_MCAST_EXPLICIT = 0, /* of the root and those; opened before: the data only, since all know who gets what */
+    BENCH_MCAST_STATIC,       /* of all: the counts, and behind them the data, which all get */
+    BENCH_MCAST_DYNAMIC, /* the group of all says who; these open one, use it once and close it: over when it is gone */
+};
+int bench_mcast_scatterv(const struct bench_mcast_case *of, enum bench_mcast_way way,
+                         struct bench_mcast_result *result);
+
 /* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency sends all at once, unless the model has chosen it.
  * Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *algorithm, struct bench_mcast_result *result);
+
+/* A plan, on hosts of the same kind; the collective and its length are the plan's own, and result->name the caller's. Errors as above. */
+int bench_mcast_plan(const struct bench_mcast_case *of, const struct cw_plan *plan, struct bench_mcast_result *result);
+
+/* The rank of receiver i < to of a scatter to some: they are spread over the members, and so over the switches. */
+static inline uint32_t bench_mcast_receiver(const struct bench_mcast_case *of, uint32_t i)
+{
+    return 1 + (uint32_t)((uint64_t)i * (of->members - 1) / of->to);
+}
 
 /* Median and 99.9th percentile of `count` times, which are sorted. */
 void bench_mcast_times(double *times, uint64_t count, struct bench_mcast_result *result);

@@ -72,8 +72,7 @@ static const struct cw_algorithm *algorithm_find(const struct bench_mcast_case *
     return NULL;
 }
 
-static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan *plan,
-                        struct bench_mcast_result *result)
+int bench_mcast_plan(const struct bench_mcast_case *of, const struct cw_plan *plan, struct bench_mcast_result *result)
 {
     static uint64_t times[BENCH_MCAST_RUNS_MAX + 1];
     static double sorted[BENCH_MCAST_RUNS_MAX];
@@ -111,15 +110,21 @@ static int plan_measure(const struct bench_mcast_case *of, const struct cw_plan 
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, struct bench_mcast_result *result)
 {
     static uint32_t cluster_of[CW_MCAST_MEMBERS_MAX];
+    static uint64_t counts[CW_MCAST_MEMBERS_MAX];
     uint32_t switches = of->switches > 1 ? of->switches : 1;
     for (uint32_t rank = 0; rank < of->members; rank++) {
         cluster_of[rank] = (uint32_t)((uint64_t)rank * switches / of->members);
+        counts[rank] = 0;
+    }
+    for (uint32_t i = 0; i < of->to; i++) {
+        counts[bench_mcast_receiver(of, i)] = of->bytes;
     }
     struct cw_problem_request request = {
         .collective = of->collective,
         .ranks = of->members,
         .element_bytes = 1,
-        .count = of->bytes,
+        .count = of->to > 0 ? 0 : of->bytes,
+        .counts = of->to > 0 ? counts : NULL,
         .cluster_count = switches,
         .cluster_of = switches > 1 ? cluster_of : NULL,
     };
@@ -145,7 +150,7 @@ int bench_mcast_unicast(const struct bench_mcast_case *of, const char *name, str
         cw_problem_destroy(problem);
         return app_error_status(status, "the plan cannot be built", error);
     }
-    int code = plan_measure(of, plan, result);
+    int code = bench_mcast_plan(of, plan, result);
     cw_plan_destroy(plan);
     return code;
 }

@@ -47,20 +47,24 @@ static bool usage_check(struct kernel *kernel, int argc, char **argv, char *prob
 }
 
 /* A launcher ends the other ranks when one ends in failure: not before what there is to say has been said. */
-static void finalize_together(void)
+void kernel_close(void)
 {
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
 
-bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int argc, char **argv, int *exit_code)
+void kernel_open(struct kernel *kernel, const struct kernel_about *about, int *argc, char ***argv)
 {
     *kernel = (struct kernel){.about = about, .verified = true};
-    MPI_Init(&argc, &argv);
+    MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &kernel->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &kernel->ranks);
+}
 
+bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int argc, char **argv, int *exit_code)
+{
+    kernel_open(kernel, about, &argc, &argv);
     bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
     char problem[256] = "";
     if (!help && usage_check(kernel, argc, argv, problem, sizeof(problem)))
@@ -70,7 +74,7 @@ bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int a
     else if (kernel->rank == 0)
         fprintf(stderr, "%s: %s (usage: %s S, W or A; %s --help tells more)\n", about->name, problem, about->name,
                 about->name);
-    finalize_together();
+    kernel_close();
     *exit_code = help ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_USAGE;
     return false;
 }
@@ -116,19 +120,25 @@ void kernel_require(struct kernel *kernel, bool right, const char *format, ...)
     fprintf(stderr, "%s: rank %d: %s\n", kernel->about->name, kernel->rank, what);
 }
 
+bool kernel_is_verified(const struct kernel *kernel)
+{
+    int right = kernel->verified;
+    int all_right = 0;
+    MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return all_right;
+}
+
 int kernel_finish(struct kernel *kernel, double work)
 {
     double mine[2] = {kernel->seconds, kernel->communication_seconds};
     double most[2] = {0};
-    int right = kernel->verified;
-    int all_right = 0;
     MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    bool all_right = kernel_is_verified(kernel);
     if (kernel->rank == 0)
         printf("%s %c: %d ranks, %.4f s, %.4f s of it communication, %.2f %s/s, %s\n", kernel->about->name,
                class_letters[kernel->class_index], kernel->ranks, most[0], most[1], work / most[0] * 1e-6,
                kernel->about->work, all_right ? "verified" : "NOT VERIFIED");
-    finalize_together();
+    kernel_close();
     return all_right ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_FAILURE;
 }
 

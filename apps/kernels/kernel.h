@@ -1,6 +1,7 @@
-/* Kernels: three programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
- * conjugate gradients (cg). The problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007); here is
- * what the programs share: arguments, random numbers, division among ranks, timing, the verdict.
+/* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
+ * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), and the
+ * page exchange of a software DSM (dsm). Here is what the programs share: arguments, random numbers, division among
+ * ranks, timing, the verdict.
  *
  * Invariants
  *  - Every rank makes the same calls. A program's exit code is 0 only if all ranks found everything right.
@@ -9,6 +10,8 @@
  * Order of calls
  *    kernel_start, kernel_timer_start, any number of kernel_communication_begin, calls of MPI and
  *    kernel_communication_end, kernel_timer_stop, kernel_require for each check, kernel_finish: main returns its value.
+ *  A program without problem classes: kernel_open instead of kernel_start, kernel_is_verified and kernel_close instead of
+ *  kernel_finish.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -52,7 +55,10 @@ struct kernel {
     bool verified;
 };
 
-/* MPI_Init and the arguments. False: the program is done (--help, or one line about what is wrong went to stderr), MPI
+/* MPI_Init, who and how many we are. */
+void kernel_open(struct kernel *kernel, const struct kernel_about *about, int *argc, char ***argv);
+
+/* kernel_open and the arguments. False: the program is done (--help, or one line about what is wrong went to stderr), MPI
  * is finalised, and main returns *exit_code. */
 bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int argc, char **argv, int *exit_code);
 
@@ -69,6 +75,12 @@ void kernel_require(struct kernel *kernel, bool right, const char *format, ...) 
 
 /* Collective: prints the program's line with `work` units done, finalises MPI and returns the exit code. */
 int kernel_finish(struct kernel *kernel, double work);
+
+/* Collective: whether all ranks have found everything right so far. */
+bool kernel_is_verified(const struct kernel *kernel);
+
+/* Collective: MPI_Finalize, when all have said what there is to say. */
+void kernel_close(void);
 
 /* Zeroed memory, freed by free; without any the job ends with KERNEL_EXIT_MACHINE. */
 void *kernel_allocate(size_t count, size_t bytes);
