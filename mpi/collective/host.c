@@ -82,7 +82,7 @@ bool mpi_host_serves(struct mpi_collective *call)
 {
     struct mpi_comm *comm = call->comm;
     struct mpi_collectives *collectives = comm->collectives;
-    if (call->by_pairs || call->pattern != NULL || comm->size < 2 || comm->size > CW_BOARD_MEMBERS_MAX ||
+    if (call->has_rows || call->pattern != NULL || comm->size < 2 || comm->size > CW_BOARD_MEMBERS_MAX ||
         collectives->has_no_host) {
         return false;
     }
