@@ -32,6 +32,7 @@ int run_main(int argc, char **argv)
         code = options.plan == NULL ? 0 : run_plan_take(options.plan, ranks);
         if (code == 0) {
             code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
+            run_plan_recorded();
         }
         run_options_dispose(&options);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps/apps.h"
@@ -22,6 +23,10 @@ static bool name_tell(const char *variable, const char *path)
     int length = snprintf(whole, sizeof(whole), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", path);
     return is_whole && length < (int)sizeof(whole) && setenv(variable, whole, 1) == 0;
 }
+
+/* Of the file that is to become the trace, before the job. */
+static struct stat trace_before;
+static bool is_recording;
 
 bool run_plan_record(const char *path, int *exit_code)
 {
@@ -42,7 +47,21 @@ bool run_plan_record(const char *path, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
+    is_recording = true;
+    if (stat(getenv("CAUSEWAY_RECORD"), &trace_before) != 0) {
+        trace_before = (struct stat){0};
+    }
     return true;
+}
+
+/* A trace is written under another name first: a new one is another file. */
+void run_plan_recorded(void)
+{
+    struct stat now;
+    const char *path = getenv("CAUSEWAY_RECORD");
+    if (is_recording && path != NULL && (stat(path, &now) != 0 || now.st_ino == trace_before.st_ino)) {
+        app_error("nothing was recorded", path, "the program has to come to its MPI_Finalize");
+    }
 }
 
 int run_plan_take(const char *path, uint32_t ranks)

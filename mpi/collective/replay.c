@@ -137,19 +137,20 @@ static void entry_make(struct mpi_replay *replay, struct cw_book_plan *from, uin
     const struct cw_problem *problem = plan->problem;
     struct cw_schedule schedule = plan->schedules[rank];
     plan->schedules[rank] = (struct cw_schedule){0};
+    const struct cw_algorithm *algorithm = cw_algorithm_find(problem->collective, plan->algorithm);
+    struct mpi_plan *made = mpi_plan_make(problem, rank, algorithm, &plan->parameters, &schedule);
+    uint64_t *row = malloc(2ull * problem->ranks * sizeof(*row));
+    if (made == NULL || row == NULL) {
+        memory_missing();
+    }
+    made->origin = CW_BY_PLAN;
+    made->predicted_ns = (double)from->then_ns;
     *entry = (struct mpi_replay_entry){
+        .plan = made,
         .number = ++replay->entry_count,
         .is_voted = problem->collective == CW_ALLTOALL && problem->has_counts,
         .now_ns = from->now_ns,
-        .plan = mpi_plan_make(problem, rank, cw_algorithm_find(problem->collective, plan->algorithm), &plan->parameters,
-                              &schedule),
     };
-    uint64_t *row = malloc(2ull * problem->ranks * sizeof(*row));
-    if (entry->plan == NULL || row == NULL) {
-        memory_missing();
-    }
-    entry->plan->origin = CW_BY_PLAN;
-    entry->plan->predicted_ns = (double)from->then_ns;
     for (uint32_t other = 0; entry->is_voted && other < problem->ranks; other++) {
         row[other] = cw_problem_pair_bytes(problem, rank, other);
         row[problem->ranks + other] = cw_problem_pair_bytes(problem, other, rank);

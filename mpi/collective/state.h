@@ -19,7 +19,7 @@ struct mpi_collectives {
     struct mpi_early *early;
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
-    struct mpi_replay *replay; /* NULL: no plan was made for it */
+    struct mpi_replay *replay;  /* NULL: no plan was made for it */
     struct cw_group *cast;      /* NULL: not yet, or never (cast.h) */
     struct mpi_host *host;      /* NULL: not yet, or never */
     uint32_t calls_before_host; /* blocking ones */
