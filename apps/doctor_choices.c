@@ -53,6 +53,13 @@ static void tell_patience(struct doctor *doctor)
                    "how long a wait of MPI lasts before the ranks say what they wait for");
 }
 
+static void tell_variable(struct doctor *doctor, const char *name, const char *what)
+{
+    const char *value = getenv(name);
+    bool is_set = value != NULL && value[0] != '\0';
+    doctor_setting(doctor, name, is_set ? value : "none", is_set ? "environment" : "default", what);
+}
+
 void doctor_choices(struct doctor *doctor)
 {
     struct cw_settings_place place;
@@ -65,6 +72,8 @@ void doctor_choices(struct doctor *doctor)
                    "the file of measured parameters that MPI chooses algorithms by");
     doctor_setting(doctor, "CAUSEWAY_ALGORITHM", is_set ? words : "none", is_set ? "environment" : "default",
                    "algorithms of collectives that are asked for by name");
+    tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
+    tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
     tell_patience(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {

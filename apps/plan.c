@@ -13,6 +13,7 @@ struct subcommand {
 static const struct subcommand subcommands[] = {
     {"list", plan_list_main, "names every collective and its algorithms"},
     {"build", plan_build_main, "builds the schedules of all ranks and writes them to a file"},
+    {"compile", plan_compile_main, "makes plans for the collective calls that a run has recorded"},
     {"check", plan_check_main, "proves that a plan is right in every order that it allows"},
     {"dump", plan_dump_main, "prints a plan as text"},
     {"run", plan_run_main, "carries a plan out and compares every byte"},

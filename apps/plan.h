@@ -69,11 +69,14 @@ bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via);
 
 /* ---- Files (plan_io.c) ---- */
 
-/* The plan in a file; NULL: reported, *exit_code says how. */
+/* The plan in a file, or number N of a book of plans (FILE#N, from 1 on); NULL: reported, *exit_code says how. */
 struct cw_plan *plan_read(const char *path, int *exit_code);
 
 /* One of enum app_exit. "-" is standard output. */
 int plan_write(const struct cw_plan *plan, const char *path);
+
+/* All bytes of a file, or of standard input ("-"), to be freed; NULL: reported. */
+char *plan_read_bytes(const char *path, size_t *length);
 
 /* A whole text file, ended by zero, to be freed; NULL: reported. */
 char *plan_read_text(const char *path);
@@ -87,6 +90,7 @@ bool plan_network_take(const char *text, struct cw_network *network);
 
 int plan_build_main(int argc, char **argv);
 int plan_check_main(int argc, char **argv);
+int plan_compile_main(int argc, char **argv);
 int plan_dump_main(int argc, char **argv);
 int plan_list_main(int argc, char **argv);
 int plan_run_main(int argc, char **argv);

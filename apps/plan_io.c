@@ -1,10 +1,12 @@
 /* Plan files and text files: the I/O that collectives/ leaves to its callers. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/plan.h"
+#include "collectives/book.h"
 #include "dataplane/status.h"
 
 enum { READ_FIRST = 1 << 16 };
@@ -60,6 +62,11 @@ static char *file_read(const char *path, size_t *length)
     return bytes;
 }
 
+char *plan_read_bytes(const char *path, size_t *length)
+{
+    return file_read(path, length);
+}
+
 char *plan_read_text(const char *path)
 {
     size_t length;
@@ -72,17 +79,45 @@ char *plan_read_text(const char *path)
     return text;
 }
 
+/* Plan `number` of a book. */
+static int book_take(const char *bytes, size_t length, uint64_t number, struct cw_plan **plan, char *error,
+                     size_t error_bytes)
+{
+    struct cw_book *book;
+    int status = cw_book_decode(bytes, length, &book, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (number == 0 || number > book->plan_count) {
+        snprintf(error, error_bytes, "this is a book of %u plans: say which one, as FILE#1", book->plan_count);
+        status = CW_ERROR_ARGUMENT;
+    } else {
+        *plan = book->plans[number - 1].plan;
+        book->plans[number - 1].plan = NULL;
+    }
+    cw_book_destroy(book);
+    return status;
+}
+
 struct cw_plan *plan_read(const char *path, int *exit_code)
 {
     size_t length;
     char error[400];
+    char name[PATH_MAX];
+    uint64_t number = 0;
     struct cw_plan *plan = NULL;
-    char *bytes = file_read(path, &length);
+    const char *mark = strrchr(path, '#');
+    snprintf(name, sizeof(name), "%s", path);
+    if (mark != NULL && app_parse_count(mark + 1, &number) && (size_t)(mark - path) < sizeof(name)) {
+        name[mark - path] = '\0';
+    }
+    char *bytes = file_read(name, &length);
     *exit_code = APP_EXIT_USAGE;
     if (bytes == NULL) {
         return NULL;
     }
-    int status = cw_plan_decode(bytes, length, &plan, error, sizeof(error));
+    int status = cw_book_is(bytes, length) ? book_take(bytes, length, number, &plan, error, sizeof(error))
+                                           : cw_plan_decode(bytes, length, &plan, error, sizeof(error));
     free(bytes);
     if (status != CW_OK) {
         app_error(error, path, "`causeway plan build` makes plan files");

@@ -5,15 +5,12 @@
 #include "apps/apps.h"
 #include "apps/run_emulate.h"
 #include "apps/run_options.h"
+#include "apps/run_plan.h"
 
 /* Between hosts that are processes of this machine. */
-static int run_emulated(struct run_options *options)
+static int run_emulated(struct run_options *options, uint32_t ranks)
 {
     struct run_emulation emulation;
-    uint32_t ranks = 0;
-    for (size_t i = 0; i < options->launch.program_count; i++) {
-        ranks += options->programs[i].count;
-    }
     int code = run_emulate_start(&emulation, options->emulate, ranks);
     if (code == 0) {
         options->launch.networks = run_emulate_networks(&emulation);
@@ -28,7 +25,15 @@ int run_main(int argc, char **argv)
     struct run_options options;
     int code = APP_EXIT_SUCCESS;
     if (run_options_parse(&options, argc, argv, &code)) {
-        code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options);
+        uint32_t ranks = 0;
+        for (size_t i = 0; i < options.launch.program_count; i++) {
+            ranks += options.programs[i].count;
+        }
+        code = options.plan == NULL ? 0 : run_plan_take(options.plan, ranks);
+        if (code == 0) {
+            code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
+            run_plan_recorded();
+        }
         run_options_dispose(&options);
     }
     return code;

@@ -6,11 +6,21 @@
 #include <string.h>
 
 #include "apps/apps.h"
+#include "apps/run_plan.h"
 
 #define NS_PER_SECOND 1000000000ull
 #define TIMEOUT_MAX_S (365ull * 24 * 3600)
 
-enum { OPTION_ENV = 256, OPTION_TIMEOUT, OPTION_WDIR, OPTION_STDIN, OPTION_EMULATE, OPTION_EXPLAIN };
+enum {
+    OPTION_ENV = 256,
+    OPTION_TIMEOUT,
+    OPTION_WDIR,
+    OPTION_STDIN,
+    OPTION_EMULATE,
+    OPTION_EXPLAIN,
+    OPTION_RECORD,
+    OPTION_PLAN
+};
 
 static const char help[] =
     "usage: causeway run [-n RANKS] [OPTION...] PROGRAM [ARGUMENT...] [: [-n RANKS] [OPTION...] PROGRAM ...]\n"
@@ -30,6 +40,9 @@ static const char help[] =
     "and\n"
     "                               1500; any program runs in them, not only MPI's; needs root\n"
     "  --explain                    rank 0 tells at the end which paths and algorithms MPI took (CAUSEWAY_EXPLAIN=1)\n"
+    "  --record FILE                writes which collective calls the ranks made, and how long they took, for\n"
+    "                               `causeway plan compile` (CAUSEWAY_RECORD)\n"
+    "  --plan FILE                  serves them by the plans in FILE where they come again (CAUSEWAY_PLAN)\n"
     "  --timeout SECONDS            ends the job after so long (or 90s, 2min); before that each rank says which MPI "
     "call it\n"
     "                               waits in, and for whom, and a last line which rank is missing\n"
@@ -128,6 +141,11 @@ static bool option_take(struct run_options *options, struct cw_launch_program *p
     case OPTION_EXPLAIN:
         setenv("CAUSEWAY_EXPLAIN", "1", 0);
         return true;
+    case OPTION_RECORD:
+        return run_plan_record(optarg, exit_code);
+    case OPTION_PLAN:
+        options->plan = optarg;
+        return true;
     case OPTION_WDIR:
         program->directory = optarg;
         return true;
@@ -151,6 +169,8 @@ static bool program_parse(struct run_options *options, int argc, char **argv, in
         {"env", required_argument, NULL, OPTION_ENV},
         {"emulate", required_argument, NULL, OPTION_EMULATE},
         {"explain", no_argument, NULL, OPTION_EXPLAIN},
+        {"record", required_argument, NULL, OPTION_RECORD},
+        {"plan", required_argument, NULL, OPTION_PLAN},
         {"wdir", required_argument, NULL, OPTION_WDIR},
         {"stdin", required_argument, NULL, OPTION_STDIN},
         {"timeout", required_argument, NULL, OPTION_TIMEOUT},

@@ -14,6 +14,7 @@ struct run_options {
     struct cw_launch_config launch; /* points into the rest */
     struct cw_launch_program programs[RUN_PROGRAMS_MAX];
     const char *emulate; /* "4,memif"; NULL: all ranks are on this host */
+    const char *plan;    /* a book of plans; NULL: none */
 };
 
 /* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:

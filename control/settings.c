@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool place_set(struct cw_settings_place *place, const char *origin, const char *folder, const char *name)
 {
@@ -73,4 +74,26 @@ char *cw_settings_read(const char *path, size_t most, size_t *length)
     text[got] = '\0';
     *length = got;
     return text;
+}
+
+bool cw_settings_write(const char *path, const void *bytes, size_t length)
+{
+    enum { BESIDE_BYTES = 4096 };
+    char beside[BESIDE_BYTES];
+    if (snprintf(beside, sizeof(beside), "%s.%ld", path, (long)getpid()) >= (int)sizeof(beside)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    FILE *file = fopen(beside, "wbe");
+    if (file == NULL) {
+        return false;
+    }
+    bool is_whole = fwrite(bytes, 1, length, file) == length;
+    is_whole = fclose(file) == 0 && is_whole && rename(beside, path) == 0;
+    if (!is_whole) {
+        int reason = errno;
+        (void)unlink(beside);
+        errno = reason;
+    }
+    return is_whole;
 }

@@ -128,7 +128,8 @@ enum cw_measured_origin {
     CW_BY_MODEL = 1,    /* a model, with measured parameters */
     CW_BY_TEST = 2,     /* the soonest in tests */
     CW_BY_NAME = 3,     /* somebody has asked for it */
-    CW_ORIGINS = 4,
+    CW_BY_PLAN = 4,     /* it was chosen before the program ran (book.h) */
+    CW_ORIGINS = 5,
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/recording.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/cast.h"
@@ -13,7 +14,10 @@
 #include "mpi/collective/pairs.h"
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
+#include "mpi/collective/record.h"
+#include "mpi/collective/replay.h"
 #include "mpi/collective/state.h"
+#include "mpi/collective/vote.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -88,6 +92,7 @@ void mpi_collective_destroy(struct mpi_collective *collective)
         mpi_op_release(collective->op);
     }
     mpi_pattern_free(collective->pattern);
+    mpi_vote_free(collective->vote);
     mpi_comm_release(collective->comm);
     void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
                             collective->receive_packed};
@@ -238,10 +243,15 @@ static void pattern_refuse(const struct mpi_collective *collective, uint32_t num
     mpi_exchange_refuse(collective->comm, number, collective->run_count, &refusal);
 }
 
-/* The exchange of counts is numbered as the call, what follows by the next number. */
+/* What comes first is numbered as the call, what follows by the next number: vote, exchange of counts, data. */
+static uint32_t exchange_number(const struct mpi_collective *collective)
+{
+    return collective->vote != NULL ? collective->number + 1 : collective->number;
+}
+
 static uint32_t data_number(const struct mpi_collective *collective)
 {
-    return collective->pattern->phases != NULL ? collective->number : collective->number + 1;
+    return collective->pattern->phases != NULL ? collective->number : exchange_number(collective) + 1;
 }
 
 static int data_start(struct mpi_collective *collective)
@@ -269,11 +279,11 @@ static int pattern_start(struct mpi_collective *collective)
     }
     int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
     if (code == MPI_SUCCESS) {
-        pattern->is_exchanging = true;
-        code = plan_run(collective, plan, collective->number, pattern->own, pattern->all);
+        pattern->is_exchanging = collective->exchanges = true;
+        code = plan_run(collective, plan, exchange_number(collective), pattern->own, pattern->all);
     }
     if (code != MPI_SUCCESS) {
-        pattern_refuse(collective, collective->number);
+        pattern_refuse(collective, exchange_number(collective));
     }
     return code;
 }
@@ -291,24 +301,105 @@ static int pattern_poll(struct mpi_collective *collective)
     return code == MPI_SUCCESS ? pattern_poll(collective) : code; /* at once: who waits may go to sleep next */
 }
 
+/* ---- by a plan from a file, on which the ranks may have to agree first ---- */
+
+/* Runs the vote; `booked` and what follows is known when it is over. */
+static int vote_start(struct mpi_collective *collective)
+{
+    struct mpi_vote *vote = collective->vote;
+    const struct cw_problem_request exchange = mpi_vote_exchange(collective);
+    struct mpi_plan *plan;
+    char error[200];
+    int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        vote->is_under_way = true;
+        code = plan_run(collective, plan, collective->number, mpi_vote_own(vote, exchange.ranks), vote->all);
+    }
+    if (code != MPI_SUCCESS) {
+        vote->is_under_way = false;
+        pattern_refuse(collective, collective->number);
+    }
+    return code;
+}
+
+static int booked_start(struct mpi_collective *collective)
+{
+    uint32_t number = exchange_number(collective);
+    int code = plan_start(collective, mpi_replay_plan(collective->booked), number);
+    if (code != MPI_SUCCESS && collective->vote != NULL) {
+        pattern_refuse(collective, number);
+    }
+    return code;
+}
+
 /* ---- life ---- */
 
 static int begin(struct mpi_collective *collective)
 {
-    return collective->by_pairs          ? mpi_pairs_detach(collective)
+    if (collective->vote != NULL && !collective->vote->is_over) {
+        return vote_start(collective);
+    }
+    return collective->booked != NULL    ? booked_start(collective)
+           : collective->by_pairs        ? mpi_pairs_detach(collective)
            : collective->pattern != NULL ? pattern_start(collective)
                                          : plan_start(collective, NULL, collective->number);
 }
 
+static int vote_poll(struct mpi_collective *collective);
+
 static int poll_any(struct mpi_collective *collective)
 {
+    if (collective->vote != NULL && collective->vote->is_under_way) {
+        return vote_poll(collective);
+    }
     return collective->by_pairs          ? mpi_pairs_poll(collective)
            : collective->pattern != NULL ? pattern_poll(collective)
                                          : plan_poll(collective);
 }
 
+static int vote_poll(struct mpi_collective *collective)
+{
+    int code = run_poll(collective);
+    if (code == MPI_ERR_PENDING) {
+        return code;
+    }
+    collective->vote->is_under_way = false;
+    code = code == MPI_SUCCESS ? mpi_vote_settle(collective) : code;
+    code = code == MPI_SUCCESS ? begin(collective) : code;
+    if (code == MPI_SUCCESS && collective->by_pairs) {
+        mpi_pairs_start(collective);
+    }
+    return code == MPI_SUCCESS ? poll_any(collective) : code; /* at once: who waits may go to sleep next */
+}
+
+static bool is_timed(void)
+{
+    return mpi_record_is_on() || mpi_replay_is_on();
+}
+
+/* What has carried the call out, and in what time, for those who want to know. */
+static void account(struct mpi_collective *collective, bool by_host)
+{
+    const struct mpi_replay_entry *booked = collective->booked;
+    uint64_t took_ns = cw_clock_ns() - collective->begun_ns;
+    bool by_plan = !by_host && !collective->by_pairs;
+    bool is_served = by_plan && booked != NULL && collective->plan == mpi_replay_plan(booked);
+    mpi_replay_count(collective, is_served, took_ns);
+    if (mpi_record_is_on()) {
+        mpi_record_call(collective,
+                        by_host    ? MPI_HOST_NAME
+                        : !by_plan ? CW_RECORDING_BY_PAIRS
+                                   : collective->plan->algorithm->name,
+                        (is_served ? CW_RECORDING_PLANNED : 0u) | (collective->exchanges ? CW_RECORDING_EXCHANGED : 0u),
+                        took_ns);
+    }
+}
+
 static void collective_end(struct mpi_collective *collective, int code)
 {
+    if (code == MPI_SUCCESS && collective->begun_ns != 0) {
+        account(collective, false);
+    }
     if (collective->is_joined) {
         mpi_progress_leave(&collective->user);
         collective->is_joined = false;
@@ -336,6 +427,8 @@ static uint32_t collective_turn(struct mpi_progress_user *user)
 void mpi_collective_start(struct mpi_request *request)
 {
     struct mpi_collective *collective = request->collective;
+    collective->exchanges = false;
+    collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
     int code = begin(collective);
     if (code != MPI_SUCCESS) {
         collective_end(collective, code);
@@ -376,7 +469,7 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     collective->request = *request;
     collective->number = collective->comm->collectives->next_number;
     const bool is_exchanged = collective->pattern != NULL && collective->pattern->phases == NULL;
-    collective->comm->collectives->next_number += is_exchanged ? 2 : 1;
+    collective->comm->collectives->next_number += collective->vote != NULL ? 3 : is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
 }
 
@@ -386,6 +479,7 @@ static int host_block(struct mpi_collective *collective)
     void *send, *receive;
     MPI_Comm comm = collective->comm->handle;
     char why[WHY_BYTES];
+    collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
     int code =
         sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
     if (code == MPI_SUCCESS) {
@@ -395,6 +489,9 @@ static int host_block(struct mpi_collective *collective)
     }
     if (code == MPI_SUCCESS) {
         sides_close(collective);
+        if (collective->begun_ns != 0) {
+            account(collective, true);
+        }
     } else {
         snprintf(why, sizeof(why), "%s", mpi_host_why(collective));
     }
@@ -409,7 +506,8 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
         mpi_collective_destroy(collective);
         return code;
     }
-    if (mpi_host_serves(collective)) {
+    collective->booked = mpi_replay_find(collective);
+    if (collective->booked == NULL && mpi_host_serves(collective)) {
         return host_block(collective);
     }
     code = request_make(collective, &request);
@@ -435,6 +533,8 @@ int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request
         mpi_collective_destroy(collective);
         return code;
     }
+    collective->booked = mpi_replay_find(collective);
+    collective->mode = CW_RECORDING_NONBLOCKING;
     code = request_make(collective, &made);
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
         code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");
@@ -456,6 +556,8 @@ int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info in
         mpi_collective_destroy(collective);
         return code;
     }
+    collective->booked = mpi_replay_find(collective);
+    collective->mode = CW_RECORDING_PERSISTENT;
     code = request_make(collective, &made);
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
         code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");

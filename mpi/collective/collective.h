@@ -26,6 +26,8 @@ struct mpi_after {
 };
 
 struct mpi_pattern;
+struct mpi_replay_entry;
+struct mpi_vote;
 
 struct mpi_collective {
     struct mpi_progress_user user;
@@ -37,6 +39,9 @@ struct mpi_collective {
     uint32_t number;
     uint32_t run_count;
     bool is_joined; /* has a turn in each round of progress */
+    bool has_rows;  /* each rank knows only its own counts: record.h */
+    bool exchanges; /* counts, in this run */
+    uint32_t mode;  /* CW_RECORDING_NONBLOCKING, CW_RECORDING_PERSISTENT, or 0 */
 
     struct mpi_side send;
     struct mpi_side receive;
@@ -54,7 +59,8 @@ struct mpi_collective {
     struct mpi_type *element; /* of a reduction; held */
     int reduce_error;
     uint64_t started_ns;
-    char *why; /* the ranks' calls do not match; NULL: they do, as far as is known */
+    uint64_t begun_ns; /* the call, whatever came before the plan; 0: nobody asks */
+    char *why;         /* the ranks' calls do not match; NULL: they do, as far as is known */
 
     /* by messages between pairs */
     bool by_pairs;
@@ -63,6 +69,10 @@ struct mpi_collective {
 
     /* by a plan whose counts are exchanged first, or known from phases */
     struct mpi_pattern *pattern; /* NULL: neither */
+
+    /* by a plan from a file (replay.h) */
+    struct mpi_replay_entry *booked; /* NULL: by none */
+    struct mpi_vote *vote;           /* the ranks have to agree on it first; NULL: they know it alike */
 
     struct mpi_after *after;
 };

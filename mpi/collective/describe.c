@@ -6,6 +6,8 @@
 #include "mpi/collective/host_state.h"
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
+#include "mpi/collective/replay.h"
+#include "mpi/collective/vote.h"
 #include "mpi/point/describe.h"
 
 enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24 };
@@ -14,6 +16,8 @@ enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24 };
 enum {
     KIND_COUNTS = CW_COLLECTIVE_COUNT, /* of an alltoallv, before its data */
     KIND_ALLTOALLV,                    /* in the place of the root a digest of its phases, or 0 */
+    KIND_VOTE,                         /* on which plan serves an alltoallv */
+    KIND_PLANNED,                      /* alltoallv by a plan, whose number is in the place of the root */
 };
 
 /* Which call it is: all ranks count a communicator's calls alike. */
@@ -118,6 +122,12 @@ void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_
 uint32_t mpi_describe_kind(const struct mpi_collective *collective)
 {
     const struct mpi_pattern *pattern = collective->pattern;
+    if (collective->vote != NULL && collective->vote->is_under_way) {
+        return (uint32_t)KIND_VOTE << KIND_ROOT_BITS;
+    }
+    if (collective->vote != NULL && collective->booked != NULL) {
+        return (uint32_t)KIND_PLANNED << KIND_ROOT_BITS | mpi_replay_number(collective->booked);
+    }
     if (pattern != NULL && pattern->phases != NULL) {
         return (uint32_t)KIND_ALLTOALLV << KIND_ROOT_BITS |
                (mpi_phases_digest(pattern->phases) & ((1u << KIND_ROOT_BITS) - 1));
@@ -142,6 +152,10 @@ static void kind_text(uint32_t kind, char *text, size_t text_bytes)
         snprintf(text, text_bytes, "alltoallv, exchanging counts");
     } else if (collective == KIND_ALLTOALLV && root != 0) {
         snprintf(text, text_bytes, "alltoallv by phases %06x", root);
+    } else if (collective == KIND_VOTE) {
+        snprintf(text, text_bytes, "alltoallv, agreeing on a plan");
+    } else if (collective == KIND_PLANNED) {
+        snprintf(text, text_bytes, "alltoallv by plan %u", root);
     } else if (collective == KIND_ALLTOALLV) {
         snprintf(text, text_bytes, "alltoallv");
     } else if (collective >= CW_COLLECTIVE_COUNT) {

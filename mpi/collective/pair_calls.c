@@ -5,6 +5,8 @@
 #include "mpi/collective/choice.h"
 #include "mpi/collective/pairs.h"
 #include "mpi/collective/pattern.h"
+#include "mpi/collective/replay.h"
+#include "mpi/collective/vote.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
@@ -18,7 +20,8 @@ static int gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
     }
     struct mpi_collective *made = *call;
     bool is_root = made->comm->rank == root;
-    made->by_pairs = true;
+    made->by_pairs = made->has_rows = true;
+    made->problem.collective = CW_GATHER;
     if (is_root) {
         code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
     }
@@ -70,7 +73,8 @@ static int scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, stru
     }
     struct mpi_collective *made = *call;
     bool is_root = made->comm->rank == root;
-    made->by_pairs = true;
+    made->by_pairs = made->has_rows = true;
+    made->problem.collective = CW_SCATTER;
     if (is_root) {
         code = mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, displs, sendtype);
     }
@@ -112,20 +116,14 @@ int mpi_scatterv_init(const void *sendbuf, struct mpi_counts sendcounts, struct 
     return mpi_collective_keep(code, call, info, request);
 }
 
-/* Each rank begins with its neighbours, so that nobody is sent to by all at once. */
-static int all_pairs(struct mpi_collective *call)
+/* An all-to-all whose sides are made: by a plan if one may fit, by a schedule for counts that are exchanged, or by pairs. */
+static int many_make(struct mpi_collective *call, bool is_scheduled)
 {
-    int size = call->comm->size;
-    int code = MPI_SUCCESS;
-    for (int step = 0; code == MPI_SUCCESS && step < size; step++) {
-        int from = (call->comm->rank + size - step) % size;
-        int to = (call->comm->rank + step) % size;
-        code = mpi_collective_receive(call, &call->receive, from, from);
-        if (code == MPI_SUCCESS) {
-            code = mpi_collective_send(call, &call->send, to, to);
-        }
+    if (mpi_replay_votes(call->comm)) {
+        return mpi_vote_make(call, is_scheduled);
     }
-    return code;
+    call->by_pairs = !is_scheduled;
+    return is_scheduled ? mpi_pattern_make(call) : mpi_pairs_all(call);
 }
 
 static int alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
@@ -138,15 +136,15 @@ static int alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, str
     }
     struct mpi_collective *made = *call;
     bool in_place = sendbuf == MPI_IN_PLACE;
-    bool is_scheduled = mpi_choice_is_scheduled(made->comm);
-    made->by_pairs = !is_scheduled;
+    made->problem.collective = CW_ALLTOALL;
+    made->has_rows = true;
     made->send_must_pack = in_place;
     code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype);
     if (code == MPI_SUCCESS) {
         code = in_place ? mpi_side_unequal(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype)
                         : mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtype);
     }
-    return code != MPI_SUCCESS ? code : is_scheduled ? mpi_pattern_make(made) : all_pairs(made);
+    return code != MPI_SUCCESS ? code : many_make(made, mpi_choice_is_scheduled(made->comm));
 }
 
 int mpi_alltoallv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls, MPI_Datatype sendtype,
@@ -190,14 +188,15 @@ static int alltoallw_make(const void *sendbuf, struct mpi_counts sendcounts, str
     }
     struct mpi_collective *made = *call;
     bool in_place = sendbuf == MPI_IN_PLACE;
-    made->by_pairs = true;
+    made->problem.collective = CW_ALLTOALL;
+    made->has_rows = true;
     made->send_must_pack = in_place;
     code = mpi_side_mixed(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes);
     if (code == MPI_SUCCESS) {
         code = in_place ? mpi_side_mixed(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes)
                         : mpi_side_mixed(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtypes);
     }
-    return code != MPI_SUCCESS ? code : all_pairs(made);
+    return code != MPI_SUCCESS ? code : many_make(made, false);
 }
 
 int mpi_alltoallw(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,

@@ -44,6 +44,22 @@ int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_s
     return pair_add(collective, MPI_REQUEST_RECEIVE, side, block, source);
 }
 
+/* Each rank begins with its neighbours, so that nobody is sent to by all at once. */
+int mpi_pairs_all(struct mpi_collective *call)
+{
+    int size = call->comm->size;
+    int code = MPI_SUCCESS;
+    for (int step = 0; code == MPI_SUCCESS && step < size; step++) {
+        int from = (call->comm->rank + size - step) % size;
+        int to = (call->comm->rank + step) % size;
+        code = mpi_collective_receive(call, &call->receive, from, from);
+        if (code == MPI_SUCCESS) {
+            code = mpi_collective_send(call, &call->send, to, to);
+        }
+    }
+    return code;
+}
+
 int mpi_pairs_detach(struct mpi_collective *collective)
 {
     int code = MPI_SUCCESS;

@@ -8,6 +8,9 @@
 int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest);
 int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source);
 
+/* The same for an all-to-all: a message to and from each rank. */
+int mpi_pairs_all(struct mpi_collective *collective);
+
 /* In place: what is sent is taken out of the way of what comes, and travels as bytes. Before mpi_pairs_start; an MPI error code, not raised. */
 int mpi_pairs_detach(struct mpi_collective *collective);
 void mpi_pairs_start(struct mpi_collective *collective);

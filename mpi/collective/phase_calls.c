@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "control/settings.h"
 #include "dataplane/status.h"
@@ -13,7 +12,7 @@
 #include "mpi/runtime/info.h"
 #include "mpix_functions.h"
 
-enum { PHASES_FILE_MAX = 1 << 30, PATH_BYTES = 4096 };
+enum { PHASES_FILE_MAX = 1 << 30 };
 
 /* ---- network control ---- */
 
@@ -185,28 +184,6 @@ static int file_error(MPI_Comm comm, const char *filename, const char *what)
     return mpi_error(comm, code, "%.300s cannot be %s: %s", filename, what, strerror(errno));
 }
 
-/* Under another name first, so that nobody reads half a file. False: errno says why. */
-static bool file_write(const char *filename, const void *bytes, size_t length)
-{
-    char beside[PATH_BYTES];
-    if (snprintf(beside, sizeof(beside), "%s.%ld", filename, (long)getpid()) >= (int)sizeof(beside)) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    FILE *file = fopen(beside, "wbe");
-    if (file == NULL) {
-        return false;
-    }
-    bool is_whole = fwrite(bytes, 1, length, file) == length;
-    is_whole = fclose(file) == 0 && is_whole && rename(beside, filename) == 0;
-    if (!is_whole) {
-        int reason = errno;
-        (void)unlink(beside);
-        errno = reason;
-    }
-    return is_whole;
-}
-
 int mpix_alltoallv_phases_save(MPIX_Alltoallv_phases phases, const char *filename)
 {
     struct mpi_phases *found;
@@ -222,7 +199,7 @@ int mpix_alltoallv_phases_save(MPIX_Alltoallv_phases phases, const char *filenam
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!file_write(filename, bytes, length)) {
+    if (!cw_settings_write(filename, bytes, length)) {
         code = file_error(MPI_COMM_NULL, filename, "written");
     }
     free(bytes);

@@ -10,6 +10,7 @@ struct cw_group;
 struct mpi_plan;
 
 struct mpi_early;
+struct mpi_replay;
 
 struct mpi_collectives {
     uint32_t next_number;
@@ -18,6 +19,7 @@ struct mpi_collectives {
     struct mpi_early *early;
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
+    struct mpi_replay *replay;  /* NULL: no plan was made for it */
     struct cw_group *cast;      /* NULL: not yet, or never (cast.h) */
     struct mpi_host *host;      /* NULL: not yet, or never */
     uint32_t calls_before_host; /* blocking ones */

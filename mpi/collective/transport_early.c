@@ -5,6 +5,7 @@
 #include "mpi/collective/cast.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/plans.h"
+#include "mpi/collective/replay.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
 
@@ -72,6 +73,7 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
     if (collectives != NULL) {
         mpi_early_free(&collectives->early);
         mpi_plans_destroy(collectives->plans);
+        mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);
         mpi_cast_close(collectives->cast);
         free(collectives);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mpi/collective/collective.h"
+#include "mpi/collective/replay.h"
 #include "mpi/group/topology.h"
 #include "mpi/point/match.h"
 #include "mpi/runtime/attribute.h"
@@ -101,6 +102,7 @@ static struct mpi_comm *comm_make(MPI_Comm handle, const struct mpi_comm *parent
     buckets[bucket_of(context)] = comm;
     mpi_match_adopt(comm);
     mpi_collectives_adopt(comm);
+    mpi_replay_attach(comm);
     return comm;
 }
 

@@ -6,6 +6,8 @@
 #include "mpi/collective/cast.h"
 #include "mpi/collective/choice.h"
 #include "mpi/collective/host.h"
+#include "mpi/collective/record.h"
+#include "mpi/collective/replay.h"
 #include "mpi/collective/transport.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/buffered.h"
@@ -78,19 +80,28 @@ static uint64_t eager_max(void)
     return bytes;
 }
 
+/* What `causeway run --plan` ends with if it finds the same before. */
+enum { EXIT_USAGE = 2 };
+
 /* Rank 0 tells what is wrong and ends the job; the others wait for that, lest they end it first. */
 static int choice_start(void)
 {
     char error[1200] = "";
-    if (mpi_choice_start(error, sizeof(error)) == MPI_SUCCESS) {
-        return MPI_SUCCESS;
+    int exit_code = MPI_ERR_OTHER;
+    int code = mpi_choice_start(error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        code = mpi_replay_start(error, sizeof(error));
+        exit_code = EXIT_USAGE;
+    }
+    if (code == MPI_SUCCESS) {
+        return mpi_record_start();
     }
     if (mpi_process.rank != 0) {
         cw_job_close(mpi_process.job);
         exit(1);
     }
     fprintf(stderr, "causeway: MPI_Init: %s\n", error);
-    mpi_process_abort(MPI_ERR_OTHER);
+    mpi_process_abort(exit_code);
 }
 
 static int job_start(void)
@@ -110,7 +121,7 @@ static int job_start(void)
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
-    if (mpi_choice_prepare(note) != CW_OK) {
+    if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
     if (cw_job_open(&handler, note, &mpi_process.job, error, sizeof(error)) != CW_OK) {
@@ -214,6 +225,9 @@ int mpi_finalize(void)
     if (!nothing_waits(NULL)) {
         mpi_progress_until(nothing_waits, outbox_describe, NULL);
     }
+    mpi_record_stop();
+    mpi_replay_report();
+    mpi_record_finish();
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_cast_settle();
@@ -233,6 +247,7 @@ int mpi_finalize(void)
     mpi_collectives_forget();
     mpi_collective_spares_free();
     mpi_choices_forget();
+    mpi_replay_forget();
     cw_job_close(mpi_process.job);
     mpi_process.job = NULL;
     mpi_process.paths = NULL;

@@ -1,0 +1,220 @@
+/* What recurs is planned for, what does not is left; the groups used most are opened at once, within the budget. */
+#include "recording_sample.h"
+
+#include <string.h>
+
+#include "collectives/compile.h"
+
+static struct cw_compiled compile(struct cw_recording *recording, bool all, uint64_t least, uint32_t filters)
+{
+    const struct cw_recording *const recordings[] = {recording};
+    struct cw_compiled compiled;
+    char error[400] = "";
+    const struct cw_compile_request request = {
+        .recordings = recordings, .recording_count = 1, .calls_least = least, .all = all, .filter_budget = filters};
+    if (cw_compile(&request, &compiled, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    cw_recording_destroy(recording);
+    return compiled;
+}
+
+static const struct cw_compile_row *row_of(const struct cw_compiled *compiled, enum cw_collective collective,
+                                           uint64_t bytes)
+{
+    for (uint32_t i = 0; i < compiled->row_count; i++) {
+        if (compiled->rows[i].collective == collective && (bytes == 0 || compiled->rows[i].bytes == bytes)) {
+            return &compiled->rows[i];
+        }
+    }
+    fail_msg("no row of %s, %llu bytes", cw_collective_name(collective), (unsigned long long)bytes);
+    return NULL;
+}
+
+static void rows_become_a_matrix(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_create(&sample, CW_RECORDING_WIRE);
+    sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
+    sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
+    sample_many(&sample, 5, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX); /* once, but an all-to-all-v recurs */
+    struct cw_compiled compiled = compile(sample_recording(&sample), true, 3, 20);
+    assert_int_equal(compiled.book->plan_count, 2);
+    assert_int_equal(compiled.calls, 3);
+    assert_int_equal(compiled.unjoined, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct cw_problem *problem = compiled.book->plans[i].plan->problem;
+        assert_int_equal(compiled.book->plans[i].calls, 2 - i);
+        for (uint32_t pair = 0; pair < 16; pair++) {
+            assert_int_equal(problem->counts[pair], sample_bytes(pair / 4, pair % 4, 5 * i));
+        }
+    }
+    cw_compile_dispose(&compiled);
+}
+
+static void what_does_not_fit_together_is_left(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_create(&sample, 0);
+    sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, 2);
+    sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, 2);
+    struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);
+    assert_int_equal(compiled.book->plan_count, 0);
+    assert_int_equal(compiled.rows[0].verdict, CW_COMPILE_MISMATCH);
+    cw_compile_dispose(&compiled);
+}
+
+static void only_what_is_sooner_is_planned(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_create(&sample, CW_RECORDING_WIRE);
+    for (int i = 0; i < 3; i++) {
+        sample_bcast(&sample, 100000, "flat"); /* worse than a chain */
+        sample_bcast(&sample, 300, "host");    /* nobody knows */
+        sample_many(&sample, 0, CW_RECORDING_EXCHANGED, "all-to-all-based", UINT32_MAX);
+        sample_many(&sample, 1, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX); /* the vote alone would make it slower */
+    }
+    sample_bcast(&sample, 77, "flat");
+    struct cw_compiled compiled = compile(sample_recording(&sample), false, 2, 20);
+    const struct cw_compile_row *longest = row_of(&compiled, CW_BCAST, 100000);
+    assert_int_equal(longest->verdict, CW_COMPILE_SERVED);
+    assert_true(longest->then_ns < longest->now_ns && longest->then_ns > 0);
+    assert_int_equal(row_of(&compiled, CW_BCAST, 300)->verdict, CW_COMPILE_UNKNOWN);
+    assert_int_equal(row_of(&compiled, CW_BCAST, 77)->verdict, CW_COMPILE_RARE);
+    assert_int_equal(row_of(&compiled, CW_ALLTOALL, 18640)->verdict, CW_COMPILE_SERVED); /* level 1 */
+    assert_int_equal(row_of(&compiled, CW_ALLTOALL, 18641)->verdict, CW_COMPILE_SLOWER);
+    assert_int_equal(compiled.book->plan_count, 2);
+    cw_compile_dispose(&compiled);
+}
+
+static void ways_of_one_problem_are_one_plan(void **state)
+{
+    (void)state;
+    struct sample sample;
+    sample_create(&sample, 0);
+    sample_bcast(&sample, 300, "binomial"); /* before there is a board */
+    sample_bcast(&sample, 300, "host");
+    sample_bcast(&sample, 300, "host");
+    struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);
+    assert_int_equal(compiled.row_count, 1);
+    assert_int_equal(compiled.rows[0].calls, 3);
+    assert_string_equal(compiled.rows[0].now, "host");
+    assert_int_equal(compiled.book->plan_count, 1);
+    cw_compile_dispose(&compiled);
+}
+
+/* Calls on communicators of ranks 0 and 2, which multicast: context 100 + i comes i + 1 times. */
+static void groups_note(struct sample *sample, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t rank = 0; rank < SAMPLE_RANKS; rank += 2) {
+            uint32_t members[2] = {0, 2};
+            const struct cw_recording_comm comm = {100 + i, 2, CW_RECORDING_WIRE | CW_RECORDING_MULTICASTS, members};
+            struct cw_recording_form form = {.comm = cw_recorder_comm(sample->recorders[rank], &comm),
+                                             .collective = CW_BCAST,
+                                             .element_bytes = 1,
+                                             .count = 100,
+                                             .algorithm = "multicast"};
+            for (uint32_t call = 0; call <= i; call++) {
+                assert_true(cw_recorder_call(sample->recorders[rank], &form, 2, call + 1, 0, 1000));
+            }
+        }
+    }
+}
+
+static void the_budget_goes_to_the_groups_used_most(void **state)
+{
+    (void)state;
+    struct sample sample;
+    size_t opened = 0;
+    sample_create(&sample, 0);
+    groups_note(&sample, 6);
+    struct cw_compiled compiled = compile(sample_recording(&sample), false, 2, 5);
+    assert_int_equal(compiled.group_count, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(compiled.groups[i].uses, 6 - i);
+        assert_int_equal(compiled.groups[i].at_once, i < 3); /* two addresses are everybody's */
+        opened += compiled.book->comms[i].opens_group;
+    }
+    assert_int_equal(opened, 3);
+    cw_compile_dispose(&compiled);
+}
+
+static void other_runs_are_told_apart(void **state)
+{
+    (void)state;
+    struct sample sample;
+    struct cw_recording *recordings[2];
+    struct cw_compiled compiled;
+    char error[400];
+    for (int i = 0; i < 2; i++) {
+        sample_create(&sample, 0);
+        sample_bcast(&sample, 300, "flat");
+        recordings[i] = sample_recording(&sample);
+    }
+    const struct cw_compile_request request = {.recordings = (const struct cw_recording *const *)recordings,
+                                               .recording_count = 2,
+                                               .calls_least = 2,
+                                               .all = true,
+                                               .filter_budget = 20};
+    assert_int_equal(cw_compile(&request, &compiled, error, sizeof(error)), CW_OK);
+    assert_int_equal(compiled.book->plan_count, 1); /* once in each run */
+    cw_compile_dispose(&compiled);
+    recordings[1]->program[0] = 'x';
+    assert_int_equal(cw_compile(&request, &compiled, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_non_null(strstr(error, "program sample"));
+    recordings[0]->ranks--;
+    assert_int_equal(cw_compile(&request, &compiled, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_non_null(strstr(error, "ranks"));
+    recordings[0]->ranks++;
+    cw_recording_destroy(recordings[0]);
+    cw_recording_destroy(recordings[1]);
+}
+
+static void books_are_read_as_written(void **state)
+{
+    (void)state;
+    struct sample sample;
+    struct cw_book *book = NULL;
+    void *file;
+    size_t length;
+    char error[400] = "";
+    sample_create(&sample, CW_RECORDING_WIRE | CW_RECORDING_MULTICASTS);
+    for (int i = 0; i < 2; i++) {
+        sample_bcast(&sample, 300, "multicast");
+        sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
+    }
+    struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);
+    assert_int_equal(cw_book_encode(compiled.book, &file, &length), CW_OK);
+    assert_int_equal(cw_book_decode(file, length, &book, error, sizeof(error)), CW_OK);
+    assert_string_equal(book->program, "sample");
+    assert_int_equal(book->ranks, SAMPLE_RANKS);
+    assert_int_equal(book->plan_count, 2);
+    assert_true(book->comms[0].opens_group);
+    for (uint32_t i = 0; i < book->plan_count; i++) {
+        assert_true(cw_book_same(book->plans[i].plan->problem, compiled.book->plans[i].plan->problem));
+        assert_int_equal(book->plans[i].now_ns, compiled.book->plans[i].now_ns);
+    }
+    cw_book_destroy(book);
+    cw_compile_dispose(&compiled);
+    ((uint8_t *)file)[length - 1] ^= 1;
+    assert_int_equal(cw_book_decode(file, length, &book, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    free(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_become_a_matrix),
+        cmocka_unit_test(what_does_not_fit_together_is_left),
+        cmocka_unit_test(only_what_is_sooner_is_planned),
+        cmocka_unit_test(ways_of_one_problem_are_one_plan),
+        cmocka_unit_test(the_budget_goes_to_the_groups_used_most),
+        cmocka_unit_test(other_runs_are_told_apart),
+        cmocka_unit_test(books_are_read_as_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
