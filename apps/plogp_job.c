@@ -39,7 +39,8 @@ static bool program_find(char *path, size_t bytes)
 /* In the child: becomes the launcher. What the user has set for programs is not for this one. */
 static _Noreturn void launcher_exec(char *const *arguments, const char *known, int parent, int output)
 {
-    static const char *const names[] = {"CAUSEWAY_ALGORITHM", "CAUSEWAY_EXPLAIN", "CAUSEWAY_HOST", "CAUSEWAY_COPY"};
+    static const char *const names[] = {"CAUSEWAY_ALGORITHM", "CAUSEWAY_EXPLAIN", "CAUSEWAY_HOST",
+                                        "CAUSEWAY_COPY",      "CAUSEWAY_PLAN",    "CAUSEWAY_RECORD"};
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         unsetenv(names[i]);

@@ -159,7 +159,9 @@ int joint_serve(struct joint *joint, const struct cw_compile_request *request, c
         row->verdict = CW_COMPILE_UNKNOWN;
         return CW_OK;
     }
-    if (!request->all && row->then_ns > row->now_ns * (1 - CW_COMPILE_GAIN_LEAST)) {
+    /* what a plan has served already is not lost because another one would be no sooner */
+    double gain_least = (joint->flags & CW_RECORDING_PLANNED) != 0 ? -CW_COMPILE_GAIN_LEAST : CW_COMPILE_GAIN_LEAST;
+    if (!request->all && row->then_ns > row->now_ns * (1 - gain_least)) {
         row->verdict = CW_COMPILE_SLOWER;
         return CW_OK;
     }

@@ -154,6 +154,7 @@ static int plan_run(struct mpi_collective *collective, struct mpi_plan *plan, ui
                     void *receive)
 {
     collective->plan = plan;
+    collective->algorithm = plan->algorithm;
     collective->run = mpi_run_take(collective->comm, plan, send, receive,
                                    collective->op != NULL ? elements_reduce : NULL, collective);
     if (collective->run == NULL) {
@@ -389,7 +390,7 @@ static void account(struct mpi_collective *collective, bool by_host)
         mpi_record_call(collective,
                         by_host    ? MPI_HOST_NAME
                         : !by_plan ? CW_RECORDING_BY_PAIRS
-                                   : collective->plan->algorithm->name,
+                                   : collective->algorithm->name,
                         (is_served ? CW_RECORDING_PLANNED : 0u) | (collective->exchanges ? CW_RECORDING_EXCHANGED : 0u),
                         took_ns);
     }

@@ -53,7 +53,8 @@ struct mpi_collective {
     /* by a plan */
     struct cw_problem_request problem;
     uint64_t *counts;
-    struct mpi_plan *plan;
+    struct mpi_plan *plan; /* of the last run; may be gone with it */
+    const struct cw_algorithm *algorithm;
     struct mpi_run *run;
     struct mpi_op *op;
     struct mpi_type *element; /* of a reduction; held */

@@ -20,6 +20,10 @@ static struct cw_recorder *recorder;
 static bool is_stopped;
 static uint64_t *rows; /* of a call: what it sends, what it expects */
 static int row_room;
+static struct {
+    uint64_t context;
+    uint32_t index;
+} last_comm; /* of the last call; context 0 is no communicator's */
 
 int mpi_record_start(void)
 {
@@ -62,6 +66,22 @@ static uint32_t comm_flags(const struct mpi_comm *comm)
     return flags;
 }
 
+/* Its index in the recording. */
+static uint32_t comm_note(const struct mpi_comm *comm)
+{
+    if (last_comm.context != comm->context) {
+        const struct cw_recording_comm about = {
+            .context = comm->context,
+            .size = (uint32_t)comm->size,
+            .flags = comm_flags(comm),
+            .members = comm->group->ranks,
+        };
+        last_comm.index = cw_recorder_comm(recorder, &about);
+        last_comm.context = comm->context;
+    }
+    return last_comm.index;
+}
+
 void mpi_record_call(const struct mpi_collective *collective, const char *algorithm, uint32_t flags, uint64_t took_ns)
 {
     const struct mpi_comm *comm = collective->comm;
@@ -69,14 +89,8 @@ void mpi_record_call(const struct mpi_collective *collective, const char *algori
     if (collective->pattern != NULL && collective->pattern->phases != NULL) {
         return; /* the program has compiled it itself */
     }
-    const struct cw_recording_comm about = {
-        .context = comm->context,
-        .size = (uint32_t)comm->size,
-        .flags = comm_flags(comm),
-        .members = comm->group->ranks,
-    };
     struct cw_recording_form form = {
-        .comm = cw_recorder_comm(recorder, &about),
+        .comm = comm_note(comm),
         .collective = problem->collective,
         .flags = flags | collective->mode,
         .root = problem->root,
@@ -97,7 +111,7 @@ void mpi_record_call(const struct mpi_collective *collective, const char *algori
         form.counts = collective->counts;
     }
     snprintf(form.algorithm, sizeof(form.algorithm), "%s", algorithm);
-    (void)cw_recorder_call(recorder, &form, about.size, collective->ordinal, collective->run_count, took_ns);
+    (void)cw_recorder_call(recorder, &form, (uint32_t)comm->size, collective->ordinal, collective->run_count, took_ns);
 }
 
 /* ---- the file ---- */

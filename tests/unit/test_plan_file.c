@@ -289,7 +289,7 @@ enum {
 static uint8_t *joins_make(uint32_t ops, size_t *length)
 {
     static const uint8_t problem[] = {CW_BARRIER, 1, 0, 1, 0, 0, 0, 1};
-    static const uint8_t how[] = {1, 'x', 0, 0, 0, 0, 0, 0};
+    static const uint8_t how[] = {1, 'x', 0, 0, 0, 0, 0, 0, 0};
     static const uint8_t lists_and_promises[10] = {0};
     static const uint8_t join[] = {CW_OP_JOIN, 0, 0, 0};
     uint8_t *content = malloc(64 + ops * sizeof(join));
