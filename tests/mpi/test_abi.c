@@ -24,9 +24,11 @@ struct constant {
 
 /* mpix.h */
 static const char *const extensions[] = {
-    "MPIX_Alltoallv_control1",    "MPIX_Alltoallv_control1_c",  "MPIX_Alltoallv_control2",
-    "MPIX_Alltoallv_control2_c",  "MPIX_Alltoallv_data_trans2", "MPIX_Alltoallv_data_trans2_c",
-    "MPIX_Alltoallv_phases_free", "MPIX_Alltoallv_phases_load", "MPIX_Alltoallv_phases_save",
+    "MPIX_Alltoallv_control1",       "MPIX_Alltoallv_control1_c",  "MPIX_Alltoallv_control2",
+    "MPIX_Alltoallv_control2_c",     "MPIX_Alltoallv_data_trans2", "MPIX_Alltoallv_data_trans2_c",
+    "MPIX_Alltoallv_phases_free",    "MPIX_Alltoallv_phases_load", "MPIX_Alltoallv_phases_save",
+    "MPIX_Scatterv_open_group",      "MPIX_Scatterv_open_group_c", "MPIX_Scatterv_data_movement",
+    "MPIX_Scatterv_data_movement_c", "MPIX_Scatterv_close_group",
 };
 
 enum { EXTENSIONS = sizeof(extensions) / sizeof(extensions[0]) };
