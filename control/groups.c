@@ -1,17 +1,10 @@
-/* Calls, and what comes by multicast. */
+/* Calls, and messages between ranks. */
 #include "control/groups_private.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
-
-enum { EVENTS_AT_ONCE = 32 };
-
-#define TAG_PROBE 0xffffffffu /* of messages that only show whether they come */
 
 /* ---- life ---- */
 
@@ -300,170 +293,13 @@ void cw_groups_down(struct cw_groups *groups, uint32_t rank)
     }
 }
 
-/* ---- multicast ---- */
-
-struct events_call {
-    struct cw_mcast *mcast;
-    struct cw_mcast_event events[EVENTS_AT_ONCE];
-    uint32_t count;
-};
-
-static int events_get(void *argument)
-{
-    struct events_call *call = argument;
-    call->count = cw_mcast_events(call->mcast, call->events, EVENTS_AT_ONCE);
-    return CW_OK;
-}
-
-/* Gives the slots of all messages back that have been looked at. */
-static int events_release(void *argument)
-{
-    const struct events_call *call = argument;
-    for (uint32_t i = 0; i < call->count; i++) {
-        if (call->events[i].kind == CW_MCAST_MESSAGE) {
-            (void)cw_mcast_release(call->events[i].group, call->events[i].member);
-        }
-    }
-    return CW_OK;
-}
-
-static void event_take(struct cw_groups *groups, const struct cw_mcast_event *event)
-{
-    const struct cw_groups_links *links = &groups->config.links;
-    struct cw_group *group = event->owner;
-    switch (event->kind) {
-    case CW_MCAST_MESSAGE:
-        if (event->lane_tag != TAG_PROBE && !group->is_closed) {
-            links->message(links->context, group, group->ranks[event->member], event->data, event->bytes);
-        }
-        break;
-    case CW_MCAST_COMPLETE:
-        group->under_way--;
-        if (event->lane_tag != TAG_PROBE) {
-            links->complete(links->context, event->context, event->status);
-        }
-        if (group->is_closed) {
-            groups_agree_leave(group);
-        }
-        break;
-    case CW_MCAST_LAGGARD:
-        groups->laggard = group->ranks[event->member];
-        break;
-    case CW_MCAST_UNREACHED:
-        groups_spread(group, group->ranks[event->member], true);
-        break;
-    case CW_MCAST_ARRIVED: /* nothing is exposed */
-        break;
-    }
-}
-
-static uint32_t events_take(struct cw_groups *groups)
-{
-    const struct cw_groups_links *links = &groups->config.links;
-    struct events_call call = {.mcast = groups->config.mcast};
-    uint32_t count = 0;
-    do {
-        (void)links->run(links->context, events_get, &call);
-        bool has_messages = false;
-        for (uint32_t i = 0; i < call.count; i++) {
-            has_messages = has_messages || call.events[i].kind == CW_MCAST_MESSAGE;
-            event_take(groups, &call.events[i]);
-        }
-        if (has_messages) {
-            (void)links->run(links->context, events_release, &call);
-        }
-        count += call.count;
-    } while (call.count == EVENTS_AT_ONCE);
-    return count;
-}
-
-static int group_shut(void *argument)
-{
-    cw_mcast_shut(argument);
-    return CW_OK;
-}
-
-void groups_shut(struct cw_group *group)
-{
-    struct cw_groups *groups = group->groups;
-    if (group->mcast == NULL) {
-        return;
-    }
-    (void)events_take(groups); /* while what they speak of is there */
-    (void)groups->config.links.run(groups->config.links.context, group_shut, group->mcast);
-    group->mcast = NULL;
-    (void)events_take(groups); /* its own messages have ended */
-    groups_filters_give(&groups->filters, group->address);
-}
-
-struct send_call {
-    struct cw_group *group;
-    struct cw_mcast_put put;
-};
-
-static int group_send(void *argument)
-{
-    struct send_call *call = argument;
-    return cw_mcast_send(call->group->mcast, &call->put);
-}
-
-static int put_send(struct cw_group *group, const struct cw_mcast_put *put)
-{
-    struct send_call call = {.group = group, .put = *put};
-    const struct cw_groups_links *links = &group->groups->config.links;
-    int status = links->run(links->context, group_send, &call);
-    group->under_way += status == CW_OK;
-    return status;
-}
-
-static int canary_send(void *argument)
-{
-    cw_mcast_canary(argument);
-    return CW_OK;
-}
-
-void groups_probe(struct cw_group *group)
-{
-    struct cw_mcast_put put = {.lane_tag = TAG_PROBE, .flags = CW_MCAST_SIGNAL};
-    (void)put_send(group, &put); /* without memory the first message is the probe */
-}
-
-void groups_canary(struct cw_groups *groups)
-{
-    const struct cw_groups_links *links = &groups->config.links;
-    (void)links->run(links->context, canary_send, groups->config.mcast);
-}
-
-int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
-                  uint64_t put_context)
-{
-    assert(!group->is_closed);
-    if (group->stage != STAGE_OPEN) {
-        return group->stage == STAGE_FAILED ? CW_ERROR_UNSUPPORTED : CW_ERROR_AGAIN;
-    }
-    struct cw_mcast_put put = {
-        .head = head,
-        .head_bytes = head_bytes,
-        .data = data,
-        .bytes = bytes,
-        .context = put_context,
-        .flags = CW_MCAST_SIGNAL,
-    };
-    return put_send(group, &put);
-}
-
-uint64_t cw_group_message_max(const struct cw_groups *groups)
-{
-    return cw_mcast_short_max(groups->config.mcast);
-}
-
 /* ---- going on ---- */
 
 uint32_t cw_groups_poll(struct cw_groups *groups)
 {
     uint32_t count = groups->out_first != NULL ? queue_send(groups) : 0;
     if (groups->first != NULL) {
-        count += events_take(groups);
+        count += groups_events_take(groups);
     }
     return count + (groups->out_first != NULL ? queue_send(groups) : 0);
 }
@@ -481,93 +317,4 @@ bool cw_groups_is_closing(const struct cw_groups *groups)
         }
     }
     return groups->out_first != NULL;
-}
-
-/* ---- questions ---- */
-
-enum cw_group_state cw_group_state(const struct cw_group *group)
-{
-    return group->stage == STAGE_FAILED                                  ? CW_GROUP_FAILED
-           : group->stage == STAGE_OPEN || group->stage == STAGE_LEAVING ? CW_GROUP_OPEN
-                                                                         : CW_GROUP_OPENING;
-}
-
-void *cw_group_context(const struct cw_group *group)
-{
-    return group->context;
-}
-
-enum cw_mcast_spread cw_group_spread(const struct cw_group *group)
-{
-    return group->spread;
-}
-
-static void why_failed(const struct cw_group *group, char *text, size_t text_bytes)
-{
-    static const char *const reasons[FAIL_END] = {
-        [FAIL_DIFFERENT] = "opens it with other members",
-        [FAIL_DIED] = "died while it was opened",
-        [FAIL_LIMIT] = "has no room for another group",
-        [FAIL_MEMORY] = "has no memory for it",
-        [FAIL_PORT] = "cannot have its port join, or does not reach a member",
-    };
-    snprintf(text, text_bytes, "cannot be opened: rank %" PRIu32 " %s", group->reason_rank,
-             reasons[group->reason] != NULL ? reasons[group->reason] : "refuses");
-}
-
-void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes)
-{
-    if (group->stage == STAGE_FAILED) {
-        why_failed(group, text, text_bytes);
-        return;
-    }
-    if (group->stage < STAGE_OPEN) {
-        uint32_t leader = groups_leader(group);
-        for (uint32_t member = 0; leader == group->self && member < group->count; member++) {
-            if (group->said[member] == 0) {
-                snprintf(text, text_bytes, "waits for rank %" PRIu32 " to open it", group->ranks[member]);
-                return;
-            }
-        }
-        snprintf(text, text_bytes, "waits for rank %" PRIu32 " to say that all have opened it", group->ranks[leader]);
-        return;
-    }
-    if (group->spread == CW_MCAST_BY_MEMBERS) {
-        snprintf(text, text_bytes,
-                 "multicast packets do not reach rank %" PRIu32 ": members pass them on (does a switch drop them?)",
-                 group->unreached);
-        return;
-    }
-    snprintf(text, text_bytes, "multicast%s", group->is_shared ? ", at an address that it shares" : "");
-}
-
-struct counters_call {
-    struct cw_mcast *mcast;
-    struct cw_mcast_counters counters;
-};
-
-static int counters_get(void *argument)
-{
-    struct counters_call *call = argument;
-    call->counters = cw_mcast_counters(call->mcast);
-    return CW_OK;
-}
-
-struct cw_groups_info cw_groups_info(struct cw_groups *groups)
-{
-    struct counters_call call = {.mcast = groups->config.mcast};
-    (void)groups->config.links.run(groups->config.links.context, counters_get, &call);
-    struct cw_groups_info info = {
-        .filters = groups_filters_count(&groups->filters),
-        .malformed = groups->malformed,
-        .unreached = groups->unreached,
-        .floods = call.counters.canaries > 0,
-        .packets = call.counters,
-        .laggard = groups->laggard,
-    };
-    for (const struct cw_group *group = groups->first; group != NULL; group = group->next) {
-        info.open += group->mcast != NULL;
-        info.shared += group->mcast != NULL && group->is_shared;
-    }
-    return info;
 }

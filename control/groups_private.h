@@ -1,6 +1,7 @@
 /* What the files of groups share.
  *
- *   groups.c           calls, events of multicast        groups_agree.c    opening and closing: what members tell each other
+ *   groups.c           calls, messages between ranks     groups_agree.c    opening and closing: what members tell each other
+ *   groups_casts.c     what goes and comes by multicast  groups_why.c      what people are told
  *   groups_filters.c   the budget of addresses           groups_lives.c    members that die, networks that do not reach
  */
 #ifndef CW_GROUPS_PRIVATE_H
@@ -106,6 +107,11 @@ void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message 
 struct message groups_message(const struct cw_group *group, enum message_kind kind);
 /* Frees it, shut. */
 void groups_free(struct cw_group *group);
+
+/* ---- groups_casts.c ---- */
+
+/* Takes what has come; returns how much. */
+uint32_t groups_events_take(struct cw_groups *groups);
 void groups_shut(struct cw_group *group);
 /* Sends something that only shows whether it comes: to the members, and to the canary. */
 void groups_probe(struct cw_group *group);
