@@ -141,7 +141,9 @@ static void entry_make(struct mpi_replay *replay, struct cw_book_plan *from, uin
     struct mpi_plan *made = mpi_plan_make(problem, rank, algorithm, &plan->parameters, &schedule);
     uint64_t *row = malloc(2ull * problem->ranks * sizeof(*row));
     if (made == NULL || row == NULL) {
+        free(row);
         memory_missing();
+        return; /* for who does not see that it does not come back */
     }
     made->origin = CW_BY_PLAN;
     made->predicted_ns = (double)from->then_ns;
