@@ -26,6 +26,7 @@ struct mpi_cast {
     uint64_t position; /* sent so far */
     bool is_eager;
     bool is_sent;       /* all of it */
+    bool is_single;     /* it goes to each by itself */
     uint32_t under_way; /* pieces, or offers */
     uint32_t peer_at;   /* the next to be sent to by itself */
     uint32_t peer_count;
@@ -91,11 +92,20 @@ void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
 
 /* ---- sending ---- */
 
+/* The call need not wait any more for what the group has of it. */
+static void group_leave(struct mpi_cast *cast)
+{
+    if (cast->exchange != NULL && !cast->is_single) {
+        cast->exchange->casts_open--;
+    }
+    cast->is_single = true;
+}
+
 static void cast_end(struct mpi_cast *cast)
 {
+    group_leave(cast);
     if (cast->exchange != NULL) {
         mpi_exchange_put_complete(cast->exchange, cast->context);
-        cast->exchange->casts_open--;
     }
     casts_open--;
     mpi_progress_pending(-1);
@@ -158,14 +168,15 @@ static bool cast_step(struct mpi_cast *cast)
 {
     struct cw_group *group = cast->comm->collectives->cast;
     bool is_whole = cast->peer_count + 1 == (uint32_t)cast->comm->size;
-    int status = group == NULL || !is_whole ? CW_ERROR_UNSUPPORTED : CW_OK;
+    int status = group == NULL || !is_whole || cast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
     bool has_moved = false;
     while (status == CW_OK && !cast->is_sent) {
         status = piece_send(cast);
         has_moved = has_moved || status == CW_OK;
     }
-    if (status == CW_ERROR_UNSUPPORTED) {
+    if (status != CW_OK && status != CW_ERROR_AGAIN) {
         has_moved = true;
+        group_leave(cast);
         status = peers_send(cast);
     }
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
@@ -244,6 +255,23 @@ uint32_t mpi_cast_progress(void)
     return count;
 }
 
+void mpi_cast_abandon(struct mpi_exchange *exchange)
+{
+    struct mpi_cast **link = &mpi_casts_waiting;
+    while (*link != NULL) {
+        struct mpi_cast *cast = *link;
+        if (cast->exchange != exchange) {
+            link = &cast->next;
+            continue;
+        }
+        *link = cast->next;
+        cast->is_sent = true;
+        if (cast->under_way == 0) {
+            cast_end(cast);
+        }
+    }
+}
+
 static void piece_end(struct mpi_cast *cast)
 {
     cast->under_way--;
@@ -260,6 +288,12 @@ void mpi_cast_complete(void *context, uint64_t put_context, int status)
 
 void mpi_cast_got(struct mpi_cast *cast)
 {
+    piece_end(cast);
+}
+
+void mpi_cast_lost(struct mpi_cast *cast)
+{
+    cast->exchange = NULL;
     piece_end(cast);
 }
 

@@ -35,6 +35,10 @@ void mpi_cast_complete(void *context, uint64_t put_context, int status);
 /* One of the ranks that a long multicast went to by itself has it. */
 struct mpi_cast;
 void mpi_cast_got(struct mpi_cast *cast);
+/* ... or will never have it: its call has failed, and ends. */
+void mpi_cast_lost(struct mpi_cast *cast);
+/* A call has failed: what it has not sent yet is not sent any more. What the group has of it goes on, and is still counted. */
+void mpi_cast_abandon(struct mpi_exchange *exchange);
 
 /* Goes on with those that had to wait, if mpi_casts_waiting; returns how much it did. */
 uint32_t mpi_cast_progress(void);

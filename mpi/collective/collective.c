@@ -203,9 +203,16 @@ static int run_poll(struct mpi_collective *collective)
 {
     struct mpi_run *run = collective->run;
     int status = cw_execution_poll(run->execution);
-    if (status == CW_ERROR_AGAIN ||
-        !(status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
-                          : run->exchange.gets_open == 0 && run->exchange.casts_open == 0)) {
+    if (status == CW_ERROR_AGAIN) {
+        return MPI_ERR_PENDING;
+    }
+    if (status != CW_OK) {
+        mpi_cast_abandon(&run->exchange);
+    }
+    /* after a failure nobody will get what was offered; but what reads or writes memory of this call must end */
+    bool may_end = status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
+                                   : run->exchange.gets_open == 0 && run->exchange.casts_open == 0;
+    if (!may_end) {
         return MPI_ERR_PENDING;
     }
     if (status == CW_ERROR_ARGUMENT) {

@@ -435,6 +435,9 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         struct mpi_exchange_put *put = exchange->puts;
         exchange->puts = put->next;
         mpi_conceal(put->rank, &put->exposure);
+        if (put->cast != NULL) {
+            mpi_cast_lost(put->cast);
+        }
         free(put);
     }
 }
