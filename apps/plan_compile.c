@@ -28,18 +28,6 @@ struct options {
 
 /* ---- the table ---- */
 
-static const char *time_text(double time_ns, char *text, size_t text_bytes)
-{
-    const char *units[] = {"ns", "us", "ms", "s"};
-    uint32_t unit = 0;
-    while (time_ns >= 1000 && unit < 3) {
-        time_ns /= 1000;
-        unit++;
-    }
-    snprintf(text, text_bytes, "%.4g %s", time_ns, units[unit]);
-    return text;
-}
-
 /* "world", or the context of a communicator that the program has made. */
 static const char *comm_text(const struct cw_book_comm *comm, char *text, size_t text_bytes)
 {
@@ -64,8 +52,8 @@ static void row_print(const struct cw_compiled *compiled, const struct cw_compil
     printf("%-7s %-15s %10llu %6llu  %-26s %9s  %-26s %9s  %s%s%s\n",
            comm_text(&compiled->book->comms[row->comm], comm, sizeof(comm)), call_text(row, call, sizeof(call)),
            (unsigned long long)row->bytes, (unsigned long long)row->calls, row->now,
-           time_text(row->now_ns, now, sizeof(now)), row->then != NULL ? row->then : "-",
-           is_expected ? time_text(row->then_ns, then, sizeof(then)) : "-", cw_compile_verdict_text(row->verdict),
+           plan_time_text(row->now_ns, now, sizeof(now)), row->then != NULL ? row->then : "-",
+           is_expected ? plan_time_text(row->then_ns, then, sizeof(then)) : "-", cw_compile_verdict_text(row->verdict),
            row->reason[0] != '\0' ? ": " : "", row->reason);
 }
 
@@ -134,8 +122,8 @@ static void control_print(const struct cw_compiled *compiled)
     printf("%u plans for %llu of %llu calls: %s recorded, %s expected; %llu exchanges of counts eliminated, %llu votes "
            "of a word a rank added\n",
            compiled->book->plan_count, (unsigned long long)served, (unsigned long long)compiled->calls,
-           time_text(now_ns, now, sizeof(now)), time_text(then_ns, then, sizeof(then)), (unsigned long long)exchanges,
-           (unsigned long long)votes);
+           plan_time_text(now_ns, now, sizeof(now)), plan_time_text(then_ns, then, sizeof(then)),
+           (unsigned long long)exchanges, (unsigned long long)votes);
     if (compiled->unjoined > 0) {
         printf("%llu calls are not in the trace at all of their ranks\n", (unsigned long long)compiled->unjoined);
     }

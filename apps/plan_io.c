@@ -151,3 +151,15 @@ int plan_write(const struct cw_plan *plan, const char *path)
     }
     return APP_EXIT_SUCCESS;
 }
+
+const char *plan_time_text(double time_ns, char *text, size_t text_bytes)
+{
+    const char *units[] = {"ns", "us", "ms", "s"};
+    uint32_t unit = 0;
+    while (time_ns >= 1000 && unit < 3) {
+        time_ns /= 1000;
+        unit++;
+    }
+    snprintf(text, text_bytes, "%.4g %s", time_ns, units[unit]);
+    return text;
+}

@@ -20,19 +20,6 @@ static struct cw_plan *operand_read(int first, int argc, char **argv, int *code)
     return plan_read(argv[first], code);
 }
 
-/* "12.3 us" */
-static const char *time_text(double time_ns, char *text, size_t text_bytes)
-{
-    const char *units[] = {"ns", "us", "ms", "s"};
-    uint32_t unit = 0;
-    while (time_ns >= 1000 && unit < 3) {
-        time_ns /= 1000;
-        unit++;
-    }
-    snprintf(text, text_bytes, "%.4g %s", time_ns, units[unit]);
-    return text;
-}
-
 /* ---- price ---- */
 
 static const char price_usage[] =
@@ -73,15 +60,15 @@ static void price_print(const struct cw_plan *plan, const struct cw_network *net
         return;
     }
     printf("%s %s: %s, rank %u is the last; %llu messages", cw_collective_name(plan->problem->collective),
-           plan->algorithm, time_text(price->time_ns, text, sizeof(text)), price->last_rank,
+           plan->algorithm, plan_time_text(price->time_ns, text, sizeof(text)), price->last_rank,
            (unsigned long long)price->messages);
     if (price->wan_bytes > 0) {
         printf(", %llu bytes between clusters", (unsigned long long)price->wan_bytes);
     }
     putchar('\n');
     if (valued) {
-        printf("closed form: %s (%s): %s\n  %s\n", time_text(value.time_ns, text, sizeof(text)), class_name(value.kind),
-               formula->text, formula->source);
+        printf("closed form: %s (%s): %s\n  %s\n", plan_time_text(value.time_ns, text, sizeof(text)),
+               class_name(value.kind), formula->text, formula->source);
     }
 }
 
@@ -174,7 +161,7 @@ static void choice_print(const struct cw_choice *choice, uint64_t top, bool json
             continue;
         }
         printf("%2u. %-26s %-10s %5.2f x  %s%s%s\n", i + 1, candidate->algorithm->name,
-               time_text(candidate->time_ns, time, sizeof(time)),
+               plan_time_text(candidate->time_ns, time, sizeof(time)),
                choice->candidates[0].time_ns > 0 ? candidate->time_ns / choice->candidates[0].time_ns : 1.0,
                priced[candidate->priced], parameters[0] != '\0' ? ";" : "", parameters);
     }

@@ -150,8 +150,7 @@ static int header_check(const struct cw_pack_kind *kind, const uint8_t *file, si
     return CW_OK;
 }
 
-/* False: it is no frame, or of another length. */
-static bool unpack(const uint8_t *frame, size_t length, uint8_t *content, size_t wanted)
+bool cw_unpack_frame(const uint8_t *frame, size_t length, uint8_t *content, size_t wanted)
 {
     LZ4F_dctx *context = NULL;
     size_t made = 0, used = 0, hint = 1;
@@ -189,7 +188,7 @@ int cw_unpack_file(const struct cw_pack_kind *kind, const void *file, size_t len
         snprintf(error, error_bytes, "no memory for the %s", kind->noun);
         return CW_ERROR_MEMORY;
     }
-    if (!is_sound || !unpack(body, body_bytes, made, wanted)) {
+    if (!is_sound || !cw_unpack_frame(body, body_bytes, made, wanted)) {
         free(made);
         snprintf(error, error_bytes, "the %s's content has another length than it says, or is no LZ4 frame",
                  kind->noun);

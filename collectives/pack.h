@@ -61,6 +61,8 @@ struct cw_unpacker {
 /* The content of a file, to be freed, and a reader at its beginning. CW_OK; CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED: another version; CW_ERROR_MEMORY. */
 int cw_unpack_file(const struct cw_pack_kind *kind, const void *file, size_t length, uint8_t **content,
                    struct cw_unpacker *unpacker, char *error, size_t error_bytes);
+/* Unpacks a whole LZ4 frame into `content`, which has room for `wanted` bytes and one more. False: it is no frame, or of another length. */
+bool cw_unpack_frame(const uint8_t *frame, size_t length, uint8_t *content, size_t wanted);
 /* Whether a file begins as one of this kind. */
 bool cw_pack_is(const struct cw_pack_kind *kind, const void *file, size_t length);
 

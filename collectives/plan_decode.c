@@ -1,10 +1,10 @@
-#include <lz4frame.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "collectives/pack.h"
 #include "collectives/plan_file.h"
 #include "collectives/plan_private.h"
 #include "dataplane/status.h"
@@ -418,34 +418,16 @@ static uint8_t *copy(const uint8_t *body, size_t length, uint64_t wanted, int *s
 /* The content of the frame: `wanted` bytes. NULL if it is another length or no frame; *status says why. */
 static uint8_t *unwrap(const uint8_t *frame, size_t length, uint64_t wanted, int *status)
 {
-    LZ4F_dctx *context = NULL;
-    /* LZ4 makes at most 255 bytes of one: more is not worth reserving */
     *status = CW_ERROR_ARGUMENT;
-    if (wanted > 255ull * length) {
+    if (wanted > 255ull * length) { /* LZ4 makes at most 255 bytes of one: more is not worth reserving */
         return NULL;
     }
     uint8_t *content = malloc(wanted + 1);
-    if (content == NULL || LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION))) {
-        free(content);
+    if (content == NULL) {
         *status = CW_ERROR_MEMORY;
         return NULL;
     }
-    size_t made = 0;
-    size_t used = 0;
-    size_t hint = 1;
-    while (hint != 0 && used < length) {
-        size_t room = wanted + 1 - made;
-        size_t rest = length - used;
-        hint = LZ4F_decompress(context, content + made, &room, frame + used, &rest, NULL);
-        if (LZ4F_isError(hint) || (room == 0 && rest == 0)) {
-            hint = 1;
-            break;
-        }
-        made += room;
-        used += rest;
-    }
-    LZ4F_freeDecompressionContext(context);
-    if (hint != 0 || used != length || made != wanted) {
+    if (!cw_unpack_frame(frame, length, content, wanted)) {
         free(content);
         return NULL;
     }
