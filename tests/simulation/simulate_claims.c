@@ -29,7 +29,7 @@ static void test_incast_uses_the_port_and_is_fair(void **state)
     printf("incast: %.4f of the port, Jain %.4f, longest queue %llu bytes\n", result.port_share, result.jain,
            (unsigned long long)result.queue_max_bytes);
     /* puts are counted whole, so a short run may seem to have a little more than all of it */
-    assert_true(result.port_share >= 0.95 && result.port_share <= 1.01);
+    assert_true(result.port_share >= 0.95 && result.port_share <= (is_short() ? 1.05 : 1.01));
     assert_true(result.jain >= (is_short() ? 0.9 : 0.95));
     assert_true(result.queue_max_bytes <= settings.queue_bytes);
 }
