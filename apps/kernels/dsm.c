@@ -195,6 +195,7 @@ static bool arguments_read(struct dsm *dsm, int argc, char **argv, char *problem
 
 static void incoming_reserve(struct dsm *dsm, int room)
 {
+    room = room > 0 ? room : 1; /* there is memory even if nothing comes */
     if (room <= dsm->incoming_room)
         return;
     free(dsm->incoming);
