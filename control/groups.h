@@ -91,7 +91,6 @@ enum cw_group_state cw_group_state(const struct cw_group *group);
 /* What it waits for, why it failed, how packets travel, in one line. */
 void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
 void *cw_group_context(const struct cw_group *group);
-enum cw_mcast_spread cw_group_spread(const struct cw_group *group);
 
 /* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up to cw_group_message_max. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way;
  * CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */

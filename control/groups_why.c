@@ -16,11 +16,6 @@ void *cw_group_context(const struct cw_group *group)
     return group->context;
 }
 
-enum cw_mcast_spread cw_group_spread(const struct cw_group *group)
-{
-    return group->spread;
-}
-
 static void why_failed(const struct cw_group *group, char *text, size_t text_bytes)
 {
     static const char *const reasons[FAIL_END] = {
