@@ -10,9 +10,16 @@
 #define SIZE_MAX_BYTES (64u << 20)
 
 static const char usage[] =
-    "bench mcast --fabric sim [options]\n"
-    "Broadcasts one message at a time to a group, with the tree of acknowledgements and with flat ones, beside the\n"
-    "unicast algorithms, on hosts of one or a few simulated switches, in virtual time. A time lasts until the last\n"
+    "bench mcast [options]\n"
+    "Broadcasts one message at a time to a group beside the unicast algorithms, on the real clock or in virtual time.\n"
+    "\n"
+    "--fabric memif or veth: processes on emulated hosts, with MPI; what follows `--emulate HOSTS,` of causeway run,\n"
+    "such as memif,rate=1Gbps,loss=0.1% or veth,mtu=9000. Receivers wait before the root sends. median, p99.9: until\n"
+    "the last one has it; each: of many calls, one right behind the other; processor: of all hosts together, each;\n"
+    "at root: frames that left its interface, each (veth). (chosen): what MPI takes by itself.\n"
+    "\n"
+    "--fabric sim: hosts of one or a few simulated switches. With the tree of acknowledgements and with flat ones\n"
+    "(up to 17 members they are the same). A time lasts until the last\n"
     "receiver has the message and its sender may use its memory again. arrived: until the last receiver has it.\n"
     "ratio: the best unicast median over ours, so above 1 multicast is ahead. packets: by all hosts, per message.\n"
     "handled: sent and received (packets_handled; packets_handled_busiest: by the host that has most): what it takes\n"
@@ -29,15 +36,24 @@ enum { UNICASTS_MAX = 6 };
 struct kind {
     const char *name;
     enum cw_collective collective;
-    bool is_to_some; /* only the root knows who gets something: the model, which has to know, does not choose */
+    const char *multicast; /* the algorithm's name in MPI; NULL: it has none */
+    bool is_to_some;       /* only the root knows who gets something: the model, which has to know, does not choose */
     const char *unicasts[UNICASTS_MAX + 1];
 };
 
 static const struct kind kinds[] = {
-    {"bcast", CW_BCAST, false, {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"}},
-    {"scatter", CW_SCATTER, false, {"flat", "binomial", "pipelined-chain"}},
-    {"scatterv", CW_SCATTER, true, {"flat"}},
-    {"allgather", CW_ALLGATHER, false, {"concurrent", "ring", "bruck", "gather-bcast", "phased-barriers", "phased"}},
+    {"bcast",
+     CW_BCAST,
+     "multicast",
+     false,
+     {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"}},
+    {"scatter", CW_SCATTER, "multicast", false, {"flat", "binomial", "pipelined-chain"}},
+    {"scatterv", CW_SCATTER, NULL, true, {"flat"}},
+    {"allgather",
+     CW_ALLGATHER,
+     "multicasts",
+     false,
+     {"concurrent", "ring", "bruck", "gather-bcast", "phased-barriers", "phased"}},
 };
 
 static const struct kind *kind_find(const char *name)
@@ -201,11 +217,18 @@ static int size_run(const struct settings *settings)
     return APP_EXIT_SUCCESS;
 }
 
+static bool fabric_is(const struct settings *settings, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(settings->fabric, name, length) == 0 && strchr(",", settings->fabric[length]) != NULL;
+}
+
 /* What the table of options cannot check. */
 static int settings_check(struct settings *settings, const char *sizes)
 {
-    if (strcmp(settings->fabric, "sim") != 0) {
-        app_error("no such fabric", settings->fabric, "there is sim; real ones are to come");
+    bool is_real = fabric_is(settings, "memif") || fabric_is(settings, "veth");
+    if (!is_real && strcmp(settings->fabric, "sim") != 0) {
+        app_error("no such fabric", settings->fabric, "there are sim, memif and veth");
         return APP_EXIT_USAGE;
     }
     settings->kind = kind_find(settings->collective);
@@ -238,6 +261,26 @@ static int settings_check(struct settings *settings, const char *sizes)
     return is_good ? APP_EXIT_SUCCESS : APP_EXIT_USAGE;
 }
 
+static int wire_run(const struct settings *settings)
+{
+    struct bench_mcast_wire of = {
+        .fabric = settings->fabric,
+        .collective = settings->kind->name,
+        .multicast = settings->kind->multicast,
+        .unicasts = settings->kind->unicasts,
+        .members = settings->of.members,
+        .sizes = settings->sizes,
+        .size_count = settings->size_count,
+        .runs = settings->of.runs,
+        .json = settings->json,
+    };
+    if (of.multicast == NULL) {
+        app_error("only with --fabric sim", settings->collective, NULL);
+        return APP_EXIT_USAGE;
+    }
+    return bench_mcast_wire(&of);
+}
+
 int bench_mcast(int argc, char **argv)
 {
     struct settings settings = {
@@ -250,7 +293,7 @@ int bench_mcast(int argc, char **argv)
     };
     const char *sizes = "1,1K,10K,64K,1M";
     const struct app_option table[] = {
-        {"fabric", "NAME", "the network: sim", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
+        {"fabric", "NAME", "sim, memif[,...] or veth[,...] (sim)", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
         {"collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", APP_OPTION_TEXT, &settings.collective,
          0, 0, NULL},
         {"members", "N", "of the group, the root among them (9)", APP_OPTION_COUNT, &settings.members, 2, 1024, NULL},
@@ -275,8 +318,8 @@ int bench_mcast(int argc, char **argv)
         return code;
     }
     code = settings_check(&settings, sizes);
-    if (code != APP_EXIT_SUCCESS) {
-        return code;
+    if (code != APP_EXIT_SUCCESS || strcmp(settings.fabric, "sim") != 0) {
+        return code != APP_EXIT_SUCCESS ? code : wire_run(&settings);
     }
     if (!settings.json) {
         printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n"

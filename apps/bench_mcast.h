@@ -66,6 +66,22 @@ int bench_mcast_unicast(const struct bench_mcast_case *of, const char *algorithm
 /* A plan, on hosts of the same kind; the collective and its length are the plan's own, and result->name the caller's. Errors as above. */
 int bench_mcast_plan(const struct bench_mcast_case *of, const struct cw_plan *plan, struct bench_mcast_result *result);
 
+/* On emulated hosts, by MPI. */
+struct bench_mcast_wire {
+    const char *fabric;     /* what follows "HOSTS," in `causeway run --emulate` */
+    const char *collective; /* and the names of its algorithms: */
+    const char *multicast;
+    const char *const *unicasts; /* the last one NULL */
+    uint32_t members;
+    const uint64_t *sizes;
+    size_t size_count;
+    uint64_t runs;
+    bool json;
+};
+
+/* Measures and prints all sizes; errors as above. */
+int bench_mcast_wire(const struct bench_mcast_wire *of);
+
 /* The rank of receiver i < to of a scatter to some: they are spread over the members, and so over the switches. */
 static inline uint32_t bench_mcast_receiver(const struct bench_mcast_case *of, uint32_t i)
 {

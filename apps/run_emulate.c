@@ -23,20 +23,48 @@ enum {
     VETH_XDP_MTU_MAX = 3434,
 };
 
+/* ---- what is asked for ---- */
+
+/* What the switch does to the frames towards each port: options of its, taken by the same names. */
+enum shape { SHAPE_RATE, SHAPE_DELAY, SHAPE_QUEUE, SHAPE_LOSS, SHAPES };
+
+enum { SHAPE_BYTES = 24 };
+
+static const char *const shape_options[SHAPES] = {"--rate", "--delay", "--queue", "--loss"};
+
+struct wish {
+    uint32_t hosts;
+    const char *driver; /* of the veth interfaces; NULL: memif */
+    uint32_t mtu_bytes; /* with veth */
+    enum cw_wire_multicast multicast;
+    char shapes[SHAPES][SHAPE_BYTES]; /* with memif; empty: as the switch has it */
+};
+
+static const char *const multicast_names[] = {
+    [CW_WIRE_SNOOP] = "snoop", [CW_WIRE_FLOOD] = "flood", [CW_WIRE_DROP] = "drop"};
+
 /* ---- memif: the switch ---- */
 
 /* In the child: becomes the switch, and ends with its parent. */
-static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const char *multicast, int parent, int output)
+static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const struct wish *wish, int parent, int output)
 {
     char ports[16];
+    const char *arguments[10 + 2 * SHAPES] = {"causeway", "switch", "--memif",     socket,
+                                              "--ports",  ports,    "--multicast", multicast_names[wish->multicast]};
+    size_t count = 8;
+    for (int i = 0; i < SHAPES; i++) {
+        if (wish->shapes[i][0] != '\0') {
+            arguments[count++] = shape_options[i];
+            arguments[count++] = wish->shapes[i];
+        }
+    }
     snprintf(ports, sizeof(ports), "%u", ranks);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     setpgid(0, 0); /* Ctrl-C is for the launcher, which ends the rest in order */
     if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
         _exit(APP_EXIT_INTERNAL);
     }
-    execl("/proc/self/exe", "causeway", "switch", "--memif", socket, "--ports", ports, "--multicast", multicast,
-          (char *)NULL);
+    execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
     _exit(APP_EXIT_INTERNAL);
 }
 
@@ -60,7 +88,7 @@ static bool switch_is_ready(int output)
     return strncmp(text, "ready:", 6) == 0;
 }
 
-static int switch_start(struct run_emulation *emulation, const char *socket, uint32_t ranks, const char *multicast)
+static int switch_start(struct run_emulation *emulation, const char *socket, uint32_t ranks, const struct wish *wish)
 {
     int ends[2];
     int parent = getpid();
@@ -70,7 +98,7 @@ static int switch_start(struct run_emulation *emulation, const char *socket, uin
     }
     emulation->process = fork();
     if (emulation->process == 0) {
-        switch_exec(socket, ranks, multicast, parent, ends[1]);
+        switch_exec(socket, ranks, wish, parent, ends[1]);
     }
     close(ends[1]);
     emulation->output = ends[0];
@@ -82,17 +110,7 @@ static int switch_start(struct run_emulation *emulation, const char *socket, uin
     return 0;
 }
 
-/* ---- what is asked for ---- */
-
-struct wish {
-    uint32_t hosts;
-    const char *driver; /* of the veth interfaces; NULL: memif */
-    uint32_t mtu_bytes; /* with veth */
-    enum cw_wire_multicast multicast;
-};
-
-static const char *const multicast_names[] = {
-    [CW_WIRE_SNOOP] = "snoop", [CW_WIRE_FLOOD] = "flood", [CW_WIRE_DROP] = "drop"};
+/* ---- its words ---- */
 
 /* "multicast=snoop" and the like. */
 static bool multicast_word_take(const char *word, struct wish *wish)
@@ -102,6 +120,27 @@ static bool multicast_word_take(const char *word, struct wish *wish)
             wish->multicast = (enum cw_wire_multicast)i;
             return true;
         }
+    }
+    return false;
+}
+
+/* "rate=1Gbps" and the like, behind "HOSTS,memif". */
+static bool shape_word_take(const char *word, struct wish *wish)
+{
+    uint64_t number;
+    double share;
+    for (int i = 0; i < SHAPES; i++) {
+        const char *name = shape_options[i] + 2;
+        size_t length = strlen(name);
+        const char *value = word + length + 1;
+        if (strncmp(word, name, length) != 0 || word[length] != '=' || strlen(value) >= SHAPE_BYTES) {
+            continue;
+        }
+        strcpy(wish->shapes[i], value);
+        return i == SHAPE_RATE    ? app_parse_rate(value, &number)
+               : i == SHAPE_DELAY ? app_parse_duration(value, &number)
+               : i == SHAPE_QUEUE ? app_parse_bytes(value, &number)
+                                  : app_parse_percent(value, &share);
     }
     return false;
 }
@@ -125,7 +164,7 @@ static bool veth_word_take(const char *word, struct wish *wish)
 
 static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
 {
-    char copy[64];
+    char copy[200];
     char *rest = NULL;
     uint64_t hosts;
     size_t length = strlen(text);
@@ -145,7 +184,7 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     bool good = is_veth || strcmp(kind, "memif") == 0;
     wish->driver = is_veth ? "af_packet" : NULL;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        good = multicast_word_take(word, wish) || (is_veth && veth_word_take(word, wish));
+        good = multicast_word_take(word, wish) || (is_veth ? veth_word_take(word, wish) : shape_word_take(word, wish));
     }
     return good;
 }
@@ -153,11 +192,12 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
 static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 {
     if (!wish_parse(text, ranks, wish)) {
-        char advice[280];
+        char advice[400];
         snprintf(
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
-            "them: 4,memif or 4,veth[,af_packet|af_xdp][,mtu=576..9600], and [,multicast=snoop|flood|drop]",
+            "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
+            "4,veth[,af_packet|af_xdp][,mtu=576..9600], and [,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
         return APP_EXIT_USAGE;
@@ -204,7 +244,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     }
     snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
     snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
-    int code = switch_start(emulation, socket, ranks, multicast_names[wish->multicast]);
+    int code = switch_start(emulation, socket, ranks, wish);
     return code != 0 ? code : environment_set(emulate);
 }
 

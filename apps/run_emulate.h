@@ -1,6 +1,7 @@
 /* Run emulate: the hosts of `causeway run --emulate`: what joins the ranks, and what they must know of it.
  *
- *    HOSTS,memif                             a `causeway switch`; needs no privilege
+ *    HOSTS,memif[,rate=R][,delay=T][,queue=B][,loss=SHARE]
+ *                                            a `causeway switch` with these options; needs no privilege
  *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run_veth.h); needs root
  *
  * Behind either: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast).
