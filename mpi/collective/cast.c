@@ -53,10 +53,7 @@ bool mpi_cast_serves(const struct mpi_comm *comm)
 
 uint64_t mpi_cast_eager_max(void)
 {
-    struct cw_groups *groups = mpi_process.job == NULL ? NULL : cw_job_groups(mpi_process.job);
-    uint64_t bytes = groups == NULL ? 0 : cw_group_message_max(groups) - sizeof(struct exchange_head);
-    return bytes < mpi_process.eager_max_bytes ? bytes
-                                               : mpi_process.eager_max_bytes; /* it may have to go to each by itself */
+    return mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL ? 0 : EXCHANGE_PARTS_MAX_BYTES;
 }
 
 void mpi_cast_open(struct mpi_comm *comm)
@@ -98,6 +95,9 @@ static void group_leave(struct mpi_cast *cast)
     if (cast->exchange != NULL && !cast->is_single) {
         cast->exchange->casts_open--;
     }
+    if (!cast->is_single) {
+        cast->position = 0;
+    }
     cast->is_single = true;
 }
 
@@ -114,26 +114,39 @@ static void cast_end(struct mpi_cast *cast)
     free(cast);
 }
 
-/* One piece of a long one, or a short one. CW_OK; CW_ERROR_AGAIN; CW_ERROR_UNSUPPORTED. */
+/* The next message of a multicast, for a way that takes messages of `message_max` bytes: how many bytes of data go with it. */
+struct cast_message {
+    struct exchange_head head;
+    struct exchange_piece piece;
+};
+
+static uint64_t message_make(const struct mpi_cast *cast, uint64_t message_max, struct cast_message *message,
+                             uint32_t *head_bytes)
+{
+    uint64_t bytes = cast->bytes - cast->position;
+    message->head = cast->head;
+    *head_bytes = sizeof(message->head);
+    if (cast->is_eager && cast->bytes + sizeof(message->head) <= message_max) {
+        return bytes;
+    }
+    uint64_t room = message_max - sizeof(*message);
+    bytes = bytes < room ? bytes : room;
+    *head_bytes = sizeof(*message);
+    message->head.kind = cast->is_eager ? EXCHANGE_PART : EXCHANGE_PIECE;
+    message->piece = (struct exchange_piece){
+        .offset = (cast->is_eager ? 0 : cast->offset) + cast->position,
+        .left = cast->bytes - cast->position - bytes,
+        .bytes = cast->bytes,
+    };
+    return bytes;
+}
+
+/* One message of it. CW_OK; CW_ERROR_AGAIN; CW_ERROR_UNSUPPORTED. */
 static int piece_send(struct mpi_cast *cast)
 {
-    struct {
-        struct exchange_head head;
-        struct exchange_piece piece;
-    } message = {.head = cast->head};
-    uint32_t head_bytes = sizeof(message.head);
-    uint64_t bytes = cast->bytes - cast->position;
-    if (!cast->is_eager) {
-        uint64_t room = cw_group_message_max(cw_job_groups(mpi_process.job)) - sizeof(message);
-        bytes = bytes < room ? bytes : room;
-        head_bytes = sizeof(message);
-        message.head.kind = EXCHANGE_PIECE;
-        message.piece = (struct exchange_piece){
-            .offset = cast->offset + cast->position,
-            .left = cast->bytes - cast->position - bytes,
-            .bytes = cast->bytes,
-        };
-    }
+    struct cast_message message;
+    uint32_t head_bytes;
+    uint64_t bytes = message_make(cast, cw_group_message_max(cw_job_groups(mpi_process.job)), &message, &head_bytes);
     int status = cw_group_send(cast->comm->collectives->cast, &message, head_bytes, cast->data + cast->position, bytes,
                                (uint64_t)(uintptr_t)cast);
     if (status == CW_OK) {
@@ -144,6 +157,21 @@ static int piece_send(struct mpi_cast *cast)
     return status;
 }
 
+/* All of an eager one to one rank, as far as the path takes it. */
+static int peer_send_eager(struct mpi_cast *cast, uint32_t rank)
+{
+    uint64_t message_max = cw_paths_message_max(mpi_process.paths, rank);
+    int status;
+    do {
+        struct cast_message message;
+        uint32_t head_bytes;
+        uint64_t bytes = message_make(cast, message_max, &message, &head_bytes);
+        status = mpi_exchange_send_eager(cast->comm, rank, &message, head_bytes, cast->data + cast->position, bytes);
+        cast->position += status == CW_OK ? bytes : 0;
+    } while (status == CW_OK && cast->position < cast->bytes);
+    return status;
+}
+
 /* To each by itself. */
 static int peers_send(struct mpi_cast *cast)
 {
@@ -151,7 +179,8 @@ static int peers_send(struct mpi_cast *cast)
     while (status == CW_OK && cast->peer_at < cast->peer_count) {
         uint32_t rank = cast->comm->group->ranks[cast->peers[cast->peer_at]];
         if (cast->is_eager) {
-            status = mpi_exchange_send_eager(cast->comm, rank, &cast->head, cast->data, cast->bytes);
+            status = peer_send_eager(cast, rank);
+            cast->position = status == CW_OK ? 0 : cast->position;
         } else {
             status = mpi_exchange_send_offer(cast->exchange, rank, &cast->head, cast->data, cast->bytes, cast->offset,
                                              cast, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/assembly.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
 #include "mpi/collective/refusal.h"
@@ -13,12 +14,6 @@
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/process.h"
-
-struct mpi_exchange_event {
-    struct mpi_exchange_event *next;
-    struct cw_transport_event event;
-    uint8_t data[];
-};
 
 struct mpi_exchange_put {
     struct mpi_exchange_put *next;
@@ -48,21 +43,30 @@ static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_even
     exchange->last = event;
 }
 
-/* False: no memory. */
-static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_event *event, const void *data,
-                      uint64_t bytes)
+struct mpi_exchange_event *exchange_event_make(const struct cw_transport_event *event, const void *data, uint64_t bytes)
 {
     struct mpi_exchange_event *made = malloc(sizeof(*made) + bytes);
     if (made == NULL) {
-        exchange->failure = CW_ERROR_MEMORY;
-        return false;
+        return NULL;
     }
     made->event = *event;
-    if (bytes > 0) {
+    if (data != NULL && bytes > 0) {
         memcpy(made->data, data, bytes);
     }
     made->event.data = made->data;
     made->event.buffer = (uint64_t)(uintptr_t)made;
+    return made;
+}
+
+/* False: no memory. */
+static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_event *event, const void *data,
+                      uint64_t bytes)
+{
+    struct mpi_exchange_event *made = exchange_event_make(event, data, bytes);
+    if (made == NULL) {
+        exchange->failure = CW_ERROR_MEMORY;
+        return false;
+    }
     event_append(exchange, made);
     return true;
 }
@@ -88,11 +92,11 @@ void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw
     };
 }
 
-int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const struct exchange_head *head,
+int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes)
 {
     uint32_t lane_tag = mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE);
-    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, sizeof(*head), data, (uint32_t)bytes);
+    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, head_bytes, data, (uint32_t)bytes);
 }
 
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
@@ -144,7 +148,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     if (!put->eager) {
         return mpi_exchange_send_offer(exchange, rank, &head, put->data, put->bytes, put->offset, NULL, put->context);
     }
-    int status = mpi_exchange_send_eager(exchange->comm, rank, &head, put->data, put->bytes);
+    int status = mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
     if (status == CW_OK) {
         mpi_exchange_put_complete(exchange, put->context);
     }
@@ -307,6 +311,17 @@ static bool piece_take(struct mpi_exchange *exchange, const struct exchange_head
     return piece.left > 0 || event_add(exchange, &event, NULL, 0);
 }
 
+static bool part_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
+                      uint32_t bytes)
+{
+    struct mpi_exchange_event *whole;
+    bool makes_sense = exchange_part_take(exchange, head, data, bytes, &whole);
+    if (whole != NULL) {
+        event_append(exchange, whole);
+    }
+    return makes_sense;
+}
+
 /* The ranks are in different calls. This one will not send what the others may be waiting for. */
 static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
 {
@@ -356,6 +371,8 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return true;
     case EXCHANGE_PIECE:
         return piece_take(exchange, head, data, bytes);
+    case EXCHANGE_PART:
+        return part_take(exchange, head, data, bytes);
     default:
         return false;
     }
@@ -431,6 +448,7 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         free(event);
     }
     exchange->last = NULL;
+    exchange_parts_free(exchange);
     while (exchange->puts != NULL) { /* only after a failure */
         struct mpi_exchange_put *put = exchange->puts;
         exchange->puts = put->next;

@@ -30,6 +30,7 @@ struct mpi_exchange {
     uint16_t put_count;                      /* direct ones so far: their numbers */
     uint32_t gets_open;                      /* own gets under way */
     uint32_t casts_open;                     /* own long multicasts under way (cast.h) */
+    struct mpi_exchange_parts *parts;        /* eager multicasts that have come in part (assembly.h) */
     struct mpi_exchange *next;               /* of the communicator */
     struct cw_transport transport;
 };
@@ -51,7 +52,7 @@ void mpi_exchange_put_complete(struct mpi_exchange *exchange, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
 /* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the cast (mpi_cast_got), or without one to the schedule, with `context`. */
-int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const struct exchange_head *head,
+int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes);
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                             const void *data, uint64_t bytes, uint64_t offset, struct mpi_cast *cast, uint64_t context);

@@ -13,8 +13,12 @@ enum exchange_message {
     EXCHANGE_OFFER = 2,
     EXCHANGE_GOT = 3,
     EXCHANGE_REFUSE = 4,
-    EXCHANGE_PIECE = 5
+    EXCHANGE_PIECE = 5,
+    EXCHANGE_PART = 6
 };
+
+/* Longest eager multicast: goes in parts where a message has less room. */
+enum { EXCHANGE_PARTS_MAX_BYTES = 65536 };
 
 struct exchange_head {
     uint64_t context;
@@ -34,9 +38,9 @@ struct exchange_offer {
     struct cw_exposure exposure;
 };
 
-/* Of a direct multicast, which comes in pieces, in order, with the data behind this. */
+/* Of a multicast that comes in several messages, in order, with the data behind this: of a direct one (PIECE), or a long eager one (PART). */
 struct exchange_piece {
-    uint64_t offset; /* of the piece, in the buffer */
+    uint64_t offset; /* PIECE: in the buffer; PART: in the multicast */
     uint64_t left;   /* bytes of the multicast behind it: 0, it is the last one */
     uint64_t bytes;  /* of the whole multicast */
 };
@@ -45,6 +49,17 @@ static_assert(sizeof(struct exchange_head) == 32 && sizeof(struct exchange_offer
                   sizeof(struct exchange_piece) == 24,
               "the same at both sides");
 static_assert(sizeof(struct exchange_head) + sizeof(struct exchange_offer) <= MPI_HEAD_MAX, "an outbox keeps it");
+
+/* For the next poll. */
+struct mpi_exchange_event {
+    struct mpi_exchange_event *next;
+    struct cw_transport_event event;
+    uint8_t data[];
+};
+
+/* With room for so many bytes, filled from `data` unless that is NULL; NULL: no memory. */
+struct mpi_exchange_event *exchange_event_make(const struct cw_transport_event *event, const void *data,
+                                               uint64_t bytes);
 
 /* What came before its call, or its communicator. */
 struct mpi_early {
