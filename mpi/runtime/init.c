@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "control/wire.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/choice.h"
 #include "mpi/collective/host.h"
@@ -60,9 +61,15 @@ void mpi_process_abort(int code)
     exit(code == 0 ? 1 : code);
 }
 
+/* Ranks that share this machine's cores. */
 static uint32_t ranks_here(void)
 {
     uint32_t count = 0;
+    int host = -1;
+    char error[200];
+    if (cw_wire_host(mpi_process.rank, mpi_process.size, &host, error, sizeof(error)) == CW_OK && host >= 0) {
+        return mpi_process.size; /* emulated hosts are all here */
+    }
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
         count += cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_SHARED;
     }
