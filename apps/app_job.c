@@ -101,6 +101,10 @@ char *app_job_run(char *const *arguments, const char *plogp, const char *what, s
     }
     if (text == NULL || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         free(text);
+        if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == APP_EXIT_USAGE) {
+            *code = APP_EXIT_USAGE; /* it has said all there is to say */
+            return NULL;
+        }
         app_error("the measuring job failed", what, "its own words are above; does `causeway run -n 2 true` work?");
         *code = APP_EXIT_FAILURE;
         return NULL;

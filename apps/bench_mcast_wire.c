@@ -10,7 +10,13 @@
 #include "apps/bench_mcast.h"
 #include "control/wire.h"
 
-enum { ARGUMENTS = 40, TIMEOUT_S = 540, NAMES_MAX = 16, SIZES_BYTES = 400 };
+enum {
+    ARGUMENTS = 40,
+    TIMEOUT_S = 540,
+    NAMES_MAX = 16,
+    SIZES_BYTES = 400,
+    RUNS_LEAST = 5 /* mcast_measure has as many rounds */
+};
 
 /* Of one way, one size; see mcast_measure.c. */
 struct found {
@@ -141,6 +147,10 @@ int bench_mcast_wire(const struct bench_mcast_wire *of)
     int code = APP_EXIT_SUCCESS;
     if (of->members > CW_EMULATED_RANKS_MAX) {
         app_error("too many members for emulated hosts", "--members", "63 are possible");
+        return APP_EXIT_USAGE;
+    }
+    if (of->runs < RUNS_LEAST) {
+        app_error("too few messages for a median", "--runs", "5 or more on emulated hosts");
         return APP_EXIT_USAGE;
     }
     char *text = job_run(of, &code);

@@ -347,7 +347,8 @@ char *mpi_cast_report(void)
         char why[CW_GROUPS_WHY_BYTES];
         mpi_cast_why(comm, why, sizeof(why));
         if (why[0] != '\0') {
-            fprintf(out, "group of %s: %s\n", comm->name, why);
+            fprintf(out, "group of %s: %s\n", comm->name[0] == '\0' ? "a communicator without a name" : comm->name,
+                    why);
         }
     }
     struct cw_groups_info info = cw_groups_info(groups);

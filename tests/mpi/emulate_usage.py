@@ -23,7 +23,8 @@ def expect(condition, what):
 
 
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-    for value in ["0,memif", "5,memif", "4", "4,", "4,token-ring", "x,memif", "-1,memif", "4,memif,", ""]:
+    for value in ["0,memif", "5,memif", "4", "4,", "4,token-ring", "x,memif", "-1,memif", "4,memif,", "",
+                  "4,memif,rate=x", "4,memif,loss=200%", "4,memif,loss", "4,memif,speed=1", "4,memif,delay=", "4,veth,loss=1%"]:
         result = run(["-n", "4", "--emulate", value], folder)
         expect(result.returncode == 2, f"--emulate '{value}' ends with 2, not {result.returncode}")
         expect(result.stderr.count("\n") == 1 and "--emulate" in result.stderr, f"one line for '{value}', not: {result.stderr}")

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs a program of MPICH or Open MPI, one rank on each of two emulated hosts, over the kernel's TCP between them:
+# Runs a program of MPICH or Open MPI, one rank on each of some emulated hosts, over the kernel's TCP between them:
 #
 #   causeway run -n 1 --emulate 2,veth[,mtu=N] tests/peers/veth_tcp.sh mpich|openmpi PROGRAM [ARGUMENT...] : -n 1 true
 #
-# VETH_OFFLOAD=off: without segmentation offload (TSO, GSO). Rank 0 stands on the first host and starts mpiexec there; the library's own launcher enters the second one by this script again.
+# VETH_OFFLOAD=off: without segmentation offload (TSO, GSO). Rank 0 stands on the first host and starts mpiexec there; the library's own launcher enters the others by this script again.
 set -eu
 : "${CAUSEWAY_NETWORKS:?is set by causeway run --emulate 2,veth}"
 script=$(realpath "$0")
@@ -39,6 +39,9 @@ fi
 shift
 library=$1
 shift
+IFS=: read -ra networks <<<"$CAUSEWAY_NETWORKS"
+count=${#networks[@]}
+hosts=$(seq -s , -f '10.0.0.%g' "$count")
 agent=$(mktemp)
 trap 'rm -f "$agent"' EXIT
 printf '#!/bin/sh\nexec %q agent "$@"\n' "$script" >"$agent"
@@ -47,13 +50,13 @@ case $library in
 mpich)
     # Debian's is built on UCX, others on libfabric; both are held to TCP, since processes of one kernel would find shared memory
     export UCX_TLS=tcp,self FI_PROVIDER=tcp UCX_WARN_UNUSED_ENV_VARS=n
-    mpiexec.mpich -launcher ssh -launcher-exec "$agent" -hosts 10.0.0.1,10.0.0.2 -ppn 1 -n 2 "$@"
+    mpiexec.mpich -launcher ssh -launcher-exec "$agent" -hosts "$hosts" -ppn 1 -n "$count" "$@"
     ;;
 openmpi)
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     # unbound: each host would bind its rank to its first core, which is the same one
     mpiexec.openmpi --bind-to none --mca plm_rsh_agent "$agent" --mca btl tcp,self --mca pml ob1 --mca btl_tcp_if_include 10.0.0.0/24 \
-        --mca oob_tcp_if_include 10.0.0.0/24 --host 10.0.0.1:1,10.0.0.2:1 -n 2 "$@"
+        --mca oob_tcp_if_include 10.0.0.0/24 --host "${hosts//,/:1,}:1" -n "$count" "$@"
     ;;
 *)
     echo "veth_tcp.sh: mpich or openmpi?" >&2

@@ -1,0 +1,132 @@
+/* Eager multicasts that come in parts: put together whatever their parts, sent anew by another way, among others; and what makes no sense. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/collective/assembly.h"
+
+enum { SOURCES = 3, BYTES_MAX = EXCHANGE_PARTS_MAX_BYTES, SEEDS = 300 };
+
+static uint32_t drawn(uint32_t below)
+{
+    return (uint32_t)random() % below;
+}
+
+static uint8_t byte_of(int32_t source, uint64_t at)
+{
+    return (uint8_t)((uint64_t)source * 101 + at * 13 + (at >> 9));
+}
+
+/* A part of what a source sends; NULL: no event came of it. */
+static struct mpi_exchange_event *part_give(struct mpi_exchange *exchange, int32_t source, uint64_t total,
+                                            uint64_t offset, uint32_t bytes, bool makes_sense)
+{
+    static uint8_t data[sizeof(struct exchange_piece) + BYTES_MAX];
+    const struct exchange_head head = {.source = source, .tag = 9, .kind = EXCHANGE_PART};
+    const struct exchange_piece piece = {.offset = offset, .left = total - offset - bytes, .bytes = total};
+    struct mpi_exchange_event *whole;
+    memcpy(data, &piece, sizeof(piece));
+    for (uint32_t at = 0; at < bytes; at++) {
+        data[sizeof(piece) + at] = byte_of(source, offset + at);
+    }
+    assert_int_equal(exchange_part_take(exchange, &head, data, (uint32_t)sizeof(piece) + bytes, &whole), makes_sense);
+    return whole;
+}
+
+static void event_check(struct mpi_exchange_event *event, int32_t source, uint64_t total)
+{
+    assert_non_null(event);
+    assert_int_equal(event->event.kind, CW_TRANSPORT_ARRIVED);
+    assert_true(event->event.eager);
+    assert_int_equal(event->event.peer, source);
+    assert_int_equal(event->event.tag, 9);
+    assert_int_equal(event->event.bytes, total);
+    assert_ptr_equal(event->event.data, event->data);
+    for (uint64_t at = 0; at < total; at++) {
+        assert_int_equal(event->data[at], byte_of(source, at));
+    }
+    free(event);
+}
+
+static void parts_of_several_sources_become_whole(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        struct mpi_exchange exchange = {.parts = NULL};
+        uint64_t totals[SOURCES], sent[SOURCES] = {0};
+        int done = 0;
+        srandom(seed);
+        for (int source = 0; source < SOURCES; source++) {
+            totals[source] = 2 + drawn(drawn(2) == 0 ? 300 : BYTES_MAX - 2);
+        }
+        while (done < SOURCES) {
+            int source = (int)drawn(SOURCES);
+            uint64_t left = totals[source] - sent[source];
+            if (left == 0) {
+                continue;
+            }
+            if (drawn(20) == 0) {
+                sent[source] = 0; /* its group has failed: anew, by another way, in other parts */
+                continue;
+            }
+            uint32_t bytes = 1 + drawn((uint32_t)(left < 9000 ? left : 9000));
+            struct mpi_exchange_event *event = part_give(&exchange, source, totals[source], sent[source], bytes, true);
+            sent[source] += bytes;
+            if (sent[source] == totals[source]) {
+                event_check(event, source, totals[source]);
+                done++;
+            } else {
+                free(event);
+                /* parts that came before may make it whole already: then there is nothing to come */
+                done += event != NULL;
+                sent[source] = event != NULL ? totals[source] : sent[source];
+            }
+        }
+        exchange_parts_free(&exchange);
+        assert_null(exchange.parts);
+    }
+}
+
+static void what_makes_no_sense_is_passed_over(void **state)
+{
+    (void)state;
+    struct mpi_exchange exchange = {.parts = NULL};
+    struct mpi_exchange_event *whole;
+    const struct exchange_head head = {.source = 1, .tag = 9, .kind = EXCHANGE_PART};
+    uint8_t data[64] = {0};
+    assert_false(exchange_part_take(&exchange, &head, data, 5, &whole)); /* no room for what all parts begin with */
+    assert_null(part_give(&exchange, 1, 500, 100, 100, false));          /* nothing before it */
+    assert_null(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false));  /* too long */
+    assert_null(exchange.parts);
+    const struct exchange_piece wrong[] = {
+        {.offset = 0, .left = 11, .bytes = 20},             /* 10 bytes come, 10 are left */
+        {.offset = 15, .left = 0, .bytes = 20},             /* behind the end */
+        {.offset = UINT64_MAX - 4, .left = 0, .bytes = 20}, /* likewise */
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        memcpy(data, &wrong[i], sizeof(wrong[i]));
+        assert_false(exchange_part_take(&exchange, &head, data, sizeof(wrong[i]) + 10, &whole));
+        assert_null(whole);
+    }
+    assert_null(part_give(&exchange, 1, 500, 0, 100, true));
+    assert_null(part_give(&exchange, 1, 600, 100, 100, false)); /* of another length than before */
+    assert_null(part_give(&exchange, 1, 500, 200, 100, false)); /* one is missing */
+    assert_null(part_give(&exchange, 1, 500, 100, 100, true));
+    event_check(part_give(&exchange, 1, 500, 150, 350, true), 1, 500); /* in part known */
+    exchange_parts_free(&exchange);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_several_sources_become_whole),
+        cmocka_unit_test(what_makes_no_sense_is_passed_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
