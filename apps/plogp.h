@@ -8,7 +8,6 @@
 
 enum {
     PLOGP_RANKS_MAX = 16,     /* numbers of ranks to measure */
-    PLOGP_EAGER_BYTES = 8192, /* as MPI_Init has it */
     PLOGP_JOB_RANKS_MAX = 63, /* of one job: what emulated hosts have ports for */
 };
 

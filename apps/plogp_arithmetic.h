@@ -12,6 +12,9 @@
 
 #include "collectives/choose/measured.h"
 
+/* What messages need no word from their receivers, as MPI has it: mpi/runtime/init.c, mpi/collective/transport_state.h. */
+enum { PLOGP_EAGER_BYTES = 8192, PLOGP_CAST_EAGER_BYTES = 65536 };
+
 struct plogp_sample {
     uint64_t bytes;
     double trip_ns;    /* RTT(bytes) */

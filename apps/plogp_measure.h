@@ -14,7 +14,6 @@
 
 enum {
     PLOGP_SIZES_MAX = 32,
-    PLOGP_EAGER_MAX_BYTES = 8192, /* as MPI_Init has it (mpi/runtime/init.c) */
     PLOGP_BLOCKS_MAX_BYTES =
         2 << 20, /* of all blocks of a rank together: larger calls take as many times longer, and say the same */
 };

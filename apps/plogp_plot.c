@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "apps/plogp.h"
+#include "apps/plogp_arithmetic.h"
 #include "dataplane/status.h"
 
 enum { PANELS_ACROSS = 3 };

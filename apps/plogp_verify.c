@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/plogp.h"
+#include "apps/plogp_arithmetic.h"
 #include "dataplane/status.h"
 
 /* The claim: on average at most 5 % longer than with the best algorithm, never more than half as long again. */
@@ -79,8 +80,10 @@ static int cell_choose(const struct cw_measured *known, const struct cw_problem 
                        struct cell *cell)
 {
     struct cw_candidate candidate;
-    const struct cw_choose_request request = {
-        .problem = problem, .eager_max_bytes = PLOGP_EAGER_BYTES, .multicast = path == CW_MEASURED_WIRE};
+    const struct cw_choose_request request = {.problem = problem,
+                                              .eager_max_bytes = PLOGP_EAGER_BYTES,
+                                              .cast_eager_max_bytes = PLOGP_CAST_EAGER_BYTES,
+                                              .multicast = path == CW_MEASURED_WIRE};
     int status = cw_measured_choose(known, path, &request, &candidate, &cell->origin);
     if (status != CW_OK) {
         return status;
