@@ -188,7 +188,7 @@ static void blocks_of_all_take_fewer_packets(void **state)
 static void groups_for_few_are_worth_keeping(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1, 50, 1024};
+    static const uint64_t sizes[] = {1, 50, 1024, 4096};
     for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct bench_mcast_case of = {
             .collective = CW_SCATTER,
