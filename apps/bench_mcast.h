@@ -47,6 +47,10 @@ struct bench_mcast_result {
         data_packets; /* that a message needs; 0: there is no one root, and nothing of what begins with `root_packets` */
 };
 
+/* The hosts that all contenders but the plans have. */
+struct sim_hosts_config;
+void bench_mcast_hosts(const struct bench_mcast_case *of, struct sim_hosts_config *hosts);
+
 /* A group; arity 0: the usual tree, `members`: everybody reports to the root. 0, or one of enum app_exit: reported. */
 int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result);
 

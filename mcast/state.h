@@ -352,6 +352,8 @@ void mcast_ask_due(struct stream *stream);
 
 int mcast_report_make(struct stream *stream);
 void mcast_report_destroy(struct stream *stream);
+/* The member of the subtree that has the least, as known now; NOBODY: there is none below. */
+uint32_t mcast_report_laggard(const struct stream *stream);
 /* The own counts have changed. */
 void mcast_report_changed(struct stream *stream);
 /* The sender wants to know, changed or not. */
