@@ -28,7 +28,12 @@ static const char usage[] =
     "by each member, one after the other, or all at once. --collective scatterv: blocks for --to of the members; by a\n"
     "group of these and the root that is there already (explicit: the data only), by the group of all (static: "
     "counts,\n"
-    "then the data), or by a group that is opened for it, used once and closed (dynamic).";
+    "then the data), or by a group that is opened for it, used once and closed (dynamic).\n"
+    "--beside unicast: what a multicast costs others. Half of the members are a group, to which one of them sends all\n"
+    "the time; two others (outside; then two of the group: inside) put as much as they can from one to the other, or\n"
+    "send 8 bytes to and fro. goodput, latency: of these two; share: of the goodput with nothing beside it; group: "
+    "what\n"
+    "each of the group gets meanwhile.";
 
 enum { UNICASTS_MAX = 6 };
 
@@ -76,6 +81,7 @@ struct settings {
     uint64_t members;
     uint64_t switches;
     bool json;
+    const char *beside; /* NULL: nothing */
     struct bench_mcast_case of;
 };
 
@@ -223,6 +229,24 @@ static bool fabric_is(const struct settings *settings, const char *name)
     return strncmp(settings->fabric, name, length) == 0 && strchr(",", settings->fabric[length]) != NULL;
 }
 
+static void head_print(const struct settings *settings)
+{
+    if (settings->beside != NULL) {
+        printf("unicast beside a group of half of %llu members on %llu switches, %.3g %% loss\n"
+               "   bytes  pair     beside it                   goodput/Mb/s     share   latency/us     p99.9/us   "
+               "group/Mb/s\n",
+               (unsigned long long)settings->members, (unsigned long long)settings->switches, settings->of.loss * 100);
+        return;
+    }
+    printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n"
+           "   bytes  way                    median/us     p99.9/us   packets   handled   busiest arrived/us "
+           "root/data    "
+           "acks    "
+           "naks  to all  to one\n",
+           settings->collective, (unsigned long long)settings->members, (unsigned long long)settings->switches,
+           settings->of.loss * 100, (unsigned long long)settings->of.runs);
+}
+
 /* What the table of options cannot check. */
 static int settings_check(struct settings *settings, const char *sizes)
 {
@@ -242,6 +266,10 @@ static int settings_check(struct settings *settings, const char *sizes)
     }
     settings->of.collective = settings->kind->collective;
     settings->of.to = settings->kind->is_to_some ? (uint32_t)settings->to : 0;
+    if (settings->beside != NULL && (is_real || strcmp(settings->beside, "unicast") != 0 || settings->members < 8)) {
+        app_error("--beside knows unicast, with --fabric sim and at least 8 members", settings->beside, NULL);
+        return APP_EXIT_USAGE;
+    }
     if (settings->switches > settings->members) {
         app_error("more switches than members", NULL, NULL);
         return APP_EXIT_USAGE;
@@ -310,6 +338,8 @@ int bench_mcast(int argc, char **argv)
         {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
          &settings.of.uplink_rate_bps, 1000000, 0, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.seed, 0, 0, NULL},
+        {"beside", "WHAT", "unicast: others' traffic, while a group multicasts", APP_OPTION_TEXT, &settings.beside, 0,
+         0, NULL},
         {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
         {0},
     };
@@ -322,17 +352,11 @@ int bench_mcast(int argc, char **argv)
         return code != APP_EXIT_SUCCESS ? code : wire_run(&settings);
     }
     if (!settings.json) {
-        printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n"
-               "   bytes  way                    median/us     p99.9/us   packets   handled   busiest arrived/us "
-               "root/data    "
-               "acks    "
-               "naks  to all  to one\n",
-               settings.collective, (unsigned long long)settings.members, (unsigned long long)settings.switches,
-               settings.of.loss * 100, (unsigned long long)settings.of.runs);
+        head_print(&settings);
     }
     for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
         settings.of.bytes = settings.sizes[i];
-        code = size_run(&settings);
+        code = settings.beside != NULL ? bench_mcast_beside_run(&settings.of, settings.json) : size_run(&settings);
     }
     return code;
 }

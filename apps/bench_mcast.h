@@ -1,5 +1,6 @@
 /* Bench mcast: a broadcast, scatter or all-gather by a group's multicasts beside the unicast algorithms, on simulated hosts. bench_mcast.c: options, lines; bench_mcast_group.c: the group;
- * bench_mcast_scatterv.c: groups for one-to-few; bench_mcast_unicast.c: plans over puts.
+ * bench_mcast_scatterv.c: groups for one-to-few; bench_mcast_unicast.c: plans over puts;
+ * bench_mcast_beside.c: unicast traffic of others meanwhile.
  *
  * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each member takes its own; an all-gather is a broadcast by each member, one after the other.
  * One-to-few: bench_mcast_scatterv. */
@@ -47,6 +48,10 @@ struct bench_mcast_result {
         data_packets; /* that a message needs; 0: there is no one root, and nothing of what begins with `root_packets` */
 };
 
+/* The hosts that all contenders but the plans have. */
+struct sim_hosts_config;
+void bench_mcast_hosts(const struct bench_mcast_case *of, struct sim_hosts_config *hosts);
+
 /* A group; arity 0: the usual tree, `members`: everybody reports to the root. 0, or one of enum app_exit: reported. */
 int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct bench_mcast_result *result);
 
@@ -58,6 +63,25 @@ enum bench_mcast_way {
 };
 int bench_mcast_scatterv(const struct bench_mcast_case *of, enum bench_mcast_way way,
                          struct bench_mcast_result *result);
+
+/* What goes on beside two hosts that talk by unicast: half of `members`, host 0 its root, are a group, to which the root sends one message after the other. */
+enum bench_mcast_beside {
+    BENCH_MCAST_BESIDE_NOTHING = 0,
+    BENCH_MCAST_BESIDE_SNOOPING, /* by multicast, through a switch that brings it to the group */
+    BENCH_MCAST_BESIDE_FLOODING, /* ... to all */
+    BENCH_MCAST_BESIDE_UNICAST,  /* by puts to each */
+};
+struct bench_mcast_beside_result {
+    double goodput_bps; /* of the pair's stream of puts */
+    double latency_ns;  /* of 8 bytes between the two, without the stream: median of half of round trips */
+    double latency_p999_ns;
+    double beside_bps; /* what each of the group gets meanwhile */
+};
+/* Needs 8 members: the pair are the last two of the group, or the last two outside. Errors as above. */
+int bench_mcast_beside(const struct bench_mcast_case *of, enum bench_mcast_beside beside, bool is_inside,
+                       struct bench_mcast_beside_result *result);
+/* All of these, a line each. */
+int bench_mcast_beside_run(const struct bench_mcast_case *of, bool json);
 
 /* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency sends all at once, unless the model has chosen it.
  * Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */

@@ -160,19 +160,24 @@ static int member_open(struct world *world, uint32_t index, uint32_t arity)
     return status;
 }
 
+void bench_mcast_hosts(const struct bench_mcast_case *of, struct sim_hosts_config *hosts)
+{
+    sim_hosts_config_init(hosts, of->members);
+    hosts->seed = of->seed;
+    hosts->memory_bytes = 64;
+    hosts->node.up.rate_bps = hosts->node.down.rate_bps = of->rate_bps;
+    hosts->node.up.delay_ns = hosts->node.down.delay_ns = of->delay_ns / 2;
+    hosts->node.down.loss = of->loss;
+    hosts->switches = of->switches > 1 ? of->switches : 1;
+    hosts->trunk.rate_bps = of->uplink_rate_bps > 0 ? of->uplink_rate_bps : of->rate_bps;
+}
+
 static int world_create(struct world *world, uint32_t arity)
 {
     const struct bench_mcast_case *of = world->of;
     struct sim_hosts_config hosts;
     char error[200] = "";
-    sim_hosts_config_init(&hosts, of->members);
-    hosts.seed = of->seed;
-    hosts.memory_bytes = 64;
-    hosts.node.up.rate_bps = hosts.node.down.rate_bps = of->rate_bps;
-    hosts.node.up.delay_ns = hosts.node.down.delay_ns = of->delay_ns / 2;
-    hosts.switches = of->switches > 1 ? of->switches : 1;
-    hosts.trunk.rate_bps = of->uplink_rate_bps > 0 ? of->uplink_rate_bps : of->rate_bps;
-    hosts.node.down.loss = of->loss;
+    bench_mcast_hosts(of, &hosts);
     int status = sim_hosts_create(&world->hosts, &hosts, error, sizeof(error));
     world->members = calloc(of->members, sizeof(struct member));
     world->sent = malloc(world->senders * world->bytes);

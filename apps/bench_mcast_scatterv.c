@@ -6,14 +6,12 @@
 #include "apps/apps.h"
 #include "apps/bench.h"
 #include "apps/bench_mcast.h"
-#include "apps/sim_hosts.h"
-#include "control/groups.h"
+#include "apps/sim_groups.h"
 #include "dataplane/status.h"
 
-enum { EVENTS_AT_ONCE = 16, SCOPE_ALL = 1, SCOPE_FEW = 2 };
-#define ADDRESS_BASE 0xef0a0b00u
-#define RUN_MAX_NS   10000000000ull
-#define BETWEEN_NS   1000000ull /* runs: nothing is under way by then */
+enum { SCOPE_ALL = 1, SCOPE_FEW = 2 };
+#define RUN_MAX_NS 10000000000ull
+#define BETWEEN_NS 1000000ull /* runs: nothing is under way by then */
 
 static const char *const names[] = {
     [BENCH_MCAST_EXPLICIT] = "explicit group",
@@ -32,9 +30,7 @@ struct world;
 struct party {
     struct world *world;
     uint32_t rank;
-    uint32_t *peers; /* [members] */
-    struct cw_mcast *mcast;
-    struct cw_groups *groups;
+    struct sim_groups groups;
     struct cw_group *all; /* NULL: not used */
     struct cw_group *few; /* NULL: not open, or closed */
     bool is_closing;      /* `few` */
@@ -78,35 +74,11 @@ static void fault_set(struct world *world, int status)
     world->fault = status != CW_OK && world->fault == NULL ? cw_status_text(status) : world->fault;
 }
 
-/* ---- links of the groups ---- */
+/* ---- what groups tell ---- */
 
-static int link_send(void *context, uint32_t rank, const void *data, uint32_t bytes)
-{
-    struct party *party = context;
-    struct cw_message message = {
-        .peer = party->peers[rank], .source = {.contiguous = {.data = data, .bytes = bytes}}, /* copied: it is short */
-    };
-    return bytes > CW_INLINE_MAX ? CW_ERROR_ARGUMENT
-                                 : cw_message_send(party->world->hosts.list[party->rank].endpoint, &message);
-}
-
-static int link_peer(void *context, uint32_t rank, uint32_t *peer)
-{
-    const struct party *party = context;
-    *peer = party->peers[rank];
-    return CW_OK;
-}
-
-static int link_run(void *context, int (*function)(void *argument), void *argument)
-{
-    (void)context;
-    return function(argument);
-}
-
-static void link_complete(void *context, uint64_t put_context, int status)
+static void data_complete(void *context, int status)
 {
     struct world *world = ((struct party *)context)->world;
-    (void)put_context;
     world->complete++;
     world->end_ns = now(world);
     fault_set(world, status);
@@ -171,10 +143,10 @@ static void few_open(struct party *party, uint64_t number)
     struct world *world = party->world;
     struct cw_group_request request = {
         .scope = SCOPE_FEW, .number = number, .ranks = world->few, .count = world->of->to + 1};
-    fault_set(world, cw_group_open(party->groups, &request, &party->few));
+    fault_set(world, cw_group_open(party->groups.groups, &request, &party->few));
 }
 
-static void link_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+static void data_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
 {
     struct party *party = context;
     (void)rank;
@@ -208,7 +180,7 @@ static void data_send(struct party *root)
 {
     struct world *world = root->world;
     struct cw_group *group = world->way == BENCH_MCAST_STATIC ? root->all : root->few;
-    uint64_t most = cw_group_message_max(root->groups);
+    uint64_t most = cw_group_message_max(root->groups.groups);
     int status = CW_OK;
     while (group != NULL && root->posted < world->total && status == CW_OK) {
         uint64_t left = world->total - root->posted;
@@ -236,26 +208,6 @@ static void enter(struct party *party)
     }
 }
 
-static void control_take(struct party *party)
-{
-    struct cw_endpoint *endpoint = party->world->hosts.list[party->rank].endpoint;
-    struct cw_event events[EVENTS_AT_ONCE];
-    uint32_t count;
-    while ((count = cw_endpoint_events(endpoint, events, EVENTS_AT_ONCE)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            if (events[i].kind != CW_EVENT_MESSAGE) {
-                continue;
-            }
-            uint32_t rank = 0;
-            while (rank < party->world->of->members && (rank == party->rank || party->peers[rank] != events[i].peer)) {
-                rank++;
-            }
-            cw_groups_take(party->groups, rank, events[i].data, (uint32_t)events[i].bytes);
-            (void)cw_message_release(endpoint, events[i].slot);
-        }
-    }
-}
-
 /* Leaves the group of this run when all has been sent, or has come. */
 static void few_leave(struct party *party)
 {
@@ -265,9 +217,9 @@ static void few_leave(struct party *party)
         cw_group_close(party->few);
         party->few = NULL;
         party->is_closing = true;
-        (void)cw_groups_poll(party->groups);
+        (void)cw_groups_poll(party->groups.groups);
     }
-    if (party->is_closing && !cw_groups_is_closing(party->groups)) {
+    if (party->is_closing && !cw_groups_is_closing(party->groups.groups)) {
         party->is_closing = false;
         world->gone++;
         world->end_ns = now(world);
@@ -278,11 +230,11 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct party *party = context;
     (void)host, (void)now_ns;
-    control_take(party);
+    sim_groups_take(&party->groups);
     if (party->entered < party->world->run) {
         enter(party);
     }
-    (void)cw_groups_poll(party->groups);
+    (void)cw_groups_poll(party->groups.groups);
     if (party->rank == 0 && party->entered > 0) {
         data_send(party);
     }
@@ -299,38 +251,15 @@ static int party_create(struct world *world, uint32_t rank, char *error, size_t 
 {
     struct party *party = &world->parties[rank];
     struct sim_host *host = &world->hosts.list[rank];
-    struct cw_mcast_config mcast;
-    cw_mcast_config_init(&mcast);
-    mcast.canary_ipv4 = cw_groups_canary(ADDRESS_BASE);
-    mcast.keeps_canary = rank == 0;
-    *party = (struct party){.world = world,
-                            .rank = rank,
-                            .peers = calloc(world->of->members, sizeof(uint32_t)),
-                            .block = malloc(world->of->bytes)};
-    if (party->peers == NULL || party->block == NULL) {
+    *party = (struct party){.world = world, .rank = rank, .block = malloc(world->of->bytes)};
+    if (party->block == NULL) {
         return CW_ERROR_MEMORY;
     }
-    for (uint32_t other = 0; other < world->of->members; other++) {
-        party->peers[other] = other == rank ? UINT32_MAX : sim_hosts_peer(&world->hosts, rank, other);
-    }
-    int status = cw_mcast_create(&mcast, host->endpoint, &party->mcast, error, error_bytes);
-    struct cw_groups_config config = {
-        .rank = rank,
-        .address_base = ADDRESS_BASE,
-        .filter_budget = CW_GROUPS_FILTERS,
-        .seed = world->of->seed * 1000 + rank,
-        .mcast = party->mcast,
-        .links = {.context = party,
-                  .send = link_send,
-                  .peer = link_peer,
-                  .run = link_run,
-                  .message = link_message,
-                  .complete = link_complete},
-    };
-    host->holds_events = true;
+    const struct sim_groups_config config = {
+        .seed = world->of->seed, .context = party, .message = data_come, .complete = data_complete};
     host->context = party;
     host->work = work;
-    return status == CW_OK ? cw_groups_create(&config, &party->groups) : status;
+    return sim_groups_create(&party->groups, &world->hosts, rank, &config, error, error_bytes);
 }
 
 /* The group that stays: of all, or of the few. */
@@ -339,7 +268,7 @@ static int group_begin(struct world *world, struct party *party)
     struct cw_group_request request = {
         .scope = SCOPE_ALL, .number = 0, .ranks = world->ranks, .count = world->of->members};
     if (world->way != BENCH_MCAST_EXPLICIT) {
-        return cw_group_open(party->groups, &request, &party->all);
+        return cw_group_open(party->groups.groups, &request, &party->all);
     }
     if (party->rank == 0 || block_index(party) < world->of->to) {
         few_open(party, 0);
@@ -381,14 +310,7 @@ static int world_create(struct world *world)
     const struct bench_mcast_case *of = world->of;
     struct sim_hosts_config hosts;
     char error[200] = "";
-    sim_hosts_config_init(&hosts, of->members);
-    hosts.seed = of->seed;
-    hosts.memory_bytes = 64;
-    hosts.node.up.rate_bps = hosts.node.down.rate_bps = of->rate_bps;
-    hosts.node.up.delay_ns = hosts.node.down.delay_ns = of->delay_ns / 2;
-    hosts.node.down.loss = of->loss;
-    hosts.switches = of->switches > 1 ? of->switches : 1;
-    hosts.trunk.rate_bps = of->uplink_rate_bps > 0 ? of->uplink_rate_bps : of->rate_bps;
+    bench_mcast_hosts(of, &hosts);
     int status = sim_hosts_create(&world->hosts, &hosts, error, sizeof(error));
     if (status == CW_OK) {
         status = lists_create(world);
@@ -406,9 +328,7 @@ static int world_create(struct world *world)
 static void world_destroy(struct world *world)
 {
     for (uint32_t rank = 0; world->parties != NULL && rank < world->of->members; rank++) {
-        cw_groups_destroy(world->parties[rank].groups);
-        cw_mcast_destroy(world->parties[rank].mcast);
-        free(world->parties[rank].peers);
+        sim_groups_destroy(&world->parties[rank].groups);
         free(world->parties[rank].block);
     }
     sim_hosts_destroy(&world->hosts);

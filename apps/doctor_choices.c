@@ -39,18 +39,37 @@ static void tell_file(struct doctor *doctor, const struct cw_settings_place *pla
     free(read);
 }
 
+/* 0: never. */
+static void tell_duration(struct doctor *doctor, const char *name, uint64_t bound_ns, const char *origin,
+                          const char *meaning)
+{
+    char text[48];
+    snprintf(text, sizeof(text), bound_ns == 0 ? "never" : "%g s", (double)bound_ns / 1e9);
+    doctor_setting(doctor, name, text, origin, meaning);
+}
+
 static void tell_patience(struct doctor *doctor)
 {
     uint64_t bound_ns;
     const char *origin;
-    char text[48];
     if (!cw_settings_watchdog(&bound_ns, &origin)) {
         doctor_tell(doctor, "choice", "CAUSEWAY_WATCHDOG", DOCTOR_MISSING, getenv("CAUSEWAY_WATCHDOG"),
                     "a number of seconds is wanted, or 0 for never; MPI_Init will fail");
     }
-    snprintf(text, sizeof(text), bound_ns == 0 ? "never" : "%g s", (double)bound_ns / 1e9);
-    doctor_setting(doctor, "CAUSEWAY_WATCHDOG", text, origin,
-                   "how long a wait of MPI lasts before the ranks say what they wait for");
+    tell_duration(doctor, "CAUSEWAY_WATCHDOG", bound_ns, origin,
+                  "how long a wait of MPI lasts before the ranks say what they wait for");
+}
+
+static void tell_failure_timeout(struct doctor *doctor)
+{
+    uint64_t bound_ns;
+    const char *origin;
+    if (!cw_settings_failure_timeout(&bound_ns, &origin)) {
+        doctor_tell(doctor, "choice", "CAUSEWAY_FAILURE_TIMEOUT", DOCTOR_MISSING, getenv("CAUSEWAY_FAILURE_TIMEOUT"),
+                    "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail");
+    }
+    tell_duration(doctor, "CAUSEWAY_FAILURE_TIMEOUT", bound_ns, origin,
+                  "how long a rank on another host that owes an answer may be silent before it is taken for dead");
 }
 
 static void tell_variable(struct doctor *doctor, const char *name, const char *what)
@@ -75,6 +94,7 @@ void doctor_choices(struct doctor *doctor)
     tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
     tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
     tell_patience(doctor);
+    tell_failure_timeout(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");

@@ -8,7 +8,8 @@
  *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a time, by different members in different orders.
  *   - A group that cannot be opened (no memory at one member, other ranks named by another, a member that dies meanwhile) fails at all members, with a reason. Nothing is lost then: nothing could be sent before.
  *   - No port lets in more addresses than its budget. When it is used up groups share addresses, and are told apart by their ids.
- *   - A member that dies is taken out at all others; whatever waited for it goes on. Epochs follow from who is dead, so the others need not agree on an order.
+ *   - A member that dies is taken out at all others; whatever waited for it goes on. Nothing is decided here about who is dead, but whoever holds up an own message for
+ *     lag_ns (mcast.h) is asked (links.ask), again as long as it does: so one that is silent is taken out at the latest lag_ns and the failure bound after it was first waited for. Epochs follow from who is dead, so the others need not agree on an order.
  *   - A group vanishes at a member only when all have closed it and have all that was sent: nobody waits for somebody who has left.
  *   - No clock, no I/O: it talks through cw_groups_links. Control messages are bounded by what is opened and closed at a time.
  *
@@ -43,6 +44,8 @@ struct cw_groups_links {
     int (*send)(void *context, uint32_t rank, const void *data, uint32_t bytes);
     /* The rank's number at the endpoint (cw_peer_add). CW_OK or an error. */
     int (*peer)(void *context, uint32_t rank, uint32_t *peer);
+    /* Asks whether the rank is there: if it is silent for the failure bound of the endpoint (cw_peer_ask), cw_groups_down is called. */
+    void (*ask)(void *context, uint32_t rank);
     /* Runs `function` as the owner of the endpoint, and returns what it returns. */
     int (*run)(void *context, int (*function)(void *argument), void *argument);
     /* A message of `rank` has come; `data` is valid during the call. */

@@ -54,6 +54,9 @@ static void event_take(struct cw_groups *groups, const struct cw_mcast_event *ev
         break;
     case CW_MCAST_LAGGARD:
         groups->laggard = group->ranks[event->member];
+        if (group->live[event->member]) { /* slow, or gone */
+            links->ask(links->context, groups->laggard);
+        }
         break;
     case CW_MCAST_UNREACHED:
         groups_spread(group, group->ranks[event->member], true);

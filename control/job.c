@@ -229,6 +229,12 @@ static int control_peer(void *context, uint32_t rank, uint32_t *peer)
     return cw_paths_wire_peer(job->paths, rank, peer);
 }
 
+static void control_ask(void *context, uint32_t rank)
+{
+    struct cw_job *job = context;
+    cw_paths_ask(job->paths, rank);
+}
+
 struct owner_call {
     int (*function)(void *argument);
     void *argument;
@@ -276,6 +282,7 @@ static int groups_open(struct cw_job *job, const struct report *report)
                 .context = job,
                 .send = control_send,
                 .peer = control_peer,
+                .ask = control_ask,
                 .run = control_run,
                 .message = cast_come,
                 .complete = cast_complete,
@@ -283,6 +290,11 @@ static int groups_open(struct cw_job *job, const struct report *report)
     };
     int status = cw_groups_create(&config, &job->groups);
     return status == CW_OK ? CW_OK : FAIL(report, status, "no memory for multicast groups");
+}
+
+uint64_t cw_job_failure_timeout(const struct cw_job *job)
+{
+    return job->wire.failure_timeout_ns;
 }
 
 /* ---- open, close ---- */

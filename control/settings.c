@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dataplane/limits.h"
+
 static bool place_set(struct cw_settings_place *place, const char *origin, const char *folder, const char *name)
 {
     if (folder == NULL || folder[0] == '\0') {
@@ -34,22 +36,34 @@ void cw_settings_plogp(struct cw_settings_place *place)
     }
 }
 
-bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin)
+/* A number of seconds, 0 or at least `least_s`. */
+static bool seconds_read(const char *name, double least_s, uint64_t *bound_ns, const char **origin)
 {
-    const char *word = getenv("CAUSEWAY_WATCHDOG");
+    const char *word = getenv(name);
     char *end = NULL;
-    *bound_ns = CW_SETTINGS_WATCHDOG_DEFAULT_S * UINT64_C(1000000000);
     *origin = "default";
     if (word == NULL || word[0] == '\0') {
         return true;
     }
     *origin = "environment";
     double seconds = strtod(word, &end);
-    if (end == word || *end != '\0' || !(seconds >= 0 && seconds <= 1e8)) {
+    if (end == word || *end != '\0' || !(seconds == 0 || (seconds >= least_s && seconds <= 1e8))) {
         return false;
     }
     *bound_ns = (uint64_t)(seconds * 1e9);
     return true;
+}
+
+bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin)
+{
+    *bound_ns = CW_SETTINGS_WATCHDOG_DEFAULT_S * UINT64_C(1000000000);
+    return seconds_read("CAUSEWAY_WATCHDOG", 0, bound_ns, origin);
+}
+
+bool cw_settings_failure_timeout(uint64_t *bound_ns, const char **origin)
+{
+    *bound_ns = CW_DEFAULT_FAILURE_TIMEOUT_NS;
+    return seconds_read("CAUSEWAY_FAILURE_TIMEOUT", 1, bound_ns, origin);
 }
 
 char *cw_settings_read(const char *path, size_t most, size_t *length)

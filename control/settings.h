@@ -4,6 +4,7 @@
  *   else                  $XDG_CONFIG_HOME/causeway/plogp.json, or $HOME/.config/causeway/plogp.json, if it is there
  *
  *   CAUSEWAY_WATCHDOG=SECONDS   how long a wait of MPI lasts before all ranks say what they wait for; 0: they never do
+ *   CAUSEWAY_FAILURE_TIMEOUT=SECONDS   how long a rank on another host that owes an answer may be silent before it is taken for dead; 0: it never is
  *
  * Thread: one at a time (the environment).
  */
@@ -28,6 +29,9 @@ enum { CW_SETTINGS_WATCHDOG_DEFAULT_S = 60 };
 
 /* False: the value makes no sense; then, and if it is not set, *bound_ns is the default. 0: never. */
 bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin);
+
+/* The same; least: 1 s, since processes are descheduled and networks interrupted for moments. 0: never. */
+bool cw_settings_failure_timeout(uint64_t *bound_ns, const char **origin);
 
 /* All bytes of a file and a zero behind them, to be freed; at most `most`. NULL: errno says why (EFBIG: longer). */
 char *cw_settings_read(const char *path, size_t most, size_t *length);

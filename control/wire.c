@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "control/settings.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/port/error_text.h"
 
@@ -14,6 +15,7 @@ enum {
     SLOT_BYTES = 8192 + 64 /* with the head of an MPI message */,
     REGIONS = 16384,
 };
+#define NEVER_NS UINT64_C(100000000000000000) /* three years */
 
 static int emulation_read(uint32_t size, struct wire_emulation *emulation, char *error, size_t error_bytes)
 {
@@ -60,6 +62,20 @@ static int key_read(uint8_t key[16], char *error, size_t error_bytes)
     return CW_OK;
 }
 
+/* How long a silent peer is waited for. */
+static int failure_timeout_read(uint64_t *timeout_ns, char *error, size_t error_bytes)
+{
+    const char *origin;
+    uint64_t bound_ns;
+    if (!cw_settings_failure_timeout(&bound_ns, &origin)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "CAUSEWAY_FAILURE_TIMEOUT is '%.40s': seconds are wanted, 1 or more, or 0 for never",
+                             getenv("CAUSEWAY_FAILURE_TIMEOUT"));
+    }
+    *timeout_ns = bound_ns > 0 ? bound_ns : NEVER_NS;
+    return CW_OK;
+}
+
 static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
@@ -67,6 +83,9 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     int status = key_read(config.job_key, error, error_bytes);
+    if (status == CW_OK) {
+        status = failure_timeout_read(&config.failure_timeout_ns, error, error_bytes);
+    }
     if (status != CW_OK) {
         return status;
     }
@@ -79,6 +98,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
     wire->message_bytes_max = SLOT_BYTES;
+    wire->failure_timeout_ns = config.failure_timeout_ns;
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
     status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
     if (status != CW_OK) {

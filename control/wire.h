@@ -8,6 +8,8 @@
  *
  * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may let in at a time; default 20.
  *
+ * CAUSEWAY_FAILURE_TIMEOUT: see settings.h.
+ *
  * Thread: open and close one at a time.
  */
 #ifndef CW_CONTROL_WIRE_H
@@ -32,6 +34,7 @@ struct cw_wire {
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
     uint32_t message_bytes_max;
+    uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;
     struct cw_mcast *mcast;  /* NULL: CAUSEWAY_MULTICAST is "off" */
     uint32_t multicast_base; /* the first multicast address of the job (groups.h) */

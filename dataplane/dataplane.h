@@ -108,6 +108,10 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
 /* Sets up the connection before the first operation needs it. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_PEER_FAILED (see cw_peer_reset). */
 int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
 
+/* Asks whether a peer is there, set up or not: if it stays silent CW_EVENT_PEER_DOWN comes, failure_timeout_ns and an interval between probes (up to 250 ms) later. For who
+ * waits for something that only the peer can send. If an answer is awaited already it asks nothing. Errors as cw_peer_connect. */
+int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
+
 /* Lets a failed peer be tried again, with a new session. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY if it has not failed. */
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer);
 

@@ -1,5 +1,6 @@
 /* How many packets of a stream may be in flight: as dataplane/flow/congestion.c has it, for round trips to the last member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal
- * only if it is heavy, since random loss is only repaired. Round trips in which somebody did not look at its port for a while tell nothing: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. */
+ * only if it is heavy, since random loss is only repaired. Round trips in which somebody did not look at its port for a while tell nothing: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, what
+ * a few full frames take on the line is no queue: at 100 Mb/s the window fell without it, and 4 KB to each of 5 took 2.9 ms instead of 2.3. */
 #include "mcast/state.h"
 
 enum {
@@ -37,7 +38,7 @@ uint64_t mcast_congestion_patience(const struct sending *sending)
     return (trip_ns + later(4 * sending->round_trip_deviation_ns, CW_MCAST_STATE_LEAST_NS)) << sending->doubts;
 }
 
-static uint64_t window_next(struct sending *sending)
+static uint64_t window_next(struct sending *sending, uint64_t line_ns)
 {
     uint64_t window = sending->window;
     uint64_t trip_ns = sending->round_trip_least_ns;
@@ -50,7 +51,7 @@ static uint64_t window_next(struct sending *sending)
         bool may_grow = sending->round_pauses > 0 && sending->is_limited && sending->round_lost == 0;
         return may_grow ? window + (sending->slow_start ? window : 1 + window / 8) : window;
     }
-    uint64_t more_ns = later(sending->round_trip_min_ns / ROUND_TRIP_SHARE, ROUND_TRIP_MORE_NS);
+    uint64_t more_ns = later(sending->round_trip_min_ns / ROUND_TRIP_SHARE, ROUND_TRIP_MORE_NS) + line_ns;
     uint64_t target_ns = sending->round_trip_min_ns + more_ns;
     if (trip_ns > target_ns) {
         sending->slow_start = false;
@@ -67,12 +68,13 @@ static uint64_t window_next(struct sending *sending)
     return window + 1 + (trip_ns <= target_ns - more_ns / 2 ? window / 16 : 0);
 }
 
-void mcast_congestion_progress(struct sending *sending)
+void mcast_congestion_progress(struct stream *stream)
 {
+    struct sending *sending = stream->sending;
     if (sending->base < sending->round_end) {
         return;
     }
-    uint64_t window = window_next(sending);
+    uint64_t window = window_next(sending, cw_guest_line_ns(stream->group->mcast->endpoint));
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(window, CW_MCAST_WINDOW));
     sending->round_end = sending->next;
     sending->round_trip_least_ns = UINT64_MAX;

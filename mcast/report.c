@@ -164,6 +164,13 @@ static bool is_urgent(const struct stream *stream, const struct counts *all)
            all->released >= report->told.released + (slots > 0 ? slots : 1);
 }
 
+uint32_t mcast_report_laggard(const struct stream *stream)
+{
+    uint32_t laggard;
+    (void)gather(stream, &laggard);
+    return laggard;
+}
+
 void mcast_report_changed(struct stream *stream)
 {
     struct cw_mcast *mcast = stream->group->mcast;

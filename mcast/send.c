@@ -391,7 +391,7 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
         sending->named_ns = 0;
         sending->state_interval_ns = mcast_congestion_patience(sending);
     }
-    mcast_congestion_progress(sending);
+    mcast_congestion_progress(stream);
     if (sending->message_base == sending->message_next) {
         mcast_timer_stop(&sending->state_timer);
     }

@@ -325,7 +325,7 @@ void mcast_send_epoch(struct stream *stream, bool somebody_joins);
 /* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for somebody to look at a port. */
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns);
 /* Base has moved. */
-void mcast_congestion_progress(struct sending *sending);
+void mcast_congestion_progress(struct stream *stream);
 /* After so long without an answer something is lost (RFC 6298, with a shorter least time). */
 uint64_t mcast_congestion_patience(const struct sending *sending);
 
@@ -352,6 +352,8 @@ void mcast_ask_due(struct stream *stream);
 
 int mcast_report_make(struct stream *stream);
 void mcast_report_destroy(struct stream *stream);
+/* The member of the subtree that has the least, as known now; NOBODY: there is none below. */
+uint32_t mcast_report_laggard(const struct stream *stream);
 /* The own counts have changed. */
 void mcast_report_changed(struct stream *stream);
 /* The sender wants to know, changed or not. */

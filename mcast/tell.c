@@ -45,7 +45,11 @@ static void lag_name(struct stream *stream)
     struct sending *sending = stream->sending;
     struct cw_mcast *mcast = stream->group->mcast;
     uint64_t since_ns = later(sending->moved_ns, sending->named_ns);
-    if (mcast->now_ns - since_ns < mcast->config.lag_ns || sending->laggard == NOBODY || !mcast_event_room(mcast)) {
+    if (mcast->now_ns - since_ns < mcast->config.lag_ns || !mcast_event_room(mcast)) {
+        return;
+    }
+    sending->laggard = mcast_report_laggard(stream); /* without a word from anybody it was never looked for */
+    if (sending->laggard == NOBODY) {
         return;
     }
     sending->named_ns = mcast->now_ns;

@@ -240,6 +240,18 @@ int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer)
     return CW_OK;
 }
 
+int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL || flow->state != CW_PEER_ESTABLISHED) {
+        return cw_peer_connect(endpoint, peer);
+    }
+    if (flow->timers.probe_ns == UINT64_MAX) {
+        cw_timers_ask(endpoint, flow);
+    }
+    return CW_OK;
+}
+
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);

@@ -106,6 +106,11 @@ uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint)
     return endpoint->payload_bytes_max;
 }
 
+uint64_t cw_guest_line_ns(const struct cw_endpoint *endpoint)
+{
+    return cw_congestion_line_ns(endpoint, CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max);
+}
+
 uint64_t cw_guest_now(const struct cw_endpoint *endpoint)
 {
     return endpoint->now_ns;

@@ -25,11 +25,10 @@ static uint32_t full_frame_bytes(const struct cw_flow *flow)
     return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
 }
 
-/* What full frames take on the port's line, so far as its rate is known. */
-static uint64_t line_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+uint64_t cw_congestion_line_ns(const struct cw_endpoint *endpoint, uint32_t frame_bytes)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
-    return rate_bps > 0 ? FRAMES_ON_LINES * 8ull * full_frame_bytes(flow) * 1000000000 / rate_bps : 0;
+    return rate_bps > 0 ? FRAMES_ON_LINES * 8ull * frame_bytes * 1000000000 / rate_bps : 0;
 }
 
 /* The round trip aimed at. */
@@ -40,7 +39,8 @@ static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_fl
     uint64_t target = min_ns + min_ns / QUEUE_SHARE + (both_spin ? QUEUE_SPIN_NS : QUEUE_SLEEP_NS);
     target = target > ROUND_TRIP_LAN_NS ? target : ROUND_TRIP_LAN_NS;
     /* Packets are handled in batches on both sides: a full pipeline waits for a turn on each side, there and back. */
-    return target + line_ns(endpoint, flow) + 2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
+    return target + cw_congestion_line_ns(endpoint, full_frame_bytes(flow)) +
+           2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
 }
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow)

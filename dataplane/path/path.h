@@ -142,6 +142,11 @@ bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank);
 int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
+/* Asks a rank that packets reach whether it is there: if it is silent, `down` follows within the endpoint's failure bound (cw_peer_ask). Others are looked after by cw_paths_watch. */
+void cw_paths_ask(struct cw_paths *paths, uint32_t rank);
+/* Whether a rank is down because nothing was heard of it; else its process was seen to end. */
+bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank);
+
 /* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every second or so. */
 void cw_paths_watch(struct cw_paths *paths);
 

@@ -223,6 +223,11 @@ int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure
     return path_shared_put(paths, rank, exposure, offset, from, bytes, lane_tag, operation);
 }
 
+bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].silent;
+}
+
 void path_peer_fail(struct cw_paths *paths, uint32_t rank)
 {
     struct path_peer *peer = &paths->peers[rank];

@@ -108,6 +108,21 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank)
     return CW_OK;
 }
 
+static int peer_ask(struct cw_endpoint *endpoint, void *context)
+{
+    const uint32_t *peer = context;
+    return cw_peer_ask(endpoint, *peer);
+}
+
+void cw_paths_ask(struct cw_paths *paths, uint32_t rank)
+{
+    const struct path_peer *peer = &paths->peers[rank];
+    if (!peer->failed && (peer->medium == CW_MEDIUM_WIRE || peer->has_wire_peer)) {
+        uint32_t number = peer->wire_peer;
+        (void)cw_loop_call(paths->config.loop, peer_ask, &number); /* one that has failed is told of by an event */
+    }
+}
+
 struct region_call {
     void *base;
     uint64_t bytes;
@@ -350,6 +365,7 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
         if (rank != UINT32_MAX && event->status != CW_ERROR_CLOSED) {
             cw_error_text(paths->failure, sizeof(paths->failure), event->status, "rank %u: %s", rank,
                           cw_status_text(event->status));
+            paths->peers[rank].silent = event->status == CW_ERROR_PEER_FAILED;
             path_peer_fail(paths, rank);
         }
         break;

@@ -217,8 +217,22 @@ static bool cast_step(struct mpi_cast *cast)
     return has_moved;
 }
 
+/* Whether all are there: a group goes on without its dead, but a call that should reach them does not succeed. */
+static bool peers_live(const struct mpi_comm *comm, const struct cw_transport_put *put)
+{
+    for (uint32_t i = 0; i < put->peer_count; i++) {
+        if (cw_paths_medium(mpi_process.paths, comm->group->ranks[put->peers[i]]) == CW_MEDIUM_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put)
 {
+    if (!peers_live(exchange->comm, put)) {
+        return CW_ERROR_PEER_FAILED;
+    }
     struct mpi_cast *cast = malloc(sizeof(*cast) + (put->eager ? put->bytes : 0));
     uint32_t *peers = malloc(put->peer_count * sizeof(*peers));
     if (cast == NULL || peers == NULL) {

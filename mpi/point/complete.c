@@ -23,7 +23,7 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
     }
     if (error == MPI_ERR_PROC_ABORTED) {
-        return mpi_error(comm, error, "the process of rank %d has ended", request->peer);
+        return mpi_error(comm, error, "rank %d has ended, or is taken for dead", request->peer);
     }
     return mpi_error(comm, error, "the operation failed");
 }

@@ -1,8 +1,10 @@
 /* What comes from the paths. Everything is checked: the other side may run another build, or be broken. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/job.h"
 #include "mpi/collective/transport.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
@@ -181,6 +183,12 @@ static void send_fail(struct mpi_request *request)
 void mpi_incoming_down(void *context, uint32_t rank, int status)
 {
     (void)context;
+    if (cw_paths_is_silent(mpi_process.paths, rank)) {
+        fprintf(stderr,
+                "causeway: rank %u: nothing was heard of rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is taken for "
+                "dead\n",
+                mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9);
+    }
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, send_fail);
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {

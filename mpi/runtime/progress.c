@@ -124,7 +124,12 @@ static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, 
 {
     if (waiting->since_ns == 0) {
         mpi_waiting_begin(waiting, wait, now_ns);
-    } else if (now_ns >= waiting->speak_ns) {
+        return;
+    }
+    if (now_ns >= waiting->ask_ns) {
+        mpi_waiting_ask(waiting, now_ns);
+    }
+    if (now_ns >= waiting->speak_ns) {
         mpi_waiting_speak(waiting, now_ns);
     }
 }

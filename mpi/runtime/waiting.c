@@ -21,6 +21,7 @@ enum {
     LINE_BYTES = 1024,
 };
 #define NS_PER_SECOND 1000000000ull
+#define ASK_NS        NS_PER_SECOND
 
 _Atomic uint32_t mpi_waiting_asked;
 
@@ -132,6 +133,7 @@ void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait,
     waiting->wait = wait;
     waiting->call = mpi_call_name();
     waiting->since_ns = now_ns;
+    waiting->ask_ns = now_ns + ASK_NS;
     waiting->speak_ns = patience_ns == 0 ? UINT64_MAX : now_ns + patience_ns;
     waiting->next = first;
     first = waiting;
@@ -144,6 +146,21 @@ void mpi_waiting_end(struct mpi_waiting *waiting)
         link = &(*link)->next;
     }
     *link = waiting->next;
+}
+
+void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
+{
+    struct mpi_said said = {.used = 0};
+    waiting->ask_ns = now_ns + ASK_NS;
+    if (waiting->wait->describe == NULL) {
+        return;
+    }
+    waiting->wait->describe(waiting->wait->context, &said);
+    for (uint32_t i = 0; i < said.answer.awaited_count; i++) {
+        if (said.answer.awaited[i] != mpi_process.rank) {
+            cw_paths_ask(mpi_process.paths, said.answer.awaited[i]);
+        }
+    }
 }
 
 static uint32_t alarms_seen;

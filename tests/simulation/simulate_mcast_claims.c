@@ -188,7 +188,7 @@ static void blocks_of_all_take_fewer_packets(void **state)
 static void groups_for_few_are_worth_keeping(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1, 50, 1024};
+    static const uint64_t sizes[] = {1, 50, 1024, 4096};
     for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct bench_mcast_case of = {
             .collective = CW_SCATTER,
@@ -241,6 +241,44 @@ static void blocks_for_few_survive_loss(void **state)
     }
 }
 
+/* CC-MPI's section 3.2: a multicast takes from others where the network brings it to them. A switch that snoops keeps it from all outside; one that floods takes their links, too. */
+static void outsiders_notice_only_what_is_flooded(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {4096, 65536};
+    for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct bench_mcast_case of = {
+            .members = 16,
+            .bytes = sizes[i / 2],
+            .rate_bps = i % 2 == 0 ? 10000000000 : 100000000,
+            .delay_ns = i % 2 == 0 ? 20000 : 100000,
+            .seed = 1,
+        };
+        struct bench_mcast_beside_result alone, outside[BENCH_MCAST_BESIDE_UNICAST + 1], inside;
+        assert_int_equal(bench_mcast_beside(&of, BENCH_MCAST_BESIDE_NOTHING, false, &alone), 0);
+        for (int beside = BENCH_MCAST_BESIDE_SNOOPING; beside <= BENCH_MCAST_BESIDE_UNICAST; beside++) {
+            assert_int_equal(bench_mcast_beside(&of, (enum bench_mcast_beside)beside, false, &outside[beside]), 0);
+            assert_true(outside[beside].beside_bps > 0);
+        }
+        assert_int_equal(bench_mcast_beside(&of, BENCH_MCAST_BESIDE_SNOOPING, true, &inside), 0);
+        const struct bench_mcast_beside_result *snooping = &outside[BENCH_MCAST_BESIDE_SNOOPING];
+        const struct bench_mcast_beside_result *flooding = &outside[BENCH_MCAST_BESIDE_FLOODING];
+        const struct bench_mcast_beside_result *singly = &outside[BENCH_MCAST_BESIDE_UNICAST];
+        printf(
+            "beside multicasts of %llu bytes: %.0f Mb/s alone, %.0f snooping, %.0f flooding; %.0f to each by itself; "
+            "inside %.0f\n",
+            (unsigned long long)of.bytes, alone.goodput_bps / 1e6, snooping->goodput_bps / 1e6,
+            flooding->goodput_bps / 1e6, singly->goodput_bps / 1e6, inside.goodput_bps / 1e6);
+        assert_true(snooping->goodput_bps >= 0.95 * alone.goodput_bps);
+        assert_true(snooping->latency_ns <= 1.05 * alone.latency_ns);
+        assert_true(singly->goodput_bps >= 0.95 * alone.goodput_bps);
+        assert_true(flooding->goodput_bps < 0.9 * alone.goodput_bps);
+        assert_true(flooding->latency_ns >= snooping->latency_ns);
+        assert_true(inside.goodput_bps < 0.95 * alone.goodput_bps);
+        assert_true(singly->beside_bps < snooping->beside_bps); /* what it is for */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +289,7 @@ int main(void)
         cmocka_unit_test(blocks_of_all_take_fewer_packets),
         cmocka_unit_test(groups_for_few_are_worth_keeping),
         cmocka_unit_test(blocks_for_few_survive_loss),
+        cmocka_unit_test(outsiders_notice_only_what_is_flooded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,37 @@
+/* The last rank falls silent, or computes, while the others need it: `silent KIND`, for silent_usage.py. It is stopped by a signal: alive for its launcher, and silent for everybody else. */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+enum { COMPUTE_S = 8 };
+
+int main(int argc, char **argv)
+{
+    int rank, size, number = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *kind = argc > 1 ? argv[1] : "";
+    for (int i = 0; i < 3; i++) {
+        MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == size - 1 && strcmp(kind, "compute") != 0) {
+        raise(SIGSTOP);
+    } else if (rank == size - 1) {
+        sleep(COMPUTE_S);
+        MPI_Send(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    } else if (strcmp(kind, "bcast") == 0) {
+        for (;;) {
+            MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+            usleep(1000);
+        }
+    } else if (rank == 0 && strcmp(kind, "barrier") != 0) {
+        MPI_Recv(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

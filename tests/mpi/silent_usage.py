@@ -1,0 +1,42 @@
+"""A rank on another host that falls silent is taken for dead, whatever the others wait for: receives, collective calls, multicasts. One that computes is not.
+
+usage: silent_usage.py CAUSEWAY SILENT     SILENT: errors/silent.c
+
+No time is checked, only how it ends (simulate_silence has the bound, in virtual time).
+"""
+
+import os
+import subprocess
+import sys
+
+TIMEOUT = "3"  # seconds
+EXIT_TIMEOUT = 124
+causeway, silent = sys.argv[1:]
+failures = 0
+
+
+def run(kind, timeout):
+    environment = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT=timeout, CAUSEWAY_ALGORITHM="bcast=multicast")
+    command = [causeway, "run", "-n", "4", "--emulate", "4,memif", "--timeout", "120", silent, kind]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+
+
+def expect(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("expected:", what)
+
+
+for kind in ["recv", "barrier", "bcast"]:
+    done = run(kind, TIMEOUT)
+    expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
+    expect("nothing was heard of rank 3 for 3 s" in done.stderr, f"{kind}: it is told who was silent: {done.stderr}")
+    expect("MPI_ERR_PROC_ABORTED" in done.stderr, f"{kind}: a call ends with an error: {done.stderr}")
+done = run("compute", TIMEOUT)
+expect(done.returncode == 0 and done.stderr == "", f"who computes for long stays: {done.returncode}: {done.stderr}")
+for word in ["often", "0.5", "-1"]:
+    done = run("compute", word)
+    expect(done.returncode != 0 and f"CAUSEWAY_FAILURE_TIMEOUT is '{word}'" in done.stderr, f"{word} is refused: {done.stderr}")
+
+sys.exit(1 if failures else 0)

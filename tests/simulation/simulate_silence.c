@@ -1,0 +1,234 @@
+/* A member that falls silent, in virtual time: all others of its group know it within the bound that ARCHITECTURE.md states, and nobody else is taken out; what they have multicast is complete then.
+ *
+ * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among processes.
+ */
+#include "apps/sim_groups.h"
+#include "tests/simulation/simulation.h"
+
+enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };
+#define FAILURE_NS (800 * SIMULATION_MS)
+#define LAG_NS     (200 * SIMULATION_MS)
+/* From when it was first waited for: it is named (mcast.h), asked, and silent for the failure bound, which is looked at with each probe. */
+#define BOUND_NS (LAG_NS + LAG_NS / 8 + FAILURE_NS + CW_PROBE_MAX_NS)
+
+struct town;
+
+struct party {
+    struct town *town;
+    struct sim_groups groups;
+    struct cw_group *group;
+    uint32_t posted, completed, failed, received;
+};
+
+struct town {
+    struct sim_hosts hosts;
+    struct party parties[RANKS_MAX];
+    uint32_t ranks[RANKS_MAX];
+    uint32_t count;
+    uint32_t wanted;      /* messages that each sender shall have posted */
+    uint32_t senders;     /* 1: rank 0 or, if that is the victim, 1; else all */
+    uint32_t victim;      /* RANKS_MAX: nobody yet */
+    uint64_t complete_ns; /* when the last message was */
+};
+
+static void message_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+{
+    struct party *party = context;
+    (void)group, (void)rank, (void)data, (void)bytes;
+    party->received++;
+}
+
+static void message_complete(void *context, int status)
+{
+    struct party *party = context;
+    party->completed++;
+    party->failed += status != CW_OK;
+    party->town->complete_ns = cw_simulator_now(party->town->hosts.simulator);
+}
+
+static bool is_sender(const struct party *party)
+{
+    const struct town *town = party->town;
+    return party->groups.rank != town->victim &&
+           (town->senders > 1 || party->groups.rank == (town->victim == 0 ? 1 : 0));
+}
+
+static void work(struct sim_host *host, void *context, uint64_t now_ns)
+{
+    struct party *party = context;
+    (void)host, (void)now_ns;
+    sim_groups_take(&party->groups);
+    (void)cw_groups_poll(party->groups.groups);
+    while (is_sender(party) && party->posted < party->town->wanted &&
+           cw_group_send(party->group, NULL, 0, "0123456789", 10, 0) == CW_OK) {
+        party->posted++;
+    }
+}
+
+static uint32_t drawn(uint64_t *random, uint32_t below)
+{
+    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((*random >> 33) % below);
+}
+
+static void town_open(struct town *town, uint64_t seed, double loss)
+{
+    struct sim_hosts_config hosts;
+    char error[200] = "";
+    sim_hosts_config_init(&hosts, town->count);
+    hosts.seed = seed;
+    hosts.memory_bytes = 64;
+    hosts.endpoint.failure_timeout_ns = FAILURE_NS;
+    hosts.node.up.loss = hosts.node.down.loss = loss;
+    simulation_hosts(&town->hosts, &hosts);
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        struct party *party = &town->parties[rank];
+        const struct sim_groups_config config = {
+            .seed = seed, .lag_ns = LAG_NS, .context = party, .message = message_come, .complete = message_complete};
+        party->town = town;
+        town->ranks[rank] = rank;
+        town->hosts.list[rank].context = party;
+        town->hosts.list[rank].work = work;
+        if (sim_groups_create(&party->groups, &town->hosts, rank, &config, error, sizeof(error)) != CW_OK) {
+            fail_msg("%s", error);
+        }
+    }
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        struct party *party = &town->parties[rank];
+        struct cw_group_request request = {.scope = 1, .ranks = town->ranks, .count = town->count};
+        assert_int_equal(cw_group_open(party->groups.groups, &request, &party->group), CW_OK);
+    }
+}
+
+static void town_close(struct town *town)
+{
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        sim_groups_destroy(&town->parties[rank].groups);
+    }
+    sim_hosts_destroy(&town->hosts);
+}
+
+static void pass(struct town *town, uint64_t duration_ns)
+{
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        sim_host_wake(&town->hosts.list[rank]);
+    }
+    cw_simulator_run_until(town->hosts.simulator, cw_simulator_now(town->hosts.simulator) + duration_ns);
+}
+
+static bool is_open(const struct town *town)
+{
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        if (cw_group_state(town->parties[rank].group) != CW_GROUP_OPEN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_complete(const struct town *town)
+{
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        const struct party *party = &town->parties[rank];
+        if (is_sender(party) && party->completed < town->wanted) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How long the others have waited for one that stopped at a time that follows from the seed. */
+static uint64_t silence(uint64_t seed)
+{
+    struct town *town = calloc(1, sizeof(*town));
+    uint64_t random = seed;
+    town->count = 2 + drawn(&random, RANKS_MAX - 1);
+    town->victim = RANKS_MAX;
+    town->senders = 1 + drawn(&random, 2);
+    town_open(town, seed, seed % 3 == 0 ? 0.02 : 0);
+    while (!is_open(town)) {
+        pass(town, SIMULATION_US * 100);
+    }
+    pass(town, drawn(&random, 300) * SIMULATION_US); /* what only probes the group may be under way, or not */
+    town->victim = drawn(&random, town->count);
+    cw_simulator_stop(town->hosts.simulator, town->victim);
+    pass(town, drawn(&random, 2) * drawn(&random, 100) * SIMULATION_MS);
+    uint64_t begin_ns = cw_simulator_now(town->hosts.simulator);
+    town->wanted = MESSAGES;
+    while (!is_complete(town) && cw_simulator_now(town->hosts.simulator) < begin_ns + 2 * BOUND_NS) {
+        pass(town, SIMULATION_MS);
+    }
+    if (!is_complete(town)) {
+        fail_msg("seed %llu: %u members, member %u is silent, and nobody has noticed", (unsigned long long)seed,
+                 town->count, town->victim);
+    }
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        const struct party *party = &town->parties[rank];
+        assert_int_equal(party->failed, 0); /* the others have it */
+        for (uint32_t other = 0; other < town->count; other++) {
+            struct cw_peer_info info;
+            if (other != rank && rank != town->victim && other != town->victim) {
+                assert_int_equal(cw_peer_query(town->hosts.list[rank].endpoint, party->groups.peers[other], &info),
+                                 CW_OK);
+                assert_int_not_equal(info.state, CW_PEER_FAILED);
+            }
+        }
+    }
+    uint64_t took_ns = town->complete_ns - begin_ns;
+    town_close(town);
+    free(town);
+    return took_ns;
+}
+
+static void a_silent_member_is_taken_out_in_time(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS), longest_ns = 0, sum_ns = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        uint64_t took_ns = silence(seed);
+        if (took_ns > BOUND_NS) {
+            fail_msg("seed %llu: %.1f ms, the bound is %.1f", (unsigned long long)seed, (double)took_ns / 1e6,
+                     (double)BOUND_NS / 1e6);
+        }
+        longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
+        sum_ns += took_ns;
+    }
+    printf("a silent member was taken out after %.1f ms on average, %.1f at most; bound: %.1f\n",
+           (double)sum_ns / (double)seeds / 1e6, (double)longest_ns / 1e6, (double)BOUND_NS / 1e6);
+}
+
+/* One that is slow, but there, is asked and stays. */
+static void a_member_that_answers_stays(void **state)
+{
+    (void)state;
+    struct town *town = calloc(1, sizeof(*town));
+    town->count = 5;
+    town->victim = RANKS_MAX;
+    town->senders = 2;
+    town->wanted = MESSAGES;
+    town_open(town, 1, 0);
+    while (!is_complete(town)) {
+        pass(town, SIMULATION_MS);
+    }
+    cw_simulator_stop(town->hosts.simulator, 3);
+    town->wanted += MESSAGES;
+    pass(town, FAILURE_NS * 3 / 4);
+    cw_simulator_resume(town->hosts.simulator, 3);
+    pass(town, 2 * BOUND_NS);
+    assert_true(is_complete(town));
+    for (uint32_t rank = 0; rank < town->count; rank++) {
+        assert_int_equal(town->parties[rank].groups.down, 0);
+        assert_int_equal(town->parties[rank].received, 2 * MESSAGES * (town->count - 1));
+    }
+    town_close(town);
+    free(town);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_member_is_taken_out_in_time),
+        cmocka_unit_test(a_member_that_answers_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
