@@ -167,6 +167,15 @@ static void kind_text(uint32_t kind, char *text, size_t text_bytes)
     }
 }
 
+void mpi_describe_late(const struct mpi_comm *comm, int rank, uint32_t theirs, uint32_t ours, char *text,
+                       size_t text_bytes)
+{
+    char their_text[64], our_text[64];
+    kind_text(theirs, their_text, sizeof(their_text));
+    kind_text(ours, our_text, sizeof(our_text));
+    snprintf(text, text_bytes, "rank %d was in %s, when rank %d was in %s", rank, their_text, comm->rank, our_text);
+}
+
 void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind)
 {
     char theirs[64], ours[64];

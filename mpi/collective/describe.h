@@ -18,5 +18,8 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective);
 /* Whether a call of that kind is one whose ranks tell each other when they fail (refusal.h). */
 bool mpi_describe_refuses(uint32_t kind);
 void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind);
+/* The same of a call that was over here when it was heard, into `text`. */
+void mpi_describe_late(const struct mpi_comm *comm, int rank, uint32_t theirs, uint32_t ours, char *text,
+                       size_t text_bytes);
 
 #endif

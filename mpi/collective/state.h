@@ -3,6 +3,7 @@
 #define MPI_COLLECTIVE_STATE_H
 
 #include "collectives/problem.h"
+#include "mpi/collective/past.h"
 #include "mpi/collective/transport.h"
 
 struct cw_chooser;
@@ -17,6 +18,7 @@ struct mpi_collectives {
     uint32_t call_count;            /* by whatever way; for people */
     struct mpi_exchange *exchanges; /* under way */
     struct mpi_early *early;
+    struct mpi_past past;   /* calls that are over */
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
     struct mpi_replay *replay;  /* NULL: no plan was made for it */

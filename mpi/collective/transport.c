@@ -8,6 +8,7 @@
 #include "mpi/collective/assembly.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
+#include "mpi/collective/past.h"
 #include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
@@ -396,8 +397,10 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     memcpy(&head, data, sizeof(head));
     struct mpi_comm *comm = mpi_comm_of_context(head.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
-    if (exchange == NULL) {
+    if (exchange == NULL && !mpi_past_takes(comm, &head)) {
         exchange_early_keep(comm, rank, data, bytes);
+    }
+    if (exchange == NULL) {
         return;
     }
     (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
@@ -424,6 +427,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     };
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
+    mpi_past_tell(exchange);
     if (collectives->early != NULL) {
         exchange_early_take(&collectives->early, comm, exchange);
     }
@@ -442,6 +446,7 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         link = &(*link)->next;
     }
     *link = exchange->next;
+    mpi_past_note(exchange);
     while (exchange->first != NULL) {
         struct mpi_exchange_event *event = exchange->first;
         exchange->first = event->next;

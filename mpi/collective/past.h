@@ -1,0 +1,36 @@
+/* past: calls of a communicator that are over here. A rank that needs nobody, such as the root of a short broadcast, has left its call before others can tell it that they are in another one; what they send finds out here, and the next call ends with it.
+ *
+ * Within the lock of enter.h only.
+ */
+#ifndef MPI_PAST_H
+#define MPI_PAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct exchange_head;
+struct mpi_comm;
+struct mpi_exchange;
+
+enum { MPI_PAST_CALLS = 64 };
+
+struct mpi_past {
+    struct {
+        uint32_t number;
+        uint32_t run;
+        uint32_t kind;       /* mpi_describe_kind */
+    } calls[MPI_PAST_CALLS]; /* the last ones */
+    uint32_t count;          /* of all */
+    char why[200];           /* a rank was in another call than this one; "": none, or it has been told */
+};
+
+/* A call is over. */
+void mpi_past_note(const struct mpi_exchange *exchange);
+
+/* Whether a message that no call under way takes is for one that is over (NULL: an unknown communicator's is not): then nobody will take it. If its sender was in another call, those under way are told. */
+bool mpi_past_takes(struct mpi_comm *comm, const struct exchange_head *head);
+
+/* A call begins: it ends at once if the ranks have come to be in different calls. */
+void mpi_past_tell(struct mpi_exchange *exchange);
+
+#endif
