@@ -6,6 +6,7 @@
 
 #include "collectives/recording.h"
 #include "dataplane/core/clock.h"
+#include "mpi/collective/aggregate.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/pairs.h"
 #include "mpi/collective/pattern.h"
@@ -89,6 +90,7 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     }
     mpi_pattern_free(collective->pattern);
     mpi_vote_free(collective->vote);
+    mpi_aggregate_free(collective->aggregate);
     mpi_comm_release(collective->comm);
     void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
                             collective->receive_packed};
@@ -136,6 +138,9 @@ static void collective_end(struct mpi_collective *collective, int code)
     if (code == MPI_SUCCESS && collective->begun_ns != 0) {
         account(collective, false);
     }
+    if (code == MPI_SUCCESS && collective->aggregate != NULL) {
+        mpi_aggregate_account(collective);
+    }
     if (collective->is_joined) {
         mpi_progress_leave(&collective->user);
         collective->is_joined = false;
@@ -152,9 +157,11 @@ static void collective_end(struct mpi_collective *collective, int code)
 static uint32_t collective_turn(struct mpi_progress_user *user)
 {
     struct mpi_collective *collective = (struct mpi_collective *)user;
+    uint32_t step_count = collective->step_count;
     int code = mpi_steps_poll(collective);
     if (code == MPI_ERR_PENDING) {
-        return 0;
+        return collective->step_count -
+               step_count; /* a group that was opened has something to say: another round before anybody sleeps */
     }
     collective_end(collective, code);
     return 1;
@@ -204,7 +211,8 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     mpi_comm_retain(collective->comm);
     collective->request = *request;
     collective->number = collective->comm->collectives->next_number;
-    const bool is_exchanged = collective->pattern != NULL && collective->pattern->phases == NULL;
+    const bool is_exchanged = (collective->pattern != NULL && collective->pattern->phases == NULL) ||
+                              (collective->aggregate != NULL && !collective->by_pairs);
     collective->comm->collectives->next_number += collective->vote != NULL ? 3 : is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
 }

@@ -5,6 +5,7 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
+#include "mpi/collective/aggregate.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
 #include "mpi/collective/elements.h"
@@ -62,6 +63,7 @@ void mpi_sides_close(struct mpi_collective *collective)
 int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struct mpi_plan *plan, uint32_t number,
                  const void *send, void *receive)
 {
+    collective->step_count++;
     collective->plan = plan;
     collective->algorithm = plan->algorithm;
     collective->run =
@@ -251,10 +253,11 @@ int mpi_steps_begin(struct mpi_collective *collective)
     if (collective->vote != NULL && !collective->vote->is_over) {
         return vote_start(collective);
     }
-    return collective->booked != NULL    ? booked_start(collective)
-           : collective->by_pairs        ? mpi_pairs_detach(collective)
-           : collective->pattern != NULL ? pattern_start(collective)
-                                         : plan_start(collective, NULL, collective->number);
+    return collective->booked != NULL      ? booked_start(collective)
+           : collective->aggregate != NULL ? mpi_aggregate_start(collective)
+           : collective->by_pairs          ? mpi_pairs_detach(collective)
+           : collective->pattern != NULL   ? pattern_start(collective)
+                                           : plan_start(collective, NULL, collective->number);
 }
 
 static int vote_poll(struct mpi_collective *collective);
@@ -264,9 +267,10 @@ int mpi_steps_poll(struct mpi_collective *collective)
     if (collective->vote != NULL && collective->vote->is_under_way) {
         return vote_poll(collective);
     }
-    return collective->by_pairs          ? mpi_pairs_poll(collective)
-           : collective->pattern != NULL ? pattern_poll(collective)
-                                         : plan_poll(collective);
+    return collective->by_pairs            ? mpi_pairs_poll(collective)
+           : collective->pattern != NULL   ? pattern_poll(collective)
+           : collective->aggregate != NULL ? mpi_aggregate_poll(collective)
+                                           : plan_poll(collective);
 }
 
 static int vote_poll(struct mpi_collective *collective)

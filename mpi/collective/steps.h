@@ -1,7 +1,7 @@
 /* steps: how a call is carried out, exchange after exchange, from its start to its end.
  *
  * Purpose
- *   Some calls are one run of a plan, or messages between pairs. Others need a word first: a vote (vote.h), an exchange of counts (pattern.h). Each of these is a run of a
+ *   Some calls are one run of a plan, or messages between pairs. Others need a word first: a vote (vote.h), an exchange of counts (pattern.h), the root's counts (aggregate.h). Each of these is a run of a
  *   plan, too, and each step begins when the one before it is over.
  *
  * Invariants
