@@ -242,8 +242,9 @@ static int data_start(struct mpi_collective *collective)
         return MPI_SUCCESS;
     }
     int code = aggregate->moves != NULL ? MPI_SUCCESS : moves_make(collective);
-    struct mpi_comm *comm = aggregate->members != NULL ? aggregate->members : collective->comm;
-    uint32_t number = aggregate->way == WAY_DYNAMIC ? 0 : collective->number + 1;
+    bool is_among = aggregate->members != NULL; /* if not, and dynamic: no memory; nobody is in what is refused then */
+    struct mpi_comm *comm = is_among ? aggregate->members : collective->comm;
+    uint32_t number = is_among ? 0 : collective->number + 1;
     code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);
     if (code != MPI_SUCCESS) {
         mpi_step_refuse(collective, comm, number);
