@@ -4,6 +4,7 @@
 
 #include "apps/plan.h"
 #include "collectives/check.h"
+#include "collectives/choose/asked.h"
 #include "collectives/dump.h"
 #include "dataplane/status.h"
 
@@ -184,7 +185,7 @@ static void names_join(char *text, size_t text_bytes, uint32_t bits, bool needs)
     }
 }
 
-static void algorithm_print(const struct cw_algorithm *algorithm, bool json)
+static void algorithm_print(const char *collective, const struct cw_algorithm *algorithm, bool json)
 {
     char takes[200];
     char needs[200];
@@ -198,7 +199,7 @@ static void algorithm_print(const struct cw_algorithm *algorithm, bool json)
         return;
     }
     json_t *line = app_json_new();
-    app_json_text(line, "collective", cw_collective_name(algorithm->collective));
+    app_json_text(line, "collective", collective);
     app_json_text(line, "algorithm", algorithm->name);
     app_json_text(line, "summary", algorithm->summary);
     app_json_text(line, "source", algorithm->source);
@@ -206,6 +207,26 @@ static void algorithm_print(const struct cw_algorithm *algorithm, bool json)
     app_json_text(line, "needs", needs);
     app_json_flag(line, "only_for_different_counts", for_counts);
     app_json_emit(line);
+}
+
+/* Ways of MPI's calls that no plan can be built for. True: `name` is one of these calls. */
+static bool ways_print(const char *name, bool json)
+{
+    const struct cw_asked_way *way;
+    uint32_t call = CW_ASKED_COUNT;
+    for (uint32_t i = 0; (way = cw_asked_way_at(i)) != NULL; i++) {
+        if (name != NULL && strcmp(name, cw_asked_call_name(way->call)) != 0) {
+            continue;
+        }
+        if (!json && way->call != call) {
+            printf("%s (of MPI alone: CAUSEWAY_ALGORITHM%s)\n", cw_asked_call_name(way->call),
+                   way->call == CW_ASKED_ALLTOALLV ? "; and what alltoall has for different counts" : "");
+        }
+        const struct cw_algorithm shown = {.name = way->name, .summary = way->summary, .source = way->source};
+        algorithm_print(cw_asked_call_name(way->call), &shown, json);
+        call = way->call;
+    }
+    return call != CW_ASKED_COUNT;
 }
 
 int plan_list_main(int argc, char **argv)
@@ -221,7 +242,8 @@ int plan_list_main(int argc, char **argv)
     if (app_options_parse(list_usage, rows, 0, argc, argv, &code) < 0) {
         return code;
     }
-    if (name != NULL && cw_collective_find(name) == CW_COLLECTIVE_COUNT) {
+    bool is_known = name == NULL || cw_collective_find(name) != CW_COLLECTIVE_COUNT;
+    if (!is_known && !ways_print(name, json)) {
         app_error("no such collective", name, "`causeway plan list` names them");
         return APP_EXIT_USAGE;
     }
@@ -235,9 +257,12 @@ int plan_list_main(int argc, char **argv)
         const struct cw_algorithm *algorithm;
         for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
             if (algorithm->collective == collective) {
-                algorithm_print(algorithm, json);
+                algorithm_print(cw_collective_name(collective), algorithm, json);
             }
         }
+    }
+    if (name == NULL) {
+        (void)ways_print(NULL, json);
     }
     return APP_EXIT_SUCCESS;
 }

@@ -20,20 +20,51 @@ __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t erro
     return CW_ERROR_ARGUMENT;
 }
 
-static const char *call_name(uint32_t call)
+static const struct cw_asked_way ways[] = {
+    {CW_ASKED_ALLTOALLV, CW_ASKED_PAIRS, "a message between each pair of ranks, all at once", "Causeway"},
+    {CW_ASKED_SCATTERV, CW_ASKED_PAIRS, "the root sends each rank its block", "Causeway"},
+    {CW_ASKED_SCATTERV, CW_ASKED_STATIC,
+     "counts, then all blocks in one multicast to the communicator's group; each rank takes its own",
+     "Karwande, Yuan and Lowenthal 2003, section 4.1"},
+    {CW_ASKED_SCATTERV, CW_ASKED_DYNAMIC,
+     "counts to the communicator's group, all blocks to a group of those that get something, opened for it",
+     "Karwande, Yuan and Lowenthal 2003, section 4.1"},
+};
+
+const struct cw_asked_way *cw_asked_way_at(uint32_t index)
 {
-    return call == CW_ASKED_ALLTOALLV ? "alltoallv" : cw_collective_name(call);
+    return index < sizeof(ways) / sizeof(ways[0]) ? &ways[index] : NULL;
+}
+
+static bool way_is_known(uint32_t call, const char *name)
+{
+    const struct cw_asked_way *way;
+    for (uint32_t i = 0; (way = cw_asked_way_at(i)) != NULL; i++) {
+        if (way->call == call && strcmp(way->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *cw_asked_call_name(uint32_t call)
+{
+    return call == CW_ASKED_ALLTOALLV  ? "alltoallv"
+           : call == CW_ASKED_SCATTERV ? "scatterv"
+                                       : cw_collective_name((enum cw_collective)call);
 }
 
 /* CW_ASKED_COUNT: there is none of that name. */
 static uint32_t call_find(const char *name)
 {
-    return strcmp(name, call_name(CW_ASKED_ALLTOALLV)) == 0 ? CW_ASKED_ALLTOALLV
-           : cw_collective_find(name) < CW_COLLECTIVE_COUNT ? (uint32_t)cw_collective_find(name)
-                                                            : CW_ASKED_COUNT;
+    uint32_t call = 0;
+    while (call < CW_ASKED_COUNT && strcmp(name, cw_asked_call_name(call)) != 0) {
+        call++;
+    }
+    return call;
 }
 
-/* Whether a call can be served by an algorithm of the registry. MPI knows of no clusters; an alltoallv has different counts. */
+/* Whether a call can be served by an algorithm of the registry. MPI knows of no clusters; an alltoallv has different counts; those of a scatterv are the root's. */
 static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
 {
     return call == CW_ASKED_ALLTOALLV
@@ -43,9 +74,9 @@ static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
 
 static bool algorithm_is_known(uint32_t call, const char *name, cw_asked_known known)
 {
-    if (call == CW_ASKED_ALLTOALLV) {
-        const struct cw_algorithm *algorithm = cw_algorithm_find(CW_ALLTOALL, name);
-        return strcmp(name, CW_ASKED_PAIRS) == 0 || (algorithm != NULL && call_takes(call, algorithm));
+    if (call >= CW_COLLECTIVE_COUNT) {
+        const struct cw_algorithm *algorithm = call == CW_ASKED_ALLTOALLV ? cw_algorithm_find(CW_ALLTOALL, name) : NULL;
+        return way_is_known(call, name) || (algorithm != NULL && call_takes(call, algorithm));
     }
     return cw_algorithm_find((enum cw_collective)call, name) != NULL ||
            (known != NULL && known((enum cw_collective)call, name));
@@ -56,7 +87,7 @@ static int refuse_collective(const char *name, char *error, size_t error_bytes)
     char names[300] = "";
     for (uint32_t i = 0; i < CW_ASKED_COUNT; i++) {
         size_t used = strlen(names);
-        snprintf(names + used, sizeof(names) - used, " %s", call_name(i));
+        snprintf(names + used, sizeof(names) - used, " %s", cw_asked_call_name(i));
     }
     return refuse(error, error_bytes, "'%.40s' is no collective; there are%s", name, names);
 }
@@ -64,8 +95,12 @@ static int refuse_collective(const char *name, char *error, size_t error_bytes)
 static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t error_bytes)
 {
     char names[500] = "";
-    if (call == CW_ASKED_ALLTOALLV) {
-        snprintf(names, sizeof(names), " " CW_ASKED_PAIRS);
+    const struct cw_asked_way *way;
+    for (uint32_t i = 0; (way = cw_asked_way_at(i)) != NULL; i++) {
+        if (way->call == call) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof(names) - used, " %s", way->name);
+        }
     }
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
@@ -74,7 +109,8 @@ static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t
             snprintf(names + used, sizeof(names) - used, " %s", algorithm->name);
         }
     }
-    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", call_name(call), name, names);
+    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_asked_call_name(call), name,
+                  names);
 }
 
 static int parameter_parse(char *word, struct cw_parameters *parameters, char *error, size_t error_bytes)

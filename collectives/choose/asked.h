@@ -6,7 +6,8 @@
  * commute, counts that differ) is passed over there.
  *
  * `alltoallv` is a call of its own beside `alltoall`: its algorithms are those of the all-to-all that serve different counts, and `pairs`, messages between
- * pairs of ranks without a schedule.
+ * pairs of ranks without a schedule. So is `scatterv` beside `scatter`: its ways are `pairs`, and two by multicast groups, `static` and `dynamic`, which are no schedules of the
+ * registry, since only the root knows the counts.
  */
 #ifndef CW_ASKED_H
 #define CW_ASKED_H
@@ -15,16 +16,32 @@
 
 enum {
     CW_ASKED_ALLTOALLV = CW_COLLECTIVE_COUNT, /* behind the collectives of problem.h */
+    CW_ASKED_SCATTERV,
     CW_ASKED_COUNT,
 };
 
-#define CW_ASKED_PAIRS "pairs" /* of alltoallv */
+#define CW_ASKED_PAIRS   "pairs" /* of alltoallv and scatterv */
+#define CW_ASKED_STATIC  "static"
+#define CW_ASKED_DYNAMIC "dynamic"
+
+/* A way to carry out a call that is no algorithm of the registry. */
+struct cw_asked_way {
+    uint32_t call; /* of cw_asked's `of` */
+    const char *name;
+    const char *summary;
+    const char *source;
+};
+
+/* The ways there are, by index; NULL: no more. */
+const struct cw_asked_way *cw_asked_way_at(uint32_t index);
+/* The name of a call: of a collective, "alltoallv" or "scatterv". */
+const char *cw_asked_call_name(uint32_t call);
 
 struct cw_asked {
     struct {
         char name[CW_ALGORITHM_NAME_MAX]; /* "": whatever is best */
         struct cw_parameters parameters;
-    } of[CW_ASKED_COUNT]; /* by enum cw_collective, or CW_ASKED_ALLTOALLV */
+    } of[CW_ASKED_COUNT]; /* by enum cw_collective, or CW_ASKED_ALLTOALLV, CW_ASKED_SCATTERV */
 };
 
 /* Names beside those of the registry, of algorithms that are no schedules; may be NULL. */

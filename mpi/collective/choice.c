@@ -268,6 +268,16 @@ bool mpi_choice_is_scheduled(const struct mpi_comm *comm)
     return name[0] != '\0' && strcmp(name, CW_ASKED_PAIRS) != 0;
 }
 
+const char *mpi_choice_scatterv(const struct mpi_comm *comm)
+{
+    struct cw_asked room;
+    struct cw_parameters parameters;
+    const char *name = name_asked(comm, CW_ASKED_SCATTERV, &parameters, &room);
+    return strcmp(name, CW_ASKED_STATIC) == 0    ? CW_ASKED_STATIC
+           : strcmp(name, CW_ASKED_DYNAMIC) == 0 ? CW_ASKED_DYNAMIC
+                                                 : CW_ASKED_PAIRS;
+}
+
 int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,
                       size_t error_bytes)
 {

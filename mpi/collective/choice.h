@@ -47,6 +47,10 @@ int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request
  * an exchange of counts would be worth depends on counts that nobody knows before it. The same at all ranks. */
 bool mpi_choice_is_scheduled(const struct mpi_comm *comm);
 
+/* How MPI_Scatterv on this communicator is to be carried out: CW_ASKED_STATIC or CW_ASKED_DYNAMIC, if asked for by name, else CW_ASKED_PAIRS: only the root knows the counts that a price
+ * would depend on. The same at all ranks. */
+const char *mpi_choice_scatterv(const struct mpi_comm *comm);
+
 /* The algorithm for phases (phases.h): what `words` (NULL: none) ask for, else the communicator's hint or the environment, else all-to-all-based. CW_OK, or CW_ERROR_ARGUMENT with
  * a line in `error`: the words make no sense, or ask for what has no phases. */
 int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,

@@ -3,7 +3,7 @@
  * Purpose
  *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run (plans.h), or, where ranks know only
  *   their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw), messages between pairs (pairs.h), or an exchange of the counts and then a plan
- *   (pattern.h). Blocking, non-blocking and persistent calls differ only in who starts and awaits it.
+ *   (pattern.h), or counts that the root tells and then a plan (aggregate.h). Blocking, non-blocking and persistent calls differ only in who starts and awaits it.
  *
  * Invariants
  *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and count their runs, since they may be started in any order.
@@ -25,6 +25,7 @@ struct mpi_after {
     int (*end)(struct mpi_after *after);
 };
 
+struct mpi_aggregate;
 struct mpi_pattern;
 struct mpi_replay_entry;
 struct mpi_vote;
@@ -38,10 +39,11 @@ struct mpi_collective {
     uint32_t ordinal; /* of the communicator's calls, from 1 on, for people */
     uint32_t number;
     uint32_t run_count;
-    bool is_joined; /* has a turn in each round of progress */
-    bool has_rows;  /* each rank knows only its own counts: record.h */
-    bool exchanges; /* counts, in this run */
-    uint32_t mode;  /* CW_RECORDING_NONBLOCKING, CW_RECORDING_PERSISTENT, or 0 */
+    uint32_t step_count; /* runs of plans that it has begun (steps.h) */
+    bool is_joined;      /* has a turn in each round of progress */
+    bool has_rows;       /* each rank knows only its own counts: record.h */
+    bool exchanges;      /* counts, in this run */
+    uint32_t mode;       /* CW_RECORDING_NONBLOCKING, CW_RECORDING_PERSISTENT, or 0 */
 
     struct mpi_side send;
     struct mpi_side receive;
@@ -70,6 +72,9 @@ struct mpi_collective {
 
     /* by a plan whose counts are exchanged first, or known from phases */
     struct mpi_pattern *pattern; /* NULL: neither */
+
+    /* by a plan whose counts the root tells first */
+    struct mpi_aggregate *aggregate; /* NULL: not so */
 
     /* by a plan from a file (replay.h) */
     struct mpi_replay_entry *booked; /* NULL: by none */

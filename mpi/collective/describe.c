@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mpi/collective/aggregate.h"
 #include "mpi/collective/host_state.h"
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
@@ -18,6 +19,8 @@ enum {
     KIND_ALLTOALLV,                    /* in the place of the root a digest of its phases, or 0 */
     KIND_VOTE,                         /* on which plan serves an alltoallv */
     KIND_PLANNED,                      /* alltoallv by a plan, whose number is in the place of the root */
+    KIND_TELLING,                      /* of a scatterv by multicast: the root's counts */
+    KIND_SCATTERV,                     /* ... and its data */
 };
 
 /* Which call it is: all ranks count a communicator's calls alike. */
@@ -47,11 +50,13 @@ static void plan_describe(const struct mpi_collective *collective, struct mpi_sa
         return;
     }
     uint32_t count = cw_execution_awaited(collective->run->execution, awaited, CW_WATCH_AWAITED_MAX);
+    const struct mpi_comm *comm = collective->run->exchange.comm; /* of some of the call's ranks, it may be */
     for (uint32_t i = 0; i < count; i++) {
+        int rank = mpi_group_rank_of(collective->comm->group, comm->group->ranks[awaited[i]]);
         if (i < NAMED_MAX) {
-            mpi_say(said, i == 0 ? ", waits for rank %u" : ", %u", awaited[i]);
+            mpi_say(said, i == 0 ? ", waits for rank %d" : ", %d", rank);
         }
-        mpi_say_awaited(said, collective->comm, (int)awaited[i]);
+        mpi_say_awaited(said, collective->comm, rank);
     }
     cw_execution_describe(collective->run->execution, text, sizeof(text));
     const char *what = strstr(text, ": "); /* behind the own rank, which the line begins with */
@@ -135,8 +140,10 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
     if (pattern != NULL) {
         return (uint32_t)(pattern->is_exchanging ? KIND_COUNTS : KIND_ALLTOALLV) << KIND_ROOT_BITS;
     }
-    return (uint32_t)collective->problem.collective << KIND_ROOT_BITS |
-           (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
+    uint32_t kind = collective->aggregate == NULL                     ? (uint32_t)collective->problem.collective
+                    : mpi_aggregate_is_telling(collective->aggregate) ? KIND_TELLING
+                                                                      : KIND_SCATTERV;
+    return kind << KIND_ROOT_BITS | (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
 }
 
 bool mpi_describe_refuses(uint32_t kind)
@@ -156,6 +163,10 @@ static void kind_text(uint32_t kind, char *text, size_t text_bytes)
         snprintf(text, text_bytes, "alltoallv, agreeing on a plan");
     } else if (collective == KIND_PLANNED) {
         snprintf(text, text_bytes, "alltoallv by plan %u", root);
+    } else if (collective == KIND_TELLING) {
+        snprintf(text, text_bytes, "scatterv, root %u, telling counts", root);
+    } else if (collective == KIND_SCATTERV) {
+        snprintf(text, text_bytes, "scatterv, root %u", root);
     } else if (collective == KIND_ALLTOALLV) {
         snprintf(text, text_bytes, "alltoallv");
     } else if (collective >= CW_COLLECTIVE_COUNT) {

@@ -1,6 +1,9 @@
 /* Collective calls in which ranks know only their own counts: messages between pairs (MPI 5.0, 6.5, 6.6, 6.8). */
 #include <stdlib.h>
+#include <string.h>
 
+#include "collectives/choose/asked.h"
+#include "mpi/collective/aggregate.h"
 #include "mpi/collective/calls.h"
 #include "mpi/collective/choice.h"
 #include "mpi/collective/pairs.h"
@@ -63,6 +66,18 @@ int mpi_gatherv_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
     return mpi_collective_keep(code, call, info, request);
 }
 
+static int scatterv_pairs(struct mpi_collective *call, int root, bool in_place)
+{
+    bool is_root = call->comm->rank == root;
+    int code = is_root && in_place ? MPI_SUCCESS : mpi_collective_receive(call, &call->receive, 0, root);
+    for (int rank = 0; code == MPI_SUCCESS && is_root && rank < call->comm->size; rank++) {
+        if (rank != root || !in_place) {
+            code = mpi_collective_send(call, &call->send, rank, rank);
+        }
+    }
+    return code;
+}
+
 static int scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
                          MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
                          MPI_Comm comm, struct mpi_collective **call)
@@ -72,22 +87,25 @@ static int scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, stru
         return code;
     }
     struct mpi_collective *made = *call;
-    bool is_root = made->comm->rank == root;
+    const char *way = mpi_choice_scatterv(made->comm);
+    bool is_told = strcmp(way, CW_ASKED_PAIRS) != 0;
+    bool is_root = made->comm->rank == root, in_place = is_root && recvbuf == MPI_IN_PLACE;
     made->by_pairs = made->has_rows = true;
     made->problem.collective = CW_SCATTER;
     if (is_root) {
         code = mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, displs, sendtype);
     }
-    if (code == MPI_SUCCESS && !(is_root && recvbuf == MPI_IN_PLACE)) {
+    if (code == MPI_SUCCESS && in_place && is_told) {
+        made->receive_is_dropped = true;
+        code = mpi_side_equal(&made->receive, comm, mpi_side_block_start(&made->send, root), 1,
+                              mpi_side_block_count(&made->send, root), sendtype);
+    } else if (code == MPI_SUCCESS && !in_place) {
         code = mpi_side_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
-        code = code != MPI_SUCCESS ? code : mpi_collective_receive(made, &made->receive, 0, root);
     }
-    for (int rank = 0; code == MPI_SUCCESS && is_root && rank < made->comm->size; rank++) {
-        if (rank != root || recvbuf != MPI_IN_PLACE) {
-            code = mpi_collective_send(made, &made->send, rank, rank);
-        }
+    if (code == MPI_SUCCESS && is_told) {
+        code = mpi_aggregate_make(made, way);
     }
-    return code;
+    return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);
 }
 
 int mpi_scatterv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype,

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/choice.h"
 #include "mpi/collective/state.h"
 #include "mpi/runtime/explain.h"
@@ -127,6 +128,25 @@ static int plan_make(struct mpi_comm *comm, const struct cw_problem_request *req
     return status;
 }
 
+/* As MPI has it. */
+static int code_of_status(int status)
+{
+    return status == CW_OK ? MPI_SUCCESS : status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_INTERN;
+}
+
+int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *request, const char *name, bool eager,
+                        struct mpi_plan **plan)
+{
+    char error[200];
+    struct mpi_choice choice = {
+        .algorithm = cw_algorithm_find(request->collective, name),
+        .parameters = cw_parameters_default(),
+    };
+    choice.parameters.eager_max_bytes = eager ? mpi_process.eager_max_bytes : 0;
+    choice.parameters.cast_eager_max_bytes = eager ? mpi_cast_eager_max() : 0;
+    return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
+}
+
 static bool plan_fits(const struct mpi_plan *plan, const struct cw_problem_request *request, const uint64_t digest[2])
 {
     return plan->collective == request->collective && plan->root == request->root &&
@@ -167,7 +187,7 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
     } else {
         int status = plan_make(comm, request, &found, error, error_bytes);
         if (status != CW_OK) {
-            return status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_INTERN;
+            return code_of_status(status);
         }
         if (collectives->plan_count++ == MPI_PLANS_MAX) {
             plans_trim(collectives);

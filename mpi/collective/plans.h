@@ -55,6 +55,9 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
 /* A plan of the caller's own, for the schedule of this rank, which it takes. NULL: no memory; the schedule stays the caller's. */
 struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, const struct cw_algorithm *algorithm,
                                const struct cw_parameters *parameters, const struct cw_schedule *schedule);
+/* The same for this rank's part of a problem, by the algorithm of that name; what is not `eager` waits for its receivers, however short. MPI_SUCCESS, MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised. */
+int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *request, const char *name, bool eager,
+                        struct mpi_plan **plan);
 /* Frees such a plan, with its last run. */
 void mpi_plan_drop(struct mpi_plan *plan);
 

@@ -132,15 +132,7 @@ static int members_make(struct mpi_scatter_group *group, uint64_t context)
     if (!group->is_member) {
         return MPI_SUCCESS;
     }
-    uint32_t *ranks = malloc((size_t)group->count * sizeof(*ranks));
-    for (int member = 0; ranks != NULL && member < group->count; member++) {
-        ranks[member] = group->parent->group->ranks[group->ranks[member]];
-    }
-    struct mpi_group *made = mpi_group_make(ranks, group->count); /* takes the ranks; NULL: no memory */
-    group->members = made == NULL ? NULL : mpi_comm_make(group->parent, made, context);
-    if (made != NULL) {
-        mpi_group_release(made);
-    }
+    group->members = mpi_comm_among(group->parent, group->ranks, group->count, context);
     if (group->members == NULL) {
         return mpi_error(group->parent->handle, MPI_ERR_NO_MEM, "no memory for a communicator of %d", group->count);
     }

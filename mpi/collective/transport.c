@@ -141,11 +141,12 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     if (exchange->failure != CW_OK) {
         return exchange->failure;
     }
-    if (put->peer_count > 1) {
+    uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
+    bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
+    if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two */
         return mpi_cast_put(exchange, put);
     }
     mpi_exchange_head_fill(exchange, put, &head);
-    uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     if (!put->eager) {
         return mpi_exchange_send_offer(exchange, rank, &head, put->data, put->bytes, put->offset, NULL, put->context);
     }

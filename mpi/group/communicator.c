@@ -111,6 +111,20 @@ struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *
     return comm_make(NULL, parent, group, context);
 }
 
+struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks, int count, uint64_t context)
+{
+    uint32_t *members = malloc((size_t)count * sizeof(*members));
+    for (int member = 0; members != NULL && member < count; member++) {
+        members[member] = parent->group->ranks[ranks[member]];
+    }
+    struct mpi_group *group = mpi_group_make(members, count); /* takes them; NULL: no memory */
+    struct mpi_comm *made = group == NULL ? NULL : mpi_comm_make(parent, group, context);
+    if (group != NULL) {
+        mpi_group_release(group);
+    }
+    return made;
+}
+
 void mpi_comm_retain(struct mpi_comm *comm)
 {
     comm->references++;

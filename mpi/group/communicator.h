@@ -58,6 +58,8 @@ struct mpi_comm *mpi_comm_of_context(uint64_t context);
 
 /* A new communicator with one reference, its handle's; it holds `group` and takes error handler from `parent` (NULL: MPI_ERRORS_ARE_FATAL). NULL: no memory. */
 struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *group, uint64_t context);
+/* The same for some ranks of `parent`, in that order, by a context that all of them know. */
+struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks, int count, uint64_t context);
 void mpi_comm_retain(struct mpi_comm *comm);
 void mpi_comm_release(struct mpi_comm *comm);
 

@@ -6,7 +6,7 @@ import sys
 
 causeway, *programs = sys.argv[1:]
 failures = 0
-ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast"
+ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast,scatterv=static"
 
 
 def run(network, program, ranks=4, **more):
@@ -39,6 +39,31 @@ for kind in kinds:
             floods = "brings multicast to all ports" in result.stderr
             # the kernel's bridge floods until it knows everybody: for the first moments, which a slow machine may not outlast
             expect(floods == (does == "flood") or (kind == "veth" and does == "snoop"), f"{where}: flooding is told: {result.stderr}")
+
+# scatter-v by name: which way it went, and why not as asked for
+def ways(network, algorithm, **more):
+    environment = dict(os.environ, CAUSEWAY_ALGORITHM=f"scatterv={algorithm}", **more)
+    command = [causeway, "run", "-n", "4", "--explain", "--timeout", "120", *network, scatterv]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+    return result, " ".join(line for line in result.stderr.splitlines() if ": scatterv of " in line)
+
+
+scatterv = next(program for program in programs if program.endswith("scatterv"))
+wire = ["--emulate", "4,memif"]
+for network, algorithm, more, says in [
+    (wire, "static", {}, "static (by name)"),
+    (wire, "dynamic", {}, "dynamic (by name)"),
+    (wire, "dynamic", {}, "static (dynamic was asked for, but all get something)"),
+    (wire, "dynamic", {}, "flat (dynamic was asked for, but one rank or host gets all)"),
+    (wire, "static", {"CAUSEWAY_MULTICAST": "off"}, "pairs (no multicast here)"),
+    ([], "dynamic", {}, "pairs (no multicast here)"),
+]:
+    result, said = ways(network, algorithm, **more)
+    expect(result.returncode == 0 and says in said, f"{algorithm} with {network} {more} says {says}: {result.stderr}")
+result, _ = ways(wire, "sometimes")
+expect(result.returncode != 0 and "scatterv has no algorithm 'sometimes'; there are pairs static dynamic" in result.stderr, f"an unknown way: {result.stderr}")
+result = subprocess.run([causeway, "run", "-n", "4", "--timeout", "30", *wire, scatterv, "roots"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+expect(result.returncode == 0, f"roots that differ are told: {result.stderr}")
 
 # more groups than addresses; none at all; what makes no sense
 for more in [{"CAUSEWAY_MULTICAST_FILTERS": "2"}, {"CAUSEWAY_MULTICAST_FILTERS": "3"}, {"CAUSEWAY_MULTICAST": "off"}]:

@@ -37,6 +37,11 @@ static void words_are_understood(void **state)
     assert_int_equal(cw_asked_parse("alltoallv=pairs,alltoall=bruck", NULL, &asked, error, sizeof(error)), CW_OK);
     assert_string_equal(asked.of[CW_ALLTOALL].name, "bruck");
     assert_string_equal(asked.of[CW_ASKED_ALLTOALLV].name, "pairs");
+    assert_int_equal(cw_asked_parse("scatterv=dynamic,scatter=binomial", NULL, &asked, error, sizeof(error)), CW_OK);
+    assert_string_equal(asked.of[CW_SCATTER].name, "binomial");
+    assert_string_equal(asked.of[CW_ASKED_SCATTERV].name, "dynamic");
+    assert_int_equal(cw_asked_parse("scatterv=static,scatterv=pairs", NULL, &asked, error, sizeof(error)), CW_OK);
+    assert_string_equal(asked.of[CW_ASKED_SCATTERV].name, "pairs");
     assert_int_equal(cw_asked_parse("", NULL, &asked, error, sizeof(error)), CW_OK);
     assert_string_equal(asked.of[CW_BCAST].name, "");
     assert_int_equal(cw_asked_parse("bcast=of-another-kind", host_is_known, &asked, error, sizeof(error)), CW_OK);
@@ -66,6 +71,10 @@ static void the_rest_is_refused(void **state)
          "alltoallv has no algorithm 'bruck'; there are pairs direct rotated"}, /* equal counts only */
         {"alltoallv=switches", "alltoallv has no algorithm 'switches'"},        /* clusters only */
         {"alltoall=pairs", "alltoall has no algorithm 'pairs'; there are direct"},
+        {"alltoallv=static", "alltoallv has no algorithm 'static'"},
+        {"scatter=static", "scatter has no algorithm 'static'; there are flat"},
+        {"scatterv=flat", "scatterv has no algorithm 'flat'; there are pairs static dynamic"},
+        {"scatterv=", "scatterv has no algorithm ''; there are pairs static dynamic"},
         {"alltoallw=direct", "'alltoallw' is no collective"},
         {"alltoallv=greedy:threshold=0", "is no parameter with a number"},
         {"reduce=binomial,bcast=what", "bcast has no algorithm 'what'"},

@@ -10,6 +10,7 @@ enum { INTS = 1 << 15, CALLS_A_LINE = 8 };
 static int rank, size;
 static int tag; /* another one in each turn: receives from any source take no message of a later turn */
 static int from[INTS], to[INTS];
+static MPI_Comm scattered[2];
 
 static void ring(int count)
 {
@@ -79,8 +80,32 @@ static void exchange(int count)
     MPI_Alltoall(from, count, MPI_INT, to, count, MPI_INT, MPI_COMM_WORLD);
 }
 
+/* To all but the last rank, by turns to the group of all and to one of those that get something. */
+static void scatter_v(int count)
+{
+    int counts[64], places[64];
+    count = count < INTS / size ? count : INTS / size;
+    for (int other = 0; other < size; other++) {
+        counts[other] = other < size - 1 ? count : 0;
+        places[other] = other * count;
+    }
+    MPI_Scatterv(from, counts, places, MPI_INT, to, counts[rank], MPI_INT, count % size, scattered[tag % 2]);
+}
+
+static void scattered_make(void)
+{
+    static const char *const ways[] = {"scatterv=static", "scatterv=dynamic"};
+    for (int i = 0; i < 2; i++) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "causeway_algorithm", ways[i]);
+        MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &scattered[i]);
+        MPI_Info_free(&info);
+    }
+}
+
 static void (*const calls[])(int count) = {ring,    to_the_first, to_all,    new_communicator, later,
-                                           barrier, broadcast,    reduction, exchange};
+                                           barrier, broadcast,    reduction, exchange,         scatter_v};
 
 int main(int argc, char **argv)
 {
@@ -91,6 +116,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    scattered_make();
     for (unsigned turn = 0;; turn++) {
         random = random * 1664525u + 1013904223u; /* the same at all ranks */
         tag = 10 + (int)(turn % 1000);
