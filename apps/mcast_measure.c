@@ -242,11 +242,13 @@ static void size_measure(int bytes)
     }
     for (int round = 0; round < ROUNDS; round++) {
         int runs = self.runs * (round + 1) / ROUNDS - self.runs * round / ROUNDS;
-        for (int i = 0; i < self.count; i++) {
+        for (int turn = 0; turn < self.count; turn++) {
+            struct contender *one =
+                &self.contenders[(turn + round) % self.count]; /* nobody is always behind the same one */
             for (int run = 0; run < runs; run++) {
-                single(&self.contenders[i], bytes);
+                single(one, bytes);
             }
-            batch(&self.contenders[i], bytes, round);
+            batch(one, bytes, round);
         }
     }
     for (int i = 0; i < self.count && self.rank == 0; i++) {

@@ -4,11 +4,9 @@
 #include "mcast/state.h"
 
 enum {
-    ROUND_TRIP_MORE_NS = 150000, /* a queue as long as this is aimed at ... */
-    ROUND_TRIP_SHARE = 2,        /* ... or this part of the smallest round trip, if that is longer */
-    PAUSE_MAX_NS = 75000,        /* longer ones hide what the network does */
-    LOSS_ROUND_MIN = 64,         /* packets in a round before its loss says something */
-    LOSS_SHARE = 8,              /* more than one in so many: the path is overrun */
+    PAUSE_MAX_NS = 75000, /* longer ones hide what the network does */
+    LOSS_ROUND_MIN = 64,  /* packets in a round before its loss says something */
+    LOSS_SHARE = 8,       /* more than one in so many: the path is overrun */
 };
 
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns)
@@ -38,7 +36,7 @@ uint64_t mcast_congestion_patience(const struct sending *sending)
     return (trip_ns + later(4 * sending->round_trip_deviation_ns, CW_MCAST_STATE_LEAST_NS)) << sending->doubts;
 }
 
-static uint64_t window_next(struct sending *sending, uint64_t line_ns)
+static uint64_t window_next(struct sending *sending, uint64_t target_ns)
 {
     uint64_t window = sending->window;
     uint64_t trip_ns = sending->round_trip_least_ns;
@@ -51,8 +49,7 @@ static uint64_t window_next(struct sending *sending, uint64_t line_ns)
         bool may_grow = sending->round_pauses > 0 && sending->is_limited && sending->round_lost == 0;
         return may_grow ? window + (sending->slow_start ? window : 1 + window / 8) : window;
     }
-    uint64_t more_ns = later(sending->round_trip_min_ns / ROUND_TRIP_SHARE, ROUND_TRIP_MORE_NS) + line_ns;
-    uint64_t target_ns = sending->round_trip_min_ns + more_ns;
+    uint64_t more_ns = target_ns - sending->round_trip_min_ns;
     if (trip_ns > target_ns) {
         sending->slow_start = false;
         uint64_t less = window * (trip_ns - target_ns) / trip_ns;
@@ -74,7 +71,8 @@ void mcast_congestion_progress(struct stream *stream)
     if (sending->base < sending->round_end) {
         return;
     }
-    uint64_t window = window_next(sending, cw_guest_line_ns(stream->group->mcast->endpoint));
+    const struct cw_endpoint *endpoint = stream->group->mcast->endpoint;
+    uint64_t window = window_next(sending, cw_guest_round_trip_target(endpoint, sending->round_trip_min_ns));
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(window, CW_MCAST_WINDOW));
     sending->round_end = sending->next;
     sending->round_trip_least_ns = UINT64_MAX;

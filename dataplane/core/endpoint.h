@@ -259,9 +259,9 @@ void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* What some full frames take on the port's line, in nanoseconds; 0: its rate is not known. The smallest round trip is a small packet's: whoever aims at a
- * round trip adds this, or slow lines let less than a few full frames be in flight. `frame_bytes`: with all headers. */
-uint64_t cw_congestion_line_ns(const struct cw_endpoint *endpoint, uint32_t frame_bytes);
+/* The round trip that a sender aims at whose smallest one is `min_ns`, in nanoseconds: the same for all that share a LAN, flows and multicasts alike. What some full frames take on the port's line is part of it: the smallest round trip is a
+ * small packet's, and slow lines would let less than a few full frames be in flight. `frame_bytes`: with all headers. `spins`: who sends and who receives poll all the time. */
+uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_ns, uint32_t frame_bytes, bool spins);
 
 /* True if another full packet may be in flight. */
 bool cw_congestion_open(struct cw_flow *flow);

@@ -106,9 +106,10 @@ uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint)
     return endpoint->payload_bytes_max;
 }
 
-uint64_t cw_guest_line_ns(const struct cw_endpoint *endpoint)
+uint64_t cw_guest_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns)
 {
-    return cw_congestion_line_ns(endpoint, CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max);
+    return cw_congestion_target(endpoint, min_ns, CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max,
+                                endpoint->config.waiting == CW_WAITING_SPIN);
 }
 
 uint64_t cw_guest_now(const struct cw_endpoint *endpoint)

@@ -25,21 +25,20 @@ static uint32_t full_frame_bytes(const struct cw_flow *flow)
     return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
 }
 
-uint64_t cw_congestion_line_ns(const struct cw_endpoint *endpoint, uint32_t frame_bytes)
+uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_ns, uint32_t frame_bytes, bool spins)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
-    return rate_bps > 0 ? FRAMES_ON_LINES * 8ull * frame_bytes * 1000000000 / rate_bps : 0;
+    uint64_t line_ns = rate_bps > 0 ? FRAMES_ON_LINES * 8ull * frame_bytes * 1000000000 / rate_bps : 0;
+    uint64_t target = min_ns + min_ns / QUEUE_SHARE + (spins ? QUEUE_SPIN_NS : QUEUE_SLEEP_NS);
+    return (target > ROUND_TRIP_LAN_NS ? target : ROUND_TRIP_LAN_NS) + line_ns;
 }
 
 /* The round trip aimed at. */
 static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     bool both_spin = flow->session.peer_waiting == CW_WAITING_SPIN && endpoint->config.waiting == CW_WAITING_SPIN;
-    uint64_t min_ns = flow->round_trip.min_ns;
-    uint64_t target = min_ns + min_ns / QUEUE_SHARE + (both_spin ? QUEUE_SPIN_NS : QUEUE_SLEEP_NS);
-    target = target > ROUND_TRIP_LAN_NS ? target : ROUND_TRIP_LAN_NS;
     /* Packets are handled in batches on both sides: a full pipeline waits for a turn on each side, there and back. */
-    return target + cw_congestion_line_ns(endpoint, full_frame_bytes(flow)) +
+    return cw_congestion_target(endpoint, flow->round_trip.min_ns, full_frame_bytes(flow), both_spin) +
            2 * ((uint64_t)endpoint->busy_ns + flow->congestion.peer_busy_ns);
 }
 

@@ -17,7 +17,7 @@
 struct mpi_cast {
     struct mpi_cast *next;         /* of those that wait */
     struct mpi_comm *comm;         /* held */
-    struct mpi_exchange *exchange; /* of a long one; NULL: nobody waits for it */
+    struct mpi_exchange *exchange; /* whose put is complete with it; NULL: it was when it was copied */
     struct exchange_head head;
     uint64_t context;
     uint64_t offset;
@@ -33,6 +33,9 @@ struct mpi_cast {
     uint32_t *peers;
     uint8_t copy[];
 };
+
+/* Short multicasts that a rank may be ahead of its receivers; the next one is complete only when it has come to all. */
+enum { CASTS_AHEAD = 32 };
 
 struct mpi_cast *mpi_casts_waiting;
 static uint32_t casts_open; /* waiting or under way */
@@ -233,7 +236,8 @@ int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *p
     if (!peers_live(exchange->comm, put)) {
         return CW_ERROR_PEER_FAILED;
     }
-    struct mpi_cast *cast = malloc(sizeof(*cast) + (put->eager ? put->bytes : 0));
+    bool is_copied = put->eager && casts_open < CASTS_AHEAD;
+    struct mpi_cast *cast = malloc(sizeof(*cast) + (is_copied ? put->bytes : 0));
     uint32_t *peers = malloc(put->peer_count * sizeof(*peers));
     if (cast == NULL || peers == NULL) {
         free(cast);
@@ -242,7 +246,7 @@ int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *p
     }
     *cast = (struct mpi_cast){
         .comm = exchange->comm,
-        .exchange = put->eager ? NULL : exchange,
+        .exchange = is_copied ? NULL : exchange,
         .context = put->context,
         .offset = put->offset,
         .data = put->data,
@@ -256,7 +260,7 @@ int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *p
     mpi_comm_retain(cast->comm);
     casts_open++;
     mpi_progress_pending(1);
-    if (put->eager) {
+    if (is_copied) {
         if (put->bytes > 0) {
             memcpy(cast->copy, put->data, put->bytes);
         }

@@ -5,7 +5,7 @@
  *   to all others goes there; what it multicasts to fewer, or what cannot go there since the group could not be opened, goes to each by itself. Who gets it does not see the difference.
  *
  * Invariants
- *   - Short multicasts (up to EXCHANGE_PARTS_MAX_BYTES) are copied, and complete at once, in parts where a message has less room; of long ones, which all have said they are ready for, pieces of a slot each are sent from where they lie.
+ *   - Short multicasts (up to EXCHANGE_PARTS_MAX_BYTES) go in parts where a message has less room. They are copied and complete at once, unless a rank is far ahead of its receivers: then when they have come to all; of long ones, which all have said they are ready for, pieces of a slot each are sent from where they lie.
  *   - Nothing waits for the group but the multicast itself.
  *
  * Within the lock of enter.h only.
