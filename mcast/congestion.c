@@ -9,11 +9,25 @@ enum {
     LOSS_SHARE = 8,       /* more than one in so many: the path is overrun */
 };
 
+void mcast_congestion_init(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    /* on a slow line so many packets are a queue of milliseconds, and the smallest round trip would be one with that queue */
+    uint64_t room = cw_guest_line_packets(stream->group->mcast->endpoint);
+    sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(room, CW_MCAST_WINDOW_FIRST));
+    sending->slow_start = true;
+    sending->round_trip_least_ns = UINT64_MAX;
+    sending->round_trip_floor_ns = UINT64_MAX;
+}
+
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns)
 {
     sending->doubts = 0;
     if (pause_ns > PAUSE_MAX_NS) {
         sending->round_pauses++;
+        /* what is left when the port was looked at late at both ends is the network's for sure */
+        sending->round_trip_floor_ns =
+            earlier(sending->round_trip_floor_ns, round_trip_ns - earlier(2 * pause_ns, round_trip_ns));
     } else {
         sending->round_trip_least_ns = earlier(sending->round_trip_least_ns, round_trip_ns);
     }
@@ -43,6 +57,11 @@ static uint64_t window_next(struct sending *sending, uint64_t target_ns)
     if (sending->round_sent >= LOSS_ROUND_MIN && sending->round_lost > sending->round_sent / LOSS_SHARE) {
         sending->slow_start = false;
         return window - window / 4;
+    }
+    /* twice: in a tree of acknowledgements members wait for those below them, too, and the longer the fewer packets there are */
+    if (trip_ns == UINT64_MAX && sending->round_trip_floor_ns != UINT64_MAX &&
+        sending->round_trip_floor_ns > 2 * target_ns) {
+        trip_ns = sending->round_trip_floor_ns;
     }
     if (trip_ns == UINT64_MAX) {
         /* receivers that share a core with others look now and then, and take all that has come: their delay says nothing of a queue in the network, only loss would */
@@ -76,6 +95,7 @@ void mcast_congestion_progress(struct stream *stream)
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(window, CW_MCAST_WINDOW));
     sending->round_end = sending->next;
     sending->round_trip_least_ns = UINT64_MAX;
+    sending->round_trip_floor_ns = UINT64_MAX;
     sending->round_pauses = 0;
     sending->round_sent = 0;
     sending->round_lost = 0;

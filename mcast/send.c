@@ -27,9 +27,7 @@ int mcast_sending_make(struct stream *stream)
     }
     sending->base = sending->next = sending->number_next = sending->round_end = CW_MCAST_NUMBER_FIRST;
     sending->joined = (struct cw_mcast_mark){.number = CW_MCAST_NUMBER_FIRST};
-    sending->window = CW_MCAST_WINDOW_FIRST;
-    sending->slow_start = true;
-    sending->round_trip_least_ns = UINT64_MAX;
+    mcast_congestion_init(stream);
     /* many will have missed what one of many misses, as long as nothing else is known */
     sending->requests_mean = group->tree.live_count > CW_MCAST_EAGER_NAKS ? 4 * MEAN_ONE : MEAN_ONE;
     sending->laggard = NOBODY;

@@ -89,7 +89,9 @@ struct sending {
     bool is_limited; /* something waited for the window in this round */
     uint64_t round_end;
     uint64_t round_trip_least_ns; /* of this round, of those that tell something of the network */
-    uint32_t round_pauses;        /* samples of this round that tell nothing of it */
+    uint64_t
+        round_trip_floor_ns; /* of those whose packet may have waited for somebody to look at a port: without that time */
+    uint32_t round_pauses;   /* how many these are */
     uint32_t round_sent;
     uint32_t round_lost;
     uint64_t round_trip_ns;           /* smoothed; 0: not measured */
@@ -322,6 +324,8 @@ void mcast_send_noted(struct stream *stream);
 void mcast_send_unreached(struct stream *stream, uint32_t member);
 void mcast_send_state_due(struct stream *stream);
 void mcast_send_epoch(struct stream *stream, bool somebody_joins);
+/* A stream begins: its first window. */
+void mcast_congestion_init(struct stream *stream);
 /* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for somebody to look at a port. */
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns);
 /* Base has moved. */

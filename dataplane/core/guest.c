@@ -112,6 +112,14 @@ uint64_t cw_guest_round_trip_target(const struct cw_endpoint *endpoint, uint64_t
                                 endpoint->config.waiting == CW_WAITING_SPIN);
 }
 
+uint64_t cw_guest_line_packets(const struct cw_endpoint *endpoint)
+{
+    uint32_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max;
+    uint64_t rate_bps = endpoint->port->info.rate_bps;
+    uint64_t target_ns = cw_guest_round_trip_target(endpoint, 0);
+    return rate_bps > 0 ? rate_bps / 1000000 * target_ns / 8000 / frame_bytes : UINT64_MAX;
+}
+
 uint64_t cw_guest_now(const struct cw_endpoint *endpoint)
 {
     return endpoint->now_ns;

@@ -61,6 +61,8 @@ void cw_guest_notify(struct cw_endpoint *endpoint);
 uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint);
 /* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same links leaves them nothing (cw_congestion_target). */
 uint64_t cw_guest_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns);
+/* Full packets that the port's line carries in the round trip that is aimed at on a LAN; UINT64_MAX: its rate is not known. */
+uint64_t cw_guest_line_packets(const struct cw_endpoint *endpoint);
 uint64_t cw_guest_now(const struct cw_endpoint *endpoint);
 /* A number from the endpoint's seeded generator. */
 uint64_t cw_guest_random(struct cw_endpoint *endpoint);
