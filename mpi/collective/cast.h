@@ -26,7 +26,7 @@ uint64_t mpi_cast_eager_max(void);
 /* A call begins whose ranks multicast: opens the group, if it has not been done. */
 void mpi_cast_open(struct mpi_comm *comm);
 
-/* Takes a put to several ranks. CW_OK or CW_ERROR_MEMORY. */
+/* Takes a put to several ranks. CW_OK; CW_ERROR_MEMORY; CW_ERROR_PEER_FAILED: one of them is gone. */
 int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put);
 
 /* From the job: what came for a group, and what has come to all. */

@@ -103,9 +103,12 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     spare_first = collective;
 }
 
-void mpi_collective_refuse(struct mpi_collective *collective, const struct mpi_refusal *refusal)
+void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
 {
-    mpi_exchange_refuse(collective->comm, collective->comm->collectives->next_number++, 0, refusal);
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives != NULL) { /* without memory nobody hears of it */
+        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+    }
 }
 
 /* ---- life ---- */

@@ -97,8 +97,8 @@ int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request
 int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request);
 
 struct mpi_refusal;
-/* Instead of starting it: the calls of the other ranks end with an error, too (refusal.h). It is still to be destroyed. */
-void mpi_collective_refuse(struct mpi_collective *collective, const struct mpi_refusal *refusal);
+/* Instead of starting a communicator's next call, one that always goes by messages: those of the other ranks end with an error, too (refusal.h). */
+void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal);
 
 /* Of the request that belongs to it (MPI_Start). */
 void mpi_collective_start(struct mpi_request *request);

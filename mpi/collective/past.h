@@ -19,9 +19,10 @@ struct mpi_past {
         uint32_t number;
         uint32_t run;
         uint32_t kind;       /* mpi_describe_kind */
+        bool has_failed;     /* its caller knows that something was wrong: whatever else is heard of it is no news */
     } calls[MPI_PAST_CALLS]; /* the last ones */
     uint32_t count;          /* of all */
-    char why[200];           /* a rank was in another call than this one; "": none, or it has been told */
+    char why[200];           /* a rank was in another call than this one; "": none, or those under way have been told */
 };
 
 /* A call is over. */

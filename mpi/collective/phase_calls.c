@@ -8,6 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
 #include "mpix_functions.h"
@@ -165,6 +166,9 @@ int mpix_alltoallv_data_trans2(const void *sendbuf, struct mpi_counts sendcounts
     }
     if (code == MPI_SUCCESS) {
         code = sides_make(call, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
+        if (code != MPI_SUCCESS) {
+            mpi_collective_refuse(call->comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
+        }
     }
     if (code == MPI_SUCCESS) {
         code = mpi_pattern_make_with(call, found);

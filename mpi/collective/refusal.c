@@ -30,6 +30,9 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     case MPI_REFUSAL_FAILED:
         snprintf(text, text_bytes, "rank %d cannot take part: it has no memory left", rank);
         break;
+    case MPI_REFUSAL_ARGUMENTS:
+        snprintf(text, text_bytes, "rank %d does not take part: its own arguments are wrong, as it is told", rank);
+        break;
     default:
         snprintf(text, text_bytes, "rank %d does not go on: it is told of another call, or of other phases", rank);
     }

@@ -1,6 +1,6 @@
 /* refusal: a rank that has begun a call and cannot take part in it says so to all others, so that their calls end with an error, too, and nobody waits for it.
  *
- * For calls by exchanged counts and by phases, whose ranks check their counts before they send anything. Within the lock of enter.h only.
+ * For calls by exchanged counts, by phases and in groups for one-to-many, whose ranks check their counts before they send anything. Within the lock of enter.h only.
  */
 #ifndef MPI_REFUSAL_H
 #define MPI_REFUSAL_H
@@ -8,10 +8,11 @@
 #include "mpi/collective/transport.h"
 
 enum mpi_refusal_reason {
-    MPI_REFUSAL_SENDS = 1,    /* by the phases this rank sends `peer` `planned` bytes; its call says `given` */
-    MPI_REFUSAL_EXPECTS = 2,  /* the same of what it gets */
-    MPI_REFUSAL_FAILED = 3,   /* no memory */
-    MPI_REFUSAL_MISMATCH = 4, /* `peer`, or somebody else, is in another call */
+    MPI_REFUSAL_SENDS = 1,     /* by the phases this rank sends `peer` `planned` bytes; its call says `given` */
+    MPI_REFUSAL_EXPECTS = 2,   /* the same of what it gets */
+    MPI_REFUSAL_FAILED = 3,    /* no memory */
+    MPI_REFUSAL_ARGUMENTS = 5, /* its own are wrong */
+    MPI_REFUSAL_MISMATCH = 4,  /* `peer`, or somebody else, is in another call */
 };
 
 struct mpi_refusal {

@@ -6,7 +6,9 @@
 
 #include "mpi/collective/calls.h"
 #include "mpi/collective/cast.h"
+#include "mpi/collective/host_state.h"
 #include "mpi/collective/refusal.h"
+#include "mpi/collective/state.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
@@ -39,6 +41,10 @@ static int counts_spread(struct mpi_comm *comm, int root, struct mpi_counts coun
         mpi_side_dispose(&send);
     }
     int spread = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
+    if (spread != MPI_SUCCESS && !host_all_are_here(comm)) {
+        /* between hosts others may not have noticed, and go on to tell what they expect */
+        mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
+    }
     if (code == MPI_SUCCESS && spread == MPI_SUCCESS && told[0] == 0) {
         return mpi_error(comm->handle, MPI_ERR_COUNT, "the root's counts or type are wrong, and it has said so there");
     }
@@ -234,8 +240,8 @@ static int root_side(struct mpi_scatter_group *group, const void *buffer, struct
     return code;
 }
 
-/* MPI_SUCCESS, or MPI_ERR_COUNT raised, and told to the other members, who would wait otherwise. */
-static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *call)
+/* MPI_SUCCESS, or MPI_ERR_COUNT raised, with what the other members are to be told. */
+static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *call, struct mpi_refusal *refusal)
 {
     const struct mpi_comm *members = group->members;
     for (int member = 0; member < group->count; member++) {
@@ -249,13 +255,12 @@ static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *c
             given = (uint64_t)call->receive.bytes == group->bytes[0] ? given : (uint64_t)call->receive.bytes;
         }
         if (given != group->bytes[member]) {
-            const struct mpi_refusal refusal = {
+            *refusal = (struct mpi_refusal){
                 .reason = members->rank == 0 ? MPI_REFUSAL_SENDS : MPI_REFUSAL_EXPECTS,
                 .peer = members->rank == 0 ? member : 0,
                 .planned = group->bytes[member],
                 .given = given,
             };
-            mpi_collective_refuse(call, &refusal);
             return mpi_error(
                 group->parent->handle, MPI_ERR_COUNT,
                 "the group was opened for %llu bytes to rank %d, this call says %llu; close it and open another",
@@ -288,11 +293,8 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
 {
     struct mpi_scatter_group *found;
     struct mpi_collective *call = NULL;
+    struct mpi_refusal refusal = {.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1};
     int code = group_lookup(group, &found);
-    if (code == MPI_SUCCESS && root != found->root) {
-        code = mpi_error(found->parent->handle, MPI_ERR_ROOT,
-                         "root is %d, but the group was opened for root %d; nothing has been sent", root, found->root);
-    }
     if (code != MPI_SUCCESS || found->members == NULL) {
         return code != MPI_SUCCESS || recvcount == 0
                    ? code
@@ -301,11 +303,16 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
                                (long long)recvcount);
     }
     code = mpi_collective_make("MPIX_Scatterv_data_movement", found->members->handle, 0, &call);
+    if (code == MPI_SUCCESS && root != found->root) {
+        code = mpi_error(found->parent->handle, MPI_ERR_ROOT,
+                         "root is %d, but the group was opened for root %d; this rank takes no part in this movement",
+                         root, found->root);
+    }
     if (code == MPI_SUCCESS) {
         code = sides_make(found, call, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype);
     }
     if (code == MPI_SUCCESS) {
-        code = bytes_check(found, call);
+        code = bytes_check(found, call, &refusal);
     }
     if (code == MPI_SUCCESS) {
         call->problem.collective = CW_SCATTER;
@@ -315,6 +322,8 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
     if (code == MPI_SUCCESS) {
         memcpy(call->counts, found->bytes, (size_t)found->count * sizeof(*call->counts));
         call->problem.counts = call->counts;
+    } else { /* the movement is over for this rank, and the other members do not wait for it */
+        mpi_collective_refuse(found->members, &refusal);
     }
     return mpi_collective_block(code, call);
 }

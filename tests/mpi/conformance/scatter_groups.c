@@ -152,11 +152,57 @@ static void what_is_wrong(void)
     EXPECT_EQUAL(MPIX_Scatterv_close_group(&group), MPI_SUCCESS);
 }
 
+/* One rank's arguments are wrong, once: its movement is over, nobody waits, and what follows comes to the right call. */
+static void one_is_wrong_once(void)
+{
+    enum { ROUNDS = 6 };
+    MPIX_Scatterv_group group;
+    int counts[RANKS_MAX], displacements[RANKS_MAX], send[RANKS_MAX];
+    for (int rank = 0; rank < expect_size; rank++) {
+        counts[rank] = 1;
+        displacements[rank] = rank;
+    }
+    EXPECT_EQUAL(MPIX_Scatterv_open_group(counts, MPI_INT, 1, MPI_INT, 0, MPI_COMM_WORLD, &group), MPI_SUCCESS);
+    for (int round = 0; round < ROUNDS; round++) {
+        int receive = -1;
+        int wrong = expect_size == 1 || round % 2 != 0 ? -1
+                    : round == 0                       ? expect_size - 1
+                    : round == 2                       ? 0
+                                                       : expect_size / 2;
+        for (int rank = 0; rank < expect_size; rank++) {
+            send[rank] = value_of(round, rank, 0);
+        }
+        int is_wrong = wrong == expect_rank;
+        int code = MPIX_Scatterv_data_movement(send, counts, displacements, MPI_INT, &receive,
+                                               is_wrong && round == 4 ? -1 : 1, MPI_INT, is_wrong && round < 4, group);
+        if (is_wrong) {
+            EXPECT_CLASS(code, round == 4 ? MPI_ERR_COUNT : MPI_ERR_ROOT);
+        } else if (wrong < 0) {
+            EXPECT_EQUAL(code, MPI_SUCCESS);
+        } else if (code != MPI_SUCCESS) { /* who has its data before it hears of it ends well */
+            EXPECT_CLASS(code, MPI_ERR_NOT_SAME);
+        }
+        if (code == MPI_SUCCESS) {
+            EXPECT_EQUAL(receive, value_of(round, expect_rank, 0));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    EXPECT_EQUAL(MPIX_Scatterv_close_group(&group), MPI_SUCCESS);
+    /* a root that differs at one rank: an error at all */
+    if (expect_size > 2) {
+        int code =
+            MPIX_Scatterv_open_group(counts, MPI_INT, 1, MPI_INT, expect_rank == 2 ? 1 : 0, MPI_COMM_WORLD, &group);
+        EXPECT(code != MPI_SUCCESS);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
     groups_are_used();
     derived_types();
     what_is_wrong();
+    one_is_wrong_once();
     return expect_end();
 }
