@@ -11,12 +11,14 @@
 
 static const char usage[] =
     "bench mcast [options]\n"
-    "Broadcasts one message at a time to a group beside the unicast algorithms, on the real clock or in virtual time.\n"
+    "Broadcasts one message at a time (or scatters, or gathers to all) by multicast and by the unicast algorithms, on\n"
+    "the real clock or in virtual time.\n"
     "\n"
     "--fabric memif or veth: processes on emulated hosts, with MPI; what follows `--emulate HOSTS,` of causeway run,\n"
     "such as memif,rate=1Gbps,loss=0.1% or veth,mtu=9000. Receivers wait before the root sends. median, p99.9: until\n"
     "the last one has it; each: of many calls, one right behind the other; processor: of all hosts together, each;\n"
-    "at root: frames that left its interface, each (veth). (chosen): what MPI takes by itself.\n"
+    "at root: frames that left its interface, each (veth; with memif `causeway run --explain` counts packets).\n"
+    "(chosen): what MPI takes by itself. bcast, scatter and allgather; 2 to 63 members, 5 runs or more.\n"
     "\n"
     "--fabric sim: hosts of one or a few simulated switches. With the tree of acknowledgements and with flat ones\n"
     "(up to 17 members they are the same). A time lasts until the last\n"
@@ -33,7 +35,13 @@ static const char usage[] =
     "the time; two others (outside; then two of the group: inside) put as much as they can from one to the other, or\n"
     "send 8 bytes to and fro. goodput, latency: of these two; share: of the goodput with nothing beside it; group: "
     "what\n"
-    "each of the group gets meanwhile.";
+    "each of the group gets meanwhile. 8 members or more; only with --fabric sim.";
+
+enum { BESIDE_MEMBERS_LEAST = 8 };
+#define RATE_BPS  10000000000ull
+#define DELAY_NS  20000
+#define SEED      1
+#define LOSS_MOST 0.5
 
 enum { UNICASTS_MAX = 6 };
 
@@ -247,6 +255,14 @@ static void head_print(const struct settings *settings)
            settings->of.loss * 100, (unsigned long long)settings->of.runs);
 }
 
+/* Whether the simulated network is another than it is by default. */
+static bool has_network(const struct settings *settings)
+{
+    const struct bench_mcast_case *of = &settings->of;
+    return of->loss > 0 || of->rate_bps != RATE_BPS || of->delay_ns != DELAY_NS || of->uplink_rate_bps != 0 ||
+           of->seed != SEED || settings->switches != 1;
+}
+
 /* What the table of options cannot check. */
 static int settings_check(struct settings *settings, const char *sizes)
 {
@@ -266,8 +282,18 @@ static int settings_check(struct settings *settings, const char *sizes)
     }
     settings->of.collective = settings->kind->collective;
     settings->of.to = settings->kind->is_to_some ? (uint32_t)settings->to : 0;
-    if (settings->beside != NULL && (is_real || strcmp(settings->beside, "unicast") != 0 || settings->members < 8)) {
-        app_error("--beside knows unicast, with --fabric sim and at least 8 members", settings->beside, NULL);
+    if (settings->beside != NULL && (is_real || strcmp(settings->beside, "unicast") != 0 ||
+                                     settings->members < BESIDE_MEMBERS_LEAST || settings->of.collective != CW_BCAST)) {
+        app_error("--beside knows unicast, with --fabric sim, bcast and at least 8 members", settings->beside, NULL);
+        return APP_EXIT_USAGE;
+    }
+    if (is_real && has_network(settings)) {
+        app_error("--loss, --rate, --delay, --switches, --uplink and --seed are of --fabric sim", settings->fabric,
+                  "emulated hosts have it with their network: --fabric memif,loss=1%,rate=1Gbps,delay=50us");
+        return APP_EXIT_USAGE;
+    }
+    if (settings->of.loss > LOSS_MOST) {
+        app_error("--loss is 50 % at most", NULL, "beyond that hardly a message comes to its end");
         return APP_EXIT_USAGE;
     }
     if (settings->switches > settings->members) {
@@ -317,7 +343,7 @@ int bench_mcast(int argc, char **argv)
         .members = 9,
         .to = 5,
         .switches = 1,
-        .of = {.runs = 200, .rate_bps = 10000000000ull, .delay_ns = 20000, .seed = 1},
+        .of = {.runs = 200, .rate_bps = RATE_BPS, .delay_ns = DELAY_NS, .seed = SEED},
     };
     const char *sizes = "1,1K,10K,64K,1M";
     const struct app_option table[] = {

@@ -13,7 +13,7 @@ struct command {
 static int help_main(int argc, char **argv);
 
 static const struct command commands[] = {
-    {"bench", bench_main, "measures puts, beside the raw limit of the same run"},
+    {"bench", bench_main, "measures puts, beside the raw limit of the same run, and multicast"},
 #ifdef CW_HAVE_DPDK
     {"demo", demo_main, "moves a file between two emulated hosts through a lossy switch and verifies it"},
 #endif

@@ -93,6 +93,9 @@ void doctor_choices(struct doctor *doctor)
                    "algorithms of collectives that are asked for by name");
     tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
     tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
+    tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives without multicast groups");
+    tell_variable(doctor, "CAUSEWAY_MULTICAST_FILTERS",
+                  "multicast addresses that a port lets in at a time, 2 to 64; 20 if it is not set");
     tell_patience(doctor);
     tell_failure_timeout(doctor);
     tell_file(doctor, &place);

@@ -36,6 +36,7 @@ static const char help[] =
     "  --stdin RANK|all|none        who reads the standard input, default 0\n"
     "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"
     "                               puts the ranks on so many emulated hosts, which reach each other through a switch\n"
+    "                               (,multicast=snoop|flood|drop, too: what it does with multicast; also with veth)\n"
     "  --emulate HOSTS,veth[,af_packet|af_xdp][,mtu=N]\n"
     "                               the same with network namespaces and a bridge of the kernel, default af_packet "
     "and\n"

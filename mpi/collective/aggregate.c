@@ -326,12 +326,16 @@ void mpi_aggregate_account(const struct mpi_collective *collective)
     const struct mpi_comm *comm = aggregate->members != NULL ? aggregate->members : collective->comm;
     MPI_Count bytes =
         collective->send.block_count > 0 ? collective->send.bytes / collective->comm->size : collective->receive.bytes;
+    bool gets = false; /* somebody but the root */
+    for (int rank = 0; aggregate->is_told && rank < collective->comm->size; rank++) {
+        gets = gets || ((uint32_t)rank != collective->problem.root && aggregate->told->bytes[rank] > 0);
+    }
     bool is_asked = aggregate->way == (aggregate->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);
-    const char *origin = is_asked                       ? "by name"
-                         : aggregate->way == WAY_PAIRS  ? "no multicast here"
-                         : aggregate->way == WAY_STATIC ? "dynamic was asked for, but all get something"
-                         : aggregate->is_dynamic        ? "dynamic was asked for, but one rank or host gets all"
-                                                        : "nobody else gets anything";
+    const char *origin = is_asked                        ? "by name"
+                         : aggregate->way == WAY_PAIRS   ? "no multicast here"
+                         : aggregate->way == WAY_STATIC  ? "dynamic was asked for, but all get something"
+                         : aggregate->is_dynamic && gets ? "dynamic was asked for, but one rank or host gets all"
+                                                         : "nobody else gets anything";
     mpi_explain_calls("scatterv", ways[aggregate->way].name, (uint32_t)comm->size, (uint64_t)bytes, origin, 1, 0,
                       cw_clock_ns() - aggregate->started_ns);
 }

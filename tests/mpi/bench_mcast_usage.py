@@ -42,6 +42,7 @@ result = run("--fabric", "memif", "--members", "3", "--sizes", "100", "--runs", 
 expect(result.returncode == 0 and "ratio" in result.stdout and "(chosen)" in result.stdout, f"a table: {result.stdout} {result.stderr}")
 
 for wrong, says in [(["--fabric", "token-ring"], "memif"), (["--fabric", "memifs"], "memif"), (["--fabric", "memif", "--members", "64"], "63"),
+                    (["--fabric", "memif", "--loss", "1%"], "memif,loss=1%"), (["--loss", "100%"], "50 %"), (["--beside", "unicast", "--members", "4"], "8 members"),
                     (["--fabric", "memif,speed=1"], "--emulate"), (["--fabric", "memif", "--runs", "4"], "--runs")]:
     result = run(*wrong)
     expect(result.returncode == 2 and says in result.stderr, f"{wrong} is refused, with '{says}': {result.returncode} {result.stderr}")
