@@ -53,6 +53,9 @@ static void plan_free(struct mpi_plan *plan)
         free(run);
     }
     cw_schedule_dispose(&plan->schedule);
+    if (plan->held != NULL) {
+        mpi_plan_drop(plan->held);
+    }
     free(plan);
 }
 
@@ -145,6 +148,33 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
     choice.parameters.eager_max_bytes = eager ? mpi_process.eager_max_bytes : 0;
     choice.parameters.cast_eager_max_bytes = eager ? mpi_cast_eager_max() : 0;
     return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
+}
+
+int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
+                  struct mpi_plan **plan)
+{
+    struct mpi_plan *usual = *plan;
+    bool is_ahead = (usual->algorithm->needs & CW_NEEDS_MULTICAST) != 0 &&
+                    (request->collective == CW_BCAST || request->collective == CW_SCATTER);
+    uint32_t most =
+        request->count * request->element_bytes > MPI_AHEAD_SHORT_BYTES ? MPI_AHEAD_MAX : MPI_AHEAD_SHORT_MAX;
+    if (!is_ahead || number % most != most - 1) {
+        return MPI_SUCCESS;
+    }
+    if (usual->held == NULL) {
+        char error[200];
+        struct mpi_choice choice = {.algorithm = usual->algorithm, .parameters = usual->parameters};
+        choice.parameters.eager_max_bytes = 0;
+        choice.parameters.cast_eager_max_bytes = 0;
+        int code = code_of_status(plan_build(comm, request, &choice, &usual->held, error, sizeof(error)));
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        usual->held->predicted_ns = usual->predicted_ns;
+        usual->held->origin = usual->origin;
+    }
+    *plan = usual->held;
+    return MPI_SUCCESS;
 }
 
 static bool plan_fits(const struct mpi_plan *plan, const struct cw_problem_request *request, const uint64_t digest[2])

@@ -15,6 +15,9 @@
 
 enum {
     MPI_PLANS_MAX = 64, /* of a communicator; then the one used longest ago goes */
+    MPI_AHEAD_MAX = 64, /* multicasts that a root may be ahead of a receiver ... */
+    MPI_AHEAD_SHORT_BYTES = 1024,
+    MPI_AHEAD_SHORT_MAX = 1024, /* ... and these, if they are no longer than that */
 };
 
 struct mpi_plan {
@@ -35,6 +38,7 @@ struct mpi_plan {
     uint32_t runs_open; /* lent */
     bool is_dropped;    /* to be freed with the last run */
     struct mpi_run *idle;
+    struct mpi_plan *held; /* the same, sent when all are ready only (mpi_plan_hold); NULL: not made */
     uint64_t calls;
     uint64_t measured_ns; /* all calls together */
 };
@@ -51,6 +55,11 @@ struct mpi_run {
 /* The plan for a problem; made if there is none yet. MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the reason in `error`. */
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
                   size_t error_bytes);
+
+/* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then one that has the root of multicasts wait until all are ready for them, so that it is ahead of nobody by more than
+ * MPI_AHEAD_MAX calls and what comes early has a bound. Errors as above. */
+int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
+                  struct mpi_plan **plan);
 
 /* A plan of the caller's own, for the schedule of this rank, which it takes. NULL: no memory; the schedule stays the caller's. */
 struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, const struct cw_algorithm *algorithm,

@@ -92,6 +92,9 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
     int code = MPI_SUCCESS;
     if (plan == NULL) {
         code = mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
+        code = code != MPI_SUCCESS
+                   ? code
+                   : mpi_plan_hold(collective->comm, &collective->problem, number + collective->run_count, &plan);
     }
     if (code == MPI_SUCCESS) {
         code = mpi_sides_open(collective, collective->send_must_pack, &send, &receive);
