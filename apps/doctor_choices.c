@@ -48,28 +48,16 @@ static void tell_duration(struct doctor *doctor, const char *name, uint64_t boun
     doctor_setting(doctor, name, text, origin, meaning);
 }
 
-static void tell_patience(struct doctor *doctor)
+/* A number of seconds that `read` finds. */
+static void tell_seconds(struct doctor *doctor, const char *name, bool (*read)(uint64_t *ns, const char **origin),
+                         const char *wanted, const char *what)
 {
     uint64_t bound_ns;
     const char *origin;
-    if (!cw_settings_watchdog(&bound_ns, &origin)) {
-        doctor_tell(doctor, "choice", "CAUSEWAY_WATCHDOG", DOCTOR_MISSING, getenv("CAUSEWAY_WATCHDOG"),
-                    "a number of seconds is wanted, or 0 for never; MPI_Init will fail");
+    if (!read(&bound_ns, &origin)) {
+        doctor_tell(doctor, "choice", name, DOCTOR_MISSING, getenv(name), wanted);
     }
-    tell_duration(doctor, "CAUSEWAY_WATCHDOG", bound_ns, origin,
-                  "how long a wait of MPI lasts before the ranks say what they wait for");
-}
-
-static void tell_failure_timeout(struct doctor *doctor)
-{
-    uint64_t bound_ns;
-    const char *origin;
-    if (!cw_settings_failure_timeout(&bound_ns, &origin)) {
-        doctor_tell(doctor, "choice", "CAUSEWAY_FAILURE_TIMEOUT", DOCTOR_MISSING, getenv("CAUSEWAY_FAILURE_TIMEOUT"),
-                    "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail");
-    }
-    tell_duration(doctor, "CAUSEWAY_FAILURE_TIMEOUT", bound_ns, origin,
-                  "how long a rank on another host that owes an answer may be silent before it is taken for dead");
+    tell_duration(doctor, name, bound_ns, origin, what);
 }
 
 static void tell_variable(struct doctor *doctor, const char *name, const char *what)
@@ -96,8 +84,12 @@ void doctor_choices(struct doctor *doctor)
     tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives without multicast groups");
     tell_variable(doctor, "CAUSEWAY_MULTICAST_FILTERS",
                   "multicast addresses that a port lets in at a time, 2 to 64; 20 if it is not set");
-    tell_patience(doctor);
-    tell_failure_timeout(doctor);
+    tell_seconds(doctor, "CAUSEWAY_WATCHDOG", cw_settings_watchdog,
+                 "a number of seconds is wanted, or 0 for never; MPI_Init will fail",
+                 "how long a wait of MPI lasts before the ranks say what they wait for");
+    tell_seconds(doctor, "CAUSEWAY_FAILURE_TIMEOUT", cw_settings_failure_timeout,
+                 "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail",
+                 "how long a rank on another host that owes an answer may be silent before it is taken for dead");
     tell_file(doctor, &place);
     if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");

@@ -26,13 +26,7 @@ static struct mpi_exchange_parts **parts_find(struct mpi_exchange *exchange, con
 /* NULL: no memory. */
 static struct mpi_exchange_parts *parts_begin(const struct exchange_head *head, uint64_t bytes)
 {
-    struct cw_transport_event event = {
-        .kind = CW_TRANSPORT_ARRIVED,
-        .peer = (uint32_t)head->source,
-        .tag = head->tag,
-        .eager = true,
-        .bytes = bytes,
-    };
+    struct cw_transport_event event = exchange_eager_event(head, bytes);
     struct mpi_exchange_parts *parts = malloc(sizeof(*parts));
     struct mpi_exchange_event *made = parts == NULL ? NULL : exchange_event_make(&event, NULL, bytes);
     if (made == NULL) {

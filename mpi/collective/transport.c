@@ -352,13 +352,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     }
     switch (head->kind) {
     case EXCHANGE_EAGER: {
-        struct cw_transport_event event = {
-            .kind = CW_TRANSPORT_ARRIVED,
-            .peer = (uint32_t)head->source,
-            .tag = head->tag,
-            .eager = true,
-            .bytes = bytes,
-        };
+        struct cw_transport_event event = exchange_eager_event(head, bytes);
         return event_add(exchange, &event, data, bytes);
     }
     case EXCHANGE_OFFER:

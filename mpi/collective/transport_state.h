@@ -57,6 +57,18 @@ struct mpi_exchange_event {
     uint8_t data[];
 };
 
+/* An eager multicast or put has come. */
+static inline struct cw_transport_event exchange_eager_event(const struct exchange_head *head, uint64_t bytes)
+{
+    return (struct cw_transport_event){
+        .kind = CW_TRANSPORT_ARRIVED,
+        .peer = (uint32_t)head->source,
+        .tag = head->tag,
+        .eager = true,
+        .bytes = bytes,
+    };
+}
+
 /* With room for so many bytes, filled from `data` unless that is NULL; NULL: no memory. */
 struct mpi_exchange_event *exchange_event_make(const struct cw_transport_event *event, const void *data,
                                                uint64_t bytes);
