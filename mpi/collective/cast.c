@@ -92,16 +92,17 @@ void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
 
 /* ---- sending ---- */
 
-/* The call need not wait any more for what the group has of it. */
+/* The call need not wait any more for what the group has of it; to each by itself it begins anew. */
 static void group_leave(struct mpi_cast *cast)
 {
-    if (cast->exchange != NULL && !cast->is_single) {
-        cast->exchange->casts_open--;
-    }
-    if (!cast->is_single) {
-        cast->position = 0;
+    if (cast->is_single) {
+        return;
     }
     cast->is_single = true;
+    cast->position = 0;
+    if (cast->exchange != NULL) {
+        cast->exchange->casts_open--;
+    }
 }
 
 static void cast_end(struct mpi_cast *cast)
@@ -117,12 +118,13 @@ static void cast_end(struct mpi_cast *cast)
     free(cast);
 }
 
-/* The next message of a multicast, for a way that takes messages of `message_max` bytes: how many bytes of data go with it. */
+/* What the data of a message stand behind; `piece` only if it is one of several. */
 struct cast_message {
     struct exchange_head head;
     struct exchange_piece piece;
 };
 
+/* The next message of a multicast, for a way that takes messages of `message_max` bytes: how many bytes of data go with it. */
 static uint64_t message_make(const struct mpi_cast *cast, uint64_t message_max, struct cast_message *message,
                              uint32_t *head_bytes)
 {
