@@ -22,6 +22,7 @@ enum {
     CW_CREDIT_BATCH = 8,            /* slots asked for or granted at once */
     CW_OPERATIONS_A_PACKET = 255,   /* that share it; every event queue has room for as many */
     CW_ACK_EVERY = 16,              /* packets that one acknowledgement waits for at most */
+    CW_ACK_STREAM_FRAMES = 4,       /* ... and as long as so many take on the line, where that is longer than CW_ACK_DELAY_NS */
     CW_ACK_RUNS_MAX = 340,          /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
     CW_OPERATIONS_RESERVED = 64,    /* of operation_count_max: for grants, answers to gets and the like */
     CW_PUT_WINDOW_RESERVED = 64,    /* of CW_PUT_WINDOW, for the same */
@@ -53,6 +54,8 @@ enum {
 #define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
+#define CW_BACK_MIN_WINDOW_NS         1000000000ull /* and the shortest way back after this: clocks drift apart */
+#define CW_BACK_QUEUE_MAX_NS          1000000ull /* no more than this is taken for a queue on the way back: the rest may be drift */
 
 /* Operations of a session are numbered from here, so that the low half that travels wraps early, in every long test. */
 #define CW_PUT_NUMBER_FIRST 0xfffffc00ull

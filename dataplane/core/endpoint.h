@@ -211,8 +211,8 @@ void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *p
 
 /* ---- flow/report.c ---- */
 
-/* The flow owes an acknowledgement: now, or when its delay is over. */
-void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now);
+/* The flow owes an acknowledgement: now, or when its delay is over. `streams`: for a full packet, after which others follow. */
+void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams);
 
 /* Any packet to the flow carries the cumulative acknowledgement: what need not be said again is crossed out. */
 void cw_report_carried(struct cw_flow *flow);

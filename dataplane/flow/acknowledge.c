@@ -17,6 +17,25 @@ static uint64_t echo_time(const struct cw_endpoint *endpoint, uint32_t echo)
     return (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
 }
 
+/* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer than the shortest one
+ * of late. The clocks of the two hosts need not agree, but for their rate over a second or two. */
+static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_round_trip *trip, uint32_t timestamp)
+{
+    uint32_t back = cw_wire_timestamp(endpoint->now_ns) - timestamp;
+    if (trip->back_since_ns == 0) {
+        trip->back_min = trip->back_min_next = back;
+        trip->back_since_ns = endpoint->now_ns;
+    } else if (endpoint->now_ns - trip->back_since_ns > CW_BACK_MIN_WINDOW_NS) {
+        trip->back_min = trip->back_min_next;
+        trip->back_min_next = back;
+        trip->back_since_ns = endpoint->now_ns;
+    }
+    trip->back_min = (int32_t)(back - trip->back_min) < 0 ? back : trip->back_min;
+    trip->back_min_next = (int32_t)(back - trip->back_min_next) < 0 ? back : trip->back_min_next;
+    uint64_t queue_ns = (uint64_t)(back - trip->back_min) << CW_WIRE_TIMESTAMP_SHIFT;
+    return queue_ns < CW_BACK_QUEUE_MAX_NS ? queue_ns : CW_BACK_QUEUE_MAX_NS;
+}
+
 void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
 {
     if (header->echo_delay == CW_WIRE_DELAY_UNKNOWN) {
@@ -50,7 +69,9 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (trip->reordering_ns == 0) {
         trip->reordering_ns = trip->min_ns / 4;
     }
-    cw_congestion_sample(flow, sample_ns);
+    uint64_t queue_ns = back_queue_ns(endpoint, trip, header->timestamp);
+    uint64_t most_ns = sample_ns - trip->min_ns;
+    cw_congestion_sample(flow, sample_ns - (queue_ns < most_ns ? queue_ns : most_ns));
 }
 
 /* ---- what has arrived ---- */

@@ -120,6 +120,10 @@ struct cw_round_trip {
     uint64_t min_next_ns;   /* of the present span */
     uint64_t min_since_ns;  /* when the present span began */
     uint64_t reordering_ns; /* a packet this much older than one that arrived is lost */
+    /* Of the way back: our clock on arrival minus the peer's on departure, in units of the timestamp; only differences mean anything. */
+    uint32_t back_min;      /* of the last two spans of CW_BACK_MIN_WINDOW_NS */
+    uint32_t back_min_next; /* of the present span */
+    uint64_t back_since_ns; /* when the present span began; 0: nothing yet */
 };
 
 struct cw_congestion {

@@ -19,7 +19,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     if (number < packets->base || cw_window_seen(packets, number)) {
         receiver->duplicates++;
         cw_count(endpoint, CW_COUNTER_DROP_DUPLICATE, 1);
-        cw_report_want(endpoint, flow, ask_now);
+        cw_report_want(endpoint, flow, ask_now, false);
         return;
     }
     if (number - packets->base >= cw_window_span()) {
@@ -38,7 +38,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         }
         if (verdict == CW_LATER) {
             cw_frames_apply_credit(endpoint, flow, header);
-            cw_report_want(endpoint, flow, ask_now);
+            cw_report_want(endpoint, flow, ask_now, false);
         }
         return;
     }
@@ -51,7 +51,8 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_timers_watch(endpoint, flow);
     }
     bool new_hole = number > end_before;
-    cw_report_want(endpoint, flow, ask_now || new_hole);
+    bool is_full = header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max; /* parts end at multiples of 8 */
+    cw_report_want(endpoint, flow, ask_now || new_hole, is_full);
 }
 
 /* Everything that is not a data packet. */
@@ -75,7 +76,7 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         good = header->payload_bytes == 0;
         if (good && newest) {
             receiver->report_from_base = true;
-            cw_report_want(endpoint, flow, true);
+            cw_report_want(endpoint, flow, true, false);
         }
         break;
     case CW_WIRE_REJECT:

@@ -20,7 +20,20 @@ bool cw_report_congested(const struct cw_endpoint *endpoint)
     return events >= limit || arrivals < arrivals_low;
 }
 
-void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now)
+/* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere, every packet had one, a twelfth of
+ * the line the other way. */
+static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, bool streams)
+{
+    uint64_t rate_bps = endpoint->port->info.rate_bps;
+    if (!streams || rate_bps == 0) {
+        return CW_ACK_DELAY_NS;
+    }
+    uint64_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
+    uint64_t frames_ns = CW_ACK_STREAM_FRAMES * 8 * frame_bytes * 1000000000 / rate_bps;
+    return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
+}
+
+void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams)
 {
     struct cw_receiver *receiver = &flow->receiver;
     receiver->report_now = receiver->report_now || now || receiver->unreported >= CW_ACK_EVERY;
@@ -30,9 +43,12 @@ void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now
             receiver->report_next = endpoint->report_first;
             endpoint->report_first = flow;
         }
-    } else if (flow->timers.report_ns == UINT64_MAX) {
-        flow->timers.report_ns = endpoint->now_ns + CW_ACK_DELAY_NS;
-        cw_timers_need(endpoint, flow, flow->timers.report_ns);
+        return;
+    }
+    uint64_t report_ns = endpoint->now_ns + delay_ns(endpoint, flow, streams);
+    if (report_ns < flow->timers.report_ns) {
+        flow->timers.report_ns = report_ns;
+        cw_timers_need(endpoint, flow, report_ns);
     }
 }
 
