@@ -305,12 +305,12 @@ void cw_emit_in_turn(struct cw_emit *emit, bool in_turn)
     emit->turn_last = CW_NO_OP;
 }
 
-/* Lets the op under construction wait for all since the last fence that nothing else stands for. */
-static void depend_on_all(struct cw_emit *emit)
+/* Lets the op under construction wait for all since the last fence that nothing else stands for; for puts with `put_flags`. */
+static void depend_on_all(struct cw_emit *emit, uint16_t put_flags)
 {
     uint32_t self = emit->schedule.op_count - 1;
     for (uint32_t i = emit->fence_end; i < self; i++) {
-        emit_dependency_add(emit, i, 0);
+        emit_dependency_add(emit, i, emit->schedule.ops[i].kind == CW_OP_PUT ? put_flags : 0);
         if (emit->schedule.ops[i].kind == CW_OP_REPEAT) {
             i += emit->schedule.ops[i].body_count;
         }
@@ -321,7 +321,7 @@ uint32_t cw_emit_join(struct cw_emit *emit)
 {
     assert(emit->repeat == CW_NO_OP);
     if (emit_op_open(emit, CW_OP_JOIN, 0) != NULL) {
-        depend_on_all(emit);
+        depend_on_all(emit, 0);
     }
     return emit_op_close(emit);
 }
@@ -339,6 +339,19 @@ void cw_emit_fence(struct cw_emit *emit)
         return; /* nothing has come since the last one */
     }
     emit->fence = emit->fence_end + 1 == emit->schedule.op_count ? emit->fence_end : cw_emit_join(emit);
+    emit->fence_end = emit->schedule.op_count;
+}
+
+void cw_emit_fence_sent(struct cw_emit *emit)
+{
+    assert(emit->repeat == CW_NO_OP);
+    if (emit->status != CW_OK || emit->fence_end == emit->schedule.op_count) {
+        return;
+    }
+    if (emit_op_open(emit, CW_OP_JOIN, 0) != NULL) {
+        depend_on_all(emit, CW_DEPENDENCY_SENT);
+    }
+    emit->fence = emit_op_close(emit);
     emit->fence_end = emit->schedule.op_count;
 }
 
@@ -367,7 +380,7 @@ void cw_emit_barrier(struct cw_emit *emit)
         return;
     }
     op->tag = emit->schedule.barrier_count++;
-    depend_on_all(emit);
+    depend_on_all(emit, 0);
     emit->fence = emit_op_close(emit);
     emit->fence_end = emit->schedule.op_count;
 }

@@ -96,6 +96,10 @@ uint32_t cw_emit_gate(struct cw_emit *emit);
 /* Every op from here on waits for all ops before. */
 void cw_emit_fence(struct cw_emit *emit);
 
+/* The same, but of a put since the last fence the next ops wait for its last byte to have left only: its target may be far away. Nothing
+ * that overwrites its source is let in by this, and a later fence does not wait for its arrival. */
+void cw_emit_fence_sent(struct cw_emit *emit);
+
 /* Every op from here on waits for `op`, beside what earlier fences ask for. */
 void cw_emit_fence_at(struct cw_emit *emit, uint32_t op);
 

@@ -102,7 +102,7 @@ void cw_bcast_van_de_geijn(struct cw_emit *emit, const struct cw_bcast_part *par
     };
     cw_emit_in_turn(emit, true); /* the ring takes nothing from the scatter, on which all wait */
     cw_scatter_in_place(emit, &vector);
-    cw_emit_fence(emit);
+    cw_emit_fence_sent(emit);
     cw_allgather_ring(emit, &vector);
     cw_emit_in_turn(emit, false);
 }

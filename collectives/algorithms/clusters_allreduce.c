@@ -25,7 +25,7 @@ struct clusters {
     struct cw_holders holders;
     struct cw_place partial; /* where the vector with this rank's part of its cluster's result begins */
     struct cw_place relay;
-    struct cw_place landing; /* others' partial results, one slot a cluster */
+    struct cw_place landing; /* others' partial results, one slot for each other cluster */
     uint64_t slot_bytes;
     uint64_t part_offset; /* the part this rank holds */
     uint64_t part_bytes;
@@ -48,9 +48,10 @@ static struct cw_crossing crossing_from(const struct clusters *clusters, uint32_
     };
 }
 
-static struct cw_place slot(const struct clusters *clusters, uint32_t cluster)
+/* Where ranks of cluster `at` take what comes from another one. */
+static struct cw_place slot(const struct clusters *clusters, uint32_t at, uint32_t from)
 {
-    return cw_place_add(clusters->landing, cluster * clusters->slot_bytes);
+    return cw_place_add(clusters->landing, (from < at ? from : from - 1) * clusters->slot_bytes);
 }
 
 /* Scratch lies at the same offsets at all ranks: slots as large as the largest part of any cluster. */
@@ -63,7 +64,7 @@ static void scratch_take(struct clusters *clusters)
         uint64_t first = cw_holders_offset(&holders, 1); /* the first part is as large as any */
         clusters->slot_bytes = first > clusters->slot_bytes ? first : clusters->slot_bytes;
     }
-    clusters->landing = cw_emit_scratch(emit, clusters->slot_bytes * count);
+    clusters->landing = cw_emit_scratch(emit, clusters->slot_bytes * (count - 1));
     bool forwards = !clusters->leaders && emit->parameters.senders > 0;
     clusters->relay = cw_emit_scratch(emit, forwards ? clusters->bytes : 0);
     clusters->partial = cw_emit_scratch(emit, clusters->bytes);
@@ -83,8 +84,8 @@ static struct cw_place combine(const struct clusters *clusters, const bool *with
         if (cluster != clusters->own && !with[cluster]) {
             continue;
         }
-        struct cw_place operand =
-            cluster == clusters->own ? cw_place_add(clusters->partial, clusters->part_offset) : slot(clusters, cluster);
+        struct cw_place operand = cluster == clusters->own ? cw_place_add(clusters->partial, clusters->part_offset)
+                                                           : slot(clusters, clusters->own, cluster);
         if (first) {
             result = operand;
         } else {
@@ -107,8 +108,8 @@ static void exchange_direct(const struct clusters *clusters, bool *with)
         uint32_t from = (clusters->own + count - i) % count;
         struct cw_holders there = holders_of(clusters, to);
         struct cw_crossing in = crossing_from(clusters, from, clusters->partial);
-        cw_crossing_send(emit, &out, &there, slot(clusters, clusters->own), true);
-        cw_crossing_receive(emit, &in, &clusters->holders, slot(clusters, from), true);
+        cw_crossing_send(emit, &out, &there, slot(clusters, to, clusters->own), true);
+        cw_crossing_receive(emit, &in, &clusters->holders, slot(clusters, clusters->own, from), true);
         with[from] = true;
     }
     cw_crossing_end(emit, &out);
@@ -125,7 +126,7 @@ static void climb(const struct clusters *clusters, uint32_t hub, bool *with)
     for (uint32_t cluster = 0; cluster < problem->cluster_count; cluster++) {
         if (cluster != hub && cluster != clusters->own && cw_cluster_parent(problem, hub, cluster) == clusters->own) {
             struct cw_crossing in = crossing_from(clusters, cluster, clusters->partial);
-            cw_crossing_receive(emit, &in, &clusters->holders, slot(clusters, cluster), true);
+            cw_crossing_receive(emit, &in, &clusters->holders, slot(clusters, clusters->own, cluster), true);
             with[cluster] = true;
         }
     }
@@ -140,9 +141,10 @@ static void climb(const struct clusters *clusters, uint32_t hub, bool *with)
         cw_emit_copy(emit, own, result, clusters->part_bytes);
     }
     struct cw_crossing out = crossing_from(clusters, clusters->own, clusters->partial);
-    struct cw_holders parent = holders_of(clusters, cw_cluster_parent(problem, hub, clusters->own));
+    uint32_t above = cw_cluster_parent(problem, hub, clusters->own);
+    struct cw_holders parent = holders_of(clusters, above);
     cw_crossing_begin(emit, &out);
-    cw_crossing_send(emit, &out, &parent, slot(clusters, clusters->own), true);
+    cw_crossing_send(emit, &out, &parent, slot(clusters, above, clusters->own), true);
     cw_crossing_end(emit, &out);
 }
 
@@ -213,7 +215,9 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
     emit->schedule.promise.wan_bytes = clusters.bytes;
     emit->schedule.promise.wan_senders = clusters.leaders ? 1 : emit->parameters.senders;
     scratch_take(&clusters);
+    cw_emit_in_turn(emit, true); /* no stage takes anything from the one before, on which others wait */
     inside_first(&clusters);
+    cw_emit_fence_sent(emit);
     uint32_t hub = cw_cluster_hub(problem);
     if (problem->cluster_via == NULL) {
         exchange_direct(&clusters, with);
@@ -221,7 +225,9 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
         climb(&clusters, hub, with);
         descend(&clusters, hub);
     }
+    cw_emit_fence_sent(emit);
     inside_last(&clusters);
+    cw_emit_in_turn(emit, false);
 }
 
 #define PAPER "Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006"

@@ -120,18 +120,21 @@ static void build_van_de_geijn(struct cw_emit *emit, uint32_t variant, uint64_t 
         .source = cw_place(CW_BUFFER_SEND, 0),
         .base = cw_place(CW_BUFFER_RECEIVE, 0),
     };
+    cw_emit_in_turn(emit, true); /* no stage takes anything from the one before, on which others wait */
     if (at_root) {
         cw_scatter_in_place(emit, &part);
     }
     cw_emit_phase(emit, PHASE_CROSSING);
     cross(emit, variant, bytes);
     cw_emit_phase(emit, PHASE_INSIDE);
+    cw_emit_fence_sent(emit);
     struct cw_vector_part rest = part;
     rest.span_max = stride;
     rest.span_min = 1;
     cw_scatter_in_place(emit, &rest);
     part.span_min = 1;
     cw_allgather_ring(emit, &part);
+    cw_emit_in_turn(emit, false);
 }
 
 static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
