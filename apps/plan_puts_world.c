@@ -3,21 +3,6 @@
 #include <string.h>
 
 #include "apps/plan_puts_state.h"
-#include <stdio.h>
-static double tap_sum[64][400];
-static void tap_dbg(void *c, enum cw_simulator_tap_kind kind, uint64_t t, uint32_t node, const uint8_t *f, uint32_t len)
-{
-    (void)c, (void)f;
-    if (kind == CW_SIMULATOR_DEPARTURE && node < 64 && t / 20000000 < 400) tap_sum[node][t / 20000000] += len + 24;
-}
-static void tap_dump(uint32_t n)
-{
-    for (uint32_t b = 0; b < 120; b++) {
-        fprintf(stderr, "%4u ms", b * 20);
-        for (uint32_t i = 0; i < n; i++) fprintf(stderr, " %3.0f", tap_sum[i][b] * 8 / 20e6 * 100);
-        fprintf(stderr, "\n");
-    }
-}
 
 enum { UDP_PORT = 4792, WAN_QUEUE_BYTES = 1 << 20 };
 
@@ -222,7 +207,6 @@ int plan_puts_world_create(struct plan_puts *world, cw_simulator_turn turn)
     for (uint32_t i = 0; i < ranks && result == 0; i++) {
         cw_simulator_attach(world->simulator, i, turn, &world->ranks[i]);
     }
-    cw_simulator_tap_set(world->simulator, tap_dbg, NULL);
     return result;
 }
 
@@ -253,7 +237,6 @@ void plan_puts_crash(struct plan_puts_rank *rank)
 
 void plan_puts_world_dispose(struct plan_puts *world)
 {
-    if (getenv("TAPDBG")) tap_dump(world->plan->problem->ranks);
     for (uint32_t i = 0; world->ranks != NULL && i < world->plan->problem->ranks; i++) {
         rank_dispose(&world->ranks[i]);
     }

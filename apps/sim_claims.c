@@ -140,13 +140,14 @@ static void pace_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t ti
         frame[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)] != CW_WIRE_DATA) {
         return;
     }
+    length += CW_LINK_ETHERNET_OVERHEAD_BYTES;
     uint32_t target = (uint32_t)frame[4] << 8 | frame[5]; /* the simulator's addresses end in the node's number */
     struct paced *paced = &run->paced[target];
     double drained = (double)(time_ns - paced->last_ns) * (double)paced->rate_bps / 8e9;
     paced->level_bytes =
         (paced->packets == 0 || paced->level_bytes < drained ? 0 : paced->level_bytes - drained) + length;
     paced->last_ns = time_ns;
-    double excess = paced->level_bytes - 1514;
+    double excess = paced->level_bytes - (1514 + CW_LINK_ETHERNET_OVERHEAD_BYTES);
     run->result->excess_bytes_max = excess > run->result->excess_bytes_max ? excess : run->result->excess_bytes_max;
     bool equal = paced->frame_bytes == length || paced->packets == 0;
     paced->frame_bytes = length;
@@ -197,7 +198,9 @@ static int pace_start(struct pace_run *run, const struct sim_pace_settings *sett
         run->streams[i] = (struct stream){.peer = sim_hosts_peer(&run->hosts, 0, i), .token = target->token};
         double share = settings->flows == 1 ? 0 : (double)(i - 1) / (settings->flows - 1);
         run->paced[i].rate_bps = (uint64_t)((double)settings->rate_least_bps * pow(ratio, share));
-        int status = cw_peer_pace(sender->endpoint, run->streams[i].peer, run->paced[i].rate_bps);
+        struct cw_traffic traffic = {
+            .control = CW_TRAFFIC_RATE, .shaper = CW_SHAPER_NONE, .rate_bps = run->paced[i].rate_bps};
+        int status = cw_peer_traffic(sender->endpoint, run->streams[i].peer, &traffic);
         if (status != CW_OK) {
             return status;
         }

@@ -200,16 +200,30 @@ static void release_held(struct world_process *process, uint64_t now_ns)
     }
 }
 
-/* Deregisters a region, or changes the rate to a peer. */
+/* Another control of what goes to a peer, another shaper for it, another rate of that. */
+static void traffic_change(struct world_process *process, uint32_t peer)
+{
+    struct cw_random *random = &process->random;
+    struct cw_traffic traffic = {.control = (enum cw_traffic_control)cw_random_below(random, 3),
+                                 .shaper = CW_SHAPER_NONE};
+    uint64_t rate_bps = cw_random_between(random, 20, 2000) * 1000000;
+    if (cw_random_chance(random, 0.5)) {
+        traffic.shaper = (uint32_t)cw_random_below(random, 2);
+        (void)cw_shaper_set(process->endpoint, traffic.shaper, cw_random_chance(random, 0.2) ? 0 : rate_bps,
+                            cw_random_below(random, 2) * CW_CATCH_UP_MAX_NS);
+    }
+    traffic.rate_bps = traffic.control == CW_TRAFFIC_RATE ? rate_bps : 0;
+    (void)cw_peer_traffic(process->endpoint, peer, &traffic);
+}
+
+/* Deregisters a region, or changes how a peer is sent to. */
 static void mischief(struct world_process *process, uint64_t now_ns)
 {
     const struct world_plan *plan = &process->world->plan;
     process->mischief_ns = now_ns + cw_random_below(&process->random, mischief_span_ns(plan));
     uint32_t other = (uint32_t)cw_random_below(&process->random, plan->nodes);
     if (plan->pace && other != process->node && cw_random_chance(&process->random, 0.5)) {
-        uint64_t rate_bps = cw_random_between(&process->random, 20, 2000) * 1000000;
-        (void)cw_peer_pace(process->endpoint, process->peers[other],
-                           cw_random_chance(&process->random, 0.4) ? 0 : rate_bps);
+        traffic_change(process, process->peers[other]);
     }
     static const enum world_region_kind kinds[] = {WORLD_INBOX, WORLD_FAR, WORLD_LIBRARY};
     enum world_region_kind kind = kinds[cw_random_below(&process->random, 3)];

@@ -115,9 +115,30 @@ int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
 /* Lets a failed peer be tried again, with a new session. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY if it has not failed. */
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer);
 
-/* Paces what goes to a peer at `rate_bps` (Ethernet frames, bits per second), which then takes the place of congestion control;
- * 0 ends it. CW_OK, CW_ERROR_ARGUMENT. */
-int cw_peer_pace(struct cw_endpoint *endpoint, uint32_t peer, uint64_t rate_bps);
+/* Sets shaper 0 .. CW_SHAPERS_MAX - 1: all that goes to its peers leaves at `rate_bps` at most, bits per second on the line (frames with their 24 bytes of preamble, check
+ * sequence and gap); 0: at any rate. What a turn that comes late has missed leaves at once, up to `catch_up_ns` of it (CW_CATCH_UP_MAX_NS at most); 0 where nothing may ever leave
+ * in bunches, at the price of what is missed. CW_OK, CW_ERROR_ARGUMENT. */
+int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns);
+
+/* What decides how much may be under way to a peer. */
+enum cw_traffic_control {
+    CW_TRAFFIC_DELAY = 0, /* the round trip: on a LAN, where queues are short and shared fairly by it */
+    CW_TRAFFIC_RATE =
+        1, /* a rate that is known, and kept, by the shaper if there is one: across a wide area of which it is told */
+    CW_TRAFFIC_BANDWIDTH =
+        2, /* the rate of delivery, which is found out (bandwidth.h): across one of which nothing is known */
+};
+
+#define CW_SHAPER_NONE 255u
+
+struct cw_traffic {
+    enum cw_traffic_control control;
+    uint32_t shaper;   /* CW_SHAPER_NONE: none */
+    uint64_t rate_bps; /* CW_TRAFFIC_RATE: of the path, on the line as above, above 0; else 0 */
+};
+
+/* Says how a peer is to be sent to; at any time. Default: CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
+int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic);
 
 enum cw_peer_state {
     CW_PEER_CLOSED = 0,     /* never used, or said goodbye */

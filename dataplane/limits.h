@@ -9,6 +9,7 @@ enum {
     CW_PACKET_WINDOW = 65536, /* packet numbers in flight per direction; 200 ms at 1 Gb/s need some 17,000 */
     CW_PUT_WINDOW = 8192,     /* operations in flight per direction: one window block */
     CW_PEERS_MAX = 1 << 20,
+    CW_SHAPERS_MAX = 16, /* of an endpoint */
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,
     CW_SLICES_MAX = 1 << 20,
@@ -22,7 +23,7 @@ enum {
     CW_CREDIT_BATCH = 8,            /* slots asked for or granted at once */
     CW_OPERATIONS_A_PACKET = 255,   /* that share it; every event queue has room for as many */
     CW_ACK_EVERY = 16,              /* packets that one acknowledgement waits for at most */
-    CW_ACK_STREAM_FRAMES = 4,       /* ... and as long as so many take on the line, where that is longer than CW_ACK_DELAY_NS */
+    CW_ACK_STREAM_FRAMES = 4,       /* ... and as long as so many take on the line, CW_ACK_STREAM_NS at most */
     CW_ACK_RUNS_MAX = 340,          /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
     CW_OPERATIONS_RESERVED = 64,    /* of operation_count_max: for grants, answers to gets and the like */
     CW_PUT_WINDOW_RESERVED = 64,    /* of CW_PUT_WINDOW, for the same */
@@ -44,6 +45,7 @@ enum {
 
 /* Times, in nanoseconds. */
 #define CW_ACK_DELAY_NS               10000ull /* an acknowledgement waits this long for company or for data to ride on */
+#define CW_ACK_STREAM_NS              100000ull /* in a stream of full packets on a slow line */
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
 #define CW_PROBE_SPIN_NS              200000ull    /* least time-out towards a peer that spins */
 #define CW_PROBE_SLEEP_NS             4000000ull   /* ... that is woken: it may be descheduled for milliseconds */
@@ -54,6 +56,7 @@ enum {
 #define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
+#define CW_CATCH_UP_MAX_NS            1000000ull /* of a shaper: more would be a burst that queues far away cannot take */
 #define CW_BACK_MIN_WINDOW_NS         1000000000ull /* and the shortest way back after this: clocks drift apart */
 #define CW_BACK_QUEUE_MAX_NS          1000000ull /* no more than this is taken for a queue on the way back: the rest may be drift */
 

@@ -87,6 +87,9 @@ static int init_tables(struct cw_endpoint *endpoint)
         status = cw_pool_init(&endpoint->candidates, config->peer_count_max, sizeof(struct cw_candidate));
     }
     if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->bandwidths, config->peer_count_max, sizeof(struct cw_bandwidth));
+    }
+    if (status == CW_OK) {
         status = cw_pool_init(&endpoint->sent_chunks, config->sent_chunk_count, sizeof(struct cw_sent_chunk));
     }
     if (status == CW_OK) {
@@ -136,6 +139,7 @@ static void dispose(struct cw_endpoint *endpoint)
     cw_pool_dispose(&endpoint->operations);
     cw_pool_dispose(&endpoint->blocks);
     cw_pool_dispose(&endpoint->sent_chunks);
+    cw_pool_dispose(&endpoint->bandwidths);
     cw_pool_dispose(&endpoint->candidates);
     cw_pool_dispose(&endpoint->flows);
     free(endpoint->flow_buckets);
@@ -328,6 +332,7 @@ struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
     const struct cw_endpoint_config *config = &endpoint->config;
     return (struct cw_memory_info){
         .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->candidates) +
+                          cw_pool_bytes(&endpoint->bandwidths) +
                           cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +
                           cw_pool_bytes(&endpoint->operations) + cw_pool_bytes(&endpoint->arrivals.pool) +
                           (uint64_t)config->event_count_max * sizeof(struct cw_event) +

@@ -55,6 +55,8 @@ struct cw_endpoint {
     struct cw_flow **flow_buckets; /* by address */
     uint32_t flow_bucket_mask;
     struct cw_pool candidates;
+    struct cw_pool bandwidths;
+    struct cw_shaper shapers[CW_SHAPERS_MAX];
     uint32_t reclaim_next; /* where to look for a flow to reclaim */
     struct cw_wheel wheel;
     struct cw_flow *active_first; /* may send, in turn */

@@ -79,6 +79,9 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 static void record_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_sent *record,
                                 bool was_lost)
 {
+    if (flow->bandwidth != NULL) {
+        cw_bandwidth_delivered(flow, record->frame_bytes);
+    }
     if (was_lost) {
         flow->sender.lost_count--; /* it was only late */
     } else {

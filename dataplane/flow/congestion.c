@@ -4,8 +4,8 @@
  * that has share alike. (With an aim of so much above the own smallest round trip, the last of 32 senders took ten times its share.) On
  * longer paths the aim is the smallest round trip and some more. Taking the smallest of a round tells a standing queue from a peer
  * that was descheduled for a moment. The smallest round trip is a small packet's; what a full one takes longer on each line of its way is no
- * queue, and at 100 Mb/s more than all else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is heavy; random loss is only repaired. A flow with a rate of its own
- * (cw_peer_pace) is not controlled here.
+ * queue, and at 100 Mb/s more than all else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is heavy; random loss is only repaired. A flow
+ * across the wide area is controlled by bandwidth.c, which sets the same window.
  */
 #include "dataplane/core/endpoint.h"
 
@@ -57,8 +57,7 @@ void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow
 bool cw_congestion_open(struct cw_flow *flow)
 {
     uint64_t in_flight = flow->sender.in_flight_bytes;
-    return in_flight == 0 || flow->timers.rate_bps != 0 ||
-           in_flight + full_frame_bytes(flow) <= flow->congestion.window_bytes;
+    return in_flight == 0 || in_flight + full_frame_bytes(flow) <= flow->congestion.window_bytes;
 }
 
 void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns)
@@ -102,6 +101,10 @@ static uint64_t next_window(struct cw_congestion *congestion, uint64_t frame_byt
 void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_congestion *congestion = &flow->congestion;
+    if (flow->bandwidth != NULL) {
+        cw_bandwidth_progress(endpoint, flow);
+        return;
+    }
     if (flow->sender.sent.base < congestion->round_end) {
         return;
     }

@@ -9,7 +9,9 @@
  *   receive.c      packets in, checks                     struct cw_receiver
  *   accept.c       their frames: judged, then placed      (receiver)
  *   report.c       acknowledgements out                   (receiver)
- *   congestion.c   how much may be in flight              struct cw_congestion
+ *   congestion.c   how much may be in flight: LAN         struct cw_congestion
+ *   bandwidth.c    ... and how fast: wide area            struct cw_bandwidth
+ *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping
  *   timers.c       time-outs, probes, failure, pacing     struct cw_timers
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.
@@ -21,7 +23,9 @@
 #include <stdint.h>
 
 #include "dataplane/dataplane.h"
+#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/sent.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/flow/wheel.h"
 #include "dataplane/flow/window.h"
 #include "dataplane/put/operation.h"
@@ -150,6 +154,12 @@ struct cw_timers {
     bool paced; /* the next packet had to wait for its time */
 };
 
+struct cw_shaping {
+    uint8_t shaper; /* of the endpoint's; CW_SHAPER_NONE */
+    bool waits;     /* in the shaper's queue */
+    struct cw_flow *next;
+};
+
 struct cw_credit {
     uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
     uint8_t count;
@@ -184,6 +194,8 @@ struct cw_flow {
     struct cw_receiver receiver;
     struct cw_round_trip round_trip;
     struct cw_congestion congestion;
+    struct cw_bandwidth *bandwidth; /* NULL: controlled by its round trip */
+    struct cw_shaping shaping;
     struct cw_timers timers;
     struct cw_credit credit;
 };

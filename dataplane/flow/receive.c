@@ -51,7 +51,8 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_timers_watch(endpoint, flow);
     }
     bool new_hole = number > end_before;
-    bool is_full = header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max; /* parts end at multiples of 8 */
+    bool is_full =
+        header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max; /* parts end at multiples of 8 */
     cw_report_want(endpoint, flow, ask_now || new_hole, is_full);
 }
 

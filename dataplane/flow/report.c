@@ -30,6 +30,7 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     }
     uint64_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
     uint64_t frames_ns = CW_ACK_STREAM_FRAMES * 8 * frame_bytes * 1000000000 / rate_bps;
+    frames_ns = frames_ns < CW_ACK_STREAM_NS ? frames_ns : CW_ACK_STREAM_NS;
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
 
@@ -160,7 +161,10 @@ uint32_t cw_report_turn(struct cw_endpoint *endpoint)
     }
     while (endpoint->report_first != NULL) {
         struct cw_flow *flow = endpoint->report_first;
-        if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now) {
+        if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now &&
+            cw_shaper_holds(endpoint, flow, &flow->timers.report_ns)) {
+            cw_timers_need(endpoint, flow, flow->timers.report_ns);
+        } else if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now) {
             if (!cw_report_send(endpoint, flow)) {
                 break;
             }

@@ -211,6 +211,9 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->receiver.control_highest = (uint64_t)peer->control_number - 1;
     flow->round_trip.reordering_ns = 0;
     cw_congestion_init(endpoint, flow);
+    if (flow->bandwidth != NULL) {
+        cw_bandwidth_init(endpoint, flow);
+    }
     flow->timers.heard_ns = endpoint->now_ns;
     drop_candidate(endpoint, flow);
     tell(endpoint, flow, CW_EVENT_PEER_UP, up_status);
@@ -233,6 +236,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     }
     cw_wheel_remove(&endpoint->wheel, &flow->timers.timer);
     cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
+    cw_shaper_forget(endpoint, flow);
     flow->sender.in_flight_bytes = 0;
     flow->sender.lost_count = 0;
     flow->sender.stopped = false;

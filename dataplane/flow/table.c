@@ -50,6 +50,9 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         remove_from_bucket(endpoint, flow);
         cw_wheel_remove(&endpoint->wheel, &flow->timers.timer);
         cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
+        if (flow->bandwidth != NULL) {
+            cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
+        }
         if (flow->session.candidate != NULL) {
             cw_pool_give(&endpoint->candidates, flow->session.candidate);
         }
@@ -74,6 +77,7 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->timers.report_ns = UINT64_MAX;
     flow->timers.waiting_since_ns = UINT64_MAX;
     flow->receiver.focus = UINT64_MAX;
+    flow->shaping.shaper = CW_SHAPER_NONE;
     cw_wire_network_init(&flow->network, endpoint->config.address.mac, address->mac, endpoint->config.address.ipv4,
                          address->ipv4, endpoint->config.address.udp_port, address->udp_port);
     uint32_t bucket = bucket_of(endpoint, address->ipv4, address->udp_port);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/fabric/link.h"
 
 enum {
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
@@ -95,6 +96,9 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
         timers->probe_ns = timers->heard_ns + timeout_ns(flow); /* it owes an answer or credit, and is there */
         return;
     }
+    if (cw_shaper_holds(endpoint, flow, &timers->probe_ns)) {
+        return;
+    }
     uint64_t since_ns = timers->heard_ns > timers->waiting_since_ns ? timers->heard_ns : timers->waiting_since_ns;
     if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
@@ -161,7 +165,8 @@ static void watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
 static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
-    if (endpoint->now_ns >= timers->report_ns && !cw_report_send(endpoint, flow)) {
+    if (endpoint->now_ns >= timers->report_ns && !cw_shaper_holds(endpoint, flow, &timers->report_ns) &&
+        !cw_report_send(endpoint, flow)) {
         timers->report_ns = endpoint->now_ns + CW_ACK_DELAY_NS; /* no buffer: a little later */
     }
     if (endpoint->now_ns >= timers->probe_ns) {
@@ -189,6 +194,11 @@ uint32_t cw_timers_turn(struct cw_endpoint *endpoint)
     struct cw_wheel_entry *entry;
     while (count < 4 * CW_BURST && (entry = cw_wheel_expire(&endpoint->wheel, endpoint->now_ns)) != NULL) {
         count++;
+        if ((const uint8_t *)entry >= (const uint8_t *)endpoint->shapers &&
+            (const uint8_t *)entry < (const uint8_t *)(endpoint->shapers + CW_SHAPERS_MAX)) {
+            cw_shaper_turn(endpoint, (struct cw_shaper *)entry); /* its first member */
+            continue;
+        }
         /* the flows are one array, so the entry's place in its flow tells which of the two it is */
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, cw_pool_index(&endpoint->flows, entry));
         if (entry == &flow->timers.pace) {
@@ -220,7 +230,7 @@ bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes)
 {
     struct cw_timers *timers = &flow->timers;
-    uint64_t bits = (uint64_t)frame_bytes * 8 * 1000000000ull;
+    uint64_t bits = (frame_bytes + (uint64_t)CW_LINK_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000ull;
     uint64_t interval_ns = (bits + timers->rate_bps - 1) / timers->rate_bps;
     /* A flow that had waited for its time and was released late may make up for the loop's lateness; one that had nothing to send or no
      * window saves up nothing. */
@@ -228,17 +238,4 @@ void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
         timers->paced && endpoint->now_ns > PACE_CATCH_UP_NS ? endpoint->now_ns - PACE_CATCH_UP_NS : endpoint->now_ns;
     timers->paced = false;
     timers->pace_next_ns = (timers->pace_next_ns > earliest_ns ? timers->pace_next_ns : earliest_ns) + interval_ns;
-}
-
-int cw_peer_pace(struct cw_endpoint *endpoint, uint32_t peer, uint64_t rate_bps)
-{
-    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
-    if (flow == NULL) {
-        return CW_ERROR_ARGUMENT;
-    }
-    flow->timers.rate_bps = rate_bps;
-    flow->timers.pace_next_ns = endpoint->now_ns;
-    cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
-    cw_transmit_wake(endpoint, flow);
-    return CW_OK;
 }

@@ -39,6 +39,7 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
         .checksum = checksum,
     };
     cw_seal(endpoint, packet, &header, number, &flow->session.key_out, in_buffer);
+    cw_shaper_sent(endpoint, flow, packet->length + gathered);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
 }
 
@@ -84,6 +85,9 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered);
     if (record->transmissions < UINT8_MAX) {
         record->transmissions++;
+    }
+    if (flow->bandwidth != NULL && flow->sender.in_flight_bytes == 0) {
+        cw_bandwidth_idle(flow);
     }
     flow->sender.in_flight_bytes += record->frame_bytes;
     flow->sender.packets_sent++;
@@ -344,7 +348,8 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
             flow->congestion.limited = true;
             return false;
         }
-        if (flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) {
+        if ((flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) || !cw_shaper_pass(endpoint, flow)) {
+            flow->congestion.limited = true;
             return false;
         }
         /* what a full receiver drops is lost again and again, until the oldest operation has come: it takes turns with those */
@@ -371,6 +376,7 @@ uint32_t cw_transmit_turn(struct cw_endpoint *endpoint)
         flow->sender.is_active = false;
         uint32_t sent;
         bool more = send_burst(endpoint, flow, CW_FLOW_BURST, &sent);
+        cw_shaper_done(endpoint, flow);
         if (more) {
             cw_transmit_wake(endpoint, flow);
         }

@@ -1,0 +1,163 @@
+#include "dataplane/flow/shaper.h"
+
+#include "dataplane/core/endpoint.h"
+#include "dataplane/fabric/link.h"
+
+struct cw_shaper *cw_shaper_of(struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    return flow->shaping.shaper == CW_SHAPER_NONE ? NULL : &endpoint->shapers[flow->shaping.shaper];
+}
+
+static inline bool is_open(const struct cw_endpoint *endpoint, const struct cw_shaper *shaper)
+{
+    return shaper->rate_bps == 0 || endpoint->now_ns >= shaper->next_ns;
+}
+
+bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns)
+{
+    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    if (shaper == NULL || is_open(endpoint, shaper)) {
+        return false;
+    }
+    shaper->late = true;
+    *until_ns = shaper->next_ns;
+    return true;
+}
+
+static void enqueue(struct cw_shaper *shaper, struct cw_flow *flow)
+{
+    if (flow->shaping.waits) {
+        return;
+    }
+    flow->shaping.waits = true;
+    flow->shaping.next = NULL;
+    if (shaper->first == NULL) {
+        shaper->first = flow;
+    } else {
+        shaper->last->shaping.next = flow;
+    }
+    shaper->last = flow;
+}
+
+/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. */
+static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
+{
+    while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper)) {
+        struct cw_flow *flow = shaper->first;
+        shaper->first = flow->shaping.next;
+        flow->shaping.waits = false;
+        cw_transmit_wake(endpoint, flow);
+        shaper->turn = flow->sender.is_active ? flow : NULL;
+    }
+    if (shaper->turn != NULL) {
+        return;
+    }
+    if (shaper->first == NULL) {
+        shaper->late = false;
+    } else if (!cw_wheel_waiting(&shaper->timer)) {
+        cw_wheel_insert(&endpoint->wheel, &shaper->timer, shaper->next_ns);
+    }
+}
+
+bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    if (shaper == NULL) {
+        return true;
+    }
+    bool open = is_open(endpoint, shaper);
+    if (open && (shaper->turn == flow || (shaper->turn == NULL && shaper->first == NULL))) {
+        return true;
+    }
+    shaper->late = shaper->late || !open;
+    enqueue(shaper, flow);
+    return false; /* cw_shaper_done sees to the next turn */
+}
+
+void cw_shaper_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes)
+{
+    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    if (shaper == NULL || shaper->rate_bps == 0) {
+        return;
+    }
+    uint64_t now_ns = endpoint->now_ns;
+    uint64_t earliest_ns = shaper->late && now_ns > shaper->catch_up_ns ? now_ns - shaper->catch_up_ns : now_ns;
+    shaper->late = false;
+    if (shaper->next_ns < earliest_ns) {
+        shaper->next_ns = earliest_ns;
+        shaper->next_remainder = 0;
+    }
+    uint64_t scaled =
+        (frame_bytes + (uint64_t)CW_LINK_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000 + shaper->next_remainder;
+    shaper->next_ns += scaled / shaper->rate_bps;
+    shaper->next_remainder = scaled % shaper->rate_bps;
+}
+
+void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    if (shaper != NULL) {
+        shaper->turn = shaper->turn == flow ? NULL : shaper->turn;
+        turn_give(endpoint, shaper);
+    }
+}
+
+void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
+{
+    turn_give(endpoint, shaper);
+}
+
+void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    if (shaper == NULL) {
+        return;
+    }
+    struct cw_flow *before = NULL;
+    for (struct cw_flow *at = shaper->first; at != NULL && flow->shaping.waits; at = at->shaping.next) {
+        if (at != flow) {
+            before = at;
+            continue;
+        }
+        *(before == NULL ? &shaper->first : &before->shaping.next) = flow->shaping.next;
+        shaper->last = shaper->last == flow ? before : shaper->last;
+        flow->shaping.waits = false;
+    }
+    cw_shaper_done(endpoint, flow);
+}
+
+/* ---- calls ---- */
+
+int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
+{
+    if (shaper >= CW_SHAPERS_MAX || rate_bps > CW_LINK_RATE_MAX_BPS || catch_up_ns > CW_CATCH_UP_MAX_NS) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct cw_shaper *set = &endpoint->shapers[shaper];
+    set->rate_bps = rate_bps;
+    set->catch_up_ns = catch_up_ns;
+    set->next_remainder = 0;
+    set->next_ns = set->next_ns < endpoint->now_ns ? set->next_ns : endpoint->now_ns; /* the new rate counts at once */
+    cw_wheel_remove(&endpoint->wheel, &set->timer);
+    turn_give(endpoint, set);
+    return CW_OK;
+}
+
+int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    bool rated = traffic->control == CW_TRAFFIC_RATE;
+    if (flow == NULL || traffic->control > CW_TRAFFIC_BANDWIDTH || traffic->rate_bps > CW_LINK_RATE_MAX_BPS ||
+        (traffic->shaper >= CW_SHAPERS_MAX && traffic->shaper != CW_SHAPER_NONE) || rated != (traffic->rate_bps > 0)) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->shaping.shaper != traffic->shaper) {
+        cw_shaper_forget(endpoint, flow);
+        flow->shaping.shaper = (uint8_t)traffic->shaper;
+    }
+    int status = cw_bandwidth_set(endpoint, flow, traffic);
+    flow->timers.pace_next_ns = endpoint->now_ns;
+    cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
+    cw_transmit_wake(endpoint, flow);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* Shaper: caps the sum of what leaves to several peers, at the rate of a link that they share (Takano et al. 2005: gaps of exact length between
+ * frames, instead of bursts that a queue far away has to take).
+ *
+ * Invariants
+ *   - In any time T at most rate x T and one frame leave, as they are on the line (frame, preamble, check sequence, gap), but for what a
+ *     turn that came late makes up for, at most catch_up_ns of it. An idle shaper saves up nothing.
+ *   - Acknowledgements and probes of the same flows count, and go first.
+ *   - Flows that wait have their turn one after the other.
+ * Owner: whoever turns the endpoint.
+ */
+#ifndef CW_SHAPER_H
+#define CW_SHAPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/flow/wheel.h"
+
+struct cw_endpoint;
+struct cw_flow;
+
+struct cw_shaper {
+    struct cw_wheel_entry timer; /* in the wheel while somebody waits and nobody has the turn */
+    uint64_t rate_bps;           /* 0: not in use */
+    uint64_t catch_up_ns;
+    uint64_t next_ns;        /* when the next frame may leave ... */
+    uint64_t next_remainder; /* ... plus this / rate_bps nanoseconds */
+    bool late;               /* a frame had to wait for its time: a late turn may make up for it */
+    struct cw_flow *turn;    /* woken from the queue: may send before those that still wait */
+    struct cw_flow *first;   /* wait for their turn */
+    struct cw_flow *last;
+};
+
+/* The shaper of a flow; NULL: none. */
+struct cw_shaper *cw_shaper_of(struct cw_endpoint *endpoint, const struct cw_flow *flow);
+
+/* Whether a packet that is no data has to wait; *until_ns: until then. */
+bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns);
+
+/* Whether a data packet of the flow may leave now; else the flow waits, and is woken when its turn comes. */
+bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A frame of the flow has left, of whatever kind. */
+void cw_shaper_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes);
+
+/* The flow has sent what it could: the next one's turn. */
+void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The timer has come out. */
+void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper);
+
+/* The flow waits no more: its session is over. */
+void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+#endif
