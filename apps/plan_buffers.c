@@ -7,7 +7,7 @@
 enum { RED_ZONE_BYTES = 64 };
 
 /* Of all ranks' buffers; as much again is for what they must end with. */
-#define MEMORY_BYTES_MAX (4ull << 30)
+#define MEMORY_BYTES_MAX (8ull << 30)
 
 /* What byte `offset` of the memory has in a red zone: not the same everywhere, so that a copy of one to another shows. */
 static uint8_t red(uint64_t offset)
@@ -97,7 +97,7 @@ int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan
     *buffers = (struct plan_buffers){.plan = plan};
     buffers->ranks = calloc(plan->problem->ranks, sizeof(*buffers->ranks));
     if (buffers->ranks == NULL || !memory_create(buffers) || !send_create(buffers, salt)) {
-        snprintf(error, error_bytes, "no memory for the buffers of all ranks, which may take 4 GiB together");
+        snprintf(error, error_bytes, "no memory for the buffers of all ranks, which may take 8 GiB together");
         return -1;
     }
     for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {

@@ -263,6 +263,18 @@ static void run(struct plan_puts *world)
     }
 }
 
+static void wan_summarise(const struct plan_puts *world)
+{
+    uint32_t clusters = world->options->switches > 1 ? 1 : world->plan->problem->cluster_count;
+    for (uint32_t i = 0; i < clusters * (clusters - 1); i++) {
+        const struct cw_link *link = cw_simulator_link_trunk(world->simulator, i / 2, i % 2);
+        uint64_t queue = cw_link_queue_bytes_max(link);
+        world->report->wan_dropped += link->counters.dropped_queue;
+        world->report->wan_queue_max_bytes =
+            queue > world->report->wan_queue_max_bytes ? queue : world->report->wan_queue_max_bytes;
+    }
+}
+
 static void summarise(const struct plan_puts *world)
 {
     struct plan_puts_report *report = world->report;
@@ -291,6 +303,7 @@ int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *op
     if (plan_puts_world_create(&world, rank_turn) == 0) {
         run(&world);
         summarise(&world);
+        wan_summarise(&world);
     }
     plan_puts_world_dispose(&world);
     return world.failed ? -1 : 0;

@@ -20,6 +20,15 @@
 #define PLAN_PUTS_NOBODY         UINT32_MAX
 #define PLAN_PUTS_SLOT_BYTES_MAX 65536u
 
+/* How ranks send to other clusters. */
+enum plan_puts_wan {
+    PLAN_PUTS_WAN_KNOWN =
+        0, /* the link's rate is known: each of the senders that the plan promises has its share, kept by a shaper */
+    PLAN_PUTS_WAN_FOUND = 1, /* it is found out, flow by flow */
+    PLAN_PUTS_WAN_LAN = 2,   /* as on a LAN: by the round trip */
+    PLAN_PUTS_WAN_FREE = 3,  /* nothing holds it back but the own port: what an unpaced sender does */
+};
+
 struct plan_puts_options {
     uint64_t seed;
     uint32_t runs; /* at least 1 */
@@ -34,6 +43,8 @@ struct plan_puts_options {
     double reorder;
     uint64_t wan_rate_bps; /* between two clusters */
     uint64_t wan_delay_ns;
+    double wan_loss; /* of frames on these links */
+    enum plan_puts_wan wan;
     uint64_t enter_delay_max_ns; /* ranks begin at times drawn up to this */
     uint32_t slots_kept_max;     /* as in collectives/transport_puts.h, and likewise below */
     uint32_t put_count_max;
@@ -54,7 +65,9 @@ struct plan_puts_report {
     uint64_t handled;      /* packets sent and received by all hosts; together: without the first run */
     uint64_t handled_most; /* by the host that has most, likewise */
     uint64_t retransmitted;
-    uint64_t hash; /* of all frames */
+    uint64_t wan_dropped;         /* frames that found the queue of a link between clusters full */
+    uint64_t wan_queue_max_bytes; /* the longest one */
+    uint64_t hash;                /* of all frames */
     uint32_t ranks_done;
     uint32_t ranks_failed;  /* that gave up */
     uint32_t ranks_hanging; /* when the limit was reached */

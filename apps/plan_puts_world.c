@@ -26,6 +26,7 @@ static int clusters_create(struct plan_puts *world, const struct cw_simulator_no
         .rate_bps = options->wan_rate_bps,
         .delay_ns = options->wan_delay_ns,
         .queue_limit_bytes = WAN_QUEUE_BYTES,
+        .loss = options->wan_loss,
         .overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES,
     };
     int status = CW_OK;
@@ -99,6 +100,40 @@ static int endpoint_create(struct plan_puts_rank *rank)
     return status == CW_OK ? 0 : plan_puts_fail(world, "rank %u: region: %s", rank->rank, cw_status_text(status));
 }
 
+/* The share of the link between two clusters that a rank may take: as many send at the same time as the plan promises. */
+static uint64_t wan_share_bps(const struct plan_puts *world, uint32_t cluster)
+{
+    const struct cw_problem *problem = world->plan->problem;
+    uint32_t members = problem->cluster_first[cluster + 1] - problem->cluster_first[cluster];
+    uint32_t promised = world->plan->schedules[0].promise.wan_senders;
+    uint32_t senders = promised > 0 && promised < members ? promised : members;
+    uint64_t share_bps = world->options->wan_rate_bps / senders;
+    return share_bps < world->options->rate_bps ? share_bps : world->options->rate_bps;
+}
+
+/* A peer in another cluster: a shaper for each such cluster. */
+static int peer_across(struct plan_puts_rank *rank, uint32_t other)
+{
+    const struct plan_puts *world = rank->world;
+    const struct cw_problem *problem = world->plan->problem;
+    uint32_t own = cw_problem_cluster(problem, rank->rank);
+    uint32_t cluster = cw_problem_cluster(problem, other);
+    enum plan_puts_wan wan = world->options->wan;
+    if (own == cluster || wan == PLAN_PUTS_WAN_LAN || world->options->switches > 1) {
+        return CW_OK;
+    }
+    struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    if (wan != PLAN_PUTS_WAN_FOUND) {
+        traffic.control = CW_TRAFFIC_RATE;
+        traffic.rate_bps = wan == PLAN_PUTS_WAN_FREE ? CW_LINK_RATE_MAX_BPS : wan_share_bps(world, own);
+    }
+    if (wan == PLAN_PUTS_WAN_KNOWN) {
+        traffic.shaper = cluster % CW_SHAPERS_MAX;
+        (void)cw_shaper_set(rank->endpoint, traffic.shaper, traffic.rate_bps, 0);
+    }
+    return cw_peer_traffic(rank->endpoint, rank->peers[other].peer, &traffic);
+}
+
 /* What a rank has to know of the others. */
 static int peers_create(struct plan_puts_rank *rank)
 {
@@ -109,6 +144,7 @@ static int peers_create(struct plan_puts_rank *rank)
         const struct plan_puts_rank *other = &world->ranks[i];
         struct cw_address address = cw_endpoint_address(other->endpoint);
         int status = other != rank ? cw_peer_add(rank->endpoint, &address, &rank->peers[i].peer) : CW_OK;
+        status = other != rank && status == CW_OK ? peer_across(rank, i) : status;
         if (status != CW_OK) {
             return plan_puts_fail(world, "rank %u: peer %u: %s", rank->rank, i, cw_status_text(status));
         }

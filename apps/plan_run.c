@@ -187,6 +187,10 @@ static void print_text(const struct run *run, const struct cw_plan *plan, bool p
                (double)run->reports[run->seeds - 1].last_ns / 1e3, (double)middle->first_ns / 1e3);
         printf("  both runs: %" PRIu64 " packets, %" PRIu64 " of them sent again\n", middle->packets,
                middle->retransmitted);
+        if (plan->problem->cluster_count > 1) {
+            printf("  between clusters: longest queue %" PRIu64 " bytes, %" PRIu64 " frames found it full\n",
+                   middle->wan_queue_max_bytes, middle->wan_dropped);
+        }
     }
 }
 
@@ -215,6 +219,8 @@ static void print_json(const struct run *run, const struct cw_plan *plan, bool p
         app_json_count(line, "first_run_p50_ns", middle->first_ns);
         app_json_count(line, "packets", middle->packets);
         app_json_count(line, "retransmitted", middle->retransmitted);
+        app_json_count(line, "wan_queue_max_bytes", middle->wan_queue_max_bytes);
+        app_json_count(line, "wan_dropped_frames", middle->wan_dropped);
     }
     app_json_emit(line);
 }
@@ -242,7 +248,7 @@ static int run_plan(struct run *run, const struct cw_plan *plan, int argc, char 
 static bool options_fit(const struct run *run, int argc, char **argv)
 {
     static const char *const for_memory[] = {"eager-buffers", NULL};
-    static const char *const for_puts[] = {"rate", "delay", "loss", "wan-rate", "wan-delay", NULL};
+    static const char *const for_puts[] = {"rate", "delay", "loss", "wan-rate", "wan-delay", "wan-loss", "wan", NULL};
     const char *const *others = run->puts ? for_memory : for_puts;
     for (int i = 1; i < argc; i++) {
         for (size_t j = 0; others[j] != NULL; j++) {
@@ -256,10 +262,29 @@ static bool options_fit(const struct run *run, int argc, char **argv)
     return true;
 }
 
+static bool wan_take(const char *text, enum plan_puts_wan *wan)
+{
+    static const char *const names[] = {
+        [PLAN_PUTS_WAN_KNOWN] = "known",
+        [PLAN_PUTS_WAN_FOUND] = "found",
+        [PLAN_PUTS_WAN_LAN] = "lan",
+        [PLAN_PUTS_WAN_FREE] = "free",
+    };
+    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *wan = (enum plan_puts_wan)i;
+            return true;
+        }
+    }
+    app_error("no such way to send to other clusters", text, "--wan known, found, lan or free");
+    return false;
+}
+
 int plan_run_main(int argc, char **argv)
 {
     struct run run = {.over = "memory", .seeds = 10, .first_seed = 1, .eager_buffers = UINT64_MAX};
     struct plan_puts_options *options = &run.options;
+    const char *wan = "known";
     int code;
     plan_puts_options_init(options);
     options->runs = PUTS_RUNS;
@@ -279,12 +304,22 @@ int plan_run_main(int argc, char **argv)
          NULL},
         {"wan-delay", "TIME", "puts: one way between two clusters, beside --delay (5ms)", APP_OPTION_DURATION,
          &options->wan_delay_ns, 0, 1000000000, NULL},
+        {"wan-loss", "PERCENT", "puts: of frames between two clusters, at random (0)", APP_OPTION_PERCENT,
+         &options->wan_loss, 0, 0, NULL},
+        {"wan", "HOW",
+         "puts: what goes to other clusters is paced at its share of the rate (known), finds its rate (found), is sent "
+         "as on a LAN (lan), or unpaced "
+         "(free); default known",
+         APP_OPTION_TEXT, &wan, 0, 0, NULL},
         {"json", NULL, "the result as a JSON object", APP_OPTION_FLAG, &run.json, 0, 0, NULL},
         {0},
     };
     int first = app_options_parse(run_usage, rows, 1, argc, argv, &code);
     if (first < 0) {
         return code;
+    }
+    if (!wan_take(wan, &options->wan)) {
+        return APP_EXIT_USAGE;
     }
     run.puts = strcmp(run.over, "puts") == 0;
     if (!run.puts && strcmp(run.over, "memory") != 0) {

@@ -193,7 +193,7 @@ static void test_more_than_memory_holds(void **state)
                    "2 of 1000000000000");
     assert_plan("build --collective bcast --algorithm flat --ranks 2 --size 1G -o x.plan", 0, "");
     assert_plan("build --collective bcast --algorithm flat --ranks 30 --size 1G -o y.plan", 0, "");
-    assert_plan("run y.plan", 3, "4 GiB");
+    assert_plan("run y.plan", 3, "8 GiB");
     char output[OUTPUT_BYTES];
     assert_int_equal(run_plan("run y.plan --first-seed 9", output), 3);
     assert_null(strstr(output, "seed")); /* nothing was run with one */
