@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "apps/apps.h"
+#include "control/units.h"
 #include "control/wire.h"
 #include "dataplane/port/port.h"
 
@@ -137,10 +138,10 @@ static bool shape_word_take(const char *word, struct wish *wish)
             continue;
         }
         strcpy(wish->shapes[i], value);
-        return i == SHAPE_RATE    ? app_parse_rate(value, &number)
-               : i == SHAPE_DELAY ? app_parse_duration(value, &number)
-               : i == SHAPE_QUEUE ? app_parse_bytes(value, &number)
-                                  : app_parse_percent(value, &share);
+        return i == SHAPE_RATE    ? cw_units_rate(value, &number)
+               : i == SHAPE_DELAY ? cw_units_duration(value, &number)
+               : i == SHAPE_QUEUE ? cw_units_bytes(value, &number)
+                                  : cw_units_percent(value, &share);
     }
     return false;
 }

@@ -7,6 +7,7 @@
 
 #include "apps/apps.h"
 #include "apps/run_plan.h"
+#include "control/units.h"
 
 #define NS_PER_SECOND 1000000000ull
 #define TIMEOUT_MAX_S (365ull * 24 * 3600)
@@ -80,7 +81,7 @@ static bool timeout_take(struct run_options *options, const char *text, int *exi
     uint64_t duration_ns = 0;
     if (app_parse_count(text, &seconds) && seconds <= TIMEOUT_MAX_S) {
         duration_ns = seconds * NS_PER_SECOND;
-    } else if (!app_parse_duration(text, &duration_ns) || duration_ns > TIMEOUT_MAX_S * NS_PER_SECOND) {
+    } else if (!cw_units_duration(text, &duration_ns) || duration_ns > TIMEOUT_MAX_S * NS_PER_SECOND) {
         duration_ns = 0;
     }
     if (duration_ns == 0) {
