@@ -38,6 +38,8 @@ static const char help[] =
     "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"
     "                               puts the ranks on so many emulated hosts, which reach each other through a switch\n"
     "                               (,multicast=snoop|flood|drop, too: what it does with multicast; also with veth)\n"
+    "  --emulate topology=FILE,memif\n"
+    "                               the same on the hosts of a file, in clusters that are joined by long links\n"
     "  --emulate HOSTS,veth[,af_packet|af_xdp][,mtu=N]\n"
     "                               the same with network namespaces and a bridge of the kernel, default af_packet "
     "and\n"
