@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "apps/apps.h"
@@ -13,10 +14,13 @@
 #define LIMIT_NS   60000000000ull /* for everything but the measurement itself */
 #define GAP_MIN_NS 50000ull       /* probes of delays: at most 20,000 a second */
 
-enum { MTU_BYTES = 1500, MEMBERS = 4, SHORT_BYTES = 64, LONG_BYTES = 1500, OPTION_BYTES = 32 };
+#define HELD 0.01 /* a rate that is so exact counts as held */
 
-/* What is measured: as fast as it goes without shaping, delays at half of a rate, the rate itself. */
-enum kind { PASSES, DELAYS, RATES };
+enum { MTU_BYTES = 1500, MEMBERS = 4, SHORT_BYTES = 64, LONG_BYTES = 1500, OPTION_BYTES = 32, OPTIONS = 6 };
+
+/* What is measured: as fast as it goes without shaping, delays at half of a rate, the rate itself, and samples of statistics every
+ * millisecond as fast as it goes. */
+enum kind { PASSES, DELAYS, RATES, SAMPLES };
 
 struct row {
     enum kind kind;
@@ -41,6 +45,8 @@ static const struct row rows[] = {
     {RATES, LONG_BYTES, false, 1000000000, 10000000},
     {RATES, LONG_BYTES, false, 1000000000, 200000000},
     {RATES, SHORT_BYTES, false, 100000000, 10000000},
+    {RATES, SHORT_BYTES, false, 1000000000, 200000000},
+    {SAMPLES, SHORT_BYTES, false, 0, 0},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -57,6 +63,9 @@ struct figures {
     uint64_t received;
     uint64_t early;
     double switch_share; /* of a core */
+    uint64_t samples;
+    double interval_p50_ns; /* between two samples */
+    double interval_p99_ns;
 };
 
 struct options {
@@ -109,15 +118,69 @@ static void figures_read(const struct row *row, const struct bench_group *group,
     figures->jitter_ns = figures->received > 1 ? (double)jitter_ns / (double)(figures->received - 1) : 0;
 }
 
+/* How far apart the samples in a file of statistics are: those of its first line. */
+static void samples_read(const char *path, struct figures *figures)
+{
+    static struct bench_histogram intervals;
+    char line[512], name[64] = "";
+    uint64_t before_ns = 0, time_ns;
+    FILE *file = fopen(path, "re");
+    intervals = (struct bench_histogram){.count = 0};
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        char own[64];
+        if (sscanf(line, "%" SCNu64 ",%63[^,]", &time_ns, own) != 2 || (name[0] != '\0' && strcmp(name, own) != 0)) {
+            continue;
+        }
+        if (name[0] != '\0') {
+            bench_histogram_add(&intervals, time_ns - before_ns);
+        }
+        memcpy(name, own, sizeof(name));
+        before_ns = time_ns;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    figures->samples = intervals.count;
+    figures->interval_p50_ns = (double)bench_histogram_percentile(&intervals, 0.5);
+    figures->interval_p99_ns = (double)bench_histogram_percentile(&intervals, 0.99);
+}
+
+/* The options of the switch for a row, up to OPTIONS and a NULL. */
+struct texts {
+    char rate[OPTION_BYTES];
+    char delay[OPTION_BYTES];
+    char stats[OPTION_BYTES];
+    const char *list[OPTIONS + 1];
+};
+
+static int texts_make(const struct row *row, struct texts *texts)
+{
+    snprintf(texts->rate, sizeof(texts->rate), "%" PRIu64, row->rate_bps);
+    snprintf(texts->delay, sizeof(texts->delay), "%" PRIu64 "ns", row->delay_ns);
+    snprintf(texts->stats, sizeof(texts->stats), "/tmp/causeway-bench-XXXXXX");
+    const char *const shaped[] = {"--rate", texts->rate, "--delay", texts->delay, "--queue", "256KB"};
+    const char *const sampled[] = {"--stats", texts->stats, "--stats-interval", "1ms"};
+    size_t count = row->kind == RATES ? 6 : row->kind == DELAYS ? 4 : 0;
+    memset(texts->list, 0, sizeof(texts->list));
+    memcpy(texts->list, shaped, count * sizeof(shaped[0]));
+    if (row->kind == SAMPLES) {
+        int file = mkstemp(texts->stats);
+        if (file < 0) {
+            app_error("no temporary file", texts->stats, NULL);
+            return APP_EXIT_MACHINE;
+        }
+        close(file);
+        memcpy(texts->list, sampled, sizeof(sampled));
+    }
+    return APP_EXIT_SUCCESS;
+}
+
 static int row_run(const struct row *row, const struct options *options, struct figures *figures)
 {
-    char rate[OPTION_BYTES], delay[OPTION_BYTES];
-    const char *more[] = {"--rate", rate, "--delay", delay, row->kind == RATES ? "--queue" : NULL, "256KB", NULL};
+    struct texts texts;
     struct switch_bench_settings settings;
     struct bench_fabric fabric;
     struct bench_group group = {.running = 0};
-    snprintf(rate, sizeof(rate), "%" PRIu64, row->rate_bps);
-    snprintf(delay, sizeof(delay), "%" PRIu64 "ns", row->delay_ns);
     settings_make(row, options, &settings);
     const struct bench_group_config config = {
         .count = row->all ? (uint32_t)MEMBERS : 2,
@@ -128,7 +191,11 @@ static int row_run(const struct row *row, const struct options *options, struct 
         .reference = switch_bench_member,
     };
     *figures = (struct figures){.received = 0};
-    int code = bench_fabric_switch(&fabric, config.count, MTU_BYTES, row->rate_bps != 0 ? more : more + 6);
+    int code = texts_make(row, &texts);
+    if (code != APP_EXIT_SUCCESS) {
+        return code;
+    }
+    code = bench_fabric_switch(&fabric, config.count, MTU_BYTES, texts.list);
     code = code == APP_EXIT_SUCCESS ? bench_group_start(&group, &fabric, &config) : code;
     code = code == APP_EXIT_SUCCESS ? bench_group_await(&group, BENCH_STEP_REFERENCE) : code;
     uint64_t before_ns = code == APP_EXIT_SUCCESS ? bench_process_cpu_ns(fabric.switch_process) : 0;
@@ -141,7 +208,11 @@ static int row_run(const struct row *row, const struct options *options, struct 
     }
     code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
     bench_group_free(&group);
-    bench_fabric_destroy(&fabric);
+    bench_fabric_destroy(&fabric); /* the switch has ended, and written all */
+    if (row->kind == SAMPLES) {
+        samples_read(texts.stats, figures);
+        unlink(texts.stats);
+    }
     return code;
 }
 
@@ -149,7 +220,8 @@ static int row_run(const struct row *row, const struct options *options, struct 
 
 static void row_emit(const struct row *row, const struct figures *figures)
 {
-    static const char *const kinds[] = {[PASSES] = "passes", [DELAYS] = "delays", [RATES] = "rates"};
+    static const char *const kinds[] = {
+        [PASSES] = "passes", [DELAYS] = "delays", [RATES] = "rates", [SAMPLES] = "samples"};
     json_t *line = app_json_new();
     app_json_text(line, "bench", "switch");
     app_json_text(line, "kind", kinds[row->kind]);
@@ -170,6 +242,11 @@ static void row_emit(const struct row *row, const struct figures *figures)
         app_json_number(line, "jitter_ns", figures->jitter_ns);
         app_json_count(line, "early_frames", figures->early);
     }
+    if (row->kind == SAMPLES) {
+        app_json_count(line, "samples", figures->samples);
+        app_json_number(line, "interval_p50_ns", figures->interval_p50_ns);
+        app_json_number(line, "interval_p99_ns", figures->interval_p99_ns);
+    }
     app_json_number(line, "ratio_switch_core", figures->switch_share);
     app_json_emit(line);
 }
@@ -177,7 +254,11 @@ static void row_emit(const struct row *row, const struct figures *figures)
 static void row_print(const struct row *row, const struct figures *figures)
 {
     printf("%4u bytes, ", row->frame_bytes);
-    if (row->kind == PASSES) {
+    if (row->kind == SAMPLES) {
+        printf("%-32s %9.0f frames/s; %" PRIu64 " samples, %.3f ms apart (half), %.3f ms (99 %%)",
+               "with statistics every ms,", figures->frames_per_s, figures->samples, figures->interval_p50_ns / 1e6,
+               figures->interval_p99_ns / 1e6);
+    } else if (row->kind == PASSES) {
         printf("%-32s %9.0f frames/s %8.3f Gb/s",
                row->all ? "four clients, each to the next," : "one client to another,", figures->frames_per_s,
                figures->rate_bps / 1e9);
@@ -205,8 +286,8 @@ struct limits {
     double p50_ns; /* the worst of all delays */
     double p99_ns;
     double p999_ns;
-    double error;      /* the worst of all rates */
-    uint64_t held_bps; /* the highest rate that is exact to a hundredth */
+    double error;      /* the worst of the rates that are exact to a hundredth, */
+    uint64_t held_bps; /* and the highest of these */
     uint64_t early;
 };
 
@@ -234,15 +315,14 @@ static void limits_find(const struct figures figures[ROWS], struct limits *limit
             limits->p99_ns = most(limits->p99_ns, own->p99_ns);
             limits->p999_ns = most(limits->p999_ns, own->p999_ns);
             limits->early += own->early;
-        } else {
-            bool is_held = error < 0.01 && rows[i].rate_bps > limits->held_bps;
+        } else if (rows[i].kind == RATES && error < HELD) {
             limits->error = most(limits->error, error);
-            limits->held_bps = is_held ? rows[i].rate_bps : limits->held_bps;
+            limits->held_bps = rows[i].rate_bps > limits->held_bps ? rows[i].rate_bps : limits->held_bps;
         }
     }
 }
 
-static void limits_print(const struct limits *limits)
+static void limits_print(const struct limits *limits, const struct figures figures[ROWS])
 {
     printf("\nIts limits on this machine, %ld cores of which the clients share:\n", sysconf(_SC_NPROCESSORS_ONLN));
     printf("- Frames: it passes %.2f million short ones a second, or %.1f Gb/s of long ones, all ports together. A "
@@ -254,10 +334,18 @@ static void limits_print(const struct limits *limits)
            "  client's own waking included. Differences of delays below that are not seen through it.%s\n",
            limits->p50_ns / 1e3, limits->p99_ns / 1e3, limits->p999_ns / 1e3,
            limits->early > 0 ? " (Some came early by a clock that differs.)" : " None came early.");
-    printf("- Rates: as a client sees them, filled links were off by %.3f %% at most, its own waking included; the "
-           "highest that was exact\n"
-           "  to a hundredth is %.0f Mb/s, of those up to 1,000 that were tried.\n",
+    printf("- Rates: filled links, as a client sees them, are exact to %.3f %% up to %.0f Mb/s, as far as was tried, "
+           "but for:",
            100 * limits->error, (double)limits->held_bps / 1e6);
+    uint32_t others = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (rows[i].kind == RATES && (figures[i].error >= HELD || figures[i].error <= -HELD)) {
+            printf("%s %.0f Mb/s with %.0f ms in frames of %u bytes, off by %+.1f %%", others++ > 0 ? ";" : "",
+                   (double)rows[i].rate_bps / 1e6, (double)rows[i].delay_ns / 1e6, rows[i].frame_bytes,
+                   100 * figures[i].error);
+        }
+    }
+    printf("%s.\n", others == 0 ? " none" : "");
     printf("- Memory: what lines and queues hold has room, in frames of any size from 60 bytes, up to about a gigabyte "
            "in all.\n");
 }
@@ -307,6 +395,10 @@ int bench_switch(int argc, char **argv)
         (options.json ? row_emit : row_print)(&rows[i], &figures[i]);
     }
     limits_find(figures, &limits);
-    (options.json ? limits_emit : limits_print)(&limits);
+    if (options.json) {
+        limits_emit(&limits);
+    } else {
+        limits_print(&limits, figures);
+    }
     return APP_EXIT_SUCCESS;
 }
