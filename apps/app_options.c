@@ -71,10 +71,10 @@ static int option_take(const struct app_option *option, const char *text)
                                              : argument_refuse(option, text, "a number is wanted");
     case APP_OPTION_BYTES:
         return cw_units_bytes(text, &value) ? range_check(option, text, value)
-                                             : argument_refuse(option, text, "a size like 1500, 64K or 10MB is wanted");
+                                            : argument_refuse(option, text, "a size like 1500, 64K or 10MB is wanted");
     case APP_OPTION_RATE:
         return cw_units_rate(text, &value) ? range_check(option, text, value)
-                                            : argument_refuse(option, text, "a rate like 10Gbps or 64kbps is wanted");
+                                           : argument_refuse(option, text, "a rate like 10Gbps or 64kbps is wanted");
     case APP_OPTION_DURATION:
         return cw_units_duration(text, &value)
                    ? range_check(option, text, value)

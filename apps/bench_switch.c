@@ -161,7 +161,6 @@ static int texts_make(const struct row *row, struct texts *texts)
     const char *const shaped[] = {"--rate", texts->rate, "--delay", texts->delay, "--queue", "256KB"};
     const char *const sampled[] = {"--stats", texts->stats, "--stats-interval", "1ms"};
     size_t count = row->kind == RATES ? 6 : row->kind == DELAYS ? 4 : 0;
-    memset(texts->list, 0, sizeof(texts->list));
     memcpy(texts->list, shaped, count * sizeof(shaped[0]));
     if (row->kind == SAMPLES) {
         int file = mkstemp(texts->stats);
@@ -177,7 +176,7 @@ static int texts_make(const struct row *row, struct texts *texts)
 
 static int row_run(const struct row *row, const struct options *options, struct figures *figures)
 {
-    struct texts texts;
+    struct texts texts = {.list = {NULL}};
     struct switch_bench_settings settings;
     struct bench_fabric fabric;
     struct bench_group group = {.running = 0};
