@@ -12,6 +12,9 @@
 #include "apps/bench_group.h"
 #include "apps/bench_histogram.h"
 
+/* The first part of the time gives no results: queues fill, caches warm up. */
+enum { SWITCH_BENCH_WARMUP_SHARE = 5 };
+
 struct switch_bench_settings {
     uint32_t frame_bytes;
     bool all; /* each member sends to the next; else member 0 to member 1 */

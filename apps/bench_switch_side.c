@@ -7,11 +7,9 @@
 #include "apps/bench_switch.h"
 #include "dataplane/core/crowding.h"
 
-/* The first part of the time gives no results: queues fill, caches warm up. */
-#define WARMUP_SHARE 5
-#define YIELD_NS     50000ull
-#define NAP_MIN_NS   200000ull
-#define NAP_LESS_NS  100000ull
+#define YIELD_NS    50000ull
+#define NAP_MIN_NS  200000ull
+#define NAP_LESS_NS 100000ull
 
 enum { HEADER_BYTES = 14, ETHERTYPE = 0x88b5 /* for local experiments */, BURST = 32, HELLOS = 3 };
 
@@ -75,7 +73,7 @@ static void frame_take(struct side *side, const struct cw_received *frame, uint6
         return;
     }
     memcpy(&content, frame->data + HEADER_BYTES, sizeof(content));
-    uint64_t warm_ns = side->start_ns + settings->expected_ns + settings->duration_ns / WARMUP_SHARE;
+    uint64_t warm_ns = side->start_ns + settings->expected_ns + settings->duration_ns / SWITCH_BENCH_WARMUP_SHARE;
     if (content.kind != KIND_PROBE || now_ns < warm_ns ||
         now_ns > side->start_ns + settings->expected_ns + settings->duration_ns) {
         return;
@@ -131,7 +129,7 @@ static void converse(struct side *side, bool sends)
 {
     const struct switch_bench_settings *settings = side->settings;
     uint64_t stop_ns = side->start_ns + settings->duration_ns;
-    uint64_t end_ns = stop_ns + settings->expected_ns + settings->duration_ns / WARMUP_SHARE;
+    uint64_t end_ns = stop_ns + settings->expected_ns + settings->duration_ns / SWITCH_BENCH_WARMUP_SHARE;
     uint64_t next_ns = side->start_ns, busy_ns = 0, now_ns;
     while ((now_ns = bench_member_clock_ns()) < end_ns) {
         bool did = sends && now_ns < stop_ns && send_due(side, now_ns, &next_ns);
