@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/units.h"
+
 /* getopt_long returns row + FIRST_ROW, clear of its own '?' and ':'. */
 enum { FIRST_ROW = 256, HELP_COLUMN = 28 };
 
@@ -68,17 +70,17 @@ static int option_take(const struct app_option *option, const char *text)
         return app_parse_count(text, &value) ? range_check(option, text, value)
                                              : argument_refuse(option, text, "a number is wanted");
     case APP_OPTION_BYTES:
-        return app_parse_bytes(text, &value) ? range_check(option, text, value)
-                                             : argument_refuse(option, text, "a size like 1500, 64K or 10MB is wanted");
+        return cw_units_bytes(text, &value) ? range_check(option, text, value)
+                                            : argument_refuse(option, text, "a size like 1500, 64K or 10MB is wanted");
     case APP_OPTION_RATE:
-        return app_parse_rate(text, &value) ? range_check(option, text, value)
-                                            : argument_refuse(option, text, "a rate like 10Gbps or 64kbps is wanted");
+        return cw_units_rate(text, &value) ? range_check(option, text, value)
+                                           : argument_refuse(option, text, "a rate like 10Gbps or 64kbps is wanted");
     case APP_OPTION_DURATION:
-        return app_parse_duration(text, &value)
+        return cw_units_duration(text, &value)
                    ? range_check(option, text, value)
                    : argument_refuse(option, text, "a duration with its unit, like 20us, 1.5ms or 3s, is wanted");
     case APP_OPTION_PERCENT:
-        return app_parse_percent(text, option->value)
+        return cw_units_percent(text, option->value)
                    ? APP_EXIT_SUCCESS
                    : argument_refuse(option, text, "a percentage like 1% or 0.1% is wanted");
     case APP_OPTION_EACH:

@@ -54,7 +54,7 @@ enum app_option_kind {
     APP_OPTION_FLAG,     /* no argument; value: bool */
     APP_OPTION_TEXT,     /* value: const char *, points into argv */
     APP_OPTION_COUNT,    /* value: uint64_t, a plain number between low and high; a high of 0: no bound */
-    APP_OPTION_BYTES,    /* value: uint64_t, see app_parse_bytes */
+    APP_OPTION_BYTES,    /* value: uint64_t, see control/units.h */
     APP_OPTION_RATE,     /* value: uint64_t, bits per second */
     APP_OPTION_DURATION, /* value: uint64_t, nanoseconds */
     APP_OPTION_PERCENT,  /* value: double, a fraction */
@@ -81,19 +81,8 @@ enum { APP_OPTIONS_MAX = 48 };
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
                       int *exit_code);
 
-/* ---- units: each returns false, and leaves the output as it was, if the text is not exactly one such quantity ---- */
-
-/* 1500, 64K, 64KiB (1024), 256KB (1000), M, G, T likewise; B may be written behind a plain number. */
-bool app_parse_bytes(const char *text, uint64_t *bytes);
-
-/* 10Gbps, 2.5G, 100Mbit, 64kbps: powers of 1000, bits per second. */
-bool app_parse_rate(const char *text, uint64_t *rate_bps);
-
-/* 20us, 1.5ms, 3s, 2min, 100ns; the unit is required, but for 0. */
-bool app_parse_duration(const char *text, uint64_t *duration_ns);
-
-/* 1%, 0.01%; the sign is required, but for 0. Gives a fraction: 0.01 for 1%. */
-bool app_parse_percent(const char *text, double *fraction);
+/* ---- units (rates, durations, bytes, shares: control/units.h): each returns false, and leaves the output as it was, if the
+ * text is not exactly one such quantity ---- */
 
 /* A plain decimal (or 0x…) number. */
 bool app_parse_count(const char *text, uint64_t *count);

@@ -141,8 +141,9 @@ static int bench_without_dpdk(int argc, char **argv)
               "install libdpdk-dev and configure with -Ddpdk=enabled");
     return APP_EXIT_MACHINE;
 }
-#define bench_crowd bench_without_dpdk
-#define bench_idle  bench_without_dpdk
+#define bench_crowd  bench_without_dpdk
+#define bench_idle   bench_without_dpdk
+#define bench_switch bench_without_dpdk
 #endif
 
 static const struct {
@@ -154,6 +155,7 @@ static const struct {
     {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
     {"crowd", bench_crowd, "many processes on few cores, through a switch"},
     {"idle", bench_idle, "what processes cost that have nothing to do"},
+    {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
     {"incast", bench_incast, "many senders to one port, in virtual time"},
     {"pace", bench_pace, "paced flows, in virtual time"},
     {"mcast", bench_mcast, "one to all by multicast, beside unicast trees and chains, in virtual time"},
@@ -174,7 +176,7 @@ static void list_print(void)
 int bench_main(int argc, char **argv)
 {
     static const char list[] =
-        "there are put, cost, crowd, idle, incast, pace, mcast, alltoallv and plan; each has --help";
+        "there are put, cost, crowd, idle, switch, incast, pace, mcast, alltoallv and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

@@ -39,6 +39,9 @@ int bench_cost(int argc, char **argv);
 int bench_crowd(int argc, char **argv);
 int bench_idle(int argc, char **argv);
 
+/* causeway bench switch: the limits of the emulator. */
+int bench_switch(int argc, char **argv);
+
 /* causeway bench incast, causeway bench pace. */
 int bench_incast(int argc, char **argv);
 int bench_pace(int argc, char **argv);

@@ -1,5 +1,6 @@
 #include "apps/bench_fabric.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 #define LINK_WAIT_NS 10000000000ull
 
 enum {
+    OPTIONS_MAX = 8,
     FOLDER_PLACE_BYTES_MAX = 40,
     CLEANER_WAIT_US = 200000,
 };
@@ -96,34 +98,38 @@ int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side)
 }
 
 /* Starts `causeway switch`, which ends with this process however that ends; 0 if there is no process for it. */
-static pid_t spawn_switch(const struct bench_fabric *fabric, int output)
+static pid_t spawn_switch(const struct bench_fabric *fabric, const char *const *options, int output)
 {
     char mtu[16];
     char ports[16];
     snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
     snprintf(ports, sizeof(ports), "%u", fabric->port_count);
-    char *arguments[] = {"causeway", "switch", "--memif", (char *)(uintptr_t)fabric->socket, "--ports", ports,
-                         "--mtu",    mtu,      NULL};
+    const char *arguments[8 + OPTIONS_MAX + 1] = {"causeway", "switch", "--memif", fabric->socket,
+                                                  "--ports",  ports,    "--mtu",   mtu};
+    for (size_t i = 0; options[i] != NULL; i++) {
+        assert(i < OPTIONS_MAX);
+        arguments[8 + i] = options[i];
+    }
     pid_t parent = getpid();
     fflush(stdout);
     pid_t process = fork();
     if (process == 0) {
         if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent && dup2(output, STDOUT_FILENO) >= 0) {
-            execv("/proc/self/exe", arguments);
+            execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
         }
         _exit(APP_EXIT_INTERNAL);
     }
     return process > 0 ? process : 0;
 }
 
-static int start_switch(struct bench_fabric *fabric)
+static int start_switch(struct bench_fabric *fabric, const char *const *options)
 {
     int output[2];
     if (pipe2(output, O_CLOEXEC) != 0) {
         app_error("no pipe to causeway switch", strerror(errno), NULL);
         return APP_EXIT_MACHINE;
     }
-    fabric->switch_process = spawn_switch(fabric, output[1]);
+    fabric->switch_process = spawn_switch(fabric, options, output[1]);
     close(output[1]);
     fabric->switch_output = output[0];
     if (fabric->switch_process == 0) {
@@ -142,8 +148,8 @@ static int start_switch(struct bench_fabric *fabric)
     return APP_EXIT_SUCCESS;
 }
 
-int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
-                        uint32_t mtu_bytes)
+static int fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
+                         uint32_t mtu_bytes, const char *const *options)
 {
     *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes, .veth.bridge = -1};
     bool veth = kind == BENCH_FABRIC_VETH_AF_PACKET || kind == BENCH_FABRIC_VETH_AF_XDP;
@@ -151,7 +157,20 @@ int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind
     if (code == APP_EXIT_SUCCESS && !veth) {
         start_cleaner(fabric);
     }
-    return code == APP_EXIT_SUCCESS && kind == BENCH_FABRIC_SWITCH ? start_switch(fabric) : code;
+    return code == APP_EXIT_SUCCESS && kind == BENCH_FABRIC_SWITCH ? start_switch(fabric, options) : code;
+}
+
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
+                        uint32_t mtu_bytes)
+{
+    static const char *const none[] = {NULL};
+    return fabric_create(fabric, kind, port_count, mtu_bytes, none);
+}
+
+int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
+                        const char *const *options)
+{
+    return fabric_create(fabric, BENCH_FABRIC_SWITCH, port_count, mtu_bytes, options);
 }
 
 static void name_device(const struct bench_fabric *fabric, uint32_t side, const char **device, char *arguments,

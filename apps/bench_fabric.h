@@ -37,6 +37,10 @@ struct bench_fabric {
 int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
                         uint32_t mtu_bytes);
 
+/* The same of a switch with more options, ended by NULL. */
+int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
+                        const char *const *options);
+
 enum { BENCH_FABRIC_VDEV_BYTES = 512 };
 
 /* The device of a side as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */

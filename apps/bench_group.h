@@ -47,6 +47,7 @@ struct bench_group_config {
     const void *settings;  /* the benchmark's own, for members */
     /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported errors. */
     int (*reference)(struct bench_member *member);
+    /* With an endpoint and all others as peers; NULL: there is neither, and `reference` takes the steps. */
     int (*run)(struct bench_member *member);
 };
 

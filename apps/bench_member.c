@@ -189,9 +189,10 @@ static int run_all(struct bench_member *member)
     if (code == APP_EXIT_SUCCESS && config->reference != NULL) {
         code = config->reference(member);
     }
-    if (code == APP_EXIT_SUCCESS) {
-        code = open_endpoint(member);
+    if (code != APP_EXIT_SUCCESS || config->run == NULL) {
+        return code;
     }
+    code = open_endpoint(member);
     if (code == APP_EXIT_SUCCESS) {
         bench_member_reach(member, BENCH_STEP_REFERENCE);
         bench_member_await(member, BENCH_STEP_REFERENCE);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "apps/plan.h"
+#include "control/units.h"
 
 enum {
     COUNTS_FIRST = 64,   /* room to begin with: what is announced need not come */
@@ -50,7 +51,7 @@ static bool size_parse(const char *text, size_t length, uint64_t *bytes)
     }
     memcpy(word, text, length);
     word[length] = '\0';
-    return app_parse_bytes(word, bytes);
+    return cw_units_bytes(word, bytes);
 }
 
 /* The entry at hand, in elements; moves on to the next. False: reported. */

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "apps/plan.h"
+#include "control/units.h"
 #include "dataplane/status.h"
 
 /* --size sets size_bytes; that it was given tells 0 from nothing. */
 static int size_take(void *context, const char *text)
 {
     struct plan_request *request = context;
-    if (!app_parse_bytes(text, &request->size_bytes)) {
+    if (!cw_units_bytes(text, &request->size_bytes)) {
         app_error("bad value", text, "a size like 1500, 64K or 10MB is wanted for --size");
         return APP_EXIT_USAGE;
     }
@@ -295,7 +296,7 @@ bool plan_eager_parse(const char *text, uint64_t *bytes)
         *bytes = CW_EAGER_ALL;
         return true;
     }
-    if (!app_parse_bytes(text, bytes)) {
+    if (!cw_units_bytes(text, bytes)) {
         app_error("bad value", text, "a size, or `all`, is wanted for --eager");
         return false;
     }

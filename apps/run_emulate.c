@@ -14,14 +14,21 @@
 #include <unistd.h>
 
 #include "apps/apps.h"
+#include "apps/switch_config.h"
+#include "control/settings.h"
+#include "control/topology.h"
+#include "control/units.h"
 #include "control/wire.h"
 #include "dataplane/port/port.h"
+#include "dataplane/status.h"
 
 enum {
     READY_WAIT_MS = 30000,
     VETH_MTU = 1500,
     VETH_XDP_MTU_MAX = 3434,
 };
+
+#define TOPOLOGY_WORD "topology="
 
 /* ---- what is asked for ---- */
 
@@ -37,7 +44,8 @@ struct wish {
     const char *driver; /* of the veth interfaces; NULL: memif */
     uint32_t mtu_bytes; /* with veth */
     enum cw_wire_multicast multicast;
-    char shapes[SHAPES][SHAPE_BYTES]; /* with memif; empty: as the switch has it */
+    char shapes[SHAPES][SHAPE_BYTES];      /* with memif; empty: as the switch has it */
+    char topology[CW_SETTINGS_PATH_BYTES]; /* with memif; empty: one network */
 };
 
 static const char *const multicast_names[] = {
@@ -49,7 +57,7 @@ static const char *const multicast_names[] = {
 static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const struct wish *wish, int parent, int output)
 {
     char ports[16];
-    const char *arguments[10 + 2 * SHAPES] = {"causeway", "switch", "--memif",     socket,
+    const char *arguments[12 + 2 * SHAPES] = {"causeway", "switch", "--memif",     socket,
                                               "--ports",  ports,    "--multicast", multicast_names[wish->multicast]};
     size_t count = 8;
     for (int i = 0; i < SHAPES; i++) {
@@ -57,6 +65,10 @@ static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const stru
             arguments[count++] = shape_options[i];
             arguments[count++] = wish->shapes[i];
         }
+    }
+    if (wish->topology[0] != '\0') {
+        arguments[count++] = "--topology";
+        arguments[count++] = wish->topology;
     }
     snprintf(ports, sizeof(ports), "%u", ranks);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -137,10 +149,10 @@ static bool shape_word_take(const char *word, struct wish *wish)
             continue;
         }
         strcpy(wish->shapes[i], value);
-        return i == SHAPE_RATE    ? app_parse_rate(value, &number)
-               : i == SHAPE_DELAY ? app_parse_duration(value, &number)
-               : i == SHAPE_QUEUE ? app_parse_bytes(value, &number)
-                                  : app_parse_percent(value, &share);
+        return i == SHAPE_RATE    ? cw_units_rate(value, &number)
+               : i == SHAPE_DELAY ? cw_units_duration(value, &number)
+               : i == SHAPE_QUEUE ? cw_units_bytes(value, &number)
+                                  : cw_units_percent(value, &share);
     }
     return false;
 }
@@ -162,11 +174,33 @@ static bool veth_word_take(const char *word, struct wish *wish)
     return true;
 }
 
+/* "topology=FILE" in the place of a number of hosts; how many there are is seen when the rest has been read. False: the name is too long. */
+static bool topology_word_take(const char *word, struct wish *wish)
+{
+    char folder[CW_SETTINGS_PATH_BYTES] = "";
+    const char *path = word + strlen(TOPOLOGY_WORD);
+    bool is_whole = path[0] == '/' || getcwd(folder, sizeof(folder)) != NULL; /* ranks may run elsewhere */
+    int length = snprintf(wish->topology, sizeof(wish->topology), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", path);
+    return is_whole && path[0] != '\0' && length < (int)sizeof(wish->topology);
+}
+
+static bool hosts_word_take(const char *word, uint32_t ranks, struct wish *wish)
+{
+    uint64_t hosts;
+    if (strncmp(word, TOPOLOGY_WORD, strlen(TOPOLOGY_WORD)) == 0) {
+        return topology_word_take(word, wish);
+    }
+    if (word[0] < '0' || word[0] > '9' || !app_parse_count(word, &hosts) || hosts < 1 || hosts > ranks) {
+        return false;
+    }
+    wish->hosts = (uint32_t)hosts;
+    return true;
+}
+
 static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
 {
-    char copy[200];
+    char copy[CW_SETTINGS_PATH_BYTES + 200];
     char *rest = NULL;
-    uint64_t hosts;
     size_t length = strlen(text);
     *wish = (struct wish){.mtu_bytes = VETH_MTU};
     if (length == 0 || length >= sizeof(copy) || text[length - 1] == ',' || strstr(text, ",,") != NULL) {
@@ -175,29 +209,55 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     strcpy(copy, text);
     const char *count = strtok_r(copy, ",", &rest);
     const char *kind = strtok_r(NULL, ",", &rest);
-    if (kind == NULL || copy[0] < '0' || copy[0] > '9' || !app_parse_count(count, &hosts) || hosts < 1 ||
-        hosts > ranks) {
+    if (kind == NULL || !hosts_word_take(count, ranks, wish)) {
         return false;
     }
-    wish->hosts = (uint32_t)hosts;
-    bool is_veth = strcmp(kind, "veth") == 0;
+    bool is_wide = wish->topology[0] != '\0';
+    bool is_veth = strcmp(kind, "veth") == 0 && !is_wide;
     bool good = is_veth || strcmp(kind, "memif") == 0;
     wish->driver = is_veth ? "af_packet" : NULL;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        good = multicast_word_take(word, wish) || (is_veth ? veth_word_take(word, wish) : shape_word_take(word, wish));
+        good = multicast_word_take(word, wish) || (is_veth    ? veth_word_take(word, wish)
+                                                   : !is_wide ? shape_word_take(word, wish)
+                                                              : false);
     }
     return good;
+}
+
+/* Looks at the file before anything is started; the switch reads it again. */
+static int topology_check(uint32_t ranks, struct wish *wish)
+{
+    struct cw_topology *topology;
+    char text[CW_TOPOLOGY_ERROR_BYTES];
+    int status = cw_topology_load(wish->topology, &topology, text, sizeof(text));
+    if (status != CW_OK) {
+        app_error(text, NULL, NULL);
+        return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+    }
+    wish->hosts = cw_topology_host_count(topology);
+    cw_topology_destroy(topology);
+    if (wish->hosts > SWITCH_PORTS_MAX || ranks > SWITCH_PORTS_MAX) {
+        snprintf(text, sizeof(text), "the topology has %u hosts, the job %u ranks", wish->hosts, ranks);
+        app_error(text, wish->topology, "a switch has 32 ports, one for each rank");
+        return APP_EXIT_USAGE;
+    }
+    if (ranks < wish->hosts || ranks < 2) {
+        snprintf(text, sizeof(text), "the topology has %u hosts, the job %u ranks", wish->hosts, ranks);
+        app_error(text, wish->topology, "-n: at least two, and one for each host; ranks are on hosts in equal blocks");
+        return APP_EXIT_USAGE;
+    }
+    return 0;
 }
 
 static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 {
     if (!wish_parse(text, ranks, wish)) {
-        char advice[400];
+        char advice[500];
         snprintf(
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,af_packet|af_xdp][,mtu=576..9600], and [,multicast=snoop|flood|drop]",
+            "4,veth[,af_packet|af_xdp][,mtu=576..9600], or topology=FILE,memif; and [,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
         return APP_EXIT_USAGE;
@@ -210,7 +270,7 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
         app_error("too many ranks on emulated hosts", "-n", "63 are possible");
         return APP_EXIT_USAGE;
     }
-    return 0;
+    return wish->topology[0] != '\0' ? topology_check(ranks, wish) : 0;
 }
 
 /* ---- start ---- */
@@ -245,6 +305,9 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
     snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
     int code = switch_start(emulation, socket, ranks, wish);
+    if (wish->topology[0] != '\0') {
+        setenv("CAUSEWAY_TOPOLOGY", wish->topology, 1);
+    }
     return code != 0 ? code : environment_set(emulate);
 }
 
@@ -298,7 +361,7 @@ const int *run_emulate_networks(const struct run_emulation *emulation)
 
 void run_emulate_stop(struct run_emulation *emulation)
 {
-    static const char *const names[] = {"s", "s.bell"};
+    static const char *const names[] = {"s", "s.bell", "s.ctl"};
     if (emulation->process > 0) {
         kill(emulation->process, SIGTERM);
         close(emulation->output); /* its counters are nobody's here */

@@ -2,9 +2,11 @@
  *
  *    HOSTS,memif[,rate=R][,delay=T][,queue=B][,loss=SHARE]
  *                                            a `causeway switch` with these options; needs no privilege
+ *    topology=FILE,memif                     the same with clusters, hosts and links of a file (control/topology.h), whose whole name the ranks get as
+ *                                            CAUSEWAY_TOPOLOGY; ranks are on its hosts in order, in equal blocks
  *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run_veth.h); needs root
  *
- * Behind either: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast).
+ * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast).
  */
 #ifndef RUN_EMULATE_H
 #define RUN_EMULATE_H

@@ -7,6 +7,7 @@
 
 #include "apps/apps.h"
 #include "apps/run_plan.h"
+#include "control/units.h"
 
 #define NS_PER_SECOND 1000000000ull
 #define TIMEOUT_MAX_S (365ull * 24 * 3600)
@@ -37,6 +38,8 @@ static const char help[] =
     "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"
     "                               puts the ranks on so many emulated hosts, which reach each other through a switch\n"
     "                               (,multicast=snoop|flood|drop, too: what it does with multicast; also with veth)\n"
+    "  --emulate topology=FILE,memif\n"
+    "                               the same on the hosts of a file, in clusters that are joined by long links\n"
     "  --emulate HOSTS,veth[,af_packet|af_xdp][,mtu=N]\n"
     "                               the same with network namespaces and a bridge of the kernel, default af_packet "
     "and\n"
@@ -80,7 +83,7 @@ static bool timeout_take(struct run_options *options, const char *text, int *exi
     uint64_t duration_ns = 0;
     if (app_parse_count(text, &seconds) && seconds <= TIMEOUT_MAX_S) {
         duration_ns = seconds * NS_PER_SECOND;
-    } else if (!app_parse_duration(text, &duration_ns) || duration_ns > TIMEOUT_MAX_S * NS_PER_SECOND) {
+    } else if (!cw_units_duration(text, &duration_ns) || duration_ns > TIMEOUT_MAX_S * NS_PER_SECOND) {
         duration_ns = 0;
     }
     if (duration_ns == 0) {

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "apps/apps.h"
+#include "control/units.h"
 #include "dataplane/port/port.h"
+#include "dataplane/status.h"
+
+#define STATS_INTERVAL_NS 100000000ull
 
 enum { TEXTS_MAX = SWITCH_GROUPS_MAX, VALUE_BYTES = 64 };
 
@@ -56,6 +60,7 @@ static int port_add(struct switch_config *config, const char *device, size_t dev
     port->device[device_length] = 0;
     snprintf(port->arguments, sizeof(port->arguments), "%s", arguments);
     port->link = *link;
+    snprintf(port->name, sizeof(port->name), "port%u", config->port_count);
     config->port_count++;
     return APP_EXIT_SUCCESS;
 }
@@ -95,18 +100,30 @@ static int ethdev_add(struct switch_config *config, const char *text, const stru
 static const char *link_value_set(struct cw_link_config *link, const char *key, const char *value)
 {
     if (strcmp(key, "rate") == 0) {
-        return app_parse_rate(value, &link->rate_bps) ? NULL : "a rate like 1Gbps is wanted";
+        return cw_units_rate(value, &link->rate_bps) ? NULL : "a rate like 1Gbps is wanted";
     }
     if (strcmp(key, "delay") == 0) {
-        return app_parse_duration(value, &link->delay_ns) ? NULL : "a delay like 50us is wanted";
+        return cw_units_duration(value, &link->delay_ns) ? NULL : "a delay like 50us is wanted";
     }
     if (strcmp(key, "queue") == 0) {
-        return app_parse_bytes(value, &link->queue_limit_bytes) ? NULL : "a queue like 256KB is wanted";
+        return cw_units_bytes(value, &link->queue_limit_bytes) ? NULL : "a queue like 256KB is wanted";
     }
     if (strcmp(key, "loss") == 0) {
-        return app_parse_percent(value, &link->loss) ? NULL : "a loss like 1% is wanted";
+        return cw_units_percent(value, &link->loss) ? NULL : "a loss like 1% is wanted";
     }
     return "known keys are rate, delay, queue and loss";
+}
+
+const char *switch_link_setting_take(struct cw_link_config *link, char *pair)
+{
+    char *equals = strchr(pair, '=');
+    if (equals == NULL) {
+        return "KEY=VALUE is wanted, as rate=1Gbps";
+    }
+    *equals = 0;
+    const char *todo = link_value_set(link, pair, equals + 1);
+    *equals = '=';
+    return todo;
 }
 
 static int port_override(struct switch_config *config, const char *text)
@@ -126,12 +143,7 @@ static int port_override(struct switch_config *config, const char *text)
     }
     char *rest = NULL;
     for (char *pair = strtok_r(copy + colon + 1, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
-        char *equals = strchr(pair, '=');
-        if (equals == NULL) {
-            return refuse("port", text, "KEY=VALUE is wanted, as rate=1Gbps");
-        }
-        *equals = 0;
-        const char *todo = link_value_set(&config->ports[index].link, pair, equals + 1);
+        const char *todo = switch_link_setting_take(&config->ports[index].link, pair);
         if (todo != NULL) {
             return refuse("port", text, todo);
         }
@@ -168,6 +180,61 @@ static int group_add(struct switch_config *config, const char *text)
         return refuse("static-group", text, "name at least one port behind the =");
     }
     config->group_count++;
+    return APP_EXIT_SUCCESS;
+}
+
+/* ---- the topology ---- */
+
+static int topology_refuse(const char *what, const char *todo)
+{
+    app_error(what, "--topology", todo);
+    return APP_EXIT_USAGE;
+}
+
+/* What the file says goes for hosts and links; no other option may say it, too. */
+static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link, bool others)
+{
+    char error[CW_TOPOLOGY_ERROR_BYTES];
+    char text[128];
+    if (config->path == NULL) {
+        return topology_refuse("there is no way to the hosts", "--memif PATH says where their socket is to be");
+    }
+    if (others || link->rate_bps != 0 || link->delay_ns != 0 || link->queue_limit_bytes != 0 || link->loss > 0) {
+        return topology_refuse("the links are given twice",
+                               "the file has them: leave out --rate, --delay, --queue, --loss, --port and --ethdev");
+    }
+    int status = cw_topology_load(path, &config->topology, error, sizeof(error));
+    if (status != CW_OK) {
+        app_error(error, NULL, NULL);
+        return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+    }
+    uint32_t hosts = cw_topology_host_count(config->topology);
+    if (hosts > SWITCH_PORTS_MAX) {
+        snprintf(text, sizeof(text), "it has %u hosts, a switch has at most %d ports", hosts, SWITCH_PORTS_MAX);
+        return topology_refuse(text, "leave hosts out");
+    }
+    config->memif_count = config->memif_count == 0 ? hosts : config->memif_count;
+    if (config->memif_count < hosts || config->memif_count < 2) {
+        snprintf(text, sizeof(text), "it has %u host%s, there are %u ports", hosts, hosts == 1 ? "" : "s",
+                 (unsigned)config->memif_count);
+        return topology_refuse(text, "--ports N: at least two, and one for each host");
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+void switch_config_dispose(struct switch_config *config)
+{
+    cw_topology_destroy(config->topology);
+    config->topology = NULL;
+}
+
+static int extras_check(const struct switch_config *config)
+{
+    if ((config->pcap_path == NULL) != (config->pcap_at == NULL)) {
+        app_error("one is nothing without the other", "--pcap FILE, --pcap-at NAME",
+                  "NAME is a link or host of the topology, or port0, port1, ...");
+        return APP_EXIT_USAGE;
+    }
     return APP_EXIT_SUCCESS;
 }
 
@@ -228,12 +295,19 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     struct texts ethdevs = {.option = "ethdev", .count_max = SWITCH_PORTS_MAX};
     struct texts overrides = {.option = "port", .count_max = TEXTS_MAX};
     const char *multicast = "snoop";
+    const char *topology = NULL;
     struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
-    *config = (struct switch_config){.memif_count = 2, .mtu_bytes = 1500, .seed = 1, .core = SWITCH_CORE_ANY};
+    *config =
+        (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = SWITCH_CORE_ANY, .pcap_snap_bytes = UINT16_MAX};
     const struct app_option options[] = {
         {"memif", "PATH", "socket of the memif ports", APP_OPTION_TEXT, &config->path, 0, 0, NULL},
         {"ports", "N", "memif ports, ids 0 to N-1; default 2", APP_OPTION_COUNT, &config->memif_count, 1,
          SWITCH_PORTS_MAX, NULL},
+        {"topology", "FILE", "clusters of hosts and links between them; hosts are on the ports in equal blocks",
+         APP_OPTION_TEXT, &topology, 0, 0, NULL},
+        {"tell", "COMMAND",
+         "tells the switch at --memif PATH: \"link sea down\", up, or loss=1%,rate=..,delay=..,queue=..",
+         APP_OPTION_TEXT, &config->tell, 0, 0, NULL},
         {"ethdev", "DEVICE,ARGS", "one more port: any DPDK device; repeatable", APP_OPTION_EACH, &ethdevs, 0, 0,
          text_keep},
         {"mtu", "BYTES", "of all ports; default 1500", APP_OPTION_BYTES, &config->mtu_bytes, CW_PORT_MTU_MIN,
@@ -256,8 +330,16 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         {"core", "N", "runs there; default: wherever the system puts it", APP_OPTION_COUNT, &config->core, 0, 1023,
          NULL},
         {"dedicated", NULL, "never sleeps: the core is its own", APP_OPTION_FLAG, &config->dedicated, 0, 0, NULL},
-        {"stats-interval", "TIME", "prints the counters so often; default never", APP_OPTION_DURATION,
-         &config->stats_interval_ns, 0, 0, NULL},
+        {"stats", "FILE", "what all links do in each interval, as CSV", APP_OPTION_TEXT, &config->stats_path, 0, 0,
+         NULL},
+        {"stats-interval", "TIME", "of --stats, default 100ms; else prints the counters so often, default never",
+         APP_OPTION_DURATION, &config->stats_interval_ns, 0, 0, NULL},
+        {"pcap", "FILE", "what arrives at the ends of a link, for tcpdump and Wireshark", APP_OPTION_TEXT,
+         &config->pcap_path, 0, 0, NULL},
+        {"pcap-at", "NAME", "... of this link or host; port0 and so on without a topology", APP_OPTION_TEXT,
+         &config->pcap_at, 0, 0, NULL},
+        {"pcap-snap", "BYTES", "... so much of each frame; default all", APP_OPTION_BYTES, &config->pcap_snap_bytes, 14,
+         UINT16_MAX, NULL},
         {"json", NULL, "counters as one JSON object a line", APP_OPTION_FLAG, &config->json, 0, 0, NULL},
         {"seed", "N", "of the losses; default 1", APP_OPTION_COUNT, &config->seed, 0, 0, NULL},
         {NULL, NULL, NULL, APP_OPTION_FLAG, NULL, 0, 0, NULL},
@@ -265,7 +347,23 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     if (app_options_parse(usage, options, 0, argc, argv, exit_code) < 0) {
         return false;
     }
+    if (config->tell != NULL) {
+        if (config->path == NULL) {
+            *exit_code = refuse("tell", config->tell, "--memif PATH says which switch");
+        }
+        return config->path != NULL;
+    }
+    if (config->stats_path != NULL && config->stats_interval_ns == 0) {
+        config->stats_interval_ns = STATS_INTERVAL_NS;
+    }
     *exit_code = multicast_take(config, multicast);
+    if (*exit_code == APP_EXIT_SUCCESS) {
+        *exit_code = extras_check(config);
+    }
+    if (*exit_code == APP_EXIT_SUCCESS && topology != NULL) {
+        *exit_code = topology_take(config, topology, &link, ethdevs.count + overrides.count > 0);
+    }
+    config->memif_count = config->memif_count == 0 ? 2 : config->memif_count;
     if (*exit_code == APP_EXIT_SUCCESS) {
         *exit_code = config_complete(config, &link, &ethdevs, &overrides, &groups);
     }

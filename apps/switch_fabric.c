@@ -1,8 +1,7 @@
-/* The switch's beginning and end: ports, bridge, links, pool, and the files they leave in the file system. */
+/* The switch's beginning and end: ports, and the files that it leaves in the file system. */
 #include "apps/switch_fabric.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,18 +9,14 @@
 #include <rte_ethdev.h>
 
 #include "apps/apps.h"
+#include "apps/switch_command.h"
+#include "apps/switch_stats.h"
+#include "apps/switch_tap.h"
+#include "apps/switch_wide.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 
-enum {
-    POOL_FRAMES_MIN = 1024,
-    FRAME_BYTES_TYPICAL = 512,        /* held frames are counted by it: few queues are full of the smallest frames */
-    QUEUE_BYTES_UNLIMITED = 16 << 20, /* a queue without limit has room for so much */
-    PORT_BUFFERS = 4096,              /* about what a port's rings and bursts take */
-};
-
-#define POOL_BYTES_MAX     (1ull << 30) /* address space; only what is used becomes resident */
-#define RATE_UNLIMITED_BPS 10000000000ull
+enum { PORT_BUFFERS = 4096 /* about what a port's rings and bursts take */ };
 
 /* ---- ports ---- */
 
@@ -71,7 +66,6 @@ static int port_open(struct switch_fabric *fabric, uint32_t index)
         app_error("the device does not become promiscuous", own->device, strerror(-result));
         return APP_EXIT_MACHINE;
     }
-    cw_link_init(&port->link, &own->link, config->seed * SWITCH_PORTS_MAX + index);
     return APP_EXIT_SUCCESS;
 }
 
@@ -143,70 +137,47 @@ static int ports_open(struct switch_fabric *fabric)
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
 }
 
-/* ---- bridge and pool ---- */
+/* ---- what is asked for beside forwarding ---- */
 
-static int bridge_open(struct switch_fabric *fabric)
+static int tap_open(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
-    struct cw_bridge_config bridge;
-    cw_bridge_config_init(&bridge);
-    bridge.port_count = config->port_count;
-    bridge.hash_seed = config->seed;
-    bridge.snooping = config->snoops;
-    bridge.flood_unregistered = !config->drops_unregistered;
-    int status = cw_bridge_create(&bridge, &fabric->bridge);
-    for (uint32_t i = 0; i < config->group_count && status == CW_OK; i++) {
-        for (uint32_t port = 0; port < config->port_count && status == CW_OK; port++) {
-            if ((config->groups[i].ports >> port & 1) != 0) {
-                status = cw_bridge_group_join(fabric->bridge, config->groups[i].mac, port);
-            }
-        }
+    struct switch_line *lines[2];
+    char error[2 * CW_TOPOLOGY_ERROR_BYTES];
+    if (switch_wide_find(fabric, config->pcap_at, lines, error, sizeof(error)) != CW_OK) {
+        app_error(error, "--pcap-at", NULL);
+        return APP_EXIT_USAGE;
     }
-    return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "cannot set up the bridge", NULL);
+    int code = switch_tap_open(config->pcap_path, (uint32_t)config->pcap_snap_bytes, &fabric->tap);
+    for (int i = 0; i < 2 && lines[i] != NULL && code == APP_EXIT_SUCCESS; i++) {
+        lines[i]->tapped = true;
+    }
+    return code;
 }
 
-/* Frames that can be on their way to a port: what its queue and its line hold. */
-static uint64_t link_frames(const struct cw_link_config *link)
-{
-    if (link->rate_bps == 0 && link->delay_ns == 0) {
-        return 0;
-    }
-    double rate_bps = (double)(link->rate_bps != 0 ? link->rate_bps : RATE_UNLIMITED_BPS);
-    double line_bytes = rate_bps / 8e9 * (double)link->delay_ns;
-    uint64_t queue_bytes = link->queue_limit_bytes != 0 ? link->queue_limit_bytes : (uint64_t)QUEUE_BYTES_UNLIMITED;
-    double frames = (line_bytes + (double)(link->rate_bps != 0 ? queue_bytes : 0)) / FRAME_BYTES_TYPICAL;
-    return frames > (double)UINT32_MAX ? UINT32_MAX : (uint64_t)frames;
-}
-
-static int pool_open(struct switch_fabric *fabric)
+static int extras_open(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < config->port_count; i++) {
-        count += link_frames(&config->ports[i].link);
+    int code = config->pcap_path != NULL ? tap_open(fabric) : APP_EXIT_SUCCESS;
+    if (code == APP_EXIT_SUCCESS && config->stats_path != NULL) {
+        code = switch_stats_open(config->stats_path, fabric->lines, fabric->line_count, &fabric->stats);
     }
-    fabric->pool_stride =
-        (sizeof(struct switch_held) + CW_BRIDGE_FRAME_MIN_BYTES + (size_t)config->mtu_bytes + 63) & ~(size_t)63;
-    uint64_t count_max = POOL_BYTES_MAX / fabric->pool_stride;
-    count = count < POOL_FRAMES_MIN ? POOL_FRAMES_MIN : count > count_max ? count_max : count;
-    fabric->pool_count = (uint32_t)count;
-    fabric->pool = malloc(fabric->pool_stride * count);
-    if (fabric->pool == NULL || !cw_heap_init(&fabric->heap, fabric->pool_count)) {
-        return app_error_status(CW_ERROR_MEMORY, "no room for frames on their way", "lower --queue or --delay");
-    }
-    return APP_EXIT_SUCCESS;
+    return code;
 }
 
 int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config *config)
 {
     *fabric = (struct switch_fabric){.config = config};
     fabric->bell_found = config->path != NULL && access(config->bell_path, F_OK) == 0;
-    int code = pool_open(fabric);
-    if (code == APP_EXIT_SUCCESS) {
-        code = bridge_open(fabric);
-    }
+    int code = switch_wide_open(fabric);
     if (code == APP_EXIT_SUCCESS) {
         code = ports_open(fabric);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = extras_open(fabric);
+    }
+    if (code == APP_EXIT_SUCCESS && config->topology != NULL) {
+        code = switch_command_open(config->path, &fabric->command);
     }
     if (code != APP_EXIT_SUCCESS) {
         switch_fabric_close(fabric);
@@ -232,8 +203,9 @@ void switch_fabric_close(struct switch_fabric *fabric)
     if (config->path != NULL && (fabric->socket_owned || !fabric->bell_found)) {
         unlink(config->bell_path);
     }
-    cw_bridge_destroy(fabric->bridge);
-    cw_heap_dispose(&fabric->heap);
-    free(fabric->pool);
+    switch_command_close(fabric->command);
+    switch_stats_close(fabric->stats);
+    switch_tap_close(fabric->tap);
+    switch_wide_close(fabric);
     *fabric = (struct switch_fabric){.config = config};
 }

@@ -1,5 +1,7 @@
 /* When the switch turns, and when it sleeps. */
+#include "apps/switch_command.h"
 #include "apps/switch_fabric.h"
+#include "apps/switch_stats.h"
 
 #include <sched.h>
 #include <time.h>
@@ -16,6 +18,8 @@
 /* Signals that come just before the sleep and connections that change in it are noticed so late. */
 #define SLEEP_MAX_NS  20000000ull
 #define FULL_RETRY_NS 200000ull
+/* Between two looks at what is told on the control socket. */
+#define COMMAND_LOOK_NS 1000000ull
 /* For ports that cannot ring: shorter ones would take more than a hundredth of a core. */
 #define NAP_MIN_NS 50000ull
 #define NAP_MAX_NS 5000000ull
@@ -24,6 +28,8 @@ struct timers {
     uint64_t start_ns;
     uint64_t end_ns;
     uint64_t report_ns;
+    uint64_t sample_ns;
+    uint64_t command_ns; /* of the next look; not waited for: sleeps are short enough */
 };
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -34,7 +40,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 /* When something is to be done even if no frame comes in. */
 static uint64_t find_deadline(const struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
 {
-    uint64_t deadline_ns = earlier(timers->end_ns, timers->report_ns);
+    uint64_t deadline_ns = earlier(timers->end_ns, earlier(timers->report_ns, timers->sample_ns));
     if (fabric->heap.count > 0) {
         deadline_ns = earlier(deadline_ns, fabric->heap.entries[0].time_ns);
     }
@@ -94,15 +100,55 @@ static void fabric_idle(struct switch_fabric *fabric, const struct timers *timer
     fabric_sleep(fabric, deadline_ns - now_ns - SLEEP_MARGIN_NS);
 }
 
+/* The first time of a regular one that is yet to come. */
+static uint64_t time_after(uint64_t due_ns, uint64_t interval_ns, uint64_t now_ns)
+{
+    return due_ns + ((now_ns - due_ns) / interval_ns + 1) * interval_ns;
+}
+
+static void sample(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
+{
+    if (fabric->stats != NULL) {
+        switch_stats_take(fabric->stats, fabric->lines, now_ns - timers->start_ns, now_ns);
+    }
+}
+
+/* What is to be done now and then beside forwarding. */
+static void duties_do(struct switch_fabric *fabric, struct timers *timers, struct switch_signals *signals,
+                      uint64_t now_ns)
+{
+    uint64_t interval_ns = fabric->config->stats_interval_ns;
+    if (now_ns >= timers->sample_ns) {
+        timers->sample_ns = time_after(timers->sample_ns, interval_ns, now_ns);
+        sample(fabric, timers, now_ns);
+    }
+    if (signals->report || now_ns >= timers->report_ns) {
+        signals->report = 0;
+        if (now_ns >= timers->report_ns) {
+            timers->report_ns = time_after(timers->report_ns, interval_ns, now_ns);
+        }
+        switch_fabric_report(fabric, now_ns - timers->start_ns);
+    }
+    if (now_ns >= timers->command_ns) {
+        timers->command_ns = now_ns + COMMAND_LOOK_NS;
+        switch_command_poll(fabric->command, fabric);
+    }
+}
+
 void switch_fabric_run(struct switch_fabric *fabric, struct switch_signals *signals)
 {
     const struct switch_config *config = fabric->config;
-    struct timers timers = {.start_ns = cw_clock_ns(), .end_ns = UINT64_MAX, .report_ns = UINT64_MAX};
+    struct timers timers = {.start_ns = cw_clock_ns(),
+                            .end_ns = UINT64_MAX,
+                            .report_ns = UINT64_MAX,
+                            .sample_ns = UINT64_MAX,
+                            .command_ns = fabric->command != NULL ? 0 : UINT64_MAX};
     if (config->seconds > 0) {
         timers.end_ns = timers.start_ns + config->seconds * 1000000000ull;
     }
     if (config->stats_interval_ns > 0) {
-        timers.report_ns = timers.start_ns + config->stats_interval_ns;
+        uint64_t *due_ns = fabric->stats != NULL ? &timers.sample_ns : &timers.report_ns;
+        *due_ns = timers.start_ns + config->stats_interval_ns;
     }
     fabric->nap_ns = NAP_MIN_NS;
     while (!signals->stop) {
@@ -110,13 +156,7 @@ void switch_fabric_run(struct switch_fabric *fabric, struct switch_signals *sign
         if (now_ns >= timers.end_ns) {
             break;
         }
-        if (signals->report || now_ns >= timers.report_ns) {
-            signals->report = 0;
-            while (now_ns >= timers.report_ns) {
-                timers.report_ns += config->stats_interval_ns;
-            }
-            switch_fabric_report(fabric, now_ns - timers.start_ns);
-        }
+        duties_do(fabric, &timers, signals, now_ns);
         if (switch_fabric_turn(fabric, now_ns) > 0) {
             fabric->idle_since_ns = 0;
             fabric->nap_ns = NAP_MIN_NS;
@@ -124,5 +164,7 @@ void switch_fabric_run(struct switch_fabric *fabric, struct switch_signals *sign
             fabric_idle(fabric, &timers, now_ns);
         }
     }
-    switch_fabric_report(fabric, cw_clock_ns() - timers.start_ns);
+    uint64_t now_ns = cw_clock_ns();
+    sample(fabric, &timers, now_ns);
+    switch_fabric_report(fabric, now_ns - timers.start_ns);
 }

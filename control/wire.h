@@ -6,6 +6,8 @@
  *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
  * CAUSEWAY_JOB_KEY is the key that all ranks share, 32 hexadecimal digits.
  *
+ * CAUSEWAY_TOPOLOGY, made by `causeway run --emulate topology=FILE,memif`, is the whole name of the file (topology.h); the hosts are its hosts then, in order.
+ *
  * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may let in at a time; default 20.
  *
  * CAUSEWAY_FAILURE_TIMEOUT: see settings.h.

@@ -24,205 +24,16 @@
 
 #include <jansson.h>
 
-#include "tests/lab/lab_client.h"
+#include "tests/lab/lab_net.h"
 
-enum {
-    PORTS = 3,
-    MARKER_FENCE = 255,
-    CHUNK = 200, /* less than any ring holds, so that only the switch's own loss takes frames away */
-    TRIES = 1000,
-    LINE_BYTES = 4096,
-};
-
-static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-struct client {
-    pid_t process;
-    int control;
-    uint64_t sent;
-};
-
-struct lab {
-    char folder[64];
-    char path[80];
-    pid_t process;
-    FILE *output;
-    struct client clients[PORTS];
-};
-
-static struct tally client_ask(struct client *client, const struct command *command)
-{
-    struct tally tally;
-    assert_int_equal(send(client->control, command, sizeof(*command), 0), sizeof(*command));
-    assert_int_equal(recv(client->control, &tally, sizeof(tally), 0), sizeof(tally));
-    client->sent += command->send ? command->count : 0;
-    return tally;
-}
-
-/* ---- the switch ---- */
-
-/* Starts `causeway switch` in its folder, with `more` (ended by NULL) behind the options for socket and ports. */
-static void switch_start(struct lab *lab, const char *ports, const char *const *more)
-{
-    const char *arguments[24] = {"causeway", "switch", "--memif", lab->path, "--ports", ports, "--json"};
-    for (size_t count = 7; more != NULL && *more != NULL; more++) {
-        arguments[count++] = *more;
-    }
-    int ends[2];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    lab->process = fork();
-    assert_true(lab->process >= 0);
-    if (lab->process == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(ends[1], STDOUT_FILENO);
-        execv(getenv("CW_CAUSEWAY"), (char *const *)(uintptr_t)arguments);
-        _exit(127);
-    }
-    close(ends[1]);
-    lab->output = fdopen(ends[0], "r");
-    char line[LINE_BYTES];
-    assert_non_null(fgets(line, sizeof(line), lab->output));
-    assert_ptr_equal(strstr(line, "ready: "), line);
-}
-
-static void clients_start(struct lab *lab, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        int ends[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-        lab->clients[i] = (struct client){.process = fork(), .control = ends[0]};
-        assert_true(lab->clients[i].process >= 0);
-        if (lab->clients[i].process == 0) {
-            for (uint32_t j = 0; j <= i; j++) {
-                close(lab->clients[j].control);
-            }
-            lab_client_run(lab->path, i, ends[1]);
-        }
-        close(ends[1]);
-        uint32_t ready;
-        assert_int_equal(recv(ends[0], &ready, sizeof(ready), 0), sizeof(ready));
-    }
-}
-
-static void lab_start(struct lab *lab, const char *ports, const char *const *more, uint32_t clients)
-{
-    *lab = (struct lab){.folder = "/tmp/causeway-lab-switch-XXXXXX"};
-    assert_non_null(mkdtemp(lab->folder));
-    snprintf(lab->path, sizeof(lab->path), "%s/s", lab->folder);
-    switch_start(lab, ports, more);
-    clients_start(lab, clients);
-}
-
-static void clients_end(struct lab *lab)
-{
-    for (uint32_t i = 0; i < PORTS; i++) {
-        if (lab->clients[i].process > 0) {
-            int status;
-            close(lab->clients[i].control);
-            assert_int_equal(waitpid(lab->clients[i].process, &status, 0), lab->clients[i].process);
-            assert_int_equal(status, 0);
-        }
-    }
-}
-
-static uint64_t count_of(const json_t *line, const char *key)
-{
-    const json_t *value = json_object_get(line, key);
-    if (!json_is_integer(value)) {
-        fail_msg("no count '%s'", key);
-    }
-    return (uint64_t)json_integer_value(value);
-}
-
-/* Ends the switch; its last word on each port goes to `lines`. */
-static void switch_end(struct lab *lab, json_t *lines[PORTS])
-{
-    char text[LINE_BYTES];
-    int status;
-    assert_int_equal(kill(lab->process, SIGTERM), 0);
-    while (fgets(text, sizeof(text), lab->output) != NULL) {
-        json_t *line = json_loads(text, 0, NULL);
-        assert_non_null(line);
-        if (strcmp(json_string_value(json_object_get(line, "kind")), "port") == 0 && lines != NULL) {
-            uint64_t port = count_of(line, "port");
-            assert_true(port < PORTS);
-            lines[port] = line;
-        } else {
-            json_decref(line);
-        }
-    }
-    fclose(lab->output);
-    assert_int_equal(waitpid(lab->process, &status, 0), lab->process);
-    assert_int_equal(status, 0);
-    /* nothing is left, or the folder would not go */
-    assert_int_equal(rmdir(lab->folder), 0);
-}
-
-/* ---- traffic ---- */
-
-static void mac_of(uint32_t port, uint8_t mac[6])
-{
-    const uint8_t address[6] = {0x02, 0, 0, 0, 0, (uint8_t)(port + 1)};
-    memcpy(mac, address, 6);
-}
-
-static void command_fill(struct command *command, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count)
-{
-    *command = (struct command){.send = true, .count = count, .length = FRAME_BYTES};
-    memcpy(command->frame, to, 6);
-    mac_of(from, command->frame + 6);
-    /* as much of IPv4 and UDP as a switch looks at: other protocols' multicast is not snooped */
-    command->frame[12] = 0x08;
-    command->frame[14] = 0x45;
-    command->frame[17] = FRAME_BYTES - 14;
-    command->frame[23] = 17;
-    command->frame[30] = 239; /* a group is known by its IPv4 address, as far as there is one */
-    memcpy(command->frame + 31, to + 3, 3);
-    command->frame[MARKER_AT] = marker;
-}
-
-static uint64_t marked(struct lab *lab, uint32_t port, uint8_t marker)
-{
-    const struct command ask = {.send = false};
-    return client_ask(&lab->clients[port], &ask).marked[marker];
-}
-
-/* Returns once all that `from` has sent before is where it goes, or lost: a frame to everybody has come through. */
-static void fence(struct lab *lab, uint32_t from, uint32_t clients)
-{
-    struct command command;
-    command_fill(&command, from, broadcast, MARKER_FENCE, 1);
-    for (uint32_t port = 0; port < clients; port++) {
-        if (port == from) {
-            continue;
-        }
-        uint64_t before = marked(lab, port, MARKER_FENCE);
-        uint32_t tries = 0;
-        while (marked(lab, port, MARKER_FENCE) == before) {
-            client_ask(&lab->clients[from], &command);
-            assert_true(++tries < TRIES);
-            usleep(200);
-        }
-    }
-}
-
-static void send_marked(struct lab *lab, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count,
-                        uint32_t clients)
-{
-    for (uint32_t done = 0; done < count; done += CHUNK) {
-        struct command command;
-        command_fill(&command, from, to, marker, count - done < CHUNK ? count - done : CHUNK);
-        client_ask(&lab->clients[from], &command);
-        fence(lab, from, clients);
-    }
-}
+enum { PORTS = 3 };
 
 /* The number of frames with `marker` that each client has. */
 static void expect(struct lab *lab, uint8_t marker, uint64_t at0, uint64_t at1, uint64_t at2)
 {
-    assert_int_equal(marked(lab, 0, marker), at0);
-    assert_int_equal(marked(lab, 1, marker), at1);
-    assert_int_equal(marked(lab, 2, marker), at2);
+    assert_int_equal(lab_marked(lab, 0, marker), at0);
+    assert_int_equal(lab_marked(lab, 1, marker), at1);
+    assert_int_equal(lab_marked(lab, 2, marker), at2);
 }
 
 static void expect_sums(json_t *const lines[PORTS], uint32_t count)
@@ -239,9 +50,9 @@ static void expect_sums(json_t *const lines[PORTS], uint32_t count)
         uint64_t sum = 0;
         assert_non_null(lines[i]);
         for (size_t j = 0; j < sizeof(ends) / sizeof(ends[0]); j++) {
-            sum += count_of(lines[i], ends[j]);
+            sum += lab_count(lines[i], ends[j]);
         }
-        assert_int_equal(sum, count_of(lines[i], "offered_frames"));
+        assert_int_equal(sum, lab_count(lines[i], "offered_frames"));
     }
 }
 
@@ -252,32 +63,32 @@ static void test_learning_and_flooding(void **state)
     (void)state;
     struct lab lab;
     uint8_t to[6];
-    json_t *lines[PORTS] = {NULL};
+    json_t *lines[LAB_PORTS_MAX] = {NULL};
     lab_start(&lab, "3", NULL, 3);
-    mac_of(1, to);
-    send_marked(&lab, 0, to, 1, 10, 3);
+    lab_mac(1, to);
+    lab_send(&lab, 0, to, 1, 10, 3);
     expect(&lab, 1, 0, 10, 10); /* nobody knows where it is */
-    mac_of(0, to);
-    send_marked(&lab, 1, to, 2, 10, 3);
+    lab_mac(0, to);
+    lab_send(&lab, 1, to, 2, 10, 3);
     expect(&lab, 2, 10, 0, 0); /* port 0 has been heard */
-    mac_of(1, to);
-    send_marked(&lab, 0, to, 3, 10, 3);
+    lab_mac(1, to);
+    lab_send(&lab, 0, to, 3, 10, 3);
     expect(&lab, 3, 0, 10, 0);
-    send_marked(&lab, 2, broadcast, 4, 10, 3);
+    lab_send(&lab, 2, broadcast, 4, 10, 3);
     expect(&lab, 4, 10, 10, 0);
 
     uint64_t totals[PORTS];
     const struct command ask = {.send = false};
     for (uint32_t i = 0; i < PORTS; i++) {
-        totals[i] = client_ask(&lab.clients[i], &ask).total;
+        totals[i] = lab_ask(&lab.clients[i], &ask).total;
     }
-    clients_end(&lab);
-    switch_end(&lab, lines);
+    lab_clients_end(&lab);
+    lab_switch_end(&lab, lines, NULL);
     expect_sums(lines, PORTS);
     for (uint32_t i = 0; i < PORTS; i++) {
-        assert_int_equal(count_of(lines[i], "in_frames"), lab.clients[i].sent);
-        assert_int_equal(count_of(lines[i], "in_bytes"), lab.clients[i].sent * FRAME_BYTES);
-        assert_true(count_of(lines[i], "out_frames") >= totals[i]); /* a fence may have been under way */
+        assert_int_equal(lab_count(lines[i], "in_frames"), lab.clients[i].sent);
+        assert_int_equal(lab_count(lines[i], "in_bytes"), lab.clients[i].sent * FRAME_BYTES);
+        assert_true(lab_count(lines[i], "out_frames") >= totals[i]); /* a fence may have been under way */
         json_decref(lines[i]);
     }
 }
@@ -293,7 +104,7 @@ static void join_group(struct lab *lab, uint32_t port)
     };
     struct command command = {.send = true, .count = 1, .length = 60};
     memcpy(command.frame, report, sizeof(report));
-    mac_of(port, command.frame + 6);
+    lab_mac(port, command.frame + 6);
     for (uint32_t part = 0; part < 2; part++) {
         uint32_t start = part == 0 ? 14 : 34;
         uint32_t length = part == 0 ? 20 : 8;
@@ -307,8 +118,8 @@ static void join_group(struct lab *lab, uint32_t port)
         command.frame[at] = (uint8_t)(sum >> 8);
         command.frame[at + 1] = (uint8_t)sum;
     }
-    client_ask(&lab->clients[port], &command);
-    fence(lab, port, PORTS);
+    lab_ask(&lab->clients[port], &command);
+    lab_fence(lab, port, PORTS);
 }
 
 static void test_multicast(void **state)
@@ -318,17 +129,17 @@ static void test_multicast(void **state)
     static const uint8_t joined_group[6] = {0x01, 0x00, 0x5e, 0x01, 0x02, 0x03};
     const char *more[] = {"--static-group", "01:00:5e:05:05:05=0,1", NULL};
     struct lab lab;
-    json_t *lines[PORTS] = {NULL};
+    json_t *lines[LAB_PORTS_MAX] = {NULL};
     lab_start(&lab, "3", more, 3);
-    send_marked(&lab, 0, static_group, 1, 10, 3);
+    lab_send(&lab, 0, static_group, 1, 10, 3);
     expect(&lab, 1, 0, 10, 0);
-    send_marked(&lab, 0, joined_group, 2, 10, 3);
+    lab_send(&lab, 0, joined_group, 2, 10, 3);
     expect(&lab, 2, 0, 10, 10); /* a group that nobody has joined goes everywhere */
     join_group(&lab, 2);
-    send_marked(&lab, 0, joined_group, 3, 10, 3);
+    lab_send(&lab, 0, joined_group, 3, 10, 3);
     expect(&lab, 3, 0, 0, 10);
-    clients_end(&lab);
-    switch_end(&lab, lines);
+    lab_clients_end(&lab);
+    lab_switch_end(&lab, lines, NULL);
     expect_sums(lines, PORTS);
     for (uint32_t i = 0; i < PORTS; i++) {
         json_decref(lines[i]);
@@ -342,21 +153,22 @@ static void test_loss_and_shaping(void **state)
     const char *more[] = {"--rate", "1Gbps",      "--delay", "100us", "--queue", "256KB",
                           "--port", "1:loss=10%", "--seed",  "7",     NULL};
     struct lab lab;
-    json_t *lines[PORTS] = {NULL};
+    json_t *lines[LAB_PORTS_MAX] = {NULL};
     lab_start(&lab, "2", more, 2);
-    send_marked(&lab, 0, broadcast, 1, FRAMES, 2);
-    uint64_t arrived = marked(&lab, 1, 1);
-    send_marked(&lab, 1, broadcast, 2, FRAMES, 2);
-    assert_int_equal(marked(&lab, 0, 2), FRAMES); /* that direction loses nothing */
-    clients_end(&lab);
-    switch_end(&lab, lines);
+    lab_send(&lab, 0, broadcast, 1, FRAMES, 2);
+    uint64_t arrived = lab_marked(&lab, 1, 1);
+    lab_send(&lab, 1, broadcast, 2, FRAMES, 2);
+    assert_int_equal(lab_marked(&lab, 0, 2), FRAMES); /* that direction loses nothing */
+    lab_clients_end(&lab);
+    lab_switch_end(&lab, lines, NULL);
     /* binomial, mean 4,500, standard deviation 21.2: five of those */
     assert_in_range(arrived, 4394, 4606);
     expect_sums(lines, 2);
-    assert_in_range(count_of(lines[1], "dropped_loss_frames"), FRAMES - arrived, count_of(lines[1], "offered_frames"));
-    assert_int_equal(count_of(lines[0], "dropped_loss_frames"), 0);
-    assert_int_equal(count_of(lines[0], "dropped_queue_frames"), 0);
-    assert_true(count_of(lines[1], "queue_max_bytes") > 0);
+    assert_in_range(lab_count(lines[1], "dropped_loss_frames"), FRAMES - arrived,
+                    lab_count(lines[1], "offered_frames"));
+    assert_int_equal(lab_count(lines[0], "dropped_loss_frames"), 0);
+    assert_int_equal(lab_count(lines[0], "dropped_queue_frames"), 0);
+    assert_true(lab_count(lines[1], "queue_max_bytes") > 0);
     json_decref(lines[0]);
     json_decref(lines[1]);
 }
@@ -370,15 +182,15 @@ static void test_left_over_socket_is_replaced(void **state)
     assert_int_equal(waitpid(lab.process, NULL, 0), lab.process);
     fclose(lab.output);
     assert_int_equal(access(lab.path, F_OK), 0);
-    switch_start(&lab, "2", NULL);
-    switch_end(&lab, NULL);
+    lab_switch_start(&lab, "2", NULL);
+    lab_switch_end(&lab, NULL, NULL);
 }
 
 /* Runs the program by the shell; returns its exit code, and how many lines it printed on stderr. */
 static int run_for_errors(const char *arguments, uint32_t *lines)
 {
     char command[512];
-    char line[LINE_BYTES];
+    char line[LAB_LINE_BYTES];
     snprintf(command, sizeof(command), "'%s' switch %s 2>&1 >/dev/null", getenv("CW_CAUSEWAY"), arguments);
     FILE *output = popen(command, "r");
     assert_non_null(output);
@@ -399,11 +211,11 @@ static void test_a_live_switch_is_left_alone(void **state)
     snprintf(arguments, sizeof(arguments), "--memif %s --ports 2", lab.path);
     assert_int_equal(run_for_errors(arguments, &lines), 3);
     assert_int_equal(lines, 1);
-    mac_of(1, to);
-    send_marked(&lab, 0, to, 1, 10, 2);
-    assert_int_equal(marked(&lab, 1, 1), 10);
-    clients_end(&lab);
-    switch_end(&lab, NULL);
+    lab_mac(1, to);
+    lab_send(&lab, 0, to, 1, 10, 2);
+    assert_int_equal(lab_marked(&lab, 1, 1), 10);
+    lab_clients_end(&lab);
+    lab_switch_end(&lab, NULL, NULL);
 }
 
 static void test_bad_options(void **state)

@@ -1,4 +1,4 @@
-/* Units and options of the command line. */
+/* Numbers, lists and options of the command line; quantities with units: test_units.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,52 +33,12 @@ static void check_rows(const struct row *rows, size_t count, bool (*parse)(const
         check_rows(rows, sizeof(rows) / sizeof(rows[0]), parse); \
     } while (0)
 
-static void test_bytes(void **state)
-{
-    (void)state;
-    CHECK_ROWS(app_parse_bytes, {"0", true, 0}, {"1500", true, 1500}, {"64K", true, 65536}, {"256KB", true, 256000},
-               {"1.5KiB", true, 1536}, {"2G", true, 2ull << 30}, {"", false, 0}, {"K", false, 0}, {"-1", false, 0},
-               {"1.3", false, 0}, {"10 K", false, 0}, {"1e6", false, 0}, {"99999999999G", false, 0}, {"1..2", false, 0},
-               {"0x10", false, 0}, {"inf", false, 0}, {"10Kb", false, 0});
-}
-
-static void test_rate(void **state)
-{
-    (void)state;
-    CHECK_ROWS(app_parse_rate, {"10Gbps", true, 10000000000}, {"2.5G", true, 2500000000}, {"64kbps", true, 64000},
-               {"100Mbit", true, 100000000}, {"9600", true, 9600}, {"10GB", false, 0}, {"fast", false, 0});
-}
-
-static void test_duration(void **state)
-{
-    (void)state;
-    CHECK_ROWS(app_parse_duration, {"20us", true, 20000}, {"1.5ms", true, 1500000}, {"3s", true, 3000000000},
-               {"0", true, 0}, {"100ns", true, 100}, {"2min", true, 120000000000}, {"20", false, 0}, {"us", false, 0},
-               {"0.5ns", false, 0});
-}
-
 static void test_count(void **state)
 {
     (void)state;
     CHECK_ROWS(app_parse_count, {"0", true, 0}, {"42", true, 42}, {"0x2a", true, 42},
                {"18446744073709551615", true, UINT64_MAX}, {"18446744073709551616", false, 0}, {"-1", false, 0},
                {" 1", false, 0}, {"1k", false, 0}, {"", false, 0});
-}
-
-static void test_percent(void **state)
-{
-    double fraction = 7;
-
-    (void)state;
-    assert_true(app_parse_percent("1%", &fraction));
-    assert_true(fraction > 0.00999 && fraction < 0.01001);
-    assert_true(app_parse_percent("100%", &fraction));
-    assert_true(app_parse_percent("0", &fraction));
-    assert_true(fraction == 0);
-    assert_false(app_parse_percent("101%", &fraction));
-    assert_false(app_parse_percent("1", &fraction));
-    assert_false(app_parse_percent("-1%", &fraction));
-    assert_true(fraction == 0);
 }
 
 static void test_lists_and_addresses(void **state)
@@ -173,11 +133,7 @@ static void test_options_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_duration),
         cmocka_unit_test(test_count),
-        cmocka_unit_test(test_percent),
         cmocka_unit_test(test_lists_and_addresses),
         cmocka_unit_test(test_options_accepted),
         cmocka_unit_test(test_options_refused),

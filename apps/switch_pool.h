@@ -1,0 +1,62 @@
+/* Switch pool: room for the frames that are on their way, in slots of a few sizes.
+ *
+ * Invariants
+ *  - There is room for all that the lines and their queues hold, whatever the sizes of the frames, from SWITCH_POOL_FRAME_MIN bytes on: each
+ *    size of slot alone is there for the whole of it. A frame that finds no slot of its size takes none: the caller counts it.
+ *  - Slots are address space until they are used, and are used again before new ones are touched: what is resident is the most that was
+ *    ever on its way at once.
+ *
+ * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread.
+ */
+#ifndef SWITCH_POOL_H
+#define SWITCH_POOL_H
+
+#include <stdint.h>
+
+enum {
+    SWITCH_POOL_SIZES = 4,
+    SWITCH_POOL_FRAME_MIN = 60, /* Ethernet's shortest, without its check sequence; shorter ones count as such */
+};
+
+/* Address space for all slots: some 8 bytes for each byte on the lines. */
+#define SWITCH_POOL_BYTES_MAX (8ull << 30)
+
+/* A frame on its way: what the pool, its line and its route note of it. */
+struct switch_frame {
+    struct switch_frame *next; /* behind it on the line; free: the next free one */
+    uint64_t arrival_ns;
+    uint32_t length;
+    uint16_t port;       /* it has come in by, or goes out of */
+    uint8_t clusters[2]; /* across the wide area: from, to */
+    uint8_t hop;         /* of its route */
+    uint8_t size;        /* of the slot */
+    uint8_t reserved[6];
+    uint8_t data[];
+};
+
+struct switch_pool_slots {
+    uint32_t data_bytes; /* room for a frame */
+    uint32_t stride;
+    uint64_t count;
+    uint64_t touched;
+    struct switch_frame *free;
+    uint8_t *memory;
+};
+
+struct switch_pool {
+    uint64_t line_bytes; /* there is room for so many on the lines, frames with what Ethernet adds */
+    struct switch_pool_slots slots[SWITCH_POOL_SIZES];
+};
+
+/* Room for `line_bytes` on the lines, or as many as SWITCH_POOL_BYTES_MAX allows (pool->line_bytes tells), of frames of up to
+ * `frame_bytes_max` (<= 9,640). CW_OK or CW_ERROR_MEMORY. */
+int switch_pool_open(struct switch_pool *pool, uint64_t line_bytes, uint32_t frame_bytes_max);
+
+/* A zeroed one is allowed. */
+void switch_pool_close(struct switch_pool *pool);
+
+/* A slot for a frame of `length` bytes, which is set; NULL: there is none left. */
+struct switch_frame *switch_pool_take(struct switch_pool *pool, uint32_t length);
+void switch_pool_give(struct switch_pool *pool, struct switch_frame *frame);
+
+#endif
