@@ -58,7 +58,7 @@ const char *cw_aead_driver(const struct cw_aead *aead)
 
 void cw_aead_why(const struct cw_aead *aead, char *text, size_t text_bytes)
 {
-    const char *how = aead->direct ? "called directly" : "through its queue, at some ten times the cost";
+    const char *how = aead->direct ? "called directly" : "through its queue, at several times the cost";
     uint32_t rank = 0;
     while (strcmp(cw_aead_driver_name(nth_best(rank)), aead->name) != 0) {
         rank++;
