@@ -68,8 +68,7 @@ static void run(struct world *world, uint64_t duration_ns)
 /* Puts one way, messages and gets the other; all of it comes through. */
 static void converse(struct world *world)
 {
-    struct sim_host *sender = &world->hosts.list[SENDER];
-    struct sim_host *target = &world->hosts.list[TARGET];
+    struct sim_host *sender = &world->hosts.list[SENDER], *target = &world->hosts.list[TARGET];
     struct simulation_stream stream;
     simulation_stream_start(&world->hosts, &stream, SENDER, TARGET, 3000, 40);
     (void)simulation_stream_finish(&world->hosts, SENDER, 1000 * SIMULATION_MS);
@@ -253,8 +252,7 @@ static void replays_do_nothing(void **state)
     world_open(&world, CW_ENCRYPTION_REQUIRED);
     converse(&world);
     run(&world, 100 * SIMULATION_MS);
-    uint32_t count = world.frame_count;
-    uint64_t replays = 0;
+    uint32_t count = world.frame_count, replays = 0;
     for (uint32_t pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < count; i++) {
             const struct frame *frame = &world.frames[pass == 1 ? count - 1 - i : i];
@@ -299,7 +297,7 @@ static uint32_t write_frame(const struct world *world, uint8_t *frame, const str
 {
     const struct cw_endpoint_config *config = &world->target->config;
     struct cw_wire_network *network = (struct cw_wire_network *)frame;
-    uint8_t mac[6] = {2};
+    static const uint8_t mac[6] = {2};
     cw_wire_network_init(network, mac, config->address.mac, 0x0a000001, config->address.ipv4, UDP_PORT, UDP_PORT);
     cw_wire_network_finish(network, behind);
     memcpy(frame + CW_WIRE_NETWORK_BYTES, header, sizeof(*header));
@@ -349,8 +347,7 @@ static void another_jobs_key_opens_nothing(void **state)
 {
     (void)state;
     struct world world;
-    uint8_t frame[FRAME_BYTES];
-    uint8_t other[16];
+    uint8_t frame[FRAME_BYTES], other[16];
     world_open(&world, CW_ENCRYPTION_REQUIRED);
     converse(&world);
     const uint8_t *own = world.target->config.job_key;
@@ -394,7 +391,6 @@ static void nobody_is_talked_out_of_it(void **state)
                      CW_OK); /* the target is not told */
     converse(&world);
     const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
-    assert_non_null(flow->session.seal);
     const struct cw_endpoint_config *config = &world.target->config;
     struct cw_wire_key keys[3] = {{{0}}};
     memcpy(keys[1].bytes, config->job_key, 16);
@@ -430,6 +426,37 @@ static void nobody_is_talked_out_of_it(void **state)
     world_close(&world);
 }
 
+/* Who asks for a sealed session gets no other, not even from somebody who knows what its keys would be if there were none. */
+static void asking_for_it_opens_no_other_door(void **state)
+{
+    (void)state;
+    struct world world;
+    uint8_t frame[FRAME_BYTES];
+    world_open(&world, CW_ENCRYPTION_ASKED);
+    struct sim_host *sender = &world.hosts.list[SENDER];
+    uint32_t peer = sim_hosts_peer(&world.hosts, SENDER, TARGET);
+    assert_int_equal(cw_peer_encrypt(sender->endpoint, peer, true), CW_OK);
+    assert_int_equal(cw_peer_connect(sender->endpoint, peer), CW_OK);
+    cw_simulator_partition(world.hosts.simulator, SENDER, true);
+    struct cw_received packet = {.data = world.frames[0].bytes, .length = world.frames[0].length};
+    cw_receive_frames(world.target, &packet, 1);
+    (void)cw_flush(world.target);
+    const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
+    const struct cw_candidate *candidate = flow->session.candidate;
+    assert_true(candidate != NULL && candidate->sealed);
+    struct cw_wire_key keys[2] = {{{0}}};
+    cw_wire_key_derive(&keys[1], world.target->config.job_key, candidate->session, candidate->local);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cw_wire_header header = next_put(&world, frame);
+        header.number = candidate->data_number;
+        header.checksum = cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, header.payload_bytes);
+        header.tag = cw_wire_tag(&header, 0, &keys[i]);
+        uint32_t length = write_frame(&world, frame, &header, header.payload_bytes);
+        assert_true(is_refused(&world, frame, length));
+    }
+    world_close(&world);
+}
+
 /* Late, in any order: each packet that was held back is taken once. */
 static void held_back_packets_are_taken_once(void **state)
 {
@@ -456,14 +483,18 @@ static void held_back_packets_are_taken_once(void **state)
 int main(void)
 {
     struct cw_aead *aead;
-    char error[200];
+    char error[200] = "";
     if (cw_aead_open(NULL, &aead, error, sizeof(error)) != CW_OK) {
         test_skip(error);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_a_bit_can_be_altered),   cmocka_unit_test(nothing_can_be_cut_off_or_added),
-        cmocka_unit_test(replays_do_nothing),         cmocka_unit_test(another_jobs_key_opens_nothing),
-        cmocka_unit_test(nobody_is_talked_out_of_it), cmocka_unit_test(held_back_packets_are_taken_once),
+        cmocka_unit_test(not_a_bit_can_be_altered),
+        cmocka_unit_test(nothing_can_be_cut_off_or_added),
+        cmocka_unit_test(replays_do_nothing),
+        cmocka_unit_test(another_jobs_key_opens_nothing),
+        cmocka_unit_test(nobody_is_talked_out_of_it),
+        cmocka_unit_test(asking_for_it_opens_no_other_door),
+        cmocka_unit_test(held_back_packets_are_taken_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,6 +327,51 @@ static void not_even_with_the_same_seeds(void **state)
     audit_close(&audit);
 }
 
+/* A packet says by its phase whether it is for the session or for who asks to take its place: the two never have the same. */
+static void phases_differ(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
+    simulation_hosts(&hosts, &config);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 5);
+    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    struct cw_endpoint *endpoint = hosts.list[1].endpoint;
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
+    uint64_t now_ns = cw_simulator_now(hosts.simulator);
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint8_t frame[CW_WIRE_NETWORK_BYTES + sizeof(struct cw_wire_sealed_setup)];
+        struct cw_wire_network *network = (struct cw_wire_network *)frame;
+        struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION,
+                                             .type = CW_WIRE_HELLO,
+                                             .flags = CW_WIRE_ENCRYPTED,
+                                             .hello = {.session = 1000 + i,
+                                                       .sender_ipv4 = flow->address.ipv4,
+                                                       .sender_port = flow->address.udp_port,
+                                                       .receiver_ipv4 = endpoint->config.address.ipv4,
+                                                       .receiver_port = endpoint->config.address.udp_port,
+                                                       .payload_bytes_max = 1400,
+                                                       .packet_window = 1000,
+                                                       .put_window = 1000}};
+        cw_wire_setup_seal(&setup, endpoint->setup_key);
+        cw_wire_network_init(network, flow->address.mac, flow->address.mac, flow->address.ipv4,
+                             endpoint->config.address.ipv4, flow->address.udp_port, endpoint->config.address.udp_port);
+        cw_wire_network_finish(network, sizeof(setup) - CW_WIRE_HEADER_BYTES);
+        memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+        now_ns += CW_CANDIDATE_NS;
+        cw_endpoint_clock(endpoint, now_ns);
+        struct cw_received packet = {.data = frame, .length = sizeof(frame)};
+        cw_receive_frames(endpoint, &packet, 1);
+        (void)cw_flush(endpoint);
+        assert_int_equal(flow->session.candidate->session, 1000 + i);
+        assert_int_not_equal(cw_seal_phase(flow->session.candidate->local), cw_seal_phase(flow->session.local));
+    }
+    sim_hosts_destroy(&hosts);
+}
+
 /* ---- the end of a key ---- */
 
 static void a_used_up_key_ends_its_session(void **state)
@@ -370,9 +415,13 @@ int main(void)
         test_skip(error);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(either_side_may_insist),         cmocka_unit_test(refusal_is_told),
-        cmocka_unit_test(no_nonce_comes_twice),           cmocka_unit_test(not_even_with_the_same_seeds),
-        cmocka_unit_test(a_used_up_key_ends_its_session), cmocka_unit_test(every_seed_keeps_the_promises),
+        cmocka_unit_test(either_side_may_insist),
+        cmocka_unit_test(refusal_is_told),
+        cmocka_unit_test(no_nonce_comes_twice),
+        cmocka_unit_test(not_even_with_the_same_seeds),
+        cmocka_unit_test(phases_differ),
+        cmocka_unit_test(a_used_up_key_ends_its_session),
+        cmocka_unit_test(every_seed_keeps_the_promises),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
