@@ -30,12 +30,13 @@ static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
         signature->wanted = false;
         const struct cw_transmit *staged = &endpoint->staged[i];
         struct cw_wire_sealed *header = (struct cw_wire_sealed *)(staged->data + CW_WIRE_NETWORK_BYTES);
-        packets[count++] = (struct cw_aead_packet){
+        packets[count] = (struct cw_aead_packet){
             .readable = (uint8_t *)header,
             .data = header->fields,
             .bytes = staged->length - CW_WIRE_NETWORK_BYTES - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES,
             .count = header->count,
         };
+        count++;
     }
     cw_aead_seal(seal->out, packets, count);
 }

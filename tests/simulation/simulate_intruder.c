@@ -443,7 +443,7 @@ static void asking_for_it_opens_no_other_door(void **state)
     (void)cw_flush(world.target);
     const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
     const struct cw_candidate *candidate = flow->session.candidate;
-    assert_true(candidate != NULL && candidate->sealed);
+    assert_true(candidate->sealed);
     struct cw_wire_key keys[2] = {{{0}}};
     cw_wire_key_derive(&keys[1], world.target->config.job_key, candidate->session, candidate->local);
     for (uint32_t i = 0; i < 2; i++) {
