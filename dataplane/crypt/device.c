@@ -43,8 +43,8 @@ static bool pool_add(struct cw_aead *device)
     char name[RTE_MEMPOOL_NAMESIZE];
     snprintf(name, sizeof(name), "cw_%s_%u", device->name, device->pool_count);
     struct rte_mempool *pool = rte_cryptodev_sym_session_pool_create(
-        name, CRYPT_POOL_SESSIONS << device->pool_count, rte_cryptodev_sym_get_private_session_size(device->id), 0, 0,
-        SOCKET_ID_ANY);
+        name, (uint32_t)CRYPT_POOL_SESSIONS << device->pool_count,
+        rte_cryptodev_sym_get_private_session_size(device->id), 0, 0, SOCKET_ID_ANY);
     if (pool == NULL) {
         return false;
     }
