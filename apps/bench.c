@@ -153,6 +153,7 @@ static const struct {
 } benchmarks[] = {
     {"put", bench_put, "latency and goodput of puts, beside the raw limit of the same port"},
     {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
+    {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
     {"crowd", bench_crowd, "many processes on few cores, through a switch"},
     {"idle", bench_idle, "what processes cost that have nothing to do"},
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
@@ -176,7 +177,7 @@ static void list_print(void)
 int bench_main(int argc, char **argv)
 {
     static const char list[] =
-        "there are put, cost, crowd, idle, switch, incast, pace, mcast, alltoallv and plan; each has --help";
+        "there are put, cost, crypt, crowd, idle, switch, incast, pace, mcast, alltoallv and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

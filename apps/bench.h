@@ -35,6 +35,9 @@ int bench_put_sim(const struct bench_put_options *options);
 /* causeway bench cost: the protocol alone, in one thread. */
 int bench_cost(int argc, char **argv);
 
+/* causeway bench crypt: AES-GCM alone. */
+int bench_crypt(int argc, char **argv);
+
 /* causeway bench crowd: more processes than cores, through a switch. causeway bench idle: what processes cost that do nothing. */
 int bench_crowd(int argc, char **argv);
 int bench_idle(int argc, char **argv);

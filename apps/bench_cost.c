@@ -140,7 +140,13 @@ struct cost_pair {
     uint32_t until_signal; /* puts */
 };
 
-static int side_open(struct cost_side *side, uint32_t index)
+/* Whether sessions are sealed, and by which driver (NULL: the best). */
+struct cost_sealing {
+    bool wanted;
+    const char *driver;
+};
+
+static int side_open(struct cost_side *side, uint32_t index, const struct cost_sealing *sealing)
 {
     struct cw_endpoint_config config;
     char error[CW_PORT_TEXT_BYTES];
@@ -150,6 +156,8 @@ static int side_open(struct cost_side *side, uint32_t index)
     config.address.udp_port = 4792;
     config.seed = 1 + index;
     config.accept_unknown = true;
+    config.encryption = sealing->wanted ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
+    config.encryption_driver = sealing->driver;
     side->memory = malloc(MEMORY_BYTES);
     if (side->memory == NULL) {
         return app_error_status(CW_ERROR_MEMORY, "no memory for a region", NULL);
@@ -204,7 +212,7 @@ static int post(struct cost_pair *pair, uint64_t size, uint32_t flags)
     return status;
 }
 
-static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes)
+static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes, const struct cost_sealing *sealing)
 {
     for (uint32_t i = 0; i < 2; i++) {
         if (!cost_port_init(&pair->sides[i].port, &pair->sides[1 - i].port, mtu_bytes, (uint8_t)i)) {
@@ -212,7 +220,7 @@ static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes)
         }
     }
     for (uint32_t i = 0; i < 2; i++) {
-        int code = side_open(&pair->sides[i], i);
+        int code = side_open(&pair->sides[i], i, sealing);
         if (code != APP_EXIT_SUCCESS) {
             return code;
         }
@@ -371,6 +379,7 @@ int bench_cost(int argc, char **argv)
     const char *list = "8,32,1024,65536,1M";
     const char *only = NULL;
     bool json = false;
+    struct cost_sealing sealing = {0};
     const struct app_option options[] = {
         {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &list, 0, 0, NULL},
         {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX,
@@ -378,6 +387,9 @@ int bench_cost(int argc, char **argv)
         {"duration", "TIME", "of each measurement (200ms)", APP_OPTION_DURATION, &duration_ns, 1000000, 60000000000ull,
          NULL},
         {"only", "WAY", "coalesced, alone or one-by-one (all three)", APP_OPTION_TEXT, &only, 0, 0, NULL},
+        {"encrypt", NULL, "sealed sessions", APP_OPTION_FLAG, &sealing.wanted, 0, 0, NULL},
+        {"driver", "NAME", "that seals them (the best one; bench crypt lists them)", APP_OPTION_TEXT, &sealing.driver,
+         0, 0, NULL},
         {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &json, 0, 0, NULL},
         {0},
     };
@@ -405,7 +417,7 @@ int bench_cost(int argc, char **argv)
     if (pair == NULL) {
         return app_error_status(CW_ERROR_MEMORY, "no memory", NULL);
     }
-    code = pair_open(pair, (uint32_t)mtu_bytes);
+    code = pair_open(pair, (uint32_t)mtu_bytes, &sealing);
     code = code == APP_EXIT_SUCCESS ? measure_all(pair, sizes, size_count, duration_ns, only, json) : code;
     pair_close(pair);
     free(pair);

@@ -16,6 +16,10 @@
 #include <infiniband/verbs.h>
 #endif
 
+#include "dataplane/crypt/aead.h"
+#include "dataplane/port/port.h"
+#include "dataplane/status.h"
+
 enum { TEXT_BYTES = 512, PATH_BYTES = 512 };
 
 static void read_attribute(const char *interface, const char *name, char *text, size_t bytes)
@@ -179,6 +183,24 @@ void doctor_network(struct doctor *doctor)
     tell_verbs(doctor);
 }
 
+static void tell_encryption(struct doctor *doctor)
+{
+    struct cw_aead *aead;
+    char text[CW_PORT_TEXT_BYTES] = "";
+    if (cw_aead_open(NULL, &aead, text, sizeof(text)) == CW_OK) {
+        cw_aead_why(aead, text, sizeof(text));
+        bool slow = strcmp(cw_aead_driver(aead), "crypto_openssl") == 0;
+        doctor_tell(doctor, "choice", "encryption", slow ? DOCTOR_NOTE : DOCTOR_GOOD, text,
+                    slow
+                        ? "crypto_aesni_gcm is several times as fast where there are AES instructions: apt-get install "
+                          "librte-crypto-ipsec-mb23"
+                        : NULL);
+    } else {
+        doctor_tell(doctor, "choice", "encryption", DOCTOR_MISSING, text,
+                    "sealed sessions are refused; apt-get install libdpdk-dev has the drivers");
+    }
+}
+
 void doctor_choice(struct doctor *doctor)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -197,4 +219,5 @@ void doctor_choice(struct doctor *doctor)
                 cores > 2 ? "yields 50 us, sleeps; a dedicated core spins when asked for"
                           : "yields 50 us, sleeps: few cores",
                 NULL);
+    tell_encryption(doctor);
 }

@@ -107,6 +107,10 @@ static void add_peers(struct world_process *process)
         if (cw_peer_add(process->endpoint, &address, &process->peers[node]) != CW_OK) {
             world_fail(world, "node %u: peer %u cannot be added", process->node, node);
         }
+        bool seals = world->options->encrypt && cw_random_chance(&process->random, 0.3);
+        if (seals && cw_peer_encrypt(process->endpoint, process->peers[node], true) != CW_OK) {
+            world_fail(world, "node %u: no sealed session with peer %u", process->node, node);
+        }
     }
 }
 
@@ -121,6 +125,9 @@ int world_process_start(struct world_process *process)
     config.address = (struct cw_address){.ipv4 = WORLD_IPV4 + process->node, .udp_port = WORLD_UDP_PORT};
     config.seed = cw_random_next(&process->random);
     config.waiting = (enum cw_waiting)cw_random_below(&process->random, 3);
+    if (world->options->encrypt) {
+        config.encryption = cw_random_chance(&process->random, 0.3) ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_ASKED;
+    }
     char error[200] = "no memory for regions";
     int status = cw_port_sim_open(world->simulator, process->node, &process->port);
     if (status == CW_OK) {

@@ -47,22 +47,32 @@ enum cw_waiting {
     CW_WAITING_NAP = 2,   /* looks at its port in timed naps */
 };
 
+/* Which sessions are sealed: header and payload authenticated and encrypted, by AES-GCM (WIRE.md). If either side wants it, the session is
+ * sealed; with a peer that wants it there is no other. */
+enum cw_encryption {
+    CW_ENCRYPTION_OFF = 0,      /* none: who asks for one is refused, and told so */
+    CW_ENCRYPTION_ASKED = 1,    /* those of cw_peer_encrypt, and those that a peer asks for */
+    CW_ENCRYPTION_REQUIRED = 2, /* all */
+};
+
 struct cw_endpoint_config {
     struct cw_address address; /* mac all zero: the port's own */
     uint8_t job_key[16];       /* 128 bits that all processes of the job share and nobody else has */
     uint64_t seed;             /* for sessions, region keys and first numbers: unpredictable in real use */
     enum cw_waiting waiting;
-    bool accept_unknown;          /* a set-up request from an address that was never added makes a new peer */
-    uint32_t peer_count_max;      /* 1 .. CW_PEERS_MAX */
-    uint32_t region_count_max;    /* 1 .. CW_REGIONS_MAX */
-    uint32_t operation_count_max; /* puts, gets and messages under way, all peers together */
-    uint32_t arrival_count_max;   /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
-    uint32_t event_count_max;     /* a power of two, at least 256: all puts that share a packet must find room */
-    uint32_t get_count_max;       /* gets under way, 1 .. 65534 */
-    uint32_t pool_slot_count;     /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
-    uint32_t pool_slot_bytes;     /* longest message, a multiple of 64, up to 64 KiB */
-    uint32_t sent_chunk_count;    /* records of packets in flight: 64 a chunk, all peers together */
-    uint32_t window_block_count;  /* 1 KiB blocks that keep track of packets that arrived out of order */
+    enum cw_encryption encryption;
+    const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is (crypt/aead.h) */
+    bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
+    uint32_t peer_count_max;       /* 1 .. CW_PEERS_MAX */
+    uint32_t region_count_max;     /* 1 .. CW_REGIONS_MAX */
+    uint32_t operation_count_max;  /* puts, gets and messages under way, all peers together */
+    uint32_t arrival_count_max;    /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
+    uint32_t event_count_max;      /* a power of two, at least 256: all puts that share a packet must find room */
+    uint32_t get_count_max;        /* gets under way, 1 .. 65534 */
+    uint32_t pool_slot_count;      /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
+    uint32_t pool_slot_bytes;      /* longest message, a multiple of 64, up to 64 KiB */
+    uint32_t sent_chunk_count;     /* records of packets in flight: 64 a chunk, all peers together */
+    uint32_t window_block_count;   /* 1 KiB blocks that keep track of packets that arrived out of order */
     uint32_t congestion_window_max_bytes; /* per peer */
     uint64_t failure_timeout_ns;          /* a peer that owes an answer and is silent this long has failed */
 };
@@ -71,7 +81,7 @@ struct cw_endpoint_config {
 void cw_endpoint_config_init(struct cw_endpoint_config *config);
 
 /* Creates an endpoint on `port`, which stays the caller's and must outlive it. CW_OK, CW_ERROR_ARGUMENT (the one-line reason in
- * `error`), CW_ERROR_MEMORY. */
+ * `error`), CW_ERROR_MEMORY; with encryption also CW_ERROR_UNSUPPORTED (nothing here can do it) and other errors of cw_aead_open. */
 int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *port, uint64_t now_ns,
                        struct cw_endpoint **endpoint, char *error, size_t error_bytes);
 
@@ -140,6 +150,11 @@ struct cw_traffic {
 /* Says how a peer is to be sent to; at any time. Default: CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
 int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic);
 
+/* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK; CW_ERROR_ARGUMENT;
+ * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or setting one up).
+ * A peer that cannot seal gives CW_EVENT_PEER_DOWN with CW_ERROR_UNSUPPORTED, and has then failed. */
+int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt);
+
 enum cw_peer_state {
     CW_PEER_CLOSED = 0,     /* never used, or said goodbye */
     CW_PEER_CONNECTING = 1, /* set-up under way */
@@ -151,6 +166,7 @@ struct cw_peer_info {
     struct cw_address address;
     enum cw_peer_state state;
     enum cw_waiting waiting; /* as the peer said */
+    bool encrypted;          /* the present session is sealed */
     uint64_t incarnation;    /* of the peer; 0 before the first set-up */
     uint64_t round_trip_ns;  /* smoothed; 0: not measured */
     uint64_t round_trip_min_ns;
@@ -303,7 +319,9 @@ enum cw_event_kind {
     CW_EVENT_COMPLETE = 4, /* a source may be reused: peer, lane_tag, context, status */
     CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session */
     CW_EVENT_PEER_DOWN =
-        6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED or CW_ERROR_CLOSED; all its operations have ended */
+        6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED (see
+                               cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40 packets: the next
+                               operation sets up another); all its operations have ended */
     CW_EVENT_SENT = 7,  /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
                           CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
     CW_EVENT_GUEST = 8, /* the guest has news (core/guest.h): nothing else is filled in */
@@ -352,6 +370,8 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(DROP_FLOW, "dropped: no such flow, or not set up")                                                         \
     X(DROP_TAG, "dropped: the keyed tag does not fit")                                                           \
     X(DROP_CHECKSUM, "dropped: the payload checksum does not fit")                                               \
+    X(DROP_SEAL, "dropped: does not open (altered, or under another key), or is not sealed where it must be")    \
+    X(DROP_REPLAY, "dropped: a sealed packet that came before, or too late to tell")                             \
     X(DROP_DUPLICATE, "dropped: had arrived before")                                                             \
     X(DROP_WINDOW, "dropped: outside the window")                                                                \
     X(DROP_FULL, "dropped unacknowledged, to come again: a table or queue is full")                              \

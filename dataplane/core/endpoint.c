@@ -49,6 +49,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"window_block_count", config->window_block_count, 4, 1u << 24},
         {"congestion_window_max_bytes", config->congestion_window_max_bytes, 2 * CW_PORT_MTU_MAX, UINT32_MAX},
         {"failure_timeout_ns", config->failure_timeout_ns, 1000000, UINT64_MAX / 4},
+        {"encryption", config->encryption, CW_ENCRYPTION_OFF, CW_ENCRYPTION_REQUIRED},
         {"waiting", config->waiting, CW_WAITING_SPIN, CW_WAITING_NAP},
         {"address.udp_port", config->address.udp_port, 1, 65535},
         {"address.ipv4", config->address.ipv4, 1, UINT32_MAX},
@@ -86,6 +87,9 @@ static int init_tables(struct cw_endpoint *endpoint)
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->candidates, config->peer_count_max, sizeof(struct cw_candidate));
     }
+    if (status == CW_OK && endpoint->aead != NULL) {
+        status = cw_pool_init(&endpoint->seals, 2 * config->peer_count_max, sizeof(struct cw_seal));
+    }
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->bandwidths, config->peer_count_max, sizeof(struct cw_bandwidth));
     }
@@ -116,8 +120,21 @@ static int init_tables(struct cw_endpoint *endpoint)
     return status == CW_OK ? cw_messages_init(endpoint) : status;
 }
 
+/* Keys are a driver's, and must be given back one by one. */
+static void dispose_seals(struct cw_endpoint *endpoint)
+{
+    for (uint32_t i = 0; endpoint->aead != NULL && i < endpoint->flows.fresh; i++) {
+        struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
+        cw_seal_destroy(endpoint, flow->session.seal);
+        cw_session_drop_candidate(endpoint, flow);
+    }
+    cw_pool_dispose(&endpoint->seals);
+    sodium_memzero(endpoint->setup_key, sizeof(endpoint->setup_key));
+}
+
 static void dispose(struct cw_endpoint *endpoint)
 {
+    dispose_seals(endpoint);
     if (endpoint->fetched_count > 0) {
         cw_port_release(endpoint->port, endpoint->fetched, endpoint->fetched_count);
     }
@@ -158,6 +175,13 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
         snprintf(error, error_bytes, "endpoint: libsodium cannot be initialised");
         return CW_ERROR_SYSTEM;
     }
+    struct cw_aead *aead = NULL;
+    if (config->encryption != CW_ENCRYPTION_OFF) {
+        status = cw_aead_open(config->encryption_driver, &aead, error, error_bytes);
+        if (status != CW_OK) {
+            return status;
+        }
+    }
     struct cw_endpoint *created = aligned_alloc(64, (sizeof(*created) + 63) & ~(size_t)63);
     if (created == NULL) {
         snprintf(error, error_bytes, "endpoint: no memory");
@@ -175,6 +199,9 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     created->incarnation = cw_random_next(&created->random);
     created->payload_bytes_max = port->info.mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);
     created->packet_flags = (uint16_t)config->waiting;
+    created->aead = aead;
+    created->config.encryption_driver = NULL; /* the caller's memory */
+    cw_wire_setup_derive(created->setup_key, config->job_key);
     cw_wheel_init(&created->wheel, now_ns);
     status = init_tables(created);
     if (status != CW_OK) {
@@ -269,6 +296,22 @@ int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer)
     return CW_OK;
 }
 
+int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (encrypt ? endpoint->aead == NULL : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    if (flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) {
+        return flow->encrypt == encrypt ? CW_OK : CW_ERROR_BUSY;
+    }
+    flow->encrypt = encrypt;
+    return CW_OK;
+}
+
 int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info)
 {
     const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
@@ -280,6 +323,7 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         .address = flow->address,
         .state = flow->state,
         .waiting = flow->session.peer_waiting,
+        .encrypted = flow->session.seal != NULL,
         .incarnation = flow->session.incarnation,
         .round_trip_ns = flow->round_trip.smoothed_ns,
         .round_trip_min_ns = flow->round_trip.min_ns,
@@ -332,7 +376,7 @@ struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
     const struct cw_endpoint_config *config = &endpoint->config;
     return (struct cw_memory_info){
         .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->candidates) +
-                          cw_pool_bytes(&endpoint->bandwidths) +
+                          cw_pool_bytes(&endpoint->seals) + cw_pool_bytes(&endpoint->bandwidths) +
                           cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +
                           cw_pool_bytes(&endpoint->operations) + cw_pool_bytes(&endpoint->arrivals.pool) +
                           (uint64_t)config->event_count_max * sizeof(struct cw_event) +

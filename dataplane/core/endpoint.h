@@ -12,6 +12,7 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/flow/flow.h"
+#include "dataplane/flow/seal.h"
 #include "dataplane/flow/wheel.h"
 #include "dataplane/put/arrival.h"
 #include "dataplane/put/get.h"
@@ -20,9 +21,11 @@
 #include "dataplane/put/region.h"
 #include "dataplane/wire/tags.h"
 
-/* What a staged packet is to be signed with when it leaves. */
+/* What a staged packet is to be signed, or sealed, with when it leaves. */
 struct cw_signature {
     bool wanted;
+    struct cw_seal
+        *seal; /* not NULL: sealed with this one instead of signed; the header is as cw_wire_sealed_write has it */
     uint64_t words[CW_WIRE_TAG_WORDS]; /* see cw_wire_tags_add */
     struct cw_wire_key key;
 };
@@ -36,7 +39,11 @@ struct cw_endpoint {
     struct cw_random random;
     uint32_t payload_bytes_max; /* behind our header, at this port's MTU */
     uint16_t packet_flags;      /* how we wait, in every packet */
-    bool port_full;             /* the port did not take all of `staged` */
+    struct cw_aead *aead;       /* seals sessions; NULL: nothing does */
+    uint8_t setup_key[CW_WIRE_SETUP_KEY_BYTES];
+    uint64_t setup_count; /* nonces drawn for set-up */
+    uint64_t seal_serial; /* seals made */
+    bool port_full;       /* the port did not take all of `staged` */
 
     /* packets taken from the port and not yet looked at */
     struct cw_received fetched[CW_BURST];
@@ -57,6 +64,7 @@ struct cw_endpoint {
     struct cw_pool candidates;
     struct cw_pool bandwidths;
     struct cw_shaper shapers[CW_SHAPERS_MAX];
+    struct cw_pool seals;  /* one for each session and one for its candidate */
     uint32_t reclaim_next; /* where to look for a flow to reclaim */
     struct cw_wheel wheel;
     struct cw_flow *active_first; /* may send, in turn */
@@ -107,9 +115,9 @@ void cw_guest_deliver(struct cw_endpoint *endpoint);
 struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
 
 /* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload bytes behind it. */
-static inline void cw_seal(struct cw_endpoint *endpoint, struct cw_transmit *packet,
-                           const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
-                           uint32_t in_buffer)
+static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
+                                    uint32_t in_buffer)
 {
     struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
     cw_wire_header_words(header, signature->words);
@@ -120,12 +128,32 @@ static inline void cw_seal(struct cw_endpoint *endpoint, struct cw_transmit *pac
     packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
 }
 
+/* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing more: what should have
+ * been sealed leaves as zeros. */
+static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, struct cw_seal *seal)
+{
+    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
+    uint8_t *at = packet->data + CW_WIRE_NETWORK_BYTES;
+    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes + CW_WIRE_MAC_BYTES;
+    if (seal->sent >= CW_SEAL_COUNT_MAX) {
+        memset(at, 0, packet->length - CW_WIRE_NETWORK_BYTES);
+        return;
+    }
+    cw_wire_sealed_write((struct cw_wire_sealed *)at, header, seal->sent++);
+    signature->seal = seal;
+    signature->wanted = true;
+}
+
 /* How long ago a timestamp came that is echoed, as the header has it. */
 static inline uint16_t cw_echo_delay(const struct cw_endpoint *endpoint, bool has_echo, uint64_t arrival_ns)
 {
     uint64_t held = (endpoint->now_ns - arrival_ns) >> CW_WIRE_DELAY_SHIFT;
     return has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN;
 }
+
+/* Signs or seals what is staged and complete. */
+void cw_sign(struct cw_endpoint *endpoint);
 
 /* Signs and hands what is staged to the port. False: the port is full. */
 bool cw_flush(struct cw_endpoint *endpoint);
@@ -154,6 +182,12 @@ void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* A set-up packet has come in (still unverified). */
 void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header);
 
+/* The seal under which the candidate's packets are, made when the first one comes. NULL: there is no candidate for a sealed session, or no room. */
+struct cw_seal *cw_session_candidate_seal(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Lets go of a flow's candidate, if there is one. */
+void cw_session_drop_candidate(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
 /* Sends a set-up packet that is due. */
 void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
@@ -162,6 +196,9 @@ void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Ends a session: all operations end with `status`, the state becomes `state`, and the application is told. */
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status);
+
+/* Ends a session whose seal is used up; true if it was. */
+bool cw_session_spent(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Tells connected peers that this endpoint goes. */
 void cw_session_goodbye(struct cw_endpoint *endpoint);
@@ -174,9 +211,10 @@ uint32_t cw_session_deliver(struct cw_endpoint *endpoint);
 /* Bytes that a whole operation takes as one frame, its data included. */
 uint32_t cw_frame_bytes(const struct cw_operation *operation);
 
-/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the packet's pieces. */
+/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the packet's pieces, of which
+ * there are none unless `may_gather`. */
 uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
-                         uint8_t *at, uint32_t *gathered);
+                         uint8_t *at, bool may_gather, uint32_t *gathered);
 
 /* ---- flow/transmit.c ---- */
 

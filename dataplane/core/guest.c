@@ -41,7 +41,7 @@ void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network 
         .payload_bytes = (uint16_t)payload_bytes,
         .checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, payload_bytes),
     };
-    cw_seal(endpoint, packet, &header, said->number, key, payload_bytes);
+    cw_header_signed(endpoint, packet, &header, said->number, key, payload_bytes);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
 }
 

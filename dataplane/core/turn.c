@@ -16,8 +16,32 @@ static inline void write_tag(const struct cw_transmit *packet, uint64_t tag)
     memcpy(packet->data + CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, tag), &tag, sizeof(tag));
 }
 
-/* Signs the staged packets that are not signed yet. */
-static void sign(struct cw_endpoint *endpoint)
+/* Seals the staged packets from `first` on that have the same seal as that one. */
+static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
+{
+    struct cw_aead_packet packets[CW_BURST];
+    struct cw_seal *seal = endpoint->signatures[first].seal;
+    uint32_t count = 0;
+    for (uint32_t i = first; i < endpoint->staged_count; i++) {
+        struct cw_signature *signature = &endpoint->signatures[i];
+        if (!signature->wanted || signature->seal != seal) {
+            continue;
+        }
+        signature->wanted = false;
+        const struct cw_transmit *staged = &endpoint->staged[i];
+        struct cw_wire_sealed *header = (struct cw_wire_sealed *)(staged->data + CW_WIRE_NETWORK_BYTES);
+        packets[count] = (struct cw_aead_packet){
+            .readable = (uint8_t *)header,
+            .data = header->fields,
+            .bytes = staged->length - CW_WIRE_NETWORK_BYTES - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES,
+            .count = header->count,
+        };
+        count++;
+    }
+    cw_aead_seal(seal->out, packets, count);
+}
+
+void cw_sign(struct cw_endpoint *endpoint)
 {
     struct cw_wire_tags tags;
     uint32_t places[CW_BURST];
@@ -25,6 +49,10 @@ static void sign(struct cw_endpoint *endpoint)
     for (uint32_t i = 0; i < endpoint->staged_count; i++) {
         struct cw_signature *signature = &endpoint->signatures[i];
         bool wanted = signature->wanted;
+        if (wanted && signature->seal != NULL) {
+            seal_alike(endpoint, i);
+            continue;
+        }
         signature->wanted = false;
         if (wanted && endpoint->staged_count <= CW_WIRE_TAGS_FEW) {
             write_tag(&endpoint->staged[i], cw_wire_tag_words(signature->words, &signature->key));
@@ -45,7 +73,7 @@ bool cw_flush(struct cw_endpoint *endpoint)
         endpoint->port_full = false;
         return true;
     }
-    sign(endpoint);
+    cw_sign(endpoint);
     uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
     cw_count(endpoint, CW_COUNTER_PACKETS_OUT, taken);
     endpoint->staged_count -= taken;
@@ -72,6 +100,7 @@ struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
         }
     }
     endpoint->signatures[endpoint->staged_count].wanted = false;
+    endpoint->signatures[endpoint->staged_count].seal = NULL;
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count++];
     const struct cw_transmit *spare = &endpoint->spare[--endpoint->spare_count];
     packet->data = spare->data;

@@ -50,6 +50,24 @@ bool sim_port_accepts(const struct sim_node *node, const struct sim_packet *pack
     return false;
 }
 
+/* A packet for the receiver alone: copies in flight, and those of a multicast, share their bytes. NULL: there is no room for it. */
+static struct sim_packet *own_packet(struct cw_simulator *simulator, struct sim_packet *packet)
+{
+    struct sim_packet *own = packet;
+
+    if (packet->references > 1) {
+        own = sim_packet_take(simulator);
+        if (own) {
+            own->length = packet->length;
+            memcpy(own->frame, packet->frame, packet->length);
+        } else {
+            simulator->counters.dropped_packets++;
+        }
+        sim_packet_drop(simulator, packet);
+    }
+    return own;
+}
+
 static uint32_t port_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
 {
     struct sim_node *node = node_of(port);
@@ -57,8 +75,12 @@ static uint32_t port_receive(struct cw_port *port, struct cw_received *packets, 
 
     assert(node->open && count_max <= CW_PORT_BURST_MAX);
     while (count < count_max && node->ring_head != node->ring_tail) {
-        struct sim_packet *packet = node->ring[node->ring_head++ & (node->config.receive_ring_packets - 1)];
+        struct sim_packet *packet =
+            own_packet(node->simulator, node->ring[node->ring_head++ & (node->config.receive_ring_packets - 1)]);
 
+        if (!packet) {
+            continue;
+        }
         packets[count++] = (struct cw_received){.data = packet->frame, .length = packet->length, .handle = packet};
     }
     if (node->ring_head == node->ring_tail) {

@@ -2,7 +2,9 @@
  *
  *   table.c        flows by address                       (flow)
  *   session.c      set-up, incarnations, keys             struct cw_session
+ *   setup.c        set-up packets, signed or sealed       (session)
  *   transmit.c     what to send next, packets             struct cw_sender
+ *   seal.c         keys and counts of sealed sessions     struct cw_seal
  *   frame.c        how operations are written             (sender)
  *   sent.c         records of packets in flight           struct cw_sent_records
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
@@ -31,6 +33,8 @@
 #include "dataplane/put/operation.h"
 #include "dataplane/wire/wire.h"
 
+struct cw_seal;
+
 /* What a peer says of itself in a set-up packet, and the key its packets would carry. */
 struct cw_candidate {
     uint64_t
@@ -49,6 +53,8 @@ struct cw_candidate {
     uint8_t waiting;
     uint8_t mac[6];
     struct cw_wire_key key_in;
+    bool sealed;          /* it asks for a sealed session */
+    struct cw_seal *seal; /* NULL until its first packet comes */
 };
 
 struct cw_session {
@@ -58,6 +64,7 @@ struct cw_session {
     uint64_t pool_token;
     struct cw_wire_key key_in;
     struct cw_wire_key key_out;
+    struct cw_seal *seal; /* of an encrypted session, in place of the keys; else NULL */
     uint32_t pool_slot_bytes;
     uint32_t peer_flow;     /* goes into `flow` of our packets */
     uint32_t packet_window; /* the least of ours and the peer's */
@@ -184,6 +191,7 @@ struct cw_flow {
     bool in_event_list;
     bool mac_learned; /* from set-up packets: it was not the application that added this peer */
     bool was_up;      /* the application has been told of it */
+    bool encrypt;     /* no session with this peer but a sealed one: as told, or once there was one */
     struct cw_peer_event events[4];
     struct cw_flow *event_next;
     struct cw_address address;

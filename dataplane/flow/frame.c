@@ -116,7 +116,7 @@ static inline bool is_part(const struct cw_sent *record)
 }
 
 uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
-                         uint8_t *at, uint32_t *gathered)
+                         uint8_t *at, bool may_gather, uint32_t *gathered)
 {
     struct cw_operation *operation = record->operation;
     *gathered = 0;
@@ -143,7 +143,7 @@ uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sen
         part->total = operation->bytes;
         header_bytes = sizeof(*part);
     }
-    if (gather(endpoint, operation, record, packet)) {
+    if (may_gather && gather(endpoint, operation, record, packet)) {
         *gathered = record->bytes;
         return header_bytes;
     }

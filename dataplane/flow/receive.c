@@ -98,12 +98,20 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
 }
 
-/* A packet of a burst. Tags are computed for all of them first, under the keys of the sessions as they are then. */
+/* A packet of a burst. Tags are computed, and sealed packets opened, for all of them first, under the keys of the sessions as they are then. */
 struct incoming {
     enum cw_wire_verdict verdict;
     const struct cw_wire_header *header;
-    uint64_t number; /* that the tag is for */
-    uint32_t tag;    /* its index; UINT32_MAX: none computed */
+    union {
+        uint64_t number; /* that the tag is for */
+        uint64_t count;  /* of a sealed packet */
+    };
+    uint32_t tag; /* its index; UINT32_MAX: none computed */
+    bool sealed;  /* it came so */
+    bool opened;  /* and has the form of any other now */
+    struct cw_seal
+        *seal;       /* that opens it, NULL: there is none; not to be followed when the burst has begun to be taken */
+    uint64_t serial; /* of that seal */
 };
 
 struct burst {
@@ -128,6 +136,8 @@ static inline uint64_t number_of(const struct cw_flow *flow, const struct cw_wir
 static inline void look(const struct cw_endpoint *endpoint, const struct cw_received *packet, struct incoming *incoming)
 {
     incoming->tag = UINT32_MAX;
+    incoming->sealed = false;
+    incoming->seal = NULL;
     incoming->verdict = cw_wire_parse(packet->data, packet->length, endpoint->config.address.ipv4,
                                       endpoint->config.address.udp_port, &incoming->header);
 }
@@ -135,12 +145,12 @@ static inline void look(const struct cw_endpoint *endpoint, const struct cw_rece
 /* Has the tag computed that the packet should have. */
 static void expect_tag(const struct cw_endpoint *endpoint, struct burst *burst, struct incoming *incoming)
 {
-    if (incoming->verdict != CW_WIRE_GOOD || has_no_session(incoming->header)) {
+    if (incoming->verdict != CW_WIRE_GOOD || incoming->sealed || has_no_session(incoming->header)) {
         return;
     }
     const struct cw_wire_header *header = incoming->header;
     const struct cw_flow *flow = cw_endpoint_flow(endpoint, header->flow);
-    if (flow == NULL || flow->state != CW_PEER_ESTABLISHED) {
+    if (flow == NULL || flow->state != CW_PEER_ESTABLISHED || flow->session.seal != NULL) {
         return;
     }
     incoming->number = number_of(flow, header);
@@ -150,6 +160,96 @@ static void expect_tag(const struct cw_endpoint *endpoint, struct burst *burst, 
     incoming->tag = burst->tags.count;
     cw_wire_tags_add(&burst->tags, words, &flow->session.key_in);
 }
+
+/* ---- sealed packets ---- */
+
+static struct cw_flow *flow_of_sealed(const struct cw_endpoint *endpoint, const struct cw_wire_header *header)
+{
+    return cw_endpoint_flow(endpoint, header->flow & ((1u << CW_WIRE_FLOW_BITS) - 1));
+}
+
+/* Finds the seal that a packet says it is under: the session's, or that of who asks to take its place. */
+static void find_seal(struct cw_endpoint *endpoint, struct incoming *incoming)
+{
+    const struct cw_wire_header *header = incoming->header;
+    if (incoming->verdict != CW_WIRE_GOOD || (header->flags & CW_WIRE_ENCRYPTED) == 0 || has_no_session(header)) {
+        return;
+    }
+    incoming->sealed = true;
+    incoming->opened = false;
+    struct cw_flow *flow = flow_of_sealed(endpoint, header);
+    if (flow == NULL || cw_wire_sealed_bytes(header) < CW_WIRE_FIELDS_BYTES) {
+        return;
+    }
+    uint32_t phase = header->flow >> CW_WIRE_FLOW_BITS;
+    if (flow->session.seal != NULL && phase == cw_seal_phase(flow->session.local)) {
+        incoming->seal = flow->session.seal;
+    } else if (flow->session.candidate != NULL && phase == cw_seal_phase(flow->session.candidate->local)) {
+        incoming->seal = cw_session_candidate_seal(endpoint, flow);
+    }
+    incoming->serial = incoming->seal == NULL ? 0 : incoming->seal->serial;
+    memcpy(&incoming->count, &((const struct cw_wire_sealed *)header)->count, sizeof(incoming->count));
+}
+
+/* Opens the packets from `first` on that are under the same seal as that one, in place: a port lets us write into what we have received. */
+static void open_alike(struct burst *burst, uint32_t first, uint32_t count)
+{
+    struct cw_aead_packet packets[CW_BURST];
+    uint32_t places[CW_BURST];
+    uint32_t found = 0;
+    struct cw_seal *seal = burst->packets[first].seal;
+    for (uint32_t i = first; i < count; i++) {
+        struct incoming *incoming = &burst->packets[i];
+        if (!incoming->sealed || incoming->seal != seal) {
+            continue;
+        }
+        struct cw_wire_sealed *header = (struct cw_wire_sealed *)(uintptr_t)incoming->header;
+        places[found] = i;
+        packets[found++] = (struct cw_aead_packet){
+            .readable = (uint8_t *)header,
+            .data = header->fields,
+            .bytes = cw_wire_sealed_bytes(incoming->header),
+            .count = incoming->count,
+        };
+        incoming->seal = NULL;
+    }
+    cw_aead_unseal(seal->in, packets, found);
+    for (uint32_t i = 0; i < found; i++) {
+        struct incoming *incoming = &burst->packets[places[i]];
+        incoming->opened = packets[i].good;
+        if (incoming->opened &&
+            !cw_wire_sealed_restore((struct cw_wire_header *)(uintptr_t)incoming->header, packets[i].bytes)) {
+            incoming->verdict = CW_WIRE_MALFORMED;
+        }
+    }
+}
+
+/* True if a sealed packet was opened under the present session, or under the candidate's, which then replaces it, and came for the first time.
+ * An earlier packet of the burst may have ended the session that its seal belonged to. */
+static bool admit_sealed(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct incoming *incoming)
+{
+    const struct cw_candidate *candidate = flow->session.candidate;
+    if (incoming->serial != 0 && !incoming->opened) {
+        cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
+        return false;
+    }
+    if (incoming->opened && candidate != NULL && candidate->seal != NULL &&
+        candidate->seal->serial == incoming->serial) {
+        cw_session_promote(endpoint, flow);
+    }
+    struct cw_seal *seal = flow->session.seal;
+    if (!incoming->opened || seal == NULL || seal->serial != incoming->serial) {
+        cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
+        return false;
+    }
+    if (!cw_seal_fresh(seal, incoming->count)) {
+        cw_count(endpoint, CW_COUNTER_DROP_REPLAY, 1);
+        return false;
+    }
+    return true;
+}
+
+/* ---- signed packets ---- */
 
 /* True if the tag fits under the present session. An earlier packet of the burst may have changed that, or moved the numbers. */
 static bool fits_session(const struct cw_flow *flow, const struct burst *burst, const struct incoming *incoming,
@@ -175,7 +275,7 @@ static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         }
     }
     const struct cw_candidate *candidate = flow->session.candidate;
-    if (candidate != NULL) {
+    if (candidate != NULL && !candidate->sealed) {
         bool data = header->type == CW_WIRE_DATA;
         *number = cw_wire_number_expand(data ? candidate->data_number : candidate->control_number, header->number);
         if (cw_wire_tag(header, (uint32_t)(*number >> 32), &candidate->key_in) == header->tag &&
@@ -189,20 +289,44 @@ static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     return false;
 }
 
-static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
+/* The flow of a packet that is authentic, and its number; NULL: it is not, and was counted. */
+static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming,
+                             uint64_t *number)
 {
     const struct cw_wire_header *header = incoming->header;
-    struct cw_flow *flow = cw_endpoint_flow(endpoint, header->flow);
-    uint64_t number;
+    struct cw_flow *flow =
+        incoming->sealed ? flow_of_sealed(endpoint, header) : cw_endpoint_flow(endpoint, header->flow);
     if (flow == NULL) {
         cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
-        return;
+        return NULL;
     }
-    if (!authenticate(endpoint, flow, burst, incoming, &number)) {
-        return;
+    if (incoming->sealed) {
+        if (!admit_sealed(endpoint, flow, incoming)) {
+            return NULL;
+        }
+        *number = number_of(flow, header);
+        return flow;
+    }
+    if (flow->encrypt) {
+        cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
+        return NULL;
+    }
+    if (!authenticate(endpoint, flow, burst, incoming, number)) {
+        return NULL;
     }
     if (cw_wire_checksum(0, header + 1, header->payload_bytes) != header->checksum) {
         cw_count(endpoint, CW_COUNTER_DROP_CHECKSUM, 1);
+        return NULL;
+    }
+    return flow;
+}
+
+static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
+{
+    const struct cw_wire_header *header = incoming->header;
+    uint64_t number;
+    struct cw_flow *flow = admit(endpoint, burst, incoming, &number);
+    if (flow == NULL || cw_session_spent(endpoint, flow)) {
         return;
     }
     struct cw_receiver *receiver = &flow->receiver;
@@ -277,11 +401,17 @@ void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *p
             __builtin_prefetch(packets[i + PREFETCH].data + 64);
         }
         look(endpoint, &packets[i], &burst.packets[i]);
+        find_seal(endpoint, &burst.packets[i]);
         if (count > CW_WIRE_TAGS_FEW) {
             expect_tag(endpoint, &burst, &burst.packets[i]);
         }
     }
     cw_wire_tags_compute(&burst.tags);
+    for (uint32_t i = 0; i < count; i++) {
+        if (burst.packets[i].seal != NULL) {
+            open_alike(&burst, i, count);
+        }
+    }
     for (uint32_t i = 0; i < count; i++) {
         take_frame(endpoint, &burst, &burst.packets[i]);
     }

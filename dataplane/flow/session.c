@@ -4,30 +4,15 @@
  * nonce, which proves that it is no replay. The keys of both directions are derived from both nonces, so the first valid packet under
  * them proves the asker's freshness too: only then does a new session take an old one's place. Simultaneous set-up from both sides
  * ends in the same session, since both use the nonces they have.
+ *
+ * Who wants an encrypted session seals its set-up packets, and is answered by sealed ones; it takes no others, so nobody between the two can
+ * talk them out of it. An ordinary request makes it ask itself: the other side may not have been told.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
-
-static uint32_t data_number_first(uint64_t session)
-{
-    return (uint32_t)(session >> 7);
-}
-
-static uint32_t control_number_first(uint64_t session)
-{
-    return (uint32_t)(session >> 29);
-}
-
-static uint64_t random_nonzero(struct cw_endpoint *endpoint)
-{
-    uint64_t value;
-    do {
-        value = cw_random_next(&endpoint->random);
-    } while (value == 0);
-    return value;
-}
+#include "dataplane/flow/setup.h"
 
 /* ---- telling the application ---- */
 
@@ -84,61 +69,11 @@ uint32_t cw_session_deliver(struct cw_endpoint *endpoint)
 /* ---- set-up packets ---- */
 
 /* `echo` is the header of the request that is answered, NULL: a request. */
-static void send_hello(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type, uint64_t local,
-                       uint64_t peer_session, const struct cw_wire_header *echo)
-{
-    struct cw_transmit *packet = cw_stage(endpoint);
-    if (packet == NULL) {
-        return; /* the timer tries again */
-    }
-    const struct cw_address *own = &endpoint->config.address;
-    uint8_t *at = packet->data;
-    memcpy(at, &flow->network, sizeof(flow->network));
-    cw_wire_network_finish((struct cw_wire_network *)at, sizeof(struct cw_wire_hello));
-    if (echo != NULL && flow->mac_learned) {
-        memcpy(at, ((const struct cw_wire_hello *)(echo + 1))->sender_mac, 6); /* back to whoever asked */
-    }
-    struct cw_wire_hello hello = {
-        .session = local,
-        .peer_session = peer_session,
-        .incarnation = endpoint->incarnation,
-        .pool_token = endpoint->messages.region == NULL ? 0 : endpoint->messages.region->token,
-        .pool_slot_bytes = endpoint->config.pool_slot_bytes,
-        .flow = flow->index,
-        .data_number = data_number_first(local),
-        .control_number = control_number_first(local),
-        .sender_ipv4 = own->ipv4,
-        .receiver_ipv4 = flow->address.ipv4,
-        .sender_port = own->udp_port,
-        .receiver_port = flow->address.udp_port,
-        .payload_bytes_max = (uint16_t)endpoint->payload_bytes_max,
-        .packet_window = (uint32_t)cw_window_span(),
-        .put_window = CW_PUT_WINDOW,
-    };
-    memcpy(hello.sender_mac, own->mac, 6);
-    memcpy(at + CW_WIRE_OVERHEAD_BYTES, &hello, sizeof(hello));
-    struct cw_wire_header header = {
-        .version = CW_WIRE_VERSION,
-        .type = (uint8_t)type,
-        .flags = endpoint->packet_flags,
-        .timestamp = cw_wire_timestamp(endpoint->now_ns),
-        .echo = echo == NULL ? 0 : echo->timestamp,
-        .echo_delay = echo == NULL ? CW_WIRE_DELAY_UNKNOWN : 0,
-        .payload_bytes = sizeof(hello),
-        .checksum = cw_wire_checksum(0, &hello, sizeof(hello)),
-    };
-    struct cw_wire_key key;
-    memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
-    header.tag = cw_wire_tag(&header, 0, &key);
-    memcpy(at + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
-    packet->length = CW_WIRE_OVERHEAD_BYTES + sizeof(hello);
-}
-
 void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
     if (flow->state == CW_PEER_CLOSED) {
-        session->local = random_nonzero(endpoint);
+        session->local = cw_setup_session(endpoint);
         session->started_ns = endpoint->now_ns;
         flow->state = CW_PEER_CONNECTING;
     }
@@ -153,8 +88,10 @@ void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
-    send_hello(endpoint, flow, CW_WIRE_HELLO, session->local,
-               session->candidate == NULL ? 0 : session->candidate->session, NULL);
+    struct cw_setup_content content = {.local = session->local,
+                                       .peer = session->candidate == NULL ? 0 : session->candidate->session,
+                                       .sealed = flow->encrypt};
+    cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
     uint32_t shift = session->hello_count < 16 ? session->hello_count : 16;
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
     session->hello_count++;
@@ -164,12 +101,37 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 /* ---- sessions ---- */
 
-static void drop_candidate(struct cw_endpoint *endpoint, struct cw_flow *flow)
+void cw_session_drop_candidate(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     if (flow->session.candidate != NULL) {
+        cw_seal_destroy(endpoint, flow->session.candidate->seal);
         cw_pool_give(&endpoint->candidates, flow->session.candidate);
         flow->session.candidate = NULL;
     }
+}
+
+struct cw_seal *cw_session_candidate_seal(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_candidate *candidate = flow->session.candidate;
+    if (candidate == NULL || !candidate->sealed) {
+        return NULL;
+    }
+    if (candidate->seal == NULL) {
+        candidate->seal = cw_seal_create(endpoint, candidate->local, candidate->session);
+    }
+    return candidate->seal;
+}
+
+bool cw_session_spent(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    if (flow->session.seal == NULL || flow->session.seal->sent < CW_SEAL_COUNT_SPENT) {
+        return false;
+    }
+    if (cw_transmit_control(endpoint, flow, CW_WIRE_BYE, 0) != NULL) {
+        cw_transmit_control_finish(endpoint, flow, 0);
+    }
+    cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_LIMIT);
+    return true;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -185,12 +147,17 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     session->incarnation = peer->incarnation;
     session->pool_token = peer->pool_token;
     session->pool_slot_bytes = peer->pool_slot_bytes;
-    session->key_in = peer->key_in;
-    cw_wire_key_derive(&session->key_out, endpoint->config.job_key, session->local, session->peer);
+    session->seal = peer->seal;
+    if (peer->seal == NULL) {
+        session->key_in = peer->key_in;
+        cw_wire_key_derive(&session->key_out, endpoint->config.job_key, session->local, session->peer);
+    }
+    flow->encrypt = flow->encrypt || peer->seal != NULL;
     session->peer_flow = peer->flow;
     session->packet_window = least((uint32_t)least((uint32_t)cw_sent_span(), CW_PACKET_WINDOW), peer->packet_window);
     session->put_window = least(CW_PUT_WINDOW, peer->put_window);
-    session->payload_bytes_max = (uint16_t)least(endpoint->payload_bytes_max, peer->payload_bytes_max);
+    session->payload_bytes_max = (uint16_t)(least(endpoint->payload_bytes_max, peer->payload_bytes_max) -
+                                            (peer->seal != NULL ? CW_WIRE_MAC_BYTES : 0));
     session->peer_waiting = peer->waiting;
     session->active = false;
     flow->state = CW_PEER_ESTABLISHED;
@@ -199,8 +166,8 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         memcpy(flow->address.mac, peer->mac, 6);
         memcpy(flow->network.destination_mac, peer->mac, 6);
     }
-    cw_sent_init(&flow->sender.sent, data_number_first(session->local));
-    flow->sender.control_next = control_number_first(session->local);
+    cw_sent_init(&flow->sender.sent, cw_setup_data_number(session->local));
+    flow->sender.control_next = cw_setup_control_number(session->local);
     flow->sender.lost_lowest = flow->sender.sent.base;
     flow->sender.lost_turn = flow->sender.sent.base;
     flow->sender.report_asked = 0;
@@ -215,7 +182,7 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_bandwidth_init(endpoint, flow);
     }
     flow->timers.heard_ns = endpoint->now_ns;
-    drop_candidate(endpoint, flow);
+    cw_session_drop_candidate(endpoint, flow);
     tell(endpoint, flow, CW_EVENT_PEER_UP, up_status);
     cw_messages_pump(endpoint, flow);
     cw_transmit_wake(endpoint, flow);
@@ -255,9 +222,11 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     flow->timers.waiting_since_ns = UINT64_MAX;
     flow->timers.probes = 0;
     flow->session.active = false;
+    cw_seal_destroy(endpoint, flow->session.seal);
+    flow->session.seal = NULL;
     flow->round_trip = (struct cw_round_trip){0};
     if (state != CW_PEER_CONNECTING) {
-        drop_candidate(endpoint, flow);
+        cw_session_drop_candidate(endpoint, flow);
         flow->session.local = 0;
     }
     flow->state = (uint8_t)state;
@@ -270,6 +239,7 @@ void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     assert(flow->session.candidate != NULL);
     struct cw_candidate peer = *flow->session.candidate;
+    flow->session.candidate->seal = NULL; /* the session's from now on */
     int up_status = CW_OK;
     if (flow->state == CW_PEER_ESTABLISHED) {
         up_status = CW_ERROR_PEER_RESTARTED;
@@ -281,31 +251,25 @@ void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 /* ---- set-up packets that come in ---- */
 
-static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_wire_hello *hello)
+/* A peer that has nothing to seal with says so: a sealed answer without room for a payload. */
+static bool is_refusal(const struct cw_setup *setup)
 {
+    return cw_setup_is_sealed(setup) && setup->header.type == CW_WIRE_HELLO_REPLY &&
+           setup->hello.payload_bytes_max == 0;
+}
+
+static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup *setup)
+{
+    const struct cw_wire_hello *hello = &setup->hello;
     return hello->session != 0 && hello->receiver_ipv4 == endpoint->config.address.ipv4 &&
            hello->receiver_port == endpoint->config.address.udp_port && hello->packet_window >= CW_SENT_CHUNK &&
-           hello->put_window > CW_PUT_WINDOW_RESERVED && hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128;
+           hello->put_window > CW_PUT_WINDOW_RESERVED &&
+           (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));
 }
 
-static bool hello_verified(struct cw_endpoint *endpoint, const struct cw_wire_header *header)
+static void candidate_from(struct cw_endpoint *endpoint, const struct cw_setup *setup, struct cw_candidate *candidate)
 {
-    struct cw_wire_key key;
-    memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
-    if (header->flow != 0 || header->number != 0 || cw_wire_tag(header, 0, &key) != header->tag) {
-        cw_count(endpoint, CW_COUNTER_DROP_TAG, 1);
-        return false;
-    }
-    if (cw_wire_checksum(0, header + 1, header->payload_bytes) != header->checksum) {
-        cw_count(endpoint, CW_COUNTER_DROP_CHECKSUM, 1);
-        return false;
-    }
-    return true;
-}
-
-static void candidate_from(struct cw_endpoint *endpoint, const struct cw_wire_header *header,
-                           const struct cw_wire_hello *hello, struct cw_candidate *candidate)
-{
+    const struct cw_wire_hello *hello = &setup->hello;
     *candidate = (struct cw_candidate){
         .local = candidate->local,
         .since_ns = candidate->since_ns,
@@ -319,19 +283,34 @@ static void candidate_from(struct cw_endpoint *endpoint, const struct cw_wire_he
         .packet_window = hello->packet_window,
         .put_window = hello->put_window,
         .payload_bytes_max = hello->payload_bytes_max,
-        .waiting = header->flags & CW_WIRE_WAITING_MASK,
+        .waiting = setup->header.flags & CW_WIRE_WAITING_MASK,
+        .sealed = cw_setup_is_sealed(setup),
+        .seal = candidate->seal,
     };
     memcpy(candidate->mac, hello->sender_mac, 6);
-    cw_wire_key_derive(&candidate->key_in, endpoint->config.job_key, hello->session, candidate->local);
+    if (!candidate->sealed) {
+        cw_wire_key_derive(&candidate->key_in, endpoint->config.job_key, hello->session, candidate->local);
+    }
+}
+
+/* A nonce for a candidate beside a session: another phase tells the packets of the two apart. */
+static uint64_t nonce_beside(struct cw_endpoint *endpoint, uint64_t local)
+{
+    uint64_t value;
+    do {
+        value = cw_setup_session(endpoint);
+    } while (cw_seal_phase(value) == cw_seal_phase(local));
+    return value;
 }
 
 /* A place for who asks. Whoever has one keeps it for a while: a request that was recorded long ago must not push out the one that is about
  * to prove itself; who finds it taken asks again. */
-static bool candidate_place(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t asker)
+static bool candidate_place(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     struct cw_session *session = &flow->session;
     struct cw_candidate *candidate = session->candidate;
-    if (candidate != NULL && candidate->session == asker) {
+    if (candidate != NULL && candidate->session == setup->hello.session &&
+        candidate->sealed == cw_setup_is_sealed(setup)) {
         return true;
     }
     if (candidate != NULL && endpoint->now_ns - candidate->since_ns < CW_CANDIDATE_NS) {
@@ -345,72 +324,121 @@ static bool candidate_place(struct cw_endpoint *endpoint, struct cw_flow *flow, 
             return false;
         }
         session->candidate = candidate;
+    } else {
+        cw_seal_destroy(endpoint, candidate->seal);
     }
+    candidate->seal = NULL;
     candidate->since_ns = endpoint->now_ns;
-    candidate->local = flow->state == CW_PEER_ESTABLISHED ? random_nonzero(endpoint) : session->local;
+    candidate->local = flow->state == CW_PEER_ESTABLISHED ? nonce_beside(endpoint, session->local) : session->local;
     return true;
 }
 
 /* A request: answered always, since the answer may have been lost; taken up when the asker has proved to be there now. */
-static void hello_asked(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                        const struct cw_wire_hello *hello)
+static void hello_asked(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     struct cw_session *session = &flow->session;
     if (flow->state == CW_PEER_CLOSED || flow->state == CW_PEER_FAILED) {
-        session->local = random_nonzero(endpoint);
+        session->local = cw_setup_session(endpoint);
         session->started_ns = endpoint->now_ns;
         session->active = false;
         flow->state = CW_PEER_CONNECTING;
         cw_timers_need(endpoint, flow, endpoint->now_ns + endpoint->config.failure_timeout_ns);
     }
     uint64_t local = session->local;
-    if (flow->state != CW_PEER_ESTABLISHED || session->peer != hello->session) {
-        if (!candidate_place(endpoint, flow, hello->session)) {
+    if (flow->state != CW_PEER_ESTABLISHED || session->peer != setup->hello.session) {
+        if (!candidate_place(endpoint, flow, setup)) {
             return;
         }
-        candidate_from(endpoint, header, hello, session->candidate);
+        candidate_from(endpoint, setup, session->candidate);
         local = session->candidate->local;
     }
-    send_hello(endpoint, flow, CW_WIRE_HELLO_REPLY, local, hello->session, header);
+    struct cw_setup_content content = {
+        .local = local, .peer = setup->hello.session, .echo = setup, .sealed = cw_setup_is_sealed(setup)};
+    cw_setup_send(endpoint, flow, CW_WIRE_HELLO_REPLY, &content);
 }
 
 /* An answer to our request of this attempt: the peer is there, and so is the session. */
-static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                           const struct cw_wire_hello *hello)
+static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
-    if (flow->state == CW_PEER_ESTABLISHED && flow->session.peer == hello->session) {
+    if (flow->state == CW_PEER_ESTABLISHED && flow->session.peer == setup->hello.session) {
         return; /* a second answer */
     }
-    if (flow->state != CW_PEER_CONNECTING || hello->peer_session != flow->session.local) {
+    if (flow->state != CW_PEER_CONNECTING || setup->hello.peer_session != flow->session.local) {
         cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
         return;
     }
     struct cw_candidate peer = {.local = flow->session.local};
-    candidate_from(endpoint, header, hello, &peer);
+    candidate_from(endpoint, setup, &peer);
+    if (peer.sealed) {
+        peer.seal = cw_seal_create(endpoint, peer.local, peer.session);
+        if (peer.seal == NULL) {
+            cw_count(endpoint, CW_COUNTER_DROP_FULL, 1); /* it is asked for again */
+            return;
+        }
+    }
     establish(endpoint, flow, &peer, CW_OK);
-    cw_acknowledge_echo(endpoint, flow, header);
+    cw_acknowledge_echo(endpoint, flow, &setup->header);
     if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
         cw_transmit_control_finish(endpoint, flow, 0);
     }
     cw_timers_ask(endpoint, flow); /* until it has heard us the peer has no session, and would forget us */
 }
 
-void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header)
+/* One side insists on a sealed session and the other cannot have one: no use in asking again. */
+static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    if (header->payload_bytes != sizeof(struct cw_wire_hello)) {
-        cw_count(endpoint, CW_COUNTER_DROP_MALFORMED, 1);
-        return;
+    bool tells = flow->sender.open_count > 0;
+    cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_UNSUPPORTED);
+    if (!tells) {
+        tell(endpoint, flow, CW_EVENT_PEER_DOWN, CW_ERROR_UNSUPPORTED);
     }
-    if (!hello_verified(endpoint, header)) {
-        return;
+}
+
+/* What a sealed set-up packet says of whether there can be a session. True: go on with it. */
+static bool seal_possible(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
+{
+    bool asked = setup->header.type == CW_WIRE_HELLO;
+    bool ours = flow->state == CW_PEER_CONNECTING && flow->session.active;
+    if (asked && endpoint->aead == NULL) {
+        struct cw_setup_content refusal = {
+            .local = cw_setup_session(endpoint), .peer = setup->hello.session, .echo = setup, .sealed = true};
+        cw_setup_send(endpoint, flow, CW_WIRE_HELLO_REPLY, &refusal);
+        if (ours) {
+            give_up(endpoint, flow);
+        }
+        return false;
     }
-    const struct cw_wire_hello *hello = (const struct cw_wire_hello *)(header + 1);
-    if (!hello_fits(endpoint, hello)) {
-        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
-        return;
+    if (asked) {
+        return true;
     }
+    bool answers = ours && flow->encrypt && setup->hello.peer_session == flow->session.local;
+    if (answers && is_refusal(setup)) {
+        give_up(endpoint, flow);
+        return false;
+    }
+    if (is_refusal(setup) || !flow->encrypt) {
+        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1); /* not to what we have asked */
+        return false;
+    }
+    return true;
+}
+
+/* What we do about an ordinary set-up packet of a peer with which we have none but sealed sessions: it may not know, so we ask. */
+static void insist(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
+    if (flow->state == CW_PEER_CLOSED) {
+        cw_session_start(endpoint, flow);
+    }
+}
+
+static struct cw_flow *flow_of(struct cw_endpoint *endpoint, const struct cw_setup *setup)
+{
+    const struct cw_wire_hello *hello = &setup->hello;
     struct cw_flow *flow = cw_flow_find(endpoint, hello->sender_ipv4, hello->sender_port);
-    if (flow == NULL && header->type == CW_WIRE_HELLO && endpoint->config.accept_unknown) {
+    bool may_add = endpoint->config.accept_unknown && setup->header.type == CW_WIRE_HELLO &&
+                   (cw_setup_is_sealed(setup) || endpoint->config.encryption != CW_ENCRYPTION_REQUIRED);
+    if (flow == NULL && may_add) {
         struct cw_address address = {.ipv4 = hello->sender_ipv4, .udp_port = hello->sender_port};
         memcpy(address.mac, hello->sender_mac, 6);
         flow = cw_flow_add(endpoint, &address);
@@ -418,14 +446,35 @@ void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header 
             flow->mac_learned = true;
         }
     }
+    return flow;
+}
+
+void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header)
+{
+    struct cw_setup setup;
+    if (!cw_setup_verified(endpoint, header, &setup)) {
+        return;
+    }
+    if (!hello_fits(endpoint, &setup)) {
+        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
+        return;
+    }
+    struct cw_flow *flow = flow_of(endpoint, &setup);
     if (flow == NULL) {
         cw_count(endpoint, CW_COUNTER_DROP_UNKNOWN_PEER, 1);
         return;
     }
+    if (!cw_setup_is_sealed(&setup) && flow->encrypt) {
+        insist(endpoint, flow);
+        return;
+    }
+    if (cw_setup_is_sealed(&setup) && !seal_possible(endpoint, flow, &setup)) {
+        return;
+    }
     if (header->type == CW_WIRE_HELLO) {
-        hello_asked(endpoint, flow, header, hello);
+        hello_asked(endpoint, flow, &setup);
     } else {
-        hello_answered(endpoint, flow, header, hello);
+        hello_answered(endpoint, flow, &setup);
     }
 }
 

@@ -53,9 +53,7 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         if (flow->bandwidth != NULL) {
             cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
         }
-        if (flow->session.candidate != NULL) {
-            cw_pool_give(&endpoint->candidates, flow->session.candidate);
-        }
+        cw_session_drop_candidate(endpoint, flow);
         return flow;
     }
     return NULL;
@@ -72,6 +70,7 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->index = cw_pool_index(&endpoint->flows, flow);
     flow->address = *address;
     flow->state = CW_PEER_CLOSED;
+    flow->encrypt = endpoint->config.encryption == CW_ENCRYPTION_REQUIRED;
     flow->sender.put_next = CW_PUT_NUMBER_FIRST;
     flow->timers.probe_ns = UINT64_MAX;
     flow->timers.report_ns = UINT64_MAX;

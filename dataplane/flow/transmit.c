@@ -13,15 +13,16 @@ enum {
 
 /* ---- packets ---- */
 
-/* Completes the headers of a packet whose payload is written. */
+/* Completes the headers of a packet whose payload is written. A sealed one needs no checksum. */
 static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_transmit *packet,
                    enum cw_wire_type type, uint16_t flags, uint64_t number, uint32_t in_buffer, uint32_t gathered)
 {
     uint8_t *at = packet->data;
     uint32_t payload_bytes = in_buffer + gathered;
     memcpy(at, &flow->network, sizeof(flow->network));
-    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
-    uint32_t checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, in_buffer);
+    struct cw_seal *seal = flow->session.seal;
+    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes + (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
+    uint32_t checksum = seal != NULL ? 0 : cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, in_buffer);
     for (uint32_t i = 0; i < packet->piece_count; i++) {
         checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
     }
@@ -38,7 +39,12 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
         .payload_bytes = (uint16_t)payload_bytes,
         .checksum = checksum,
     };
-    cw_seal(endpoint, packet, &header, number, &flow->session.key_out, in_buffer);
+    if (seal != NULL) {
+        assert(gathered == 0);
+        cw_header_sealed(endpoint, packet, &header, seal);
+    } else {
+        cw_header_signed(endpoint, packet, &header, number, &flow->session.key_out, in_buffer);
+    }
     cw_shaper_sent(endpoint, flow, packet->length + gathered);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
 }
@@ -80,9 +86,11 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
                         struct cw_sent *record)
 {
     uint32_t gathered;
-    uint32_t in_buffer = cw_frames_write(endpoint, record, packet, packet->data + CW_WIRE_OVERHEAD_BYTES, &gathered);
+    bool sealed = flow->session.seal != NULL; /* in place: not in the application's memory */
+    uint32_t in_buffer =
+        cw_frames_write(endpoint, record, packet, packet->data + CW_WIRE_OVERHEAD_BYTES, !sealed, &gathered);
     record->time_ns = endpoint->now_ns;
-    record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered);
+    record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
     if (record->transmissions < UINT8_MAX) {
         record->transmissions++;
     }

@@ -43,7 +43,8 @@ struct cw_port_info {
     char driver[32]; /* the driver's own name, for people; never compared */
 };
 
-/* A received packet: one contiguous buffer that starts at the Ethernet header. */
+/* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received it may write into it, to
+ * open a sealed packet where it lies. */
 struct cw_received {
     const uint8_t *data;
     uint32_t length;

@@ -28,6 +28,13 @@ local F = {
   payload_bytes = ProtoField.uint16("causeway.payload_bytes", "Payload bytes"),
   checksum = ProtoField.uint32("causeway.checksum", "Payload CRC-32C", base.HEX),
   tag = ProtoField.uint64("causeway.tag", "Tag", base.HEX),
+  -- sealed
+  sealed_flow = ProtoField.uint32("causeway.sealed.flow", "Flow", base.DEC, nil, 0x00ffffff),
+  phase = ProtoField.uint32("causeway.sealed.phase", "Which of its keys", base.HEX, nil, 0xff000000),
+  count = ProtoField.uint64("causeway.sealed.count", "Count"),
+  nonce = ProtoField.bytes("causeway.sealed.nonce", "Nonce"),
+  secret = ProtoField.bytes("causeway.sealed.secret", "Encrypted"),
+  mac = ProtoField.bytes("causeway.sealed.mac", "MAC"),
   -- set-up
   session = ProtoField.uint64("causeway.hello.session", "Session", base.HEX),
   peer_session = ProtoField.uint64("causeway.hello.peer_session", "Receiver's session", base.HEX),
@@ -249,6 +256,29 @@ local function guest(buffer, tree, name)
   return "author " .. buffer(4, 2):le_uint() .. " sender " .. buffer(6, 2):le_uint()
 end
 
+-- A sealed packet: what finds its key, and how much there is that nobody else can read.
+local function sealed(buffer, tree, name, pinfo)
+  local setup = name == "HELLO" or name == "HELLO_REPLY"
+  if not name or guests[name] or buffer:len() < 56 or (setup and buffer:len() ~= 132) then
+    tree:add_proto_expert_info(malformed, "no such sealed packet")
+    return
+  end
+  local secret = 16
+  if setup then
+    secret = 32
+    tree:add_le(F.flow, buffer(4, 4))
+    tree:add(F.nonce, buffer(8, 24))
+    pinfo.cols.info = name .. " sealed"
+  else
+    tree:add_le(F.sealed_flow, buffer(4, 4))
+    tree:add_le(F.phase, buffer(4, 4))
+    tree:add_le(F.count, buffer(8, 8))
+    pinfo.cols.info = name .. " sealed count " .. tostring(buffer(8, 8):le_uint64()) .. " flow " .. buffer(4, 3):le_uint()
+  end
+  tree:add(F.secret, buffer(secret, buffer:len() - 16 - secret))
+  tree:add(F.mac, buffer(buffer:len() - 16, 16))
+end
+
 function causeway.dissector(buffer, pinfo, root)
   if buffer:len() < 40 then
     return 0
@@ -266,6 +296,10 @@ function causeway.dissector(buffer, pinfo, root)
   flags:add_le(F.waiting, buffer(2, 2))
   flags:add_le(F.ack_now, buffer(2, 2))
   flags:add_le(F.encrypted, buffer(2, 2))
+  if buffer(2, 2):le_uint() % 16 >= 8 then
+    sealed(buffer, tree, name, pinfo)
+    return buffer:len()
+  end
   rows(tree, buffer, 4, {
     {F.flow, 4}, {F.number, 4}, {F.timestamp, 4}, {F.acknowledged, 4}, {F.echo, 4}, {F.echo_delay, 2}, {F.payload_bytes, 2},
     {F.checksum, 4}, {F.tag, 8},
@@ -299,7 +333,12 @@ function causeway.dissector(buffer, pinfo, root)
 end
 
 local function heuristic(buffer, pinfo, root)
-  if buffer:len() < 40 or buffer(0, 1):uint() ~= 1 or not types[buffer(1, 1):uint()] or buffer(26, 2):le_uint() ~= buffer:len() - 40 then
+  if buffer:len() < 40 or buffer(0, 1):uint() ~= 1 or not types[buffer(1, 1):uint()] then
+    return false
+  end
+  local flags = buffer(2, 2):le_uint()
+  local is_sealed = flags >= 8 and flags < 16 and buffer:len() >= 56
+  if not is_sealed and buffer(26, 2):le_uint() ~= buffer:len() - 40 then
     return false
   end
   causeway.dissector(buffer, pinfo, root)

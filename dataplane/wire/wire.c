@@ -1,5 +1,6 @@
 #include "dataplane/wire/wire.h"
 
+#include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
 
 #include <isa-l/crc.h>
@@ -67,8 +68,11 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
     if (is_to_group && (found->type < CW_WIRE_GUEST_FIRST || found->type > CW_WIRE_GUEST_LAST)) {
         return CW_WIRE_FOREIGN;
     }
-    if (found->payload_bytes != udp - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES ||
-        (found->flags & ~CW_WIRE_FLAGS_KNOWN) != 0) {
+    uint32_t behind = udp - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES;
+    bool sealed = (found->flags & CW_WIRE_ENCRYPTED) != 0;
+    bool fits =
+        sealed ? behind >= CW_WIRE_MAC_BYTES && found->type < CW_WIRE_GUEST_FIRST : found->payload_bytes == behind;
+    if (!fits || (found->flags & ~CW_WIRE_FLAGS_KNOWN) != 0) {
         return CW_WIRE_MALFORMED;
     }
     *header = found;

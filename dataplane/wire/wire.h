@@ -41,8 +41,8 @@ enum cw_wire_type {
 enum cw_wire_flags {
     CW_WIRE_WAITING_MASK = 3, /* enum cw_waiting of the sender */
     CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */
-    CW_WIRE_ENCRYPTED = 8,    /* room for AES-GCM; refused by this version */
-    CW_WIRE_FLAGS_KNOWN = 7,
+    CW_WIRE_ENCRYPTED = 8,    /* the packet is sealed: wire/sealed.h has its form */
+    CW_WIRE_FLAGS_KNOWN = 15,
 };
 
 struct cw_wire_network {
@@ -195,7 +195,8 @@ enum cw_wire_verdict {
 };
 
 /* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and `own_port` say what is addressed to us; a guest's packet may also be addressed to any multicast group on that port;
- * anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. */
+ * anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with the flag CW_WIRE_ENCRYPTED only version, type, flags and
+ * flow may be read before it has been opened (wire/sealed.h); it is as long as its headers and its MAC at least. */
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
                                    const struct cw_wire_header **header);
 

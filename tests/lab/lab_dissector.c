@@ -223,6 +223,30 @@ static void make_marked(struct capture *capture)
     }
 }
 
+/* A sealed session from its set-up to its end; how many packets. */
+static uint64_t make_sealed(struct capture *capture)
+{
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    char error[200] = "";
+    uint64_t before = capture->frames;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
+    if (sim_hosts_create(&hosts, &config, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    cw_simulator_tap_set(hosts.simulator, tap, capture);
+    struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
+                         .region = hosts.list[1].token,
+                         .source = {.contiguous = {.data = hosts.list[0].memory, .bytes = 5000}}};
+    assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
+    sim_host_wake(&hosts.list[0]);
+    run_for(&hosts, 5000000);
+    assert_int_equal(hosts.list[1].arrived_puts, 1);
+    sim_hosts_destroy(&hosts);
+    return capture->frames - before;
+}
+
 static const char *const wanted[] = {
     "causeway.type == 1",       "causeway.type == 2",       "causeway.type == 3",       "causeway.type == 4",
     "causeway.type == 5",       "causeway.type == 6",       "causeway.type == 7",       "causeway.frame.kind == 1",
@@ -254,6 +278,25 @@ static void check_field(const char *folder, const char *filter)
     if (count_packets(folder, filter) == 0) {
         fail_msg("tshark finds no packet with %s", filter);
     }
+}
+
+static void check_sealed(const char *folder, uint64_t frames)
+{
+    assert_int_equal(count_packets(folder, "causeway.flags.encrypted == 1"), frames);
+    assert_int_equal(
+        count_packets(folder, "causeway.flags.encrypted == 1 && causeway.sealed.mac && causeway.sealed.secret"),
+        frames);
+    assert_int_equal(
+        count_packets(folder,
+                      "causeway.flags.encrypted == 1 && (causeway.number || causeway.data || causeway.hello.session)"),
+        0);
+    check_field(folder, "causeway.type == 1 && causeway.sealed.nonce && causeway.flow == 0");
+    check_field(folder, "causeway.type == 2 && causeway.sealed.nonce");
+    check_field(
+        folder,
+        "causeway.type == 3 && causeway.sealed.count > 2 && causeway.sealed.flow == 0 && causeway.sealed.phase");
+    check_field(folder, "causeway.type == 5 && causeway.sealed.count == 0");
+    check_field(folder, "causeway.type == 7 && causeway.sealed.count > 0");
 }
 
 static size_t field_add(char *filter, size_t used, size_t layout, const struct field *field)
@@ -317,6 +360,7 @@ static void test_every_packet_is_decoded(void **state)
     make_traffic(&hosts);
     make_multicast(&hosts);
     make_marked(&capture);
+    uint64_t sealed = make_sealed(&capture);
     /* BYE leaves when an endpoint is destroyed; the tap sees it as long as the simulator lives */
     cw_endpoint_destroy(hosts.list[0].endpoint);
     hosts.list[0].endpoint = NULL;
@@ -342,6 +386,7 @@ static void test_every_packet_is_decoded(void **state)
                 "causeway.mcast.total == 5000 && causeway.mcast.position > 0 && causeway.mcast.lane_tag == 0x500006");
     check_field(folder, "causeway.mcast.run.missing > 0 && causeway.mcast.author == 2");
     check_marked(folder);
+    check_sealed(folder, sealed);
     check_field(folder, "causeway.hello.sender_ipv4 == 0x0a000001 && causeway.hello.receiver_ipv4 == 0x0a000002");
 
     char command[256];

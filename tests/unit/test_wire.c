@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dataplane/fabric/random.h"
+#include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
 #include "dataplane/wire/wire.h"
 
@@ -200,8 +201,8 @@ static void test_altered_packets_are_told_apart(void **state)
         {39, 71, CW_WIRE_MALFORMED}, /* UDP length */
         {42, 2, CW_WIRE_OTHER_VERSION},
         {42, 0, CW_WIRE_OTHER_VERSION},
-        {44, CW_WIRE_ENCRYPTED, CW_WIRE_MALFORMED},
-        {45, 0x80, CW_WIRE_MALFORMED}, /* unknown flag */
+        {44, CW_WIRE_ENCRYPTED, CW_WIRE_GOOD}, /* sealed: its lengths are told when it has been opened */
+        {45, 0x80, CW_WIRE_MALFORMED},         /* unknown flag */
         {68, PAYLOAD_BYTES + 1, CW_WIRE_MALFORMED},
         {69, 1, CW_WIRE_MALFORMED},
     };
@@ -218,6 +219,97 @@ static void test_altered_packets_are_told_apart(void **state)
     }
 }
 
+static void test_sealed_packets_have_room_for_their_mac(void **state)
+{
+    (void)state;
+    uint8_t frame[FRAME_BYTES];
+    uint32_t length = write_packet(frame);
+    struct cw_wire_network *network = (struct cw_wire_network *)frame;
+    struct cw_wire_header *header = (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    const struct cw_wire_header *found;
+    header->flags = CW_WIRE_ENCRYPTED;
+    header->payload_bytes = 0xffff; /* is not looked at */
+    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, &found), CW_WIRE_GOOD);
+    assert_int_equal(cw_wire_sealed_bytes(found), CW_WIRE_FIELDS_BYTES + PAYLOAD_BYTES - CW_WIRE_MAC_BYTES);
+    header->type = CW_WIRE_GUEST_FIRST; /* which nobody seals */
+    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, &found), CW_WIRE_MALFORMED);
+    header->type = CW_WIRE_DATA;
+    for (uint32_t payload = 0; payload <= PAYLOAD_BYTES; payload++) {
+        static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+        cw_wire_network_init(network, mac, mac, 0x0a000001, OWN_IPV4, OWN_PORT, OWN_PORT);
+        cw_wire_network_finish(network, payload);
+        assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, &found),
+                         payload < CW_WIRE_MAC_BYTES ? CW_WIRE_MALFORMED : CW_WIRE_GOOD);
+    }
+}
+
+static void test_sealed_form_and_back(void **state)
+{
+    (void)state;
+    struct cw_wire_header header = {.version = 1,
+                                    .type = CW_WIRE_DATA,
+                                    .flags = CW_WIRE_ACK_NOW,
+                                    .flow = 0x12345678,
+                                    .number = 2,
+                                    .timestamp = 3,
+                                    .acknowledged = 4,
+                                    .echo = 5,
+                                    .echo_delay = 6,
+                                    .payload_bytes = 100};
+    struct cw_wire_sealed sealed;
+    cw_wire_sealed_write(&sealed, &header, 0x1122334455667788);
+    assert_int_equal(sealed.count, 0x1122334455667788);
+    assert_int_equal(sealed.flow, header.flow);
+    assert_int_equal(sealed.flags, CW_WIRE_ACK_NOW | CW_WIRE_ENCRYPTED);
+    struct cw_wire_header back;
+    memcpy(&back, &sealed, sizeof(back));
+    assert_true(cw_wire_sealed_restore(&back, CW_WIRE_FIELDS_BYTES + 100));
+    header.flags |= CW_WIRE_ENCRYPTED;
+    assert_memory_equal(&back, &header, sizeof(back));
+    memcpy(&back, &sealed, sizeof(back));
+    assert_false(cw_wire_sealed_restore(&back, CW_WIRE_FIELDS_BYTES + 101));
+}
+
+static void test_sealed_set_up(void **state)
+{
+    (void)state;
+    uint8_t job_key[16] = {1};
+    uint8_t key[CW_WIRE_SETUP_KEY_BYTES], other[CW_WIRE_SETUP_KEY_BYTES];
+    cw_wire_setup_derive(key, job_key);
+    job_key[0] = 2;
+    cw_wire_setup_derive(other, job_key);
+    struct cw_wire_sealed_setup setup = {.version = 1, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED, .echo = 7};
+    setup.hello.session = 77;
+    struct cw_wire_sealed_setup opened;
+    cw_wire_setup_nonce(setup.nonce, key, "this", 4);
+    cw_wire_setup_seal(&setup, key);
+    assert_true(setup.hello.session != 77);
+    assert_true(cw_wire_setup_unseal(&setup, key, &opened));
+    assert_int_equal(opened.hello.session, 77);
+    assert_int_equal(opened.echo, 7);
+    assert_false(cw_wire_setup_unseal(&setup, other, &opened));
+    for (uint32_t bit = 0; bit < 8 * sizeof(setup); bit++) {
+        struct cw_wire_sealed_setup altered = setup;
+        ((uint8_t *)&altered)[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+        assert_false(cw_wire_setup_unseal(&altered, key, &opened));
+    }
+}
+
+static void test_seal_keys_differ_by_direction_and_session(void **state)
+{
+    (void)state;
+    static const uint8_t job_key[16] = {1};
+    static const uint64_t sessions[][2] = {{1, 2}, {2, 1}, {1, 3}, {3, 2}};
+    struct cw_wire_seal_key keys[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        cw_wire_seal_derive(&keys[i], job_key, sessions[i][0], sessions[i][1]);
+        for (uint32_t k = 0; k < i; k++) {
+            assert_memory_not_equal(keys[i].key, keys[k].key, 16);
+            assert_memory_not_equal(keys[i].salt, keys[k].salt, 4);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +321,10 @@ int main(void)
         cmocka_unit_test(test_good_packet_is_found),
         cmocka_unit_test(test_every_shorter_length_is_refused),
         cmocka_unit_test(test_altered_packets_are_told_apart),
+        cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
+        cmocka_unit_test(test_sealed_form_and_back),
+        cmocka_unit_test(test_sealed_set_up),
+        cmocka_unit_test(test_seal_keys_differ_by_direction_and_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

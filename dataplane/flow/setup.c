@@ -1,0 +1,146 @@
+#include "dataplane/flow/setup.h"
+
+#include <string.h>
+
+static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_wire_type type,
+                       const struct cw_setup_content *content, struct cw_setup *setup)
+{
+    const struct cw_address *own = &endpoint->config.address;
+    const struct cw_setup *echo = content->echo;
+    setup->hello = (struct cw_wire_hello){
+        .session = content->local,
+        .peer_session = content->peer,
+        .incarnation = endpoint->incarnation,
+        .pool_token = endpoint->messages.region == NULL ? 0 : endpoint->messages.region->token,
+        .pool_slot_bytes = endpoint->config.pool_slot_bytes,
+        .flow = content->sealed ? cw_seal_flow(flow->index, content->local) : flow->index,
+        .data_number = cw_setup_data_number(content->local),
+        .control_number = cw_setup_control_number(content->local),
+        .sender_ipv4 = own->ipv4,
+        .receiver_ipv4 = flow->address.ipv4,
+        .sender_port = own->udp_port,
+        .receiver_port = flow->address.udp_port,
+        .payload_bytes_max = content->sealed && endpoint->aead == NULL ? 0 : (uint16_t)endpoint->payload_bytes_max,
+        .packet_window = (uint32_t)cw_window_span(),
+        .put_window = CW_PUT_WINDOW,
+    };
+    memcpy(setup->hello.sender_mac, own->mac, 6);
+    setup->header = (struct cw_wire_header){
+        .version = CW_WIRE_VERSION,
+        .type = (uint8_t)type,
+        .flags = endpoint->packet_flags,
+        .timestamp = cw_wire_timestamp(endpoint->now_ns),
+        .echo = echo == NULL ? 0 : echo->header.timestamp,
+        .echo_delay = echo == NULL ? CW_WIRE_DELAY_UNKNOWN : 0,
+        .payload_bytes = sizeof(setup->hello),
+    };
+}
+
+static void sign_setup(const struct cw_endpoint *endpoint, struct cw_setup *setup)
+{
+    struct cw_wire_key key;
+    memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
+    setup->header.checksum = cw_wire_checksum(0, &setup->hello, sizeof(setup->hello));
+    setup->header.tag = cw_wire_tag(&setup->header, 0, &key);
+}
+
+/* A keyed hash of what nothing else in the job is made from: even processes that were given the same seed, by mistake, have other addresses or
+ * begin at other times. */
+static void draw_unique(struct cw_endpoint *endpoint, uint8_t nonce[CW_WIRE_SETUP_NONCE_BYTES])
+{
+    struct {
+        uint64_t incarnation, count, now_ns;
+        uint32_t ipv4, udp_port;
+    } unique = {.incarnation = endpoint->incarnation,
+                .count = ++endpoint->setup_count,
+                .now_ns = endpoint->now_ns,
+                .ipv4 = endpoint->config.address.ipv4,
+                .udp_port = endpoint->config.address.udp_port};
+    cw_wire_setup_nonce(nonce, endpoint->setup_key, &unique, sizeof(unique));
+}
+
+uint64_t cw_setup_session(struct cw_endpoint *endpoint)
+{
+    uint64_t session = cw_random_next(&endpoint->random);
+    if (endpoint->aead != NULL) { /* under keys that are made from it no count may come twice */
+        uint8_t nonce[CW_WIRE_SETUP_NONCE_BYTES];
+        draw_unique(endpoint, nonce);
+        memcpy(&session, nonce, sizeof(session));
+    }
+    return session != 0 ? session : 1;
+}
+
+static void seal_setup(struct cw_endpoint *endpoint, const struct cw_setup *plain, struct cw_wire_sealed_setup *sealed)
+{
+    *sealed = (struct cw_wire_sealed_setup){
+        .version = plain->header.version,
+        .type = plain->header.type,
+        .flags = plain->header.flags | CW_WIRE_ENCRYPTED,
+        .timestamp = plain->header.timestamp,
+        .echo = plain->header.echo,
+        .hello = plain->hello,
+    };
+    draw_unique(endpoint, sealed->nonce);
+    cw_wire_setup_seal(sealed, endpoint->setup_key);
+}
+
+void cw_setup_send(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
+                   const struct cw_setup_content *content)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return; /* the timer tries again */
+    }
+    struct cw_setup setup;
+    setup_fill(endpoint, flow, type, content, &setup);
+    uint8_t *at = packet->data;
+    uint32_t payload_bytes = sizeof(setup.hello) + (content->sealed ? CW_WIRE_MAC_BYTES : 0);
+    memcpy(at, &flow->network, sizeof(flow->network));
+    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
+    if (content->echo != NULL && flow->mac_learned) {
+        memcpy(at, content->echo->hello.sender_mac, 6); /* back to whoever asked */
+    }
+    if (content->sealed) {
+        seal_setup(endpoint, &setup, (struct cw_wire_sealed_setup *)(at + CW_WIRE_NETWORK_BYTES));
+    } else {
+        sign_setup(endpoint, &setup);
+        memcpy(at + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+    }
+    packet->length = CW_WIRE_OVERHEAD_BYTES + payload_bytes;
+}
+
+bool cw_setup_verified(struct cw_endpoint *endpoint, const struct cw_wire_header *header, struct cw_setup *setup)
+{
+    if ((header->flags & CW_WIRE_ENCRYPTED) != 0) {
+        struct cw_wire_sealed_setup opened;
+        if (cw_wire_sealed_bytes(header) + CW_WIRE_READABLE_BYTES + CW_WIRE_MAC_BYTES != sizeof(opened)) {
+            cw_count(endpoint, CW_COUNTER_DROP_MALFORMED, 1);
+            return false;
+        }
+        if (!cw_wire_setup_unseal((const struct cw_wire_sealed_setup *)header, endpoint->setup_key, &opened)) {
+            cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
+            return false;
+        }
+        setup->header = (struct cw_wire_header){
+            .type = opened.type, .flags = opened.flags, .timestamp = opened.timestamp, .echo = opened.echo};
+        setup->header.echo_delay = opened.type == CW_WIRE_HELLO ? CW_WIRE_DELAY_UNKNOWN : 0;
+        setup->hello = opened.hello;
+        return true;
+    }
+    if (header->payload_bytes != sizeof(struct cw_wire_hello)) {
+        cw_count(endpoint, CW_COUNTER_DROP_MALFORMED, 1);
+        return false;
+    }
+    struct cw_wire_key key;
+    memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
+    if (header->flow != 0 || header->number != 0 || cw_wire_tag(header, 0, &key) != header->tag) {
+        cw_count(endpoint, CW_COUNTER_DROP_TAG, 1);
+        return false;
+    }
+    if (cw_wire_checksum(0, header + 1, header->payload_bytes) != header->checksum) {
+        cw_count(endpoint, CW_COUNTER_DROP_CHECKSUM, 1);
+        return false;
+    }
+    memcpy(setup, header, sizeof(*setup));
+    return true;
+}

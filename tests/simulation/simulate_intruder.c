@@ -1,0 +1,500 @@
+/* Somebody between two peers of a sealed session, who can do with packets what he likes and has no key: nothing of what he does reaches memory,
+ * and all of it is counted. And somebody with the key of another job. */
+#include "tests/simulation/simulation.h"
+
+#include "dataplane/core/endpoint.h"
+#include "dataplane/crypt/aead.h"
+#include "dataplane/wire/sealed.h"
+#include "tests/skip.h"
+
+enum { SENDER = 0, TARGET = 1, FRAMES_MAX = 4000, FRAME_BYTES = 2048, UDP_PORT = 4792 };
+
+struct frame {
+    uint32_t node; /* it was on its way from */
+    uint32_t length;
+    uint8_t bytes[FRAME_BYTES];
+};
+
+struct world {
+    struct sim_hosts hosts;
+    struct cw_endpoint *target;
+    struct frame *frames; /* that have left */
+    uint32_t frame_count;
+};
+
+static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                   const uint8_t *frame, uint32_t length)
+{
+    struct world *world = context;
+    (void)time_ns;
+    if (kind == CW_SIMULATOR_DEPARTURE && world->frame_count < FRAMES_MAX) {
+        struct frame *kept = &world->frames[world->frame_count++];
+        kept->node = node;
+        kept->length = length;
+        memcpy(kept->bytes, frame, length);
+    }
+}
+
+static struct cw_wire_header *header_of(uint8_t *frame)
+{
+    return (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+}
+
+static void world_open(struct world *world, enum cw_encryption encryption)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.memory_bytes = 1 << 16;
+    config.endpoint.encryption = encryption;
+    config.endpoint.failure_timeout_ns = 3000 * SIMULATION_MS;
+    memset(world, 0, sizeof(*world));
+    world->frames = calloc(FRAMES_MAX, sizeof(*world->frames));
+    simulation_hosts(&world->hosts, &config);
+    world->target = world->hosts.list[TARGET].endpoint;
+    cw_simulator_tap_set(world->hosts.simulator, record, world);
+}
+
+static void world_close(struct world *world)
+{
+    sim_hosts_destroy(&world->hosts);
+    free(world->frames);
+}
+
+static void run(struct world *world, uint64_t duration_ns)
+{
+    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
+}
+
+/* Puts one way, messages and gets the other; all of it comes through. */
+static void converse(struct world *world)
+{
+    struct sim_host *sender = &world->hosts.list[SENDER], *target = &world->hosts.list[TARGET];
+    struct simulation_stream stream;
+    simulation_stream_start(&world->hosts, &stream, SENDER, TARGET, 3000, 40);
+    (void)simulation_stream_finish(&world->hosts, SENDER, 1000 * SIMULATION_MS);
+    assert_int_equal(sender->completed, 40);
+    assert_int_equal(sender->failed, 0);
+    sender->work = NULL;
+    uint32_t peer = sim_hosts_peer(&world->hosts, TARGET, SENDER);
+    for (uint32_t i = 0; i < 5; i++) {
+        struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = target->memory, .bytes = 100}}};
+        struct cw_get get = {.peer = peer, .region = sender->token, .bytes = 2000, .local_region = target->token};
+        assert_int_equal(cw_message_send(target->endpoint, &message), CW_OK);
+        assert_int_equal(cw_get(target->endpoint, &get), CW_OK);
+    }
+    uint64_t got = target->got;
+    sim_host_wake(target);
+    run(world, 20 * SIMULATION_MS);
+    assert_int_equal(target->got, got + 5);
+}
+
+/* ---- what an attack may not change ---- */
+
+static uint64_t refused_count(const struct cw_endpoint *endpoint)
+{
+    uint64_t count = 0;
+    for (enum cw_counter counter = CW_COUNTER_DROP_SHORT; counter <= CW_COUNTER_DROP_HELLO; counter++) {
+        count += cw_endpoint_counter(endpoint, counter);
+    }
+    return count;
+}
+
+/* All that the target knows of its peer and the memory it has given it. */
+struct standing {
+    struct cw_session session;
+    struct cw_receiver receiver;
+    struct cw_sender sender;
+    struct cw_round_trip round_trip;
+    struct cw_congestion congestion;
+    struct cw_timers timers;
+    uint64_t puts, messages, events;
+    uint8_t state;
+    uint8_t memory[1 << 16];
+};
+
+static void stand(const struct world *world, struct standing *standing)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(world->target, 0);
+    const struct sim_host *host = &world->hosts.list[TARGET];
+    memset(standing, 0, sizeof(*standing));
+    standing->session = flow->session;
+    standing->receiver = flow->receiver;
+    standing->sender = flow->sender;
+    standing->round_trip = flow->round_trip;
+    standing->congestion = flow->congestion;
+    standing->timers = flow->timers;
+    standing->puts = cw_endpoint_counter(world->target, CW_COUNTER_PUTS_ARRIVED);
+    standing->messages = host->arrived_messages;
+    standing->events = cw_events_count(&world->target->events);
+    standing->state = flow->state;
+    memcpy(standing->memory, host->memory, host->memory_bytes);
+}
+
+/* Has the target take a frame; true if it was refused, and counted, and nothing else has changed. */
+static bool is_refused(struct world *world, const uint8_t *bytes, uint32_t length)
+{
+    static struct standing before, after;
+    uint8_t *exact = malloc(length == 0 ? 1 : length); /* so that a sanitizer sees a read beyond it */
+    memcpy(exact, bytes, length);
+    stand(world, &before);
+    uint64_t refused = refused_count(world->target);
+    struct cw_received packet = {.data = exact, .length = length};
+    cw_receive_frames(world->target, &packet, 1);
+    free(exact);
+    stand(world, &after);
+    return refused_count(world->target) == refused + 1 && memcmp(&before, &after, sizeof(before)) == 0 &&
+           world->target->staged_count == 0;
+}
+
+/* ---- the attacks ---- */
+
+/* Packets of all types that the target has not got yet. */
+static uint32_t catch_fresh(struct world *world, struct frame **caught)
+{
+    struct sim_host *sender = &world->hosts.list[SENDER];
+    uint32_t first = world->frame_count;
+    uint32_t peer = sim_hosts_peer(&world->hosts, SENDER, TARGET);
+    struct cw_flow *flow = cw_endpoint_flow(sender->endpoint, peer);
+    cw_simulator_partition(world->hosts.simulator, TARGET, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cw_put put = {.peer = peer,
+                             .region = world->hosts.list[TARGET].token,
+                             .offset = 100 * i,
+                             .source = {.contiguous = {.data = sender->memory + 5000, .bytes = 60 + 200 * i}},
+                             .flags = CW_ALONE};
+        memset(sender->memory + 5000, 0xee, 1000);
+        assert_int_equal(cw_put(sender->endpoint, &put), CW_OK);
+    }
+    for (enum cw_wire_type type = CW_WIRE_ACK; type <= CW_WIRE_BYE; type++) {
+        uint32_t bytes = type == CW_WIRE_ACK || type == CW_WIRE_REJECT ? 16 : 0;
+        uint8_t *payload = cw_transmit_control(sender->endpoint, flow, type, bytes);
+        assert_non_null(payload);
+        memset(payload, 0, bytes);
+        cw_transmit_control_finish(sender->endpoint, flow, bytes);
+    }
+    (void)cw_flush(sender->endpoint);
+    *caught = &world->frames[first];
+    assert_true(world->frame_count - first >= 6);
+    return world->frame_count - first;
+}
+
+static void not_a_bit_can_be_altered(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, CW_ENCRYPTION_REQUIRED);
+    converse(&world);
+    struct frame *caught;
+    uint32_t count = catch_fresh(&world, &caught);
+    uint32_t types = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        types |= 1u << header_of(caught[i].bytes)->type;
+        for (uint32_t bit = CW_WIRE_NETWORK_BYTES * 8; bit < caught[i].length * 8; bit++) {
+            struct frame altered = caught[i];
+            altered.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+            if (!is_refused(&world, altered.bytes, altered.length)) {
+                fail_msg("type %u, bit %u of byte %u", header_of(caught[i].bytes)->type, bit % 8, bit / 8);
+            }
+        }
+    }
+    assert_int_equal(types, 1u << CW_WIRE_DATA | 1u << CW_WIRE_ACK | 1u << CW_WIRE_PROBE | 1u << CW_WIRE_REJECT |
+                                1u << CW_WIRE_BYE);
+    assert_true(cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL) > 1000);
+    /* as they were they are let in */
+    uint64_t arrived = cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cw_received packet = {.data = caught[i].bytes, .length = caught[i].length};
+        cw_receive_frames(world.target, &packet, 1);
+    }
+    assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
+    assert_int_equal(world.hosts.list[TARGET].memory[100 + 259], 0xee);
+    assert_int_equal(cw_endpoint_flow(world.target, 0)->state, CW_PEER_CLOSED); /* the last one said goodbye */
+    world_close(&world);
+}
+
+/* Shorter, longer, and with the lengths outside that go with it. */
+static void nothing_can_be_cut_off_or_added(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, CW_ENCRYPTION_REQUIRED);
+    converse(&world);
+    struct frame *caught;
+    uint32_t count = catch_fresh(&world, &caught);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t length = 0; length < caught[i].length + 64; length++) {
+            struct frame altered = caught[i];
+            if (length == altered.length) {
+                continue;
+            }
+            if (length < altered.length) {
+                assert_true(is_refused(&world, altered.bytes, length));
+            }
+            if (length >= CW_WIRE_OVERHEAD_BYTES) {
+                struct cw_wire_network *network = (struct cw_wire_network *)altered.bytes;
+                const struct cw_endpoint_config *config = &world.target->config;
+                uint8_t mac[6] = {2};
+                cw_wire_network_init(network, mac, config->address.mac, 0x0a000001, config->address.ipv4, UDP_PORT,
+                                     UDP_PORT);
+                cw_wire_network_finish(network, length - CW_WIRE_OVERHEAD_BYTES);
+                assert_true(is_refused(&world, altered.bytes, length));
+            }
+        }
+    }
+    world_close(&world);
+}
+
+/* All that was ever sent, to whom it was sent and to whom it was not, in its order and backwards. */
+static void replays_do_nothing(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, CW_ENCRYPTION_REQUIRED);
+    converse(&world);
+    run(&world, 100 * SIMULATION_MS);
+    uint32_t count = world.frame_count, replays = 0;
+    for (uint32_t pass = 0; pass < 3; pass++) {
+        for (uint32_t i = 0; i < count; i++) {
+            const struct frame *frame = &world.frames[pass == 1 ? count - 1 - i : i];
+            bool setup = frame->bytes[CW_WIRE_NETWORK_BYTES + 1] <= CW_WIRE_HELLO_REPLY;
+            if (!setup) {
+                assert_true(is_refused(&world, frame->bytes, frame->length));
+                replays++;
+            }
+        }
+        if (pass == 1) {
+            /* and after a new session has begun */
+            char error[200];
+            sim_hosts_crash(&world.hosts, SENDER);
+            assert_int_equal(sim_hosts_restart(&world.hosts, SENDER, error, sizeof(error)), CW_OK);
+            converse(&world);
+            run(&world, 100 * SIMULATION_MS);
+        }
+    }
+    assert_true(cw_endpoint_counter(world.target, CW_COUNTER_DROP_REPLAY) > replays / 4);
+    /* old set-up packets are answered, and no session comes of it */
+    uint64_t up = world.hosts.list[TARGET].up;
+    uint64_t session = cw_endpoint_flow(world.target, 0)->session.peer;
+    for (uint32_t i = 0; i < count; i++) {
+        if (world.frames[i].bytes[CW_WIRE_NETWORK_BYTES + 1] <= CW_WIRE_HELLO_REPLY) {
+            assert_int_equal(
+                cw_simulator_inject(world.hosts.simulator, TARGET, world.frames[i].bytes, world.frames[i].length),
+                CW_OK);
+            run(&world, SIMULATION_MS);
+        }
+    }
+    run(&world, 1000 * SIMULATION_MS);
+    assert_int_equal(world.hosts.list[TARGET].up, up);
+    assert_int_equal(cw_endpoint_flow(world.target, 0)->session.peer, session);
+    converse(&world);
+    assert_int_equal(world.hosts.list[TARGET].up, up);
+    world_close(&world);
+}
+
+/* Writes a whole frame to the target with a header in front of `payload_bytes` that are already there. */
+static uint32_t write_frame(const struct world *world, uint8_t *frame, const struct cw_wire_header *header,
+                            uint32_t behind)
+{
+    const struct cw_endpoint_config *config = &world->target->config;
+    struct cw_wire_network *network = (struct cw_wire_network *)frame;
+    static const uint8_t mac[6] = {2};
+    cw_wire_network_init(network, mac, config->address.mac, 0x0a000001, config->address.ipv4, UDP_PORT, UDP_PORT);
+    cw_wire_network_finish(network, behind);
+    memcpy(frame + CW_WIRE_NETWORK_BYTES, header, sizeof(*header));
+    return CW_WIRE_OVERHEAD_BYTES + behind;
+}
+
+/* A put of eight bytes as the peer's next packet. */
+static struct cw_wire_header next_put(const struct world *world, uint8_t *frame)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(world->target, 0);
+    struct cw_wire_put put = {.frame = {.kind = CW_FRAME_PUT, .length = 8}, .token = world->hosts.list[TARGET].token};
+    put.frame.put_number = (uint32_t)flow->receiver.puts.base;
+    memset(frame, 0x66, FRAME_BYTES);
+    memcpy(frame + CW_WIRE_OVERHEAD_BYTES, &put, sizeof(put));
+    return (struct cw_wire_header){.version = CW_WIRE_VERSION,
+                                   .type = CW_WIRE_DATA,
+                                   .flow = flow->index,
+                                   .number = (uint32_t)flow->receiver.packets.base,
+                                   .acknowledged = (uint32_t)flow->sender.sent.base,
+                                   .timestamp = flow->receiver.echo,
+                                   .payload_bytes = sizeof(put) + 8};
+}
+
+static void seal_as(const struct world *world, const uint8_t *job_key, uint64_t count, uint8_t *frame)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(world->target, 0);
+    struct cw_wire_header header = next_put(world, frame);
+    struct cw_wire_seal_key key;
+    struct cw_aead_key *seal;
+    header.flow = cw_seal_flow(flow->index, flow->session.local);
+    (void)write_frame(world, frame, &header, header.payload_bytes + CW_WIRE_MAC_BYTES);
+    struct cw_wire_sealed *sealed = (struct cw_wire_sealed *)header_of(frame);
+    cw_wire_sealed_write(sealed, &header, count);
+    cw_wire_seal_derive(&key, job_key, flow->session.peer, flow->session.local);
+    assert_int_equal(
+        cw_aead_key_create(world->target->aead, CW_AEAD_SEAL, key.key, key.salt, CW_WIRE_READABLE_BYTES, &seal), CW_OK);
+    struct cw_aead_packet packet = {.readable = (uint8_t *)sealed,
+                                    .data = sealed->fields,
+                                    .bytes = CW_WIRE_FIELDS_BYTES + header.payload_bytes,
+                                    .count = count};
+    cw_aead_seal(seal, &packet, 1);
+    assert_true(packet.good);
+    cw_aead_key_destroy(seal);
+}
+
+static void another_jobs_key_opens_nothing(void **state)
+{
+    (void)state;
+    struct world world;
+    uint8_t frame[FRAME_BYTES], other[16];
+    world_open(&world, CW_ENCRYPTION_REQUIRED);
+    converse(&world);
+    const uint8_t *own = world.target->config.job_key;
+    const uint32_t length = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put) + 8 + CW_WIRE_MAC_BYTES;
+    memcpy(other, own, sizeof(other));
+    uint64_t dropped = cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL);
+    for (uint32_t bit = 0; bit < 128; bit++) {
+        other[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+        seal_as(&world, other, 1000000, frame);
+        assert_true(is_refused(&world, frame, length));
+        other[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+    }
+    assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL), dropped + 128);
+    seal_as(&world, own, CW_SEAL_COUNT_MAX, frame); /* the right key, and a count that no sender gives */
+    assert_true(is_refused(&world, frame, length));
+    seal_as(&world, own, 1000000, frame); /* which shows that nothing else was wrong with them */
+    assert_false(is_refused(&world, frame, length));
+    assert_int_equal(world.hosts.list[TARGET].memory[7], 0x66);
+    /* a set-up packet of another job */
+    struct cw_wire_sealed_setup setup = {.version = 1, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED};
+    uint8_t key[CW_WIRE_SETUP_KEY_BYTES];
+    other[0] ^= 1;
+    cw_wire_setup_derive(key, other);
+    cw_wire_setup_seal(&setup, key);
+    struct cw_wire_header none = {0};
+    uint32_t bytes = write_frame(&world, frame, &none, sizeof(setup) - CW_WIRE_HEADER_BYTES);
+    memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+    assert_true(is_refused(&world, frame, bytes));
+    world_close(&world);
+}
+
+/* Ordinary packets that are signed as well as can be, by the job's key even, as an intruder may have recorded them when the peer was not told yet. */
+static void nobody_is_talked_out_of_it(void **state)
+{
+    (void)state;
+    struct world world;
+    uint8_t frame[FRAME_BYTES];
+    world_open(&world, CW_ENCRYPTION_ASKED);
+    uint32_t peer = sim_hosts_peer(&world.hosts, SENDER, TARGET);
+    assert_int_equal(cw_peer_encrypt(world.hosts.list[SENDER].endpoint, peer, true),
+                     CW_OK); /* the target is not told */
+    converse(&world);
+    const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
+    const struct cw_endpoint_config *config = &world.target->config;
+    struct cw_wire_key keys[3] = {{{0}}};
+    memcpy(keys[1].bytes, config->job_key, 16);
+    cw_wire_key_derive(&keys[2], config->job_key, flow->session.peer, flow->session.local);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct cw_wire_header header = next_put(&world, frame);
+        header.checksum = cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, header.payload_bytes);
+        header.tag = cw_wire_tag(&header, 0, &keys[i]);
+        uint32_t length = write_frame(&world, frame, &header, header.payload_bytes);
+        assert_true(is_refused(&world, frame, length));
+    }
+    for (enum cw_wire_type type = CW_WIRE_HELLO; type <= CW_WIRE_HELLO_REPLY; type++) {
+        struct cw_wire_hello hello = {.session = 99,
+                                      .peer_session = flow->session.local,
+                                      .sender_ipv4 = 0x0a000001,
+                                      .receiver_ipv4 = config->address.ipv4,
+                                      .sender_port = UDP_PORT,
+                                      .receiver_port = UDP_PORT,
+                                      .payload_bytes_max = 1400,
+                                      .packet_window = 1000,
+                                      .put_window = 1000};
+        memcpy(frame + CW_WIRE_OVERHEAD_BYTES, &hello, sizeof(hello));
+        struct cw_wire_header header = {.version = CW_WIRE_VERSION,
+                                        .type = (uint8_t)type,
+                                        .payload_bytes = sizeof(hello),
+                                        .checksum = cw_wire_checksum(0, &hello, sizeof(hello))};
+        header.tag = cw_wire_tag(&header, 0, &keys[1]);
+        uint32_t length = write_frame(&world, frame, &header, sizeof(hello));
+        uint64_t dropped = cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL);
+        assert_true(is_refused(&world, frame, length));
+        assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL), dropped + 1);
+    }
+    world_close(&world);
+}
+
+/* Who asks for a sealed session gets no other, not even from somebody who knows what its keys would be if there were none. */
+static void asking_for_it_opens_no_other_door(void **state)
+{
+    (void)state;
+    struct world world;
+    uint8_t frame[FRAME_BYTES];
+    world_open(&world, CW_ENCRYPTION_ASKED);
+    struct sim_host *sender = &world.hosts.list[SENDER];
+    uint32_t peer = sim_hosts_peer(&world.hosts, SENDER, TARGET);
+    assert_int_equal(cw_peer_encrypt(sender->endpoint, peer, true), CW_OK);
+    assert_int_equal(cw_peer_connect(sender->endpoint, peer), CW_OK);
+    cw_simulator_partition(world.hosts.simulator, SENDER, true);
+    struct cw_received packet = {.data = world.frames[0].bytes, .length = world.frames[0].length};
+    cw_receive_frames(world.target, &packet, 1);
+    (void)cw_flush(world.target);
+    const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
+    const struct cw_candidate *candidate = flow->session.candidate;
+    assert_true(candidate->sealed);
+    struct cw_wire_key keys[2] = {{{0}}};
+    cw_wire_key_derive(&keys[1], world.target->config.job_key, candidate->session, candidate->local);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cw_wire_header header = next_put(&world, frame);
+        header.number = candidate->data_number;
+        header.checksum = cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, header.payload_bytes);
+        header.tag = cw_wire_tag(&header, 0, &keys[i]);
+        uint32_t length = write_frame(&world, frame, &header, header.payload_bytes);
+        assert_true(is_refused(&world, frame, length));
+    }
+    world_close(&world);
+}
+
+/* Late, in any order: each packet that was held back is taken once. */
+static void held_back_packets_are_taken_once(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, CW_ENCRYPTION_REQUIRED);
+    converse(&world);
+    struct frame *caught;
+    uint32_t count = catch_fresh(&world, &caught) - 1; /* without the goodbye */
+    uint64_t arrived = cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED);
+    uint64_t highest = cw_endpoint_flow(world.target, 0)->receiver.control_highest;
+    for (uint32_t i = count; i-- > 0;) {
+        struct frame copy = caught[i];
+        struct cw_received packet = {.data = copy.bytes, .length = copy.length};
+        cw_receive_frames(world.target, &packet, 1);
+        (void)cw_flush(world.target);
+        assert_true(is_refused(&world, caught[i].bytes, caught[i].length));
+    }
+    assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
+    assert_true(cw_endpoint_flow(world.target, 0)->receiver.control_highest > highest);
+    world_close(&world);
+}
+
+int main(void)
+{
+    struct cw_aead *aead;
+    char error[200] = "";
+    if (cw_aead_open(NULL, &aead, error, sizeof(error)) != CW_OK) {
+        test_skip(error);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(not_a_bit_can_be_altered),
+        cmocka_unit_test(nothing_can_be_cut_off_or_added),
+        cmocka_unit_test(replays_do_nothing),
+        cmocka_unit_test(another_jobs_key_opens_nothing),
+        cmocka_unit_test(nobody_is_talked_out_of_it),
+        cmocka_unit_test(asking_for_it_opens_no_other_door),
+        cmocka_unit_test(held_back_packets_are_taken_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

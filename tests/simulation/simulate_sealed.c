@@ -1,0 +1,427 @@
+/* Sealed sessions: random worlds, who gets one, and that no nonce comes twice under a key, whatever happens. */
+#include "tests/simulation/simulation.h"
+
+#include "apps/sim_world.h"
+#include "dataplane/core/endpoint.h"
+#include "dataplane/crypt/aead.h"
+#include "dataplane/wire/sealed.h"
+#include "tests/skip.h"
+
+enum { SEEDS = 60, WORK = 40 };
+
+static void every_seed_keeps_the_promises(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct sim_world_options options;
+        struct sim_world_report report;
+        sim_world_options_init(&options);
+        options.seed = seed;
+        options.encrypt = true;
+        assert_int_equal(sim_world_run(&options, &report), CW_OK);
+        if (report.failed) {
+            fail_msg("seed %llu: %s (%s); replay: causeway sim --encrypt --first-seed %llu --verbose",
+                     (unsigned long long)seed, report.failure, report.plan, (unsigned long long)seed);
+        }
+    }
+}
+
+/* ---- who gets a sealed session ---- */
+
+enum policy { OFF, ASKED, TOLD, REQUIRED, POLICIES };
+
+/* What passed on the way, by kind. */
+struct seen {
+    uint64_t sealed;
+    uint64_t open_setup;
+    uint64_t open; /* of a session */
+};
+
+static void look(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node, const uint8_t *frame,
+                 uint32_t length)
+{
+    struct seen *seen = context;
+    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    (void)time_ns;
+    (void)node;
+    (void)length;
+    if (kind != CW_SIMULATOR_DEPARTURE) {
+        return;
+    }
+    if ((header->flags & CW_WIRE_ENCRYPTED) != 0) {
+        seen->sealed++;
+    } else if (header->type <= CW_WIRE_HELLO_REPLY) {
+        seen->open_setup++;
+    } else {
+        seen->open++;
+    }
+}
+
+/* Ends one endpoint and starts another in its place that differs in its policy. */
+static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
+{
+    static const enum cw_encryption encryption[] = {
+        [OFF] = CW_ENCRYPTION_OFF,
+        [ASKED] = CW_ENCRYPTION_ASKED,
+        [TOLD] = CW_ENCRYPTION_ASKED,
+        [REQUIRED] = CW_ENCRYPTION_REQUIRED,
+    };
+    char error[200] = "";
+    hosts->config.endpoint.encryption = encryption[policy];
+    sim_hosts_crash(hosts, node);
+    if (sim_hosts_restart(hosts, node, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    hosts->list[node].hosts = hosts;
+}
+
+static void try_policies(enum policy a, enum policy b)
+{
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    struct seen seen = {0};
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.failure_timeout_ns = 2000 * SIMULATION_MS;
+    simulation_hosts(&hosts, &config);
+    host_is(&hosts, 0, a);
+    host_is(&hosts, 1, b);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t peer = sim_hosts_peer(&hosts, i, 1 - i);
+        enum policy own = i == 0 ? a : b;
+        assert_int_equal(cw_peer_encrypt(hosts.list[i].endpoint, peer, own == TOLD || own == REQUIRED), CW_OK);
+        if (own == OFF) {
+            assert_int_equal(cw_peer_encrypt(hosts.list[i].endpoint, peer, true), CW_ERROR_UNSUPPORTED);
+        }
+    }
+    cw_simulator_tap_set(hosts.simulator, look, &seen);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
+    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    bool wanted = a >= TOLD || b >= TOLD;
+    bool possible = a != OFF && b != OFF;
+    struct cw_peer_info info;
+    assert_int_equal(hosts.list[0].completed, WORK);
+    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &info), CW_OK);
+    if (wanted && !possible) {
+        assert_int_equal(hosts.list[0].failed, hosts.list[0].completed);
+        assert_int_equal(hosts.list[1].arrived_puts, 0);
+        assert_int_equal(seen.open, 0);
+        assert_int_equal(info.state, CW_PEER_FAILED);
+        assert_true(took_ns < 100 * SIMULATION_MS); /* told at once, not after the failure bound */
+        assert_int_equal(hosts.list[0].down, 1);
+    } else {
+        assert_int_equal(hosts.list[0].failed, 0);
+        assert_int_equal(info.encrypted, wanted);
+        assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, !wanted),
+                         a == REQUIRED || (a == OFF && !wanted) ? CW_ERROR_UNSUPPORTED : CW_ERROR_BUSY);
+        assert_true(wanted ? seen.open == 0 && seen.sealed > 0 : seen.open > 0 && seen.sealed == 0);
+    }
+    sim_hosts_destroy(&hosts);
+}
+
+static void either_side_may_insist(void **state)
+{
+    (void)state;
+    for (enum policy a = OFF; a < POLICIES; a++) {
+        for (enum policy b = OFF; b < POLICIES; b++) {
+            try_policies(a, b);
+        }
+    }
+}
+
+/* A connection without an operation is told of as well. */
+static void refusal_is_told(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    sim_hosts_config_init(&config, 2);
+    simulation_hosts(&hosts, &config);
+    host_is(&hosts, 0, REQUIRED);
+    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
+    assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
+    hosts.list[0].holds_events = true;
+    sim_host_wake(&hosts.list[0]);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 10 * SIMULATION_MS);
+    struct cw_event event = {0};
+    assert_int_equal(cw_endpoint_events(hosts.list[0].endpoint, &event, 1), 1);
+    assert_int_equal(event.kind, CW_EVENT_PEER_DOWN);
+    assert_int_equal(event.status, CW_ERROR_UNSUPPORTED);
+    sim_hosts_destroy(&hosts);
+}
+
+/* ---- nonces ---- */
+
+enum { SESSIONS_MAX = 256, COUNTS_MAX = 1 << 16 };
+
+/* One direction of a session that was seen, with the key that its packets must open under. */
+struct direction {
+    uint32_t node; /* sender */
+    uint8_t key[16];
+    struct cw_aead_key *unseal;
+    uint8_t counts[COUNTS_MAX]; /* times that each was seen */
+    uint64_t packets;
+};
+
+struct audit {
+    struct sim_hosts *hosts;
+    struct cw_aead *aead;
+    struct direction *directions;
+    uint32_t direction_count;
+    uint8_t setup_nonces[4096][CW_WIRE_SETUP_NONCE_BYTES];
+    uint32_t setup_count;
+    uint64_t packets;
+};
+
+/* Takes up the sessions that there are at the moment, before a packet of theirs is looked at. */
+static void audit_sessions(struct audit *audit, uint32_t node)
+{
+    const struct cw_endpoint *endpoint = audit->hosts->list[node].endpoint;
+    for (uint32_t peer = 0; peer < endpoint->flows.fresh; peer++) {
+        const struct cw_flow *flow = cw_pool_at(&endpoint->flows, peer);
+        if (flow->session.seal == NULL) {
+            continue;
+        }
+        struct cw_wire_seal_key key;
+        cw_wire_seal_derive(&key, endpoint->config.job_key, flow->session.local, flow->session.peer);
+        bool known = false;
+        for (uint32_t i = 0; i < audit->direction_count; i++) {
+            known = known || memcmp(audit->directions[i].key, key.key, 16) == 0;
+        }
+        if (!known) {
+            assert_true(audit->direction_count < SESSIONS_MAX);
+            struct direction *direction = &audit->directions[audit->direction_count++];
+            direction->node = node;
+            memcpy(direction->key, key.key, 16);
+            assert_int_equal(cw_aead_key_create(audit->aead, CW_AEAD_UNSEAL, key.key, key.salt, CW_WIRE_READABLE_BYTES,
+                                                &direction->unseal),
+                             CW_OK);
+        }
+    }
+}
+
+static void audit_setup(struct audit *audit, const struct cw_wire_sealed_setup *setup)
+{
+    for (uint32_t i = 0; i < audit->setup_count; i++) {
+        assert_memory_not_equal(audit->setup_nonces[i], setup->nonce, CW_WIRE_SETUP_NONCE_BYTES);
+    }
+    assert_true(audit->setup_count < 4096);
+    memcpy(audit->setup_nonces[audit->setup_count++], setup->nonce, CW_WIRE_SETUP_NONCE_BYTES);
+}
+
+static void audit_packet(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                         const uint8_t *frame, uint32_t length)
+{
+    struct audit *audit = context;
+    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    (void)time_ns;
+    if (kind != CW_SIMULATOR_DEPARTURE) {
+        return;
+    }
+    assert_true((header->flags & CW_WIRE_ENCRYPTED) != 0);
+    if (header->type <= CW_WIRE_HELLO_REPLY) {
+        audit_setup(audit, (const struct cw_wire_sealed_setup *)header);
+        return;
+    }
+    audit_sessions(audit, node);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < audit->direction_count; i++) {
+        struct direction *direction = &audit->directions[i];
+        if (direction->node != node) {
+            continue;
+        }
+        uint8_t copy[2048];
+        memcpy(copy, frame, length);
+        struct cw_wire_sealed *sealed = (struct cw_wire_sealed *)(copy + CW_WIRE_NETWORK_BYTES);
+        struct cw_aead_packet packet = {.readable = (uint8_t *)sealed,
+                                        .data = sealed->fields,
+                                        .bytes = cw_wire_sealed_bytes(header),
+                                        .count = sealed->count};
+        cw_aead_unseal(direction->unseal, &packet, 1);
+        if (packet.good) {
+            found++;
+            assert_true(packet.count < COUNTS_MAX);
+            assert_int_equal(direction->counts[packet.count], 0); /* the nonce is new */
+            direction->counts[packet.count]++;
+            direction->packets++;
+        }
+    }
+    assert_int_equal(found, 1);
+    audit->packets++;
+}
+
+static void audit_open(struct audit *audit, struct sim_hosts *hosts, double loss)
+{
+    struct sim_hosts_config config;
+    char error[200];
+    sim_hosts_config_init(&config, 3);
+    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
+    config.endpoint.failure_timeout_ns = 1000 * SIMULATION_MS;
+    config.node.down.loss = loss;
+    config.node.down.duplicate = loss;
+    config.node.down.reorder = loss;
+    config.node.down.reorder_delay_max_ns = 200000;
+    simulation_hosts(hosts, &config);
+    *audit = (struct audit){.hosts = hosts, .directions = calloc(SESSIONS_MAX, sizeof(struct direction))};
+    assert_non_null(audit->directions);
+    assert_int_equal(cw_aead_open(NULL, &audit->aead, error, sizeof(error)), CW_OK);
+    cw_simulator_tap_set(hosts->simulator, audit_packet, audit);
+}
+
+static void audit_close(struct audit *audit)
+{
+    sim_hosts_destroy(audit->hosts);
+    for (uint32_t i = 0; i < audit->direction_count; i++) {
+        cw_aead_key_destroy(audit->directions[i].unseal);
+    }
+    free(audit->directions);
+}
+
+static void no_nonce_comes_twice(void **state)
+{
+    (void)state;
+    static struct audit audit;
+    struct sim_hosts hosts;
+    char error[200];
+    audit_open(&audit, &hosts, 0.1);
+    uint64_t retransmitted = 0;
+    for (uint32_t round = 0; round < 20; round++) {
+        struct simulation_stream streams[2];
+        simulation_stream_start(&hosts, &streams[0], 0, 1, 4000, 50);
+        simulation_stream_start(&hosts, &streams[1], 2, 1, 100, 50);
+        (void)simulation_stream_finish(&hosts, 0, (round + 1) * SIMULATION_MS); /* or not */
+        retransmitted += cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
+        uint32_t victim = round % 3;
+        sim_hosts_crash(&hosts, victim);
+        assert_int_equal(sim_hosts_restart(&hosts, victim, error, sizeof(error)), CW_OK);
+    }
+    printf("%llu packets, %llu sent again, %u keys, %u set-up packets\n", (unsigned long long)audit.packets,
+           (unsigned long long)retransmitted, audit.direction_count, audit.setup_count);
+    assert_true(retransmitted > 50 && audit.direction_count > 20 && audit.packets > 1000);
+    audit_close(&audit);
+}
+
+/* A mistake that must not cost the keys: all processes end, and start with the seeds that they have had. */
+static void not_even_with_the_same_seeds(void **state)
+{
+    (void)state;
+    static struct audit audit;
+    struct sim_hosts hosts;
+    char error[200];
+    audit_open(&audit, &hosts, 0);
+    for (uint32_t round = 0; round < 3; round++) {
+        struct simulation_stream stream;
+        simulation_stream_start(&hosts, &stream, 0, 1, 4000, 50);
+        (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].completed, 50);
+        assert_int_equal(audit.direction_count, 2 * (round + 1));
+        for (uint32_t node = 0; node < 2; node++) {
+            sim_hosts_crash(&hosts, node);
+            hosts.list[node].lives = 0;
+        }
+        for (uint32_t node = 0; node < 2; node++) {
+            assert_int_equal(sim_hosts_restart(&hosts, node, error, sizeof(error)), CW_OK);
+        }
+    }
+    audit_close(&audit);
+}
+
+/* A packet says by its phase whether it is for the session or for who asks to take its place: the two never have the same. */
+static void phases_differ(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
+    simulation_hosts(&hosts, &config);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 5);
+    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    struct cw_endpoint *endpoint = hosts.list[1].endpoint;
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
+    uint64_t now_ns = cw_simulator_now(hosts.simulator);
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint8_t frame[CW_WIRE_NETWORK_BYTES + sizeof(struct cw_wire_sealed_setup)];
+        struct cw_wire_network *network = (struct cw_wire_network *)frame;
+        struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION,
+                                             .type = CW_WIRE_HELLO,
+                                             .flags = CW_WIRE_ENCRYPTED,
+                                             .hello = {.session = 1000 + i,
+                                                       .sender_ipv4 = flow->address.ipv4,
+                                                       .sender_port = flow->address.udp_port,
+                                                       .receiver_ipv4 = endpoint->config.address.ipv4,
+                                                       .receiver_port = endpoint->config.address.udp_port,
+                                                       .payload_bytes_max = 1400,
+                                                       .packet_window = 1000,
+                                                       .put_window = 1000}};
+        cw_wire_setup_seal(&setup, endpoint->setup_key);
+        cw_wire_network_init(network, flow->address.mac, flow->address.mac, flow->address.ipv4,
+                             endpoint->config.address.ipv4, flow->address.udp_port, endpoint->config.address.udp_port);
+        cw_wire_network_finish(network, sizeof(setup) - CW_WIRE_HEADER_BYTES);
+        memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+        now_ns += CW_CANDIDATE_NS;
+        cw_endpoint_clock(endpoint, now_ns);
+        struct cw_received packet = {.data = frame, .length = sizeof(frame)};
+        cw_receive_frames(endpoint, &packet, 1);
+        (void)cw_flush(endpoint);
+        assert_int_equal(flow->session.candidate->session, 1000 + i);
+        assert_int_not_equal(cw_seal_phase(flow->session.candidate->local), cw_seal_phase(flow->session.local));
+    }
+    sim_hosts_destroy(&hosts);
+}
+
+/* ---- the end of a key ---- */
+
+static void a_used_up_key_ends_its_session(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
+    simulation_hosts(&hosts, &config);
+    struct sim_host *host = &hosts.list[0];
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 50);
+    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    struct cw_flow *flow = cw_endpoint_flow(host->endpoint, stream.peer);
+    uint64_t local = flow->session.local;
+    flow->session.seal->sent = CW_SEAL_COUNT_SPENT - 20;
+    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 500);
+    (void)simulation_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    assert_int_equal(host->completed, 500);
+    assert_true(host->failed > 0 &&
+                host->failed < 400); /* those that were under way; the others went on under the next key */
+    assert_int_equal(host->down, 1);
+    assert_true(flow->session.local != local && flow->session.seal->sent < 10000);
+    /* and if it went on all the same, nothing would leave */
+    flow->session.seal->sent = CW_SEAL_COUNT_MAX;
+    uint64_t arrived = hosts.list[1].arrived_puts;
+    simulation_stream_start(&hosts, &stream, 0, 1, 40, 1);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+    assert_int_equal(hosts.list[1].arrived_puts, arrived);
+    assert_true(cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_DROP_VERSION) > 0);
+    assert_int_equal(flow->session.seal->sent, CW_SEAL_COUNT_MAX);
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    struct cw_aead *aead;
+    char error[200];
+    if (cw_aead_open(NULL, &aead, error, sizeof(error)) != CW_OK) {
+        test_skip(error);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(either_side_may_insist),
+        cmocka_unit_test(refusal_is_told),
+        cmocka_unit_test(no_nonce_comes_twice),
+        cmocka_unit_test(not_even_with_the_same_seeds),
+        cmocka_unit_test(phases_differ),
+        cmocka_unit_test(a_used_up_key_ends_its_session),
+        cmocka_unit_test(every_seed_keeps_the_promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,265 @@
+/* AES-128-GCM by every driver there is: the vectors of the specification, bursts in place, each driver against the first, and that nothing
+ * which was altered opens. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dataplane/crypt/aead.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+#include "tests/skip.h"
+
+enum { BYTES_MAX = 9000, READABLE = 16 };
+
+static struct cw_aead *drivers[CW_AEAD_DRIVERS];
+static uint32_t driver_count;
+
+static uint32_t from_hex(const char *hex, uint8_t *bytes)
+{
+    uint32_t count = 0;
+    for (; hex[0] != 0; hex += 2) {
+        unsigned value;
+        assert_int_equal(sscanf(hex, "%2x", &value), 1);
+        bytes[count++] = (uint8_t)value;
+    }
+    return count;
+}
+
+/* A key for both directions. */
+struct pair {
+    struct cw_aead_key *seal;
+    struct cw_aead_key *unseal;
+};
+
+static void pair_create(struct cw_aead *aead, const uint8_t *bytes, const uint8_t *salt, uint32_t readable_bytes,
+                        struct pair *pair)
+{
+    assert_int_equal(cw_aead_key_create(aead, CW_AEAD_SEAL, bytes, salt, readable_bytes, &pair->seal), CW_OK);
+    assert_int_equal(cw_aead_key_create(aead, CW_AEAD_UNSEAL, bytes, salt, readable_bytes, &pair->unseal), CW_OK);
+}
+
+static void pair_destroy(struct pair *pair)
+{
+    cw_aead_key_destroy(pair->seal);
+    cw_aead_key_destroy(pair->unseal);
+}
+
+/* McGrew, Viega: The Galois/Counter Mode of Operation (GCM), appendix B, the cases of a key of 128 bits and a nonce of 96. */
+struct vector {
+    const char *key, *nonce, *readable, *plain, *sealed, *mac;
+};
+
+static const struct vector vectors[] = {
+    {"00000000000000000000000000000000", "000000000000000000000000", "", "", "", "58e2fccefa7e3061367f1d57a4e7455a"},
+    {"00000000000000000000000000000000", "000000000000000000000000", "", "00000000000000000000000000000000",
+     "0388dace60b6a392f328c2b971b2fe78", "ab6e47d42cec13bdf53a67b21257bddf"},
+    {"feffe9928665731c6d6a8f9467308308", "cafebabefacedbaddecaf888", "",
+     "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525"
+     "b16aedf5aa0de657ba637b391aafd255",
+     "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7d8f6a5aac84aa05"
+     "1ba30b396a0aac973d58e091473f5985",
+     "4d5c2af327cd64a62cf35abd2ba6fab4"},
+    {"feffe9928665731c6d6a8f9467308308", "cafebabefacedbaddecaf888", "feedfacedeadbeeffeedfacedeadbeefabaddad2",
+     "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525"
+     "b16aedf5aa0de657ba637b39",
+     "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7d8f6a5aac84aa05"
+     "1ba30b396a0aac973d58e091",
+     "5bc94fbc3221a5db94fae95ae7121a47"},
+};
+
+static void check_vector(struct cw_aead *aead, const struct vector *vector)
+{
+    uint8_t key[16], nonce[12], readable[CW_AEAD_READABLE_MAX], plain[80], sealed[80], mac[16], data[96];
+    (void)from_hex(vector->key, key);
+    (void)from_hex(vector->nonce, nonce);
+    uint32_t readable_bytes = from_hex(vector->readable, readable);
+    uint32_t bytes = from_hex(vector->plain, plain);
+    (void)from_hex(vector->sealed, sealed);
+    (void)from_hex(vector->mac, mac);
+    struct pair pair;
+    pair_create(aead, key, nonce, readable_bytes, &pair);
+    struct cw_aead_packet packet = {.readable = readable, .data = data, .bytes = bytes};
+    memcpy(&packet.count, nonce + 4, 8);
+    memcpy(data, plain, bytes);
+    cw_aead_seal(pair.seal, &packet, 1);
+    assert_true(packet.good);
+    assert_memory_equal(data, sealed, bytes);
+    assert_memory_equal(data + bytes, mac, sizeof(mac));
+    cw_aead_unseal(pair.unseal, &packet, 1);
+    assert_true(packet.good);
+    assert_memory_equal(data, plain, bytes);
+    pair_destroy(&pair);
+}
+
+static void vectors_of_the_specification(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < driver_count; i++) {
+        for (size_t v = 0; v < sizeof(vectors) / sizeof(vectors[0]); v++) {
+            check_vector(drivers[i], &vectors[v]);
+        }
+    }
+}
+
+/* A burst of packets of all lengths: each as 16 readable bytes and data behind them. */
+struct burst {
+    uint8_t *bytes;
+    struct cw_aead_packet packets[CW_AEAD_BURST];
+};
+
+enum { PITCH = READABLE + BYTES_MAX + CW_AEAD_MAC_BYTES + 16 };
+
+static void burst_create(struct burst *burst, uint64_t seed)
+{
+    struct cw_random random;
+    cw_random_seed(&random, seed);
+    burst->bytes = malloc((size_t)CW_AEAD_BURST * PITCH);
+    cw_random_fill(&random, burst->bytes, (size_t)CW_AEAD_BURST * PITCH);
+    for (uint32_t i = 0; i < CW_AEAD_BURST; i++) {
+        uint8_t *at = burst->bytes + (size_t)i * PITCH + cw_random_below(&random, 16);
+        uint32_t bytes = (uint32_t)cw_random_between(&random, 24, i % 2 == 0 ? 100 : BYTES_MAX);
+        burst->packets[i] = (struct cw_aead_packet){
+            .readable = at, .data = at + READABLE, .bytes = bytes, .count = cw_random_next(&random)};
+    }
+}
+
+static void drivers_agree_on_bursts(void **state)
+{
+    (void)state;
+    static const uint8_t key[16] = "sixteen letters.";
+    static const uint8_t salt[4] = {1, 2, 3, 4};
+    struct burst plain, first;
+    burst_create(&plain, 7);
+    burst_create(&first, 7);
+    for (uint32_t i = 0; i < driver_count; i++) {
+        struct pair pair;
+        struct burst burst;
+        burst_create(&burst, 7);
+        pair_create(drivers[i], key, salt, READABLE, &pair);
+        cw_aead_seal(pair.seal, burst.packets, CW_AEAD_BURST);
+        if (i == 0) {
+            memcpy(first.bytes, burst.bytes, (size_t)CW_AEAD_BURST * PITCH);
+        }
+        assert_memory_equal(burst.bytes, first.bytes, (size_t)CW_AEAD_BURST * PITCH); /* and nothing beside */
+        cw_aead_unseal(pair.unseal, burst.packets, CW_AEAD_BURST);
+        for (uint32_t k = 0; k < CW_AEAD_BURST; k++) {
+            assert_true(burst.packets[k].good);
+            assert_memory_equal(burst.packets[k].readable, plain.packets[k].readable,
+                                READABLE + burst.packets[k].bytes);
+        }
+        pair_destroy(&pair);
+        free(burst.bytes);
+    }
+    free(plain.bytes);
+    free(first.bytes);
+}
+
+static void what_was_altered_does_not_open(void **state)
+{
+    (void)state;
+    static const uint8_t key[16] = "sixteen letters.";
+    static const uint8_t other[16] = "sixteen letters!";
+    static const uint8_t salt[4] = {9};
+    enum { DATA = 40, WHOLE = READABLE + DATA + CW_AEAD_MAC_BYTES };
+    for (uint32_t i = 0; i < driver_count; i++) {
+        struct pair pair, stranger;
+        pair_create(drivers[i], key, salt, READABLE, &pair);
+        pair_create(drivers[i], other, salt, READABLE, &stranger);
+        uint8_t sealed[WHOLE] = {0};
+        struct cw_aead_packet packet = {.readable = sealed, .data = sealed + READABLE, .bytes = DATA, .count = 5};
+        cw_aead_seal(pair.seal, &packet, 1);
+        /* a burst in which one packet in two has one bit of it turned, each bit once */
+        for (uint32_t bit = 0; bit < WHOLE * 8; bit++) {
+            uint8_t copies[2][WHOLE];
+            struct cw_aead_packet two[2];
+            for (uint32_t k = 0; k < 2; k++) {
+                memcpy(copies[k], sealed, WHOLE);
+                two[k] = (struct cw_aead_packet){
+                    .readable = copies[k], .data = copies[k] + READABLE, .bytes = DATA, .count = 5};
+            }
+            copies[bit % 2][bit / 8] ^= (uint8_t)(1u << (bit % 8));
+            cw_aead_unseal(pair.unseal, two, 2);
+            assert_true(two[1 - bit % 2].good);
+            assert_false(two[bit % 2].good);
+        }
+        struct cw_aead_packet changed = packet;
+        uint8_t copy[WHOLE];
+        memcpy(copy, sealed, WHOLE);
+        changed.readable = copy;
+        changed.data = copy + READABLE;
+        changed.count = 6;
+        cw_aead_unseal(pair.unseal, &changed, 1);
+        assert_false(changed.good);
+        memcpy(copy, sealed, WHOLE);
+        changed.count = 5;
+        cw_aead_unseal(stranger.unseal, &changed, 1);
+        assert_false(changed.good);
+        pair_destroy(&pair);
+        pair_destroy(&stranger);
+    }
+}
+
+static void keys_grow_in_number(void **state)
+{
+    (void)state;
+    enum { KEYS = 5000 };
+    struct cw_aead_key **keys = calloc(KEYS, sizeof(struct cw_aead_key *));
+    for (uint32_t i = 0; i < driver_count; i++) {
+        for (uint32_t round = 0; round < 3; round++) {
+            for (uint32_t k = 0; k < KEYS; k++) {
+                uint8_t bytes[16] = {(uint8_t)k, (uint8_t)(k >> 8)};
+                assert_int_equal(cw_aead_key_create(drivers[i], CW_AEAD_SEAL, bytes, bytes, READABLE, &keys[k]), CW_OK);
+            }
+            for (uint32_t k = 0; k < KEYS; k++) {
+                cw_aead_key_destroy(keys[k]);
+            }
+        }
+    }
+    free(keys);
+}
+
+static void names_and_reasons(void **state)
+{
+    (void)state;
+    char text[200] = "";
+    struct cw_aead *aead = NULL;
+    assert_int_equal(cw_aead_open("crypto_of_yesterday", &aead, text, sizeof(text)), CW_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(text, "crypto_openssl")); /* what there is */
+    assert_null(aead);
+    assert_int_equal(cw_aead_open(NULL, &aead, text, sizeof(text)), CW_OK);
+    cw_aead_why(aead, text, sizeof(text));
+    assert_non_null(strstr(text, cw_aead_driver(aead)));
+    uint8_t bytes[16] = {0};
+    struct cw_aead_key *key = NULL;
+    assert_int_equal(cw_aead_key_create(aead, CW_AEAD_SEAL, bytes, bytes, CW_AEAD_READABLE_MAX + 1, &key),
+                     CW_ERROR_ARGUMENT);
+}
+
+int main(void)
+{
+    char error[200] = "";
+    for (uint32_t i = 0; i < CW_AEAD_DRIVERS && cw_aead_driver_name(i) != NULL; i++) {
+        if (cw_aead_open(cw_aead_driver_name(i), &drivers[driver_count], error, sizeof(error)) == CW_OK) {
+            printf("driver %s\n", cw_aead_driver(drivers[driver_count++]));
+        } else {
+            printf("%s\n", error);
+        }
+    }
+    if (driver_count == 0) {
+        test_skip(error);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_of_the_specification),
+        cmocka_unit_test(drivers_agree_on_bursts),
+        cmocka_unit_test(what_was_altered_does_not_open),
+        cmocka_unit_test(keys_grow_in_number),
+        cmocka_unit_test(names_and_reasons),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
