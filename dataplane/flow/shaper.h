@@ -4,7 +4,7 @@
  * Invariants
  *   - In any time T at most rate x T and one frame leave, as they are on the line (frame, preamble, check sequence, gap), but for what a
  *     turn that came late makes up for, at most catch_up_ns of it. An idle shaper saves up nothing.
- *   - Acknowledgements and probes of the same flows count, and go first.
+ *   - Acknowledgements and probes of the same flows count, and go first; the few packets that set a session up do not.
  *   - Flows that wait have their turn one after the other.
  * Owner: whoever turns the endpoint.
  */

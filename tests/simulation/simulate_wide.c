@@ -1,0 +1,351 @@
+/* Across the wide area: shapers keep the sum of flows to a rate, flows find the rate of their path, keep it under loss, share it and follow it when it changes. */
+#include "tests/simulation/simulation.h"
+
+#include <math.h>
+
+#include "dataplane/wire/wire.h"
+
+#define LINE_BYTES(length) ((length) + CW_LINK_ETHERNET_OVERHEAD_BYTES)
+
+/* A full packet's data and what it takes on the line, at an MTU of 1500. */
+static double payload_share(void)
+{
+    uint32_t part = ((uint32_t)(1500 - (CW_WIRE_OVERHEAD_BYTES - 14) - sizeof(struct cw_wire_part))) & ~7u;
+    return part / (double)LINE_BYTES(CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_part) + part);
+}
+
+/* ---- streams from several hosts, or of one host to several ---- */
+
+enum { STREAMS_MAX = 8 };
+
+struct stream {
+    struct sim_hosts *hosts;
+    uint32_t from;
+    uint32_t to;
+    uint32_t peer;
+    uint64_t put_bytes;
+    uint64_t posted;
+    bool ends; /* posts nothing more */
+};
+
+/* Keeps half a dozen puts under way; runs in the turns of the target, which sees them arrive. */
+static void stream_post(struct sim_host *target, void *context, uint64_t now_ns)
+{
+    struct stream *stream = context;
+    struct sim_host *sender = &stream->hosts->list[stream->from];
+    cw_endpoint_clock(sender->endpoint, now_ns);
+    uint64_t places = target->memory_bytes / stream->put_bytes;
+    while (!stream->ends && stream->posted - target->arrived_puts < places) {
+        struct cw_put put = {
+            .peer = stream->peer,
+            .region = target->token,
+            .offset = stream->posted % places * stream->put_bytes,
+            .source = {.region = sender->token, .contiguous = {.data = sender->memory, .bytes = stream->put_bytes}},
+            .flags = CW_MORE,
+        };
+        if (cw_put(sender->endpoint, &put) != CW_OK) {
+            break;
+        }
+        stream->posted++;
+        sim_host_wake(sender);
+    }
+}
+
+static void stream_start(struct sim_hosts *hosts, struct stream *stream, uint32_t from, uint32_t to, uint64_t put_bytes,
+                         const struct cw_traffic *traffic)
+{
+    *stream = (struct stream){
+        .hosts = hosts, .from = from, .to = to, .peer = sim_hosts_peer(hosts, from, to), .put_bytes = put_bytes};
+    assert_int_equal(cw_peer_traffic(hosts->list[from].endpoint, stream->peer, traffic), CW_OK);
+    hosts->list[to].work = stream_post;
+    hosts->list[to].context = stream;
+    sim_host_wake(&hosts->list[to]);
+}
+
+static uint64_t arrived(const struct stream *stream)
+{
+    return stream->hosts->list[stream->to].arrived_bytes;
+}
+
+/* Bits per second that arrive at each stream's target in `duration_ns` from now on. */
+static void measure(struct sim_hosts *hosts, const struct stream *streams, uint32_t count, uint64_t duration_ns,
+                    double *goodput_bps)
+{
+    uint64_t before[STREAMS_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        before[i] = arrived(&streams[i]);
+    }
+    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + duration_ns);
+    for (uint32_t i = 0; i < count; i++) {
+        goodput_bps[i] = (double)(arrived(&streams[i]) - before[i]) * 8e9 / (double)duration_ns;
+    }
+}
+
+static double sum(const double *numbers, uint32_t count)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        total += numbers[i];
+    }
+    return total;
+}
+
+/* Jain's index: 1 if all are alike, 1 / count if one has all. */
+static double fairness(const double *numbers, uint32_t count)
+{
+    double squares = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        squares += numbers[i] * numbers[i];
+    }
+    return sum(numbers, count) * sum(numbers, count) / (count * squares);
+}
+
+/* ---- shapers ---- */
+
+/* What has left node 0, as a bucket that drains at the rate sees it. */
+struct bucket {
+    double rate_bps;
+    double level_bytes;
+    double level_max_bytes;
+    uint64_t last_ns;
+    uint64_t bytes;
+};
+
+static void bucket_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                       const uint8_t *frame, uint32_t length)
+{
+    struct bucket *bucket = context;
+    uint8_t type = frame[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)];
+    if (kind != CW_SIMULATOR_DEPARTURE || node != 0 || type == CW_WIRE_HELLO || type == CW_WIRE_HELLO_REPLY) {
+        return; /* what sets a session up leaves at any time */
+    }
+    double drained = (double)(time_ns - bucket->last_ns) * bucket->rate_bps / 8e9;
+    bucket->level_bytes = (bucket->level_bytes > drained ? bucket->level_bytes - drained : 0) + LINE_BYTES(length);
+    bucket->level_max_bytes =
+        bucket->level_bytes > bucket->level_max_bytes ? bucket->level_bytes : bucket->level_max_bytes;
+    bucket->last_ns = time_ns;
+    bucket->bytes += LINE_BYTES(length);
+}
+
+/* One host sends to seven through one shaper, long and short puts, and gets data from one of them, which it has to acknowledge: in no interval T does
+ * more leave its port than rate x T and one frame. */
+static void a_shaper_keeps_the_sum(void **state)
+{
+    (void)state;
+    static const uint64_t rates_bps[] = {20000000, 250000000, 2500000000};
+    enum { TARGETS = 7 };
+    for (size_t r = 0; r < sizeof(rates_bps) / sizeof(rates_bps[0]); r++) {
+        struct sim_hosts_config config;
+        struct sim_hosts hosts;
+        struct stream streams[TARGETS];
+        struct stream back;
+        double goodput[TARGETS];
+        struct bucket bucket = {.rate_bps = (double)rates_bps[r]};
+        sim_hosts_config_init(&config, TARGETS + 1);
+        config.memory_bytes = 1 << 20;
+        config.node.up.rate_bps = config.node.down.rate_bps =
+            100000000000ull; /* no frame waits for another one in front of the port */
+        config.node.up.delay_ns = config.node.down.delay_ns = 2000000;
+        simulation_hosts(&hosts, &config);
+        cw_simulator_tap_set(hosts.simulator, bucket_tap, &bucket);
+        const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 3, .rate_bps = rates_bps[r]};
+        const struct cw_traffic other = {.control = CW_TRAFFIC_RATE, .shaper = CW_SHAPER_NONE, .rate_bps = 5000000};
+        assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 3, rates_bps[r], 0), CW_OK);
+        for (uint32_t i = 0; i < TARGETS; i++) {
+            stream_start(&hosts, &streams[i], 0, i + 1, i == 2 ? 4096 : 65536, &traffic);
+        }
+        stream_start(&hosts, &back, 1, 0, 4096, &other);
+        measure(&hosts, streams, TARGETS, 500 * SIMULATION_MS, goodput); /* until all are set up */
+        uint64_t bytes_before = bucket.bytes;
+        measure(&hosts, streams, TARGETS, 3000 * SIMULATION_MS, goodput);
+        double used = (double)(bucket.bytes - bytes_before) * 8 / 3 / (double)rates_bps[r];
+        double excess = bucket.level_max_bytes - LINE_BYTES(1514);
+        printf("shaper at %llu Mb/s: %.4f of the rate used, Jain %.4f, %.1f bytes above rate x T + one frame\n",
+               (unsigned long long)rates_bps[r] / 1000000, used, fairness(goodput, TARGETS), excess);
+        assert_true(used > 0.99 && used < 1.0001);
+        assert_true(fairness(goodput, TARGETS) > 0.95);
+        /* a turn comes 100 ns late at the most: what that is of the rate */
+        assert_true(excess <= (double)rates_bps[r] / 8e9 * 200 + 1);
+        assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 3, 2 * rates_bps[r], 0), CW_OK);
+        assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, CW_SHAPERS_MAX, 1, 0), CW_ERROR_ARGUMENT);
+        double twice[TARGETS];
+        measure(&hosts, streams, TARGETS, 1000 * SIMULATION_MS, twice);
+        assert_true(sum(twice, TARGETS) > 1.5 * sum(goodput, TARGETS));
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+/* A flow that has nothing to send, is given up, or whose peer has gone does not keep the turn. */
+static void the_turn_moves_on(void **state)
+{
+    (void)state;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    struct stream streams[3];
+    double goodput[3];
+    sim_hosts_config_init(&config, 4);
+    config.memory_bytes = 1 << 20;
+    config.endpoint.failure_timeout_ns = 300 * SIMULATION_MS;
+    simulation_hosts(&hosts, &config);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = 100000000};
+    assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 0, 100000000, 0), CW_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        stream_start(&hosts, &streams[i], 0, i + 1, 32768, &traffic);
+    }
+    measure(&hosts, streams, 3, 400 * SIMULATION_MS, goodput);
+    assert_true(fairness(goodput, 3) > 0.98);
+    streams[0].ends = true;
+    hosts.list[2].work = NULL;
+    sim_hosts_crash(&hosts, 2);
+    measure(&hosts, streams, 1, 1000 * SIMULATION_MS, goodput);
+    measure(&hosts, &streams[2], 1, 1000 * SIMULATION_MS, goodput);
+    assert_int_equal(hosts.list[0].down, 1);
+    printf("two of three gone: %.3f of the rate for the third\n", goodput[0] / (1e8 * payload_share()));
+    assert_true(goodput[0] > 0.97e8 * payload_share());
+    const struct cw_traffic none = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
+    assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, streams[2].peer, &none), CW_OK);
+    measure(&hosts, &streams[2], 1, 100 * SIMULATION_MS, goodput);
+    assert_true(goodput[0] > 1e9);
+    sim_hosts_destroy(&hosts);
+}
+
+/* ---- finding the rate ---- */
+
+/* `count` senders to as many receivers on the other side of one link. */
+static void two_sides(struct sim_hosts *hosts, uint32_t count, uint64_t rate_bps, uint64_t delay_ns, double loss)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2 * count);
+    config.memory_bytes = 16 << 20;
+    config.switches = 2;
+    config.node.up.rate_bps = config.node.down.rate_bps = 10000000000ull;
+    config.trunk = config.node.down;
+    config.trunk.rate_bps = rate_bps;
+    config.trunk.delay_ns = delay_ns;
+    config.trunk.loss = loss;
+    config.trunk.queue_limit_bytes = rate_bps / 8 * 2 * delay_ns / 1000000000; /* what is on the way, there and back */
+    config.endpoint.window_block_count = 512;
+    simulation_hosts(hosts, &config);
+}
+
+static void a_flow_finds_its_rate(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t rate_bps;
+        uint64_t delay_ns;
+        double loss;
+        double share_least;
+    } table[] = {
+        {100000000, 10000000, 0, 0.93},  {1000000000, 10000000, 0, 0.93},   {250000000, 50000000, 0.01, 0.90},
+        {1000000000, 50000000, 0, 0.92}, {100000000, 10000000, 0.02, 0.90}, {1000000000, 100000, 0, 0.90},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct sim_hosts hosts;
+        struct stream stream;
+        double goodput;
+        two_sides(&hosts, 1, table[i].rate_bps, table[i].delay_ns, table[i].loss);
+        const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+        stream_start(&hosts, &stream, 0, 1, 1 << 20, &traffic);
+        measure(&hosts, &stream, 1, 30 * table[i].delay_ns + 100 * SIMULATION_MS,
+                &goodput); /* 15 round trips to find it */
+        measure(&hosts, &stream, 1, 5000 * SIMULATION_MS, &goodput);
+        double share = goodput / ((double)table[i].rate_bps * payload_share() * (1 - table[i].loss));
+        const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
+        printf("%llu Mb/s, %.1f ms, loss %.0f %%: %.3f of what the rate leaves, %llu frames found the queue full\n",
+               (unsigned long long)table[i].rate_bps / 1000000, (double)table[i].delay_ns / 1e6, table[i].loss * 100,
+               share, (unsigned long long)link->counters.dropped_queue);
+        assert_true(share >= table[i].share_least);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+static void flows_share_a_link(void **state)
+{
+    (void)state;
+    enum { FLOWS = 4 };
+    struct sim_hosts hosts;
+    struct stream streams[FLOWS];
+    double goodput[FLOWS];
+    two_sides(&hosts, FLOWS, 400000000, 10000000, 0);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    for (uint32_t i = 0; i < FLOWS; i++) { /* one after the other, so that the last ones find the link full */
+        stream_start(&hosts, &streams[i], i, FLOWS + i, 1 << 20, &traffic);
+        measure(&hosts, streams, i + 1, 1500 * SIMULATION_MS, goodput);
+    }
+    measure(&hosts, streams, FLOWS, 20000 * SIMULATION_MS, goodput);
+    const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
+    printf("four flows: %.3f of the link, Jain %.3f, %llu of %llu frames found the queue full\n",
+           sum(goodput, FLOWS) / (4e8 * payload_share()), fairness(goodput, FLOWS),
+           (unsigned long long)link->counters.dropped_queue, (unsigned long long)link->counters.offered);
+    assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * payload_share());
+    assert_true(fairness(goodput, FLOWS) > 0.8);
+    sim_hosts_destroy(&hosts);
+}
+
+/* The link loses three quarters of its rate, and gets it back. */
+static void a_flow_follows_its_path(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    struct stream stream;
+    double goodput;
+    two_sides(&hosts, 1, 400000000, 10000000, 0);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    stream_start(&hosts, &stream, 0, 1, 1 << 20, &traffic);
+    measure(&hosts, &stream, 1, 1000 * SIMULATION_MS, &goodput);
+    struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
+    struct cw_link_config config = link->config;
+    config.rate_bps = 100000000;
+    cw_link_configure(link, &config);
+    measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
+    uint64_t dropped_before = link->counters.dropped_queue;
+    measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
+    double slow = goodput / (1e8 * payload_share());
+    printf("at a quarter of the rate: %.3f of it, %llu frames found the queue full in 3 s\n", slow,
+           (unsigned long long)(link->counters.dropped_queue - dropped_before));
+    assert_true(slow > 0.9);
+    assert_true(link->counters.dropped_queue - dropped_before < 100);
+    config.rate_bps = 400000000;
+    cw_link_configure(link, &config);
+    measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
+    measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
+    printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * payload_share()));
+    assert_true(goodput > 0.9 * 4e8 * payload_share());
+    sim_hosts_destroy(&hosts);
+}
+
+/* What is lost on the way to one host holds up nothing that goes to another one, of the same shaper. */
+static void loss_stays_where_it_is(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    struct stream streams[2];
+    double goodput[2];
+    two_sides(&hosts, 2, 1000000000, 10000000, 0);
+    struct cw_link *lossy = cw_simulator_link_down(hosts.simulator, 3);
+    struct cw_link_config config = lossy->config;
+    config.loss = 0.2;
+    cw_link_configure(lossy, &config);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = 200000000};
+    assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 0, 200000000, 0), CW_OK);
+    stream_start(&hosts, &streams[0], 0, 2, 1 << 20, &traffic);
+    stream_start(&hosts, &streams[1], 0, 3, 1 << 20, &traffic);
+    measure(&hosts, streams, 2, 500 * SIMULATION_MS, goodput);
+    measure(&hosts, streams, 2, 3000 * SIMULATION_MS, goodput);
+    printf("beside a stream that loses 20 %%: %.3f of half the rate; that one %.3f\n",
+           goodput[0] / (1e8 * payload_share()), goodput[1] / (1e8 * payload_share()));
+    assert_true(goodput[0] >= 0.97e8 * payload_share());
+    assert_true(goodput[1] > 0.05e8 * payload_share());
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shaper_keeps_the_sum),  cmocka_unit_test(the_turn_moves_on),
+        cmocka_unit_test(a_flow_finds_its_rate),   cmocka_unit_test(flows_share_a_link),
+        cmocka_unit_test(a_flow_follows_its_path), cmocka_unit_test(loss_stays_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
