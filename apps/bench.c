@@ -162,6 +162,7 @@ static const struct {
     {"mcast", bench_mcast, "one to all by multicast, beside unicast trees and chains, in virtual time"},
     {"alltoallv", bench_alltoallv,
      "many to many by pairs and in phases, at each level of compiled communication, in virtual time"},
+    {"wan", bench_wan, "broadcasts and all-reduces across two clusters, beside their cost model, in virtual time"},
     {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
 };
 
@@ -177,7 +178,7 @@ static void list_print(void)
 int bench_main(int argc, char **argv)
 {
     static const char list[] =
-        "there are put, cost, crypt, crowd, idle, switch, incast, pace, mcast, alltoallv and plan; each has --help";
+        "there are put, cost, crypt, crowd, idle, switch, incast, pace, mcast, alltoallv, wan and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

@@ -51,6 +51,7 @@ int bench_pace(int argc, char **argv);
 int bench_plan(int argc, char **argv);
 int bench_mcast(int argc, char **argv);
 int bench_alltoallv(int argc, char **argv);
+int bench_wan(int argc, char **argv);
 
 /* The middle of `count` numbers, which are sorted; 0 of none. */
 double bench_median(double *numbers, size_t count);

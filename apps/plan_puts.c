@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/apps.h"
 #include "apps/plan_puts_state.h"
 
 #define AGAIN_FIRST_NS 1000ull /* what was refused is tried again after this, then twice as late each time */
@@ -307,4 +308,22 @@ int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *op
     }
     plan_puts_world_dispose(&world);
     return world.failed ? -1 : 0;
+}
+
+bool plan_wan_take(const char *text, enum plan_puts_wan *wan)
+{
+    static const char *const names[] = {
+        [PLAN_PUTS_WAN_KNOWN] = "known",
+        [PLAN_PUTS_WAN_FOUND] = "found",
+        [PLAN_PUTS_WAN_LAN] = "lan",
+        [PLAN_PUTS_WAN_FREE] = "free",
+    };
+    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *wan = (enum plan_puts_wan)i;
+            return true;
+        }
+    }
+    app_error("no such way to send to other clusters", text, "--wan known, found, lan or free");
+    return false;
 }

@@ -83,4 +83,7 @@ uint64_t plan_puts_message_bytes(const struct cw_plan *plan);
 int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *options, struct plan_puts_report *report,
                   char *error, size_t error_bytes);
 
+/* "known", "found", "lan" or "free". False: reported. */
+bool plan_wan_take(const char *text, enum plan_puts_wan *wan);
+
 #endif

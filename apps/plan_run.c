@@ -262,24 +262,6 @@ static bool options_fit(const struct run *run, int argc, char **argv)
     return true;
 }
 
-static bool wan_take(const char *text, enum plan_puts_wan *wan)
-{
-    static const char *const names[] = {
-        [PLAN_PUTS_WAN_KNOWN] = "known",
-        [PLAN_PUTS_WAN_FOUND] = "found",
-        [PLAN_PUTS_WAN_LAN] = "lan",
-        [PLAN_PUTS_WAN_FREE] = "free",
-    };
-    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *wan = (enum plan_puts_wan)i;
-            return true;
-        }
-    }
-    app_error("no such way to send to other clusters", text, "--wan known, found, lan or free");
-    return false;
-}
-
 int plan_run_main(int argc, char **argv)
 {
     struct run run = {.over = "memory", .seeds = 10, .first_seed = 1, .eager_buffers = UINT64_MAX};
@@ -318,7 +300,7 @@ int plan_run_main(int argc, char **argv)
     if (first < 0) {
         return code;
     }
-    if (!wan_take(wan, &options->wan)) {
+    if (!plan_wan_take(wan, &options->wan)) {
         return APP_EXIT_USAGE;
     }
     run.puts = strcmp(run.over, "puts") == 0;
