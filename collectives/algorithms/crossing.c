@@ -106,6 +106,8 @@ void cw_crossing_send(struct cw_emit *emit, struct cw_crossing *crossing, const 
 {
     const struct cw_holders *from = &crossing->from;
     uint32_t me = cw_holders_me(from);
+    uint32_t handed =
+        CW_NO_OP; /* parts are handed over one after the other: all at once, none would be there to go on before the last */
     for (uint32_t k = 0; k < from->count && me < from->count; k++) {
         uint32_t sender = sender_of(crossing, k);
         if (me != k && me != sender) {
@@ -118,7 +120,8 @@ void cw_crossing_send(struct cw_emit *emit, struct cw_crossing *crossing, const 
             struct cw_place relay = cw_place_add(crossing->relay, piece.offset);
             struct cw_place here = me == k ? cw_place_add(crossing->source, piece.offset) : relay;
             if (me != k) {
-                cw_emit_receive(emit, holder_rank(from, k), relay, piece.bytes);
+                cw_emit_after(emit, handed);
+                handed = cw_emit_receive(emit, holder_rank(from, k), relay, piece.bytes);
             }
             if (me != sender) {
                 cw_emit_send(emit, holder_rank(from, sender), here, relay, piece.bytes);
