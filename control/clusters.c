@@ -237,7 +237,7 @@ static uint32_t bottleneck_find(const struct cw_clusters *clusters, uint32_t ran
 struct cw_clusters_share cw_clusters_share(const struct cw_clusters *clusters, uint32_t rank, uint32_t to)
 {
     uint32_t bottlenecks[CW_TOPOLOGY_CLUSTERS_MAX]; /* by shaper, or what would be one */
-    uint64_t rates_bps[CW_TOPOLOGY_CLUSTERS_MAX];
+    uint64_t rates_bps[CW_TOPOLOGY_CLUSTERS_MAX] = {0};
     uint32_t count = 0;
     uint32_t found = 0;
     uint32_t own = cw_clusters_of(clusters, rank);
