@@ -8,6 +8,7 @@
 #include "apps/doctor.h"
 #include "collectives/choose/asked.h"
 #include "collectives/choose/measured.h"
+#include "control/pacing.h"
 #include "control/settings.h"
 #include "dataplane/status.h"
 
@@ -67,6 +68,20 @@ static void tell_variable(struct doctor *doctor, const char *name, const char *w
     doctor_setting(doctor, name, is_set ? value : "none", is_set ? "environment" : "default", what);
 }
 
+static void tell_pacing(struct doctor *doctor)
+{
+    const char *word = getenv("CAUSEWAY_PACING");
+    enum cw_pacing pacing;
+    bool is_good = cw_pacing_parse(word, &pacing);
+    bool is_set = is_good && word != NULL && word[0] != '\0';
+    doctor_setting(doctor, "CAUSEWAY_PACING", cw_pacing_name(pacing), is_set ? "environment" : "default",
+                   "how ranks of other clusters are sent to: paced, as fast as can be, or at a rate that is found out");
+    if (!is_good) {
+        doctor_tell(doctor, "choice", "CAUSEWAY_PACING", DOCTOR_MISSING, "on, off or found is wanted",
+                    "MPI_Init will fail");
+    }
+}
+
 void doctor_choices(struct doctor *doctor)
 {
     struct cw_settings_place place;
@@ -90,6 +105,8 @@ void doctor_choices(struct doctor *doctor)
     tell_seconds(doctor, "CAUSEWAY_FAILURE_TIMEOUT", cw_settings_failure_timeout,
                  "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail",
                  "how long a rank on another host that owes an answer may be silent before it is taken for dead");
+    tell_variable(doctor, "CAUSEWAY_TOPOLOGY", "the file of clusters, hosts and links of a wide area");
+    tell_pacing(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");

@@ -382,7 +382,7 @@ static void contenders_find(const struct plogp_measure *measure, const struct cw
     cw_measured_network(measure->known, measure->path, problem->ranks, &network);
     uint32_t count = cw_measured_answers(measure->known, measure->path, problem, answers, CW_CANDIDATES_MAX);
     if (cw_choose(&request, &choice) != CW_OK ||
-        cw_measured_choose(measure->known, measure->path, &request, &best, &origin) != CW_OK) {
+        cw_measured_choose(measure->known, measure->path, NULL, &request, &best, &origin) != CW_OK) {
         plogp_fail("no algorithm fits, or there is no memory");
     }
     for (uint32_t i = 0; i < choice.count; i++) {

@@ -6,6 +6,7 @@
 #include "apps/run_emulate.h"
 #include "apps/run_options.h"
 #include "apps/run_plan.h"
+#include "apps/run_wide.h"
 
 /* Between hosts that are processes of this machine. */
 static int run_emulated(struct run_options *options, uint32_t ranks)
@@ -30,6 +31,7 @@ int run_main(int argc, char **argv)
             ranks += options.programs[i].count;
         }
         code = options.plan == NULL ? 0 : run_plan_take(options.plan, ranks);
+        code = code == 0 ? run_wide_check(options.emulate) : code;
         if (code == 0) {
             code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
             run_plan_recorded();

@@ -119,7 +119,7 @@ static int plan_make(struct joint *joint, const struct cw_candidate *best, struc
 static int choose(const struct asked *asked, struct cw_candidate *best)
 {
     enum cw_measured_origin origin;
-    int status = cw_measured_choose(asked->measured, asked->path, &asked->request, best, &origin);
+    int status = cw_measured_choose(asked->measured, asked->path, NULL, &asked->request, best, &origin);
     best->parameters.eager_max_bytes = asked->request.eager_max_bytes;
     best->parameters.cast_eager_max_bytes = asked->request.cast_eager_max_bytes;
     return status;

@@ -18,8 +18,11 @@
 #include "dataplane/status.h"
 
 enum {
-    CARD_VERSION = 3,
-    CARD_BYTES = 1 + CW_JOB_NOTE_BYTES + sizeof(struct cw_path_card), /* the version first */
+    CARD_VERSION = 4,
+    CARD_NOTE = 1, /* behind the version */
+    CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
+    CARD_PATH = CARD_HOST + CW_JOB_HOST_BYTES,
+    CARD_BYTES = CARD_PATH + sizeof(struct cw_path_card),
     CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
     KEY_BYTES = 48,
 };
@@ -34,6 +37,7 @@ struct cw_job {
     bool guest_has_news;
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;
+    char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */
 };
 
 /* Where errors go. */
@@ -118,8 +122,9 @@ static int card_put(struct cw_job *job, const struct report *report)
     char value[CW_BOOTSTRAP_VALUE_MAX + 1];
     memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
     cw_paths_card(job->paths, &card);
-    memcpy(bytes + 1, job->note, sizeof(job->note));
-    memcpy(bytes + 1 + sizeof(job->note), &card, sizeof(card));
+    memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
+    (void)gethostname((char *)bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1); /* the rest is 0 */
+    memcpy(bytes + CARD_PATH, &card, sizeof(card));
     sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
     for (size_t at = 0, piece = 0; text[at] != 0; piece++) {
         size_t length = strnlen(text + at, job->info.value_max);
@@ -161,8 +166,9 @@ static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card
                     "rank %" PRIu32 " runs another version of Causeway: build all programs of a job with the same one",
                     rank);
     }
-    job->notes_differ = job->notes_differ || memcmp(bytes + 1, job->note, sizeof(job->note)) != 0;
-    memcpy(card, bytes + 1 + sizeof(job->note), sizeof(*card));
+    job->notes_differ = job->notes_differ || memcmp(bytes + CARD_NOTE, job->note, sizeof(job->note)) != 0;
+    memcpy(job->hosts[rank], bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1);
+    memcpy(card, bytes + CARD_PATH, sizeof(*card));
     return CW_OK;
 }
 
@@ -342,6 +348,10 @@ static int paths_open(struct cw_job *job, const struct report *report)
 
 static int paths_add(struct cw_job *job, const struct report *report)
 {
+    job->hosts = calloc(job->info.size, sizeof(*job->hosts));
+    if (job->hosts == NULL) {
+        return FAIL(report, CW_ERROR_MEMORY, "no memory for the job");
+    }
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
         struct cw_path_card card;
         int status = card_get(job, rank, &card, report);
@@ -394,6 +404,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
         cw_paths_destroy(made->paths);
         cw_wire_close(&made->wire);
         cw_bootstrap_drop(made->bootstrap); /* no goodbye: the others would wait for us */
+        free(made->hosts);
         free(made);
         return status;
     }
@@ -411,12 +422,18 @@ void cw_job_close(struct cw_job *job)
     cw_paths_destroy(job->paths);
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);
+    free(job->hosts);
     free(job);
 }
 
 struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
 {
     return job->info;
+}
+
+const char *cw_job_host(const struct cw_job *job, uint32_t rank)
+{
+    return job->hosts[rank];
 }
 
 bool cw_job_notes_agree(const struct cw_job *job)

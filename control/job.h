@@ -27,7 +27,10 @@
 
 struct cw_job;
 
-enum { CW_JOB_NOTE_BYTES = 16 };
+enum {
+    CW_JOB_NOTE_BYTES = 16,
+    CW_JOB_HOST_BYTES = 64, /* of a host's name, with its final 0; longer ones are cut */
+};
 
 /* What comes in: by paths, and by groups (groups.h). */
 struct cw_job_handler {
@@ -54,6 +57,8 @@ uint64_t cw_job_failure_timeout(const struct cw_job *job);
 struct cw_groups *cw_job_groups(const struct cw_job *job);
 /* cw_paths_poll, and what groups have to do. */
 uint32_t cw_job_poll(struct cw_job *job);
+/* The name of a rank's host, as its kernel has it; lives as long as the job. */
+const char *cw_job_host(const struct cw_job *job, uint32_t rank);
 /* Whether all ranks have brought the same note: the same answer at all ranks. */
 bool cw_job_notes_agree(const struct cw_job *job);
 

@@ -64,7 +64,7 @@ static uint32_t call_find(const char *name)
     return call;
 }
 
-/* Whether a call can be served by an algorithm of the registry. MPI knows of no clusters; an alltoallv has different counts; those of a scatterv are the root's. */
+/* Whether a call can be served by an algorithm of the registry. An alltoallv has different counts, and phases that know no clusters; those of a scatterv are the root's. */
 static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
 {
     return call == CW_ASKED_ALLTOALLV
@@ -131,9 +131,12 @@ static int parameter_parse(char *word, struct cw_parameters *parameters, char *e
         parameters->concurrency = (uint32_t)number;
     } else if (strcmp(word, "threshold") == 0) {
         parameters->threshold_bytes = number;
+    } else if (strcmp(word, "senders") == 0 && number <= CW_RANKS_MAX) {
+        parameters->senders = (uint32_t)number;
     } else {
-        return refuse(error, error_bytes,
-                      "no parameter '%.60s' of that size; there are segment, degree, concurrency and threshold", word);
+        return refuse(
+            error, error_bytes,
+            "no parameter '%.60s' of that size; there are segment, degree, concurrency, threshold and senders", word);
     }
     return CW_OK;
 }
@@ -195,7 +198,7 @@ int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *aske
 void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
                     size_t text_bytes)
 {
-    char segment[40] = "", degree[24] = "", concurrency[32] = "", threshold[40] = "";
+    char segment[40] = "", degree[24] = "", concurrency[32] = "", threshold[40] = "", senders[28] = "";
     if ((algorithm->takes & CW_TAKES_SEGMENT) != 0 && parameters->segment_bytes > 0) {
         snprintf(segment, sizeof(segment), ":segment=%" PRIu64, parameters->segment_bytes);
     }
@@ -208,6 +211,9 @@ void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parame
     if ((algorithm->takes & CW_TAKES_THRESHOLD) != 0 && parameters->threshold_bytes > 0) {
         snprintf(threshold, sizeof(threshold), ":threshold=%" PRIu64, parameters->threshold_bytes);
     }
-    snprintf(text, text_bytes, "%s=%s%s%s%s%s", cw_collective_name(algorithm->collective), algorithm->name, segment,
-             degree, concurrency, threshold);
+    if ((algorithm->takes & CW_TAKES_SENDERS) != 0 && parameters->senders > 0) {
+        snprintf(senders, sizeof(senders), ":senders=%" PRIu32, parameters->senders);
+    }
+    snprintf(text, text_bytes, "%s=%s%s%s%s%s%s", cw_collective_name(algorithm->collective), algorithm->name, segment,
+             degree, concurrency, threshold, senders);
 }

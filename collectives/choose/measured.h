@@ -99,6 +99,21 @@ char *cw_measured_encode(const struct cw_measured *measured);
 bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_path path, uint32_t ranks,
                          struct cw_network *network);
 
+/* What is known of the way between the clusters of a problem, from a topology (control/topology.h). Rates are those on the line, in bits per second. */
+struct cw_measured_wide {
+    uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
+    uint64_t host_delay_ns; /* from host to host within a cluster */
+    uint64_t rank_bps;      /* what a rank may send to another cluster, above 0 */
+    uint64_t link_bps;      /* what all ranks of a cluster may send to another one together, at least rank_bps */
+    uint64_t delay_ns;      /* from host to host across the link */
+};
+
+/* Makes a network of one cluster, measured or not, one of several: what a message costs stays, latencies grow, and no path is faster than its links. */
+void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide *wide);
+
+/* How many ranks of a cluster fill the link when they all send; at least 1. */
+uint32_t cw_measured_senders(const struct cw_measured_wide *wide);
+
 /* What tests tell of an algorithm for one question. */
 struct cw_measured_answer {
     const char *algorithm; /* points into `measured` */
@@ -133,9 +148,10 @@ enum cw_measured_origin {
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 
-/* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at. Errors as cw_choose. */
+/* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at. `wide`: of a problem of several clusters, whose ways are not measured;
+ * NULL: all paths are alike. Errors as cw_choose. */
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
-                       const struct cw_choose_request *request, struct cw_candidate *best,
-                       enum cw_measured_origin *origin);
+                       const struct cw_measured_wide *wide, const struct cw_choose_request *request,
+                       struct cw_candidate *best, enum cw_measured_origin *origin);
 
 #endif

@@ -53,6 +53,40 @@ bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_pa
     return false;
 }
 
+/* Bytes per nanosecond. */
+static double rate_of(uint64_t bps)
+{
+    return (double)bps / 8e9;
+}
+
+/* No message of `plogp` goes faster than that; 0: no limit. */
+static void path_limit(struct cw_plogp *plogp, uint64_t bps)
+{
+    double first_ns = plogp->points[0].gap_ns;
+    for (uint32_t i = 0; i < plogp->count && bps > 0; i++) {
+        double least_ns = first_ns + (double)plogp->points[i].bytes / rate_of(bps);
+        plogp->points[i].gap_ns = plogp->points[i].gap_ns < least_ns ? least_ns : plogp->points[i].gap_ns;
+    }
+}
+
+void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide *wide)
+{
+    struct cw_plogp *lan = &network->paths[CW_PATH_LAN];
+    struct cw_plogp *wan = &network->paths[CW_PATH_WAN];
+    *wan = *lan;
+    lan->latency_ns += (double)wide->host_delay_ns;
+    wan->latency_ns += (double)wide->delay_ns;
+    path_limit(lan, wide->host_bps);
+    path_limit(wan, wide->rank_bps);
+    network->wan_bytes_per_ns = rate_of(wide->link_bps);
+}
+
+uint32_t cw_measured_senders(const struct cw_measured_wide *wide)
+{
+    uint64_t senders = wide->rank_bps > 0 ? wide->link_bps / wide->rank_bps : 1;
+    return senders < 1 ? 1 : senders < CW_RANKS_MAX ? (uint32_t)senders : CW_RANKS_MAX;
+}
+
 /* ---- tests ---- */
 
 enum {
@@ -247,8 +281,8 @@ static bool choose_tested(const struct cw_measured *measured, enum cw_measured_p
 }
 
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
-                       const struct cw_choose_request *request, struct cw_candidate *best,
-                       enum cw_measured_origin *origin)
+                       const struct cw_measured_wide *wide, const struct cw_choose_request *request,
+                       struct cw_candidate *best, enum cw_measured_origin *origin)
 {
     if (choose_tested(measured, path, request, best)) {
         *origin = CW_BY_TEST;
@@ -256,6 +290,9 @@ int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path
     }
     struct cw_network network;
     bool is_measured = cw_measured_network(measured, path, request->problem->ranks, &network);
+    if (wide != NULL) {
+        cw_measured_widen(&network, wide);
+    }
     struct cw_choose_request with_network = *request;
     with_network.network = &network;
     struct cw_choice *choice = malloc(sizeof(*choice));

@@ -85,6 +85,12 @@ bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank);
 /* "rank 3: shared memory, single copy: same host" in one line. */
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
 
+/* Says how a rank of another host is sent to (cw_peer_traffic), and why, for cw_paths_why: "other cluster (leiden), paced at 62.5 Mb/s". At any time. CW_OK; CW_ERROR_UNSUPPORTED: packets do not
+ * lead there; others as cw_peer_traffic. */
+int cw_paths_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic, const char *why);
+/* cw_shaper_set of the endpoint. CW_ERROR_UNSUPPORTED: there is none. */
+int cw_paths_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns);
+
 /* The longest message to `rank`. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
 

@@ -46,6 +46,7 @@ struct path_peer {
     bool has_wire_peer; /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
+    char *traffic_why; /* NULL: as within a cluster */
 };
 
 /* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is answered. */
@@ -108,6 +109,8 @@ struct path_wire;
 int path_wire_create(struct cw_paths *paths);
 void path_wire_destroy(struct cw_paths *paths);
 int path_wire_add(struct cw_paths *paths, uint32_t rank);
+int path_wire_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic);
+int path_wire_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns);
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes);
 int path_wire_expose(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);

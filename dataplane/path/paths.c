@@ -46,6 +46,7 @@ void cw_paths_destroy(struct cw_paths *paths)
         free(stream);
     }
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
+        free(paths->peers[rank].traffic_why);
         if (paths->peers[rank].attached) {
             cw_inbox_detach(&paths->peers[rank].sender);
             if (paths->peers[rank].process >= 0) {
@@ -122,11 +123,38 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
     }
     if (peer->medium == CW_MEDIUM_WIRE) {
         uint32_t ipv4 = peer->card.address.ipv4;
-        snprintf(text, text_bytes, "rank %u: wire, since it is on another host; %u.%u.%u.%u, UDP port %u", rank,
-                 ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255, ipv4 & 255, peer->card.address.udp_port);
+        snprintf(text, text_bytes, "rank %u: %s%s; %u.%u.%u.%u, UDP port %u", rank,
+                 peer->traffic_why != NULL ? "packets, " : "wire, since it is on another host",
+                 peer->traffic_why != NULL ? peer->traffic_why : "", ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255,
+                 ipv4 & 255, peer->card.address.udp_port);
         return;
     }
     snprintf(text, text_bytes, "rank %u: no path", rank);
+}
+
+int cw_paths_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic, const char *why)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    if (peer->medium != CW_MEDIUM_WIRE) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    char *kept = strdup(why);
+    if (kept == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    int status = path_wire_traffic(paths, rank, traffic);
+    if (status != CW_OK) {
+        free(kept);
+        return status;
+    }
+    free(peer->traffic_why);
+    peer->traffic_why = kept;
+    return CW_OK;
+}
+
+int cw_paths_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
+{
+    return paths->wire == NULL ? CW_ERROR_UNSUPPORTED : path_wire_shaper(paths, shaper, rate_bps, catch_up_ns);
 }
 
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)

@@ -153,6 +153,41 @@ int path_wire_conceal(struct cw_paths *paths, uint64_t token)
     return status == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
 }
 
+struct traffic_call {
+    uint32_t peer;
+    const struct cw_traffic *traffic;
+};
+
+static int traffic_set(struct cw_endpoint *endpoint, void *context)
+{
+    const struct traffic_call *call = context;
+    return cw_peer_traffic(endpoint, call->peer, call->traffic);
+}
+
+int path_wire_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic)
+{
+    struct traffic_call call = {.peer = paths->peers[rank].wire_peer, .traffic = traffic};
+    return cw_loop_call(paths->config.loop, traffic_set, &call);
+}
+
+struct shaper_call {
+    uint32_t shaper;
+    uint64_t rate_bps;
+    uint64_t catch_up_ns;
+};
+
+static int shaper_set(struct cw_endpoint *endpoint, void *context)
+{
+    const struct shaper_call *call = context;
+    return cw_shaper_set(endpoint, call->shaper, call->rate_bps, call->catch_up_ns);
+}
+
+int path_wire_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
+{
+    struct shaper_call call = {.shaper = shaper, .rate_bps = rate_bps, .catch_up_ns = catch_up_ns};
+    return cw_loop_call(paths->config.loop, shaper_set, &call);
+}
+
 /* Lets go of a region of our own, now or when the packets have. */
 static void region_forget(struct cw_paths *paths, uint64_t region)
 {

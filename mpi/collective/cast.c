@@ -7,6 +7,7 @@
 
 #include "control/job.h"
 #include "dataplane/status.h"
+#include "mpi/collective/clusters.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
 #include "mpi/runtime/process.h"
@@ -42,7 +43,8 @@ static uint32_t casts_open; /* waiting or under way */
 
 bool mpi_cast_serves(const struct mpi_comm *comm)
 {
-    if (mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL || comm->size < 2) {
+    if (mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL || comm->size < 2 ||
+        mpi_clusters_are_several(comm)) {
         return false;
     }
     for (int rank = 0; rank < comm->size; rank++) {
@@ -366,7 +368,10 @@ char *mpi_cast_report(void)
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         char why[CW_GROUPS_WHY_BYTES];
         mpi_cast_why(comm, why, sizeof(why));
-        if (why[0] != '\0') {
+        if (mpi_clusters_are_several(comm)) {
+            fprintf(out, "group of %s: none, since its ranks are in several clusters\n",
+                    comm->name[0] == '\0' ? "a communicator without a name" : comm->name);
+        } else if (why[0] != '\0') {
             fprintf(out, "group of %s: %s\n", comm->name[0] == '\0' ? "a communicator without a name" : comm->name,
                     why);
         }

@@ -1,7 +1,7 @@
 /* cast: multicasts of schedules, by the group that the ranks of a communicator form (control/groups.h).
  *
  * Purpose
- *   A communicator whose ranks are on several hosts has a group of all its ranks, opened with the first call whose algorithm multicasts: the static group of Karwande et al. (CC-MPI, 2003, section 4.1). What a schedule multicasts
+ *   A communicator whose ranks are on several hosts of one cluster has a group of all its ranks, opened with the first call whose algorithm multicasts: the static group of Karwande et al. (CC-MPI, 2003, section 4.1). What a schedule multicasts
  *   to all others goes there; what it multicasts to fewer, or what cannot go there since the group could not be opened, goes to each by itself. Who gets it does not see the difference.
  *
  * Invariants
@@ -18,7 +18,7 @@
 
 struct cw_group;
 
-/* Whether a communicator's ranks are on several hosts, and all can multicast: the same at all of them. */
+/* Whether a communicator's ranks are on several hosts, all in one cluster, and all can multicast: the same at all of them. Long links carry no multicast: who would pace it? */
 bool mpi_cast_serves(const struct mpi_comm *comm);
 /* The longest multicast that needs no word from its receivers. */
 uint64_t mpi_cast_eager_max(void);

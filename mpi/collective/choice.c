@@ -8,6 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/choice_contents.h"
+#include "mpi/collective/clusters.h"
 #include "mpi/runtime/info.h"
 #include "mpi/runtime/process.h"
 
@@ -20,6 +21,7 @@ struct kept {
     uint32_t element_bytes;
     uint32_t size_class;
     bool ordered;
+    uint64_t clusters; /* digest of several, else 0 */
     struct mpi_choice choice;
 };
 
@@ -101,9 +103,10 @@ static uint64_t class_count(uint32_t class)
     return class == 0 ? 0 : 1ull << (class - 1);
 }
 
-/* Asks for the class, with root 0 and equal counts. */
-static int choice_make(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
-                       bool multicasts, struct mpi_choice *choice, char *error, size_t error_bytes)
+/* Asks for the class, with root 0 and equal counts, of one cluster if `wide` is NULL. */
+static int choice_ask(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
+                      const struct cw_measured_wide *wide, bool multicasts, struct mpi_choice *choice, char *error,
+                      size_t error_bytes)
 {
     struct cw_problem_request typical = *request;
     struct cw_problem *problem;
@@ -111,6 +114,10 @@ static int choice_make(const struct cw_problem_request *request, uint32_t class,
     typical.root = 0;
     typical.count = class_count(class);
     typical.counts = NULL;
+    if (wide == NULL) {
+        typical.cluster_count = 0;
+        typical.cluster_of = typical.cluster_via = NULL;
+    }
     int status = cw_problem_create(&typical, &problem, error, error_bytes);
     if (status != CW_OK) {
         return status;
@@ -121,7 +128,7 @@ static int choice_make(const struct cw_problem_request *request, uint32_t class,
         .multicast = multicasts,
         .cast_eager_max_bytes = mpi_cast_eager_max(),
     };
-    status = cw_measured_choose(measured, path, &wanted, &best, &choice->origin);
+    status = cw_measured_choose(measured, path, wide, &wanted, &best, &choice->origin);
     cw_problem_destroy(problem);
     if (status != CW_OK) {
         snprintf(error, error_bytes, "no algorithm fits");
@@ -133,15 +140,31 @@ static int choice_make(const struct cw_problem_request *request, uint32_t class,
     return CW_OK;
 }
 
-static int choice_keep(const struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+/* Problems of several clusters that are too large to be priced are asked about as if there was one. */
+static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *request, struct kept *kept, char *error,
+                       size_t error_bytes)
+{
+    const struct mpi_clusters *clusters = mpi_clusters_of(comm);
+    bool multicasts = mpi_cast_serves(comm);
+    int status = choice_ask(request, kept->size_class, kept->path, clusters != NULL ? &clusters->wide : NULL,
+                            multicasts, &kept->choice, error, error_bytes);
+    if (status == CW_ERROR_UNSUPPORTED && clusters != NULL) {
+        status = choice_ask(request, kept->size_class, kept->path, NULL, multicasts, &kept->choice, error, error_bytes);
+    }
+    return status;
+}
+
+static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
                        char *error, size_t error_bytes)
 {
     uint32_t class = size_class(request->count);
     enum cw_measured_path path = path_of(comm);
+    const struct mpi_clusters *clusters = mpi_clusters_of(comm);
+    uint64_t digest = clusters != NULL ? clusters->digest : 0;
     for (struct kept *kept = all_kept; kept != NULL; kept = kept->next) {
         if (kept->collective == request->collective && kept->path == path && kept->ranks == request->ranks &&
             kept->size_class == class && kept->element_bytes == request->element_bytes &&
-            kept->ordered == request->ordered) {
+            kept->ordered == request->ordered && kept->clusters == digest) {
             *choice = kept->choice;
             return CW_OK;
         }
@@ -158,8 +181,9 @@ static int choice_keep(const struct mpi_comm *comm, const struct cw_problem_requ
         .element_bytes = request->element_bytes,
         .size_class = class,
         .ordered = request->ordered,
+        .clusters = digest,
     };
-    int status = choice_make(request, class, path, mpi_cast_serves(comm), &made->choice, error, error_bytes);
+    int status = choice_make(comm, request, made, error, error_bytes);
     if (status != CW_OK) {
         free(made);
         return status;
@@ -199,8 +223,8 @@ static double time_tested(const struct mpi_comm *comm, const struct cw_problem *
     return time_ns;
 }
 
-/* False: nobody has asked for anything that fits. */
-static bool choice_asked(const struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
+/* False: nobody has asked for anything that fits. Without a word about senders there are as many as fill the link. */
+static bool choice_asked(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
 {
     struct cw_asked room;
     struct cw_parameters parameters;
@@ -209,6 +233,9 @@ static bool choice_asked(const struct mpi_comm *comm, const struct cw_problem *p
     const struct cw_algorithm *algorithm = name[0] == '\0' ? NULL : cw_algorithm_find(problem->collective, name);
     if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
         return false;
+    }
+    if ((algorithm->takes & CW_TAKES_SENDERS) != 0 && parameters.senders == 0 && mpi_clusters_of(comm) != NULL) {
+        parameters.senders = cw_measured_senders(&mpi_clusters_of(comm)->wide);
     }
     *choice = (struct mpi_choice){
         .algorithm = algorithm,
@@ -234,17 +261,18 @@ static const struct cw_algorithm *algorithm_first(const struct cw_problem *probl
     return NULL;
 }
 
-int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
                     char *error, size_t error_bytes)
 {
     struct cw_problem *problem;
+    const struct cw_problem_request wide = mpi_clusters_request(comm, request);
     char reason[200];
-    int status = cw_problem_create(request, &problem, error, error_bytes);
+    int status = cw_problem_create(&wide, &problem, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     if (!choice_asked(comm, problem, choice)) {
-        status = choice_keep(comm, request, choice, error, error_bytes);
+        status = choice_keep(comm, &wide, choice, error, error_bytes);
     }
     if (status == CW_OK && cw_algorithm_fits(choice->algorithm, problem, reason, sizeof(reason)) != CW_OK) {
         choice->algorithm = algorithm_first(problem);

@@ -2,7 +2,8 @@
  *
  * Purpose
  *   In this order: the one asked for by name; the soonest in tests; the soonest by a model, fed with measured parameters or, without any, with built-in figures
- *   (collectives/choose/measured.h). A communicator whose ranks are on several hosts asks for the wire, one on a single host for shared memory.
+ *   (collectives/choose/measured.h). A communicator whose ranks are on several hosts asks for the wire, one on a single host for shared memory. One whose ranks are in several clusters asks with
+ *   these (clusters.h), of a network with a long path between them; tests know of none.
  *
  * Who asks for an algorithm
  *   CAUSEWAY_ALGORITHM="bcast=binomial,allreduce=ring" for all communicators (collectives/choose/asked.h); the hint "causeway_algorithm" of a communicator
@@ -40,7 +41,7 @@ struct mpi_choice {
 };
 
 /* The algorithm for a problem, of those that fit it. CW_OK, or as cw_problem_create and cw_choose with a line in `error`. */
-int mpi_choice_find(const struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
                     char *error, size_t error_bytes);
 
 /* Whether MPI_Alltoallv on this communicator is to be served by a schedule: if one was asked for by name (alltoallv=greedy). Else ranks exchange in pairs: what

@@ -8,6 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/choice.h"
+#include "mpi/collective/clusters.h"
 #include "mpi/collective/state.h"
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/process.h"
@@ -98,8 +99,9 @@ static int plan_build(struct mpi_comm *comm, const struct cw_problem_request *re
 {
     struct cw_problem *problem;
     struct cw_schedule schedule;
+    const struct cw_problem_request wide = mpi_clusters_request(comm, request);
     uint32_t rank = (uint32_t)comm->rank;
-    int status = cw_problem_create(request, &problem, error, error_bytes);
+    int status = cw_problem_create(&wide, &problem, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }

@@ -10,6 +10,7 @@ struct cw_chooser;
 struct cw_group;
 struct mpi_plan;
 
+struct mpi_clusters;
 struct mpi_early;
 struct mpi_replay;
 
@@ -21,11 +22,13 @@ struct mpi_collectives {
     struct mpi_past past;   /* calls that are over */
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
-    struct mpi_replay *replay;  /* NULL: no plan was made for it */
-    struct cw_group *cast;      /* NULL: not yet, or never (cast.h) */
-    struct mpi_host *host;      /* NULL: not yet, or never */
-    uint32_t calls_before_host; /* blocking ones */
-    bool has_no_host;           /* there never will be one */
+    struct mpi_replay *replay;     /* NULL: no plan was made for it */
+    struct cw_group *cast;         /* NULL: not yet, or never (cast.h) */
+    struct mpi_clusters *clusters; /* NULL: one, or not asked for yet */
+    bool knows_clusters;           /* it has been asked for */
+    struct mpi_host *host;         /* NULL: not yet, or never */
+    uint32_t calls_before_host;    /* blocking ones */
+    bool has_no_host;              /* there never will be one */
     uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT]
                          [65]; /* 1 + enum mpi_choice_verdict, by class of sizes; 0: not asked yet */
 };

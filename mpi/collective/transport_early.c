@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mpi/collective/cast.h"
+#include "mpi/collective/clusters.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/plans.h"
 #include "mpi/collective/replay.h"
@@ -72,6 +73,7 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
 {
     if (collectives != NULL) {
         mpi_early_free(&collectives->early);
+        mpi_clusters_free(collectives->clusters);
         mpi_plans_destroy(collectives->plans);
         mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);

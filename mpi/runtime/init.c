@@ -21,6 +21,7 @@
 #include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
+#include "mpi/runtime/wide.h"
 #include "mpi_functions.h"
 
 /* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway bench mpi`). */
@@ -94,8 +95,12 @@ enum { EXIT_USAGE = 2 };
 static int choice_start(void)
 {
     char error[1200] = "";
-    int exit_code = MPI_ERR_OTHER;
-    int code = mpi_choice_start(error, sizeof(error));
+    int exit_code = EXIT_USAGE;
+    int code = mpi_wide_start(error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        code = mpi_choice_start(error, sizeof(error));
+        exit_code = MPI_ERR_OTHER;
+    }
     if (code == MPI_SUCCESS) {
         code = mpi_replay_start(error, sizeof(error));
         exit_code = EXIT_USAGE;
@@ -128,7 +133,7 @@ static int job_start(void)
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
-    if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK) {
+    if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK || mpi_wide_prepare(note) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
     if (cw_job_open(&handler, note, &mpi_process.job, error, sizeof(error)) != CW_OK) {
@@ -255,6 +260,7 @@ int mpi_finalize(void)
     mpi_collective_spares_free();
     mpi_choices_forget();
     mpi_replay_forget();
+    mpi_wide_forget();
     cw_job_close(mpi_process.job);
     mpi_process.job = NULL;
     mpi_process.paths = NULL;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "control/clusters.h"
 #include "control/control.h"
 #include "control/job.h"
 #include "mpi.h"
@@ -28,6 +29,7 @@ struct mpi_process {
     struct cw_job *job;
     struct cw_paths *paths;
     struct cw_control *control;
+    struct cw_clusters *clusters; /* NULL: one (wide.h) */
 };
 
 extern struct mpi_process mpi_process;

@@ -218,18 +218,18 @@ static void choices_say_what_they_are_by(void **state)
     struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 4, .element_bytes = 1, .count = 4096};
     assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
     const struct cw_choose_request asked = {.problem = problem, .eager_max_bytes = 8192};
-    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, &asked, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, NULL, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_TEST);
     assert_string_equal(best.algorithm->name, "flat");
     assert_int_equal(best.parameters.eager_max_bytes, 8192);
     /* what no schedule carries out is for others */
     test_add(measured, CW_BCAST, 4, 4096, "of-another-kind", 10);
-    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, &asked, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, NULL, &asked, &best, &origin), CW_OK);
     assert_string_equal(best.algorithm->name, "flat");
     assert_string_equal(best_of(measured, CW_BCAST, 4, 4096).algorithm, "of-another-kind");
-    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_WIRE, &asked, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(measured, CW_MEASURED_WIRE, NULL, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_MODEL);
-    assert_int_equal(cw_measured_choose(NULL, CW_MEASURED_WIRE, &asked, &best, &origin), CW_OK);
+    assert_int_equal(cw_measured_choose(NULL, CW_MEASURED_WIRE, NULL, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_DEFAULTS);
     assert_true(best.time_ns > 0);
     cw_problem_destroy(problem);
@@ -249,9 +249,36 @@ static void built_in_figures_are_valid(void **state)
     assert_int_equal(cw_measured_path_find("carrier-pigeon"), CW_MEASURED_PATHS);
 }
 
+static void clusters_make_a_network_wide(void **state)
+{
+    (void)state;
+    const struct cw_measured_wide wide = {.host_bps = 100000000,
+                                          .host_delay_ns = 40000,
+                                          .rank_bps = 62500000,
+                                          .link_bps = 250000000,
+                                          .delay_ns = 10000000};
+    struct cw_network before, network;
+    char error[200];
+    (void)cw_measured_network(NULL, CW_MEASURED_WIRE, 8, &before);
+    network = before;
+    cw_measured_widen(&network, &wide);
+    assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);
+    assert_true(network.paths[CW_PATH_LAN].latency_ns == before.paths[CW_PATH_LAN].latency_ns + 40000);
+    assert_true(network.paths[CW_PATH_WAN].latency_ns == before.paths[CW_PATH_LAN].latency_ns + 10000000);
+    double lan_ns = cw_plogp_gap(&network.paths[CW_PATH_LAN], 1000000),
+           wan_ns = cw_plogp_gap(&network.paths[CW_PATH_WAN], 1000000);
+    assert_true(lan_ns > 80e6 && lan_ns < 80.1e6); /* 8 Mb at 100 Mb/s */
+    assert_true(wan_ns > 128e6 && wan_ns < 128.1e6);
+    assert_true(network.wan_bytes_per_ns == 0.03125);
+    assert_int_equal(cw_measured_senders(&wide), 4);
+    const struct cw_measured_wide narrow = {.rank_bps = 100, .link_bps = 50};
+    assert_int_equal(cw_measured_senders(&narrow), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clusters_make_a_network_wide),
         cmocka_unit_test(rows_are_kept_in_order),
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(what_makes_no_sense_is_refused_with_place_and_reason),

@@ -1,0 +1,179 @@
+#include "mpi/runtime/wide.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/pacing.h"
+#include "control/settings.h"
+#include "control/wire.h"
+#include "dataplane/status.h"
+#include "mpi/point/internal.h"
+#include "mpi/runtime/process.h"
+
+/* CAUSEWAY_PACING, a zero, and the file's text, in one piece: what the digest is of, and what travels. */
+static char *contents;
+static size_t contents_bytes; /* 0: neither */
+static char place[CW_SETTINGS_PATH_BYTES + 32];
+static char failure[CW_SETTINGS_PATH_BYTES + 200];
+
+/* The text of the file, to be freed; NULL: there is none, or it cannot be read: `failure` says so. */
+static char *text_read(const char *path, size_t *text_bytes)
+{
+    *text_bytes = 0;
+    failure[0] = '\0';
+    if (path == NULL || path[0] == '\0') {
+        return NULL;
+    }
+    snprintf(place, sizeof(place), "CAUSEWAY_TOPOLOGY: %.1000s", path);
+    char *text = cw_settings_read(path, CW_TOPOLOGY_FILE_BYTES, text_bytes);
+    if (text == NULL || *text_bytes == 0) {
+        snprintf(failure, sizeof(failure), "%s: %s", place, text == NULL ? strerror(errno) : "the file is empty");
+    }
+    return text;
+}
+
+static void note_mix(uint8_t note[CW_JOB_NOTE_BYTES])
+{
+    crypto_generichash_state state;
+    const uint8_t mark = failure[0] == '\0';
+    crypto_generichash_init(&state, NULL, 0, CW_JOB_NOTE_BYTES);
+    crypto_generichash_update(&state, note, CW_JOB_NOTE_BYTES);
+    crypto_generichash_update(&state, &mark, sizeof(mark));
+    crypto_generichash_update(&state, (const uint8_t *)contents, contents_bytes);
+    crypto_generichash_final(&state, note, CW_JOB_NOTE_BYTES);
+}
+
+int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
+{
+    const char *word = getenv("CAUSEWAY_PACING");
+    size_t text_bytes;
+    char *text = text_read(getenv("CAUSEWAY_TOPOLOGY"), &text_bytes);
+    word = word == NULL ? "" : word;
+    size_t word_bytes = strlen(word) + 1;
+    if (word_bytes == 1 && text_bytes == 0 && failure[0] == '\0') {
+        free(text);
+        return CW_OK;
+    }
+    contents_bytes = word_bytes + text_bytes;
+    contents = malloc(contents_bytes + 1);
+    if (contents == NULL) {
+        free(text);
+        contents_bytes = 0;
+        return CW_ERROR_MEMORY;
+    }
+    memcpy(contents, word, word_bytes);
+    if (text_bytes > 0) {
+        memcpy(contents + word_bytes, text, text_bytes);
+    }
+    contents[contents_bytes] = '\0';
+    free(text);
+    note_mix(note);
+    return CW_OK;
+}
+
+/* Rank 0's contents take the place of all others. */
+static int contents_spread(void)
+{
+    struct mpi_comm *world = mpi_comm_world;
+    uint64_t bytes = contents_bytes;
+    int code = mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, &bytes, sizeof(bytes));
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (world->rank != 0) {
+        free(contents);
+        failure[0] = '\0'; /* of rank 0 only it counts */
+        contents = calloc(1, bytes + 1);
+        contents_bytes = bytes;
+        snprintf(place, sizeof(place), "rank 0's topology file");
+        if (contents == NULL) {
+            return MPI_ERR_NO_MEM;
+        }
+    }
+    return bytes == 0 ? MPI_SUCCESS
+                      : mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
+}
+
+/* The same verdict at all ranks, if not before. */
+static int contents_settle(char *error, size_t error_bytes)
+{
+    int code = MPI_SUCCESS;
+    bool is_told = mpi_process.rank == 0 && failure[0] != '\0';
+    if (!is_told && !cw_job_notes_agree(mpi_process.job)) {
+        code = contents_spread();
+    }
+    if (failure[0] != '\0') {
+        snprintf(error, error_bytes, "%s", failure);
+        return MPI_ERR_NO_SUCH_FILE;
+    }
+    if (code != MPI_SUCCESS) {
+        snprintf(error, error_bytes, "rank 0's topology file cannot be had");
+    }
+    return code;
+}
+
+/* Emulated hosts of the job; 0: none. */
+static uint32_t emulated_hosts(void)
+{
+    char ignored[200];
+    int last = -1;
+    (void)cw_wire_host(mpi_process.size - 1, mpi_process.size, &last, ignored, sizeof(ignored));
+    return (uint32_t)(last + 1);
+}
+
+static const char *host_name(void *context, uint32_t rank)
+{
+    (void)context;
+    return cw_job_host(mpi_process.job, rank);
+}
+
+static int clusters_make(const char *text, size_t text_bytes, char *error, size_t error_bytes)
+{
+    const struct cw_clusters_request request = {
+        .text = text,
+        .length = text_bytes,
+        .place = place,
+        .ranks = mpi_process.size,
+        .emulated = emulated_hosts(),
+        .host_name = host_name,
+    };
+    int status = cw_clusters_create(&request, &mpi_process.clusters, error, error_bytes);
+    return status == CW_OK ? MPI_SUCCESS : status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_FILE;
+}
+
+int mpi_wide_start(char *error, size_t error_bytes)
+{
+    enum cw_pacing pacing;
+    int code = contents_settle(error, error_bytes);
+    const char *word = contents_bytes == 0 ? "" : contents;
+    size_t word_bytes = contents_bytes == 0 ? 0 : strlen(word) + 1;
+    if (code == MPI_SUCCESS && contents_bytes > word_bytes) {
+        code = clusters_make(contents + word_bytes, contents_bytes - word_bytes, error, error_bytes);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (!cw_pacing_parse(word, &pacing)) {
+        snprintf(error, error_bytes, "CAUSEWAY_PACING is '%.40s': on, off or found is wanted", word);
+        return MPI_ERR_ARG;
+    }
+    int status = cw_pacing_set(pacing, mpi_process.clusters, mpi_process.rank, mpi_process.size, mpi_process.paths);
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "what goes to other clusters cannot be paced: %s", cw_status_text(status));
+        return MPI_ERR_OTHER;
+    }
+    return MPI_SUCCESS;
+}
+
+void mpi_wide_forget(void)
+{
+    cw_clusters_destroy(mpi_process.clusters);
+    mpi_process.clusters = NULL;
+    free(contents);
+    contents = NULL;
+    contents_bytes = 0;
+    place[0] = failure[0] = '\0';
+}

@@ -1,0 +1,25 @@
+/* wide: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/clusters.h), and how other clusters are sent to (control/pacing.h).
+ *
+ * Invariants
+ *   - Rank 0's file counts for all ranks, whatever they have: problems of collectives depend on it. Ranks tell each other a digest with their cards; only if these differ does rank 0 send
+ *     the contents. CAUSEWAY_PACING goes with it.
+ *
+ * Order of calls: mpi_wide_prepare, the job is opened with its note, mpi_wide_start when communicators are there; mpi_wide_forget when none is left. Within the lock of enter.h only.
+ */
+#ifndef MPI_WIDE_H
+#define MPI_WIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/job.h"
+
+/* Reads the file, and mixes its digest into the note of choice.h. What cannot be read mpi_wide_start tells. CW_OK or CW_ERROR_MEMORY. */
+int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES]);
+
+/* Settles on what rank 0 has, finds all ranks in it (mpi_process.clusters; NULL: there is no file) and sets the paths. MPI_SUCCESS, or an MPI error with a line in `error`, which is to end the job. */
+int mpi_wide_start(char *error, size_t error_bytes);
+
+void mpi_wide_forget(void);
+
+#endif

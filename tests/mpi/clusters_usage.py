@@ -1,0 +1,52 @@
+"""clusters_usage.py CAUSEWAY PROGRAM TOPOLOGY: what is wrong with a topology file is said in one line; what ranks do with one, --explain says."""
+import os
+import subprocess
+import sys
+import tempfile
+
+causeway, program, two = map(os.path.abspath, sys.argv[1:])
+failures = 0
+
+
+def run(arguments, **environment):
+    return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+
+
+def expect(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("expected:", what)
+
+
+def refused(result, words, what):
+    expect(result.returncode == 2, f"{what} ends with 2, not {result.returncode}")
+    expect(result.stderr.count("\n") == 1 and all(word in result.stderr for word in words), f"{what}: one line with {words}, not: {result.stderr}")
+
+
+with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    broken = os.path.join(folder, "broken.json")
+    with open(broken, "w") as file:
+        file.write("{")
+    host = os.uname().nodename.split(".")[0]
+    refused(run(["-n", "2", program], CAUSEWAY_TOPOLOGY="/nowhere.json"), ["/nowhere.json"], "no file")
+    refused(run(["-n", "2", program], CAUSEWAY_TOPOLOGY=broken), ["broken.json", "line"], "a broken file")
+    refused(run(["-n", "2", program], CAUSEWAY_TOPOLOGY=two), [host, "delft0", "leiden1"], "a host that the file does not name")
+    refused(run(["-n", "3", "--emulate", "3,memif", program], CAUSEWAY_TOPOLOGY=two), ["4 hosts", "3 are emulated"], "other hosts than the file's")
+    refused(run(["-n", "2", program], CAUSEWAY_PACING="slow"), ["slow", "CAUSEWAY_PACING"], "a pacing that is none")
+    for rank in [0, 1]:  # what the launcher cannot see rank 0 says; what others have does not count
+        ranks = [["-n", "1", "--env", f"CAUSEWAY_TOPOLOGY={broken}", program], ["-n", "1", program]]
+        result = run(ranks[rank] + [":"] + ranks[1 - rank])
+        expect(result.returncode == (2 if rank == 0 else 0), f"rank {rank} has a broken file: {result.returncode} {result.stderr}")
+        expect((result.stderr.count("broken.json") == 1) == (rank == 0), f"rank {rank}'s file: {result.stderr}")
+
+wide = ["-n", "4", "--explain", "--emulate", f"topology={two},memif", program]
+for pacing, words in {"on": "paced at 50 Mb/s", "off": "not paced", "found": "at a rate that is found out"}.items():
+    result = run(wide, CAUSEWAY_PACING=pacing, CAUSEWAY_ALGORITHM="bcast=clusters-heads")
+    expect(result.returncode == 0, f"pacing {pacing} works: {result.stderr}")
+    expect(result.stderr.count(f"other cluster (leiden), {words}") == 2, f"paths say that they are {words}: {result.stderr}")
+    expect("rank 1: wire, since it is on another host" in result.stderr, f"within the cluster nothing changes: {result.stderr}")
+    expect("clusters-heads (asked for)" in result.stderr, f"the algorithm is taken: {result.stderr}")
+    expect("MPI_COMM_WORLD: none, since its ranks are in several clusters" in result.stderr, f"no group spans clusters: {result.stderr}")
+
+sys.exit(1 if failures else 0)
