@@ -177,8 +177,8 @@ static void list_print(void)
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] =
-        "there are put, cost, crypt, crowd, idle, switch, incast, pace, mcast, alltoallv, wan and plan; each has --help";
+    static const char list[] = "there are put, cost, crypt, crowd, idle, switch, incast, pace, mcast, alltoallv, wan "
+                               "and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

@@ -58,7 +58,8 @@ enum {
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
 #define CW_CATCH_UP_MAX_NS            1000000ull /* of a shaper: more would be a burst that queues far away cannot take */
 #define CW_BACK_MIN_WINDOW_NS         1000000000ull /* and the shortest way back after this: clocks drift apart */
-#define CW_BACK_QUEUE_MAX_NS          1000000ull /* no more than this is taken for a queue on the way back: the rest may be drift */
+#define CW_BACK_QUEUE_MAX_NS \
+    1000000ull /* no more than this is taken for a queue on the way back: the rest may be drift */
 
 /* Operations of a session are numbered from here, so that the low half that travels wraps early, in every long test. */
 #define CW_PUT_NUMBER_FIRST 0xfffffc00ull

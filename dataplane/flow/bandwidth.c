@@ -86,8 +86,9 @@ static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
     elapsed_ns = elapsed_ns > flow->round_trip.min_ns ? elapsed_ns : flow->round_trip.min_ns;
     uint64_t bytes = model->delivered_bytes - model->round_begin_bytes; /* as they are on the line, as all rates */
     uint64_t sample_bps = elapsed_ns > 0 ? (uint64_t)((double)bytes * 8e9 / (double)elapsed_ns) : 0;
-    bool lost = heavy_loss(flow);
-    if (flow->congestion.limited || sample_bps > model->rate_bps) {
+    bool limited = flow->congestion.limited && model->round_begin_bytes >= model->dry_bytes;
+    bool lost = limited && heavy_loss(flow);
+    if (limited || sample_bps > model->rate_bps) {
         if (lost && model->phase != CW_BANDWIDTH_LOOK) {
             for (uint32_t i = 0; i < CW_BANDWIDTH_ROUNDS; i++) {
                 model->rounds_bps[i] = 0; /* what was delivered before is no more */
@@ -98,7 +99,7 @@ static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
             model->rate_bps = greatest(model);
         }
     }
-    if (model->phase != CW_BANDWIDTH_START || !flow->congestion.limited) {
+    if (model->phase != CW_BANDWIDTH_START || !limited) {
         return;
     }
     if (model->rate_bps >= model->start_bps + model->start_bps / 4 && !lost) {
@@ -234,6 +235,13 @@ void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_bandwidth_idle(struct cw_flow *flow)
 {
     flow->bandwidth->round_open = false;
+}
+
+void cw_bandwidth_dry(struct cw_flow *flow)
+{
+    uint64_t in_flight = flow->sender.in_flight_bytes;
+    flow->bandwidth->dry_bytes =
+        flow->bandwidth->delivered_bytes + in_flight + in_flight / 32; /* with gaps and preambles */
 }
 
 void cw_bandwidth_delivered(struct cw_flow *flow, uint32_t frame_bytes)

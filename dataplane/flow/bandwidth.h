@@ -40,6 +40,7 @@ struct cw_bandwidth {
     uint64_t round_end_bytes;
     bool round_open;
     uint64_t delivered_bytes;
+    uint64_t dry_bytes; /* rounds that began before so much was delivered had too little to send */
     uint8_t phase;
     uint8_t rounds_flat;     /* START: without growth */
     uint64_t start_bps;      /* START: the rate that growth is measured against */
@@ -57,6 +58,9 @@ void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A packet is about to be sent while nothing is in flight: the time before tells nothing of the path. */
 void cw_bandwidth_idle(struct cw_flow *flow);
+
+/* The flow has nothing more to send: what is delivered of all that is in flight tells nothing of the path's rate, but that it is no less. */
+void cw_bandwidth_dry(struct cw_flow *flow);
 
 /* A packet of `frame_bytes` was acknowledged for the first time. */
 void cw_bandwidth_delivered(struct cw_flow *flow, uint32_t frame_bytes);

@@ -349,6 +349,9 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
     for (*sent = 0; *sent < budget;) {
         bool lost = flow->sender.lost_count > 0;
         if (flow->state != CW_PEER_ESTABLISHED || (!lost && !has_new(endpoint, flow))) {
+            if (flow->bandwidth != NULL) {
+                cw_bandwidth_dry(flow);
+            }
             look_again(endpoint, flow);
             return false;
         }

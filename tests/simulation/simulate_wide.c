@@ -315,6 +315,33 @@ static void a_flow_follows_its_path(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* Who has little to send now and then does not come to think that its path carries little. */
+static void a_flow_with_little_to_send_stays_fast(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    struct simulation_stream stream;
+    two_sides(&hosts, 1, 250000000, 10000000, 0);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
+    assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, peer, &traffic), CW_OK);
+    uint64_t early_ns = 0;
+    uint64_t late_ns = 0;
+    for (uint32_t i = 0; i < 400; i++) {
+        simulation_stream_start(&hosts, &stream, 0, 1, 65536, 2);
+        uint64_t took_ns = simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].completed, 2);
+        early_ns = i == 20 ? took_ns : early_ns;
+        late_ns = took_ns;
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 20 * SIMULATION_MS);
+    }
+    printf("128 KiB now and then: %.1f ms, the 400th time %.1f ms\n", (double)early_ns / 1e6, (double)late_ns / 1e6);
+    assert_true(late_ns <= early_ns + early_ns / 4);
+    assert_true(late_ns <=
+                40 * SIMULATION_MS); /* the round trip, and what 128 KiB take on the link, and half of that again */
+    sim_hosts_destroy(&hosts);
+}
+
 /* What is lost on the way to one host holds up nothing that goes to another one, of the same shaper. */
 static void loss_stays_where_it_is(void **state)
 {
@@ -343,9 +370,13 @@ static void loss_stays_where_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shaper_keeps_the_sum),  cmocka_unit_test(the_turn_moves_on),
-        cmocka_unit_test(a_flow_finds_its_rate),   cmocka_unit_test(flows_share_a_link),
-        cmocka_unit_test(a_flow_follows_its_path), cmocka_unit_test(loss_stays_where_it_is),
+        cmocka_unit_test(a_shaper_keeps_the_sum),
+        cmocka_unit_test(the_turn_moves_on),
+        cmocka_unit_test(a_flow_finds_its_rate),
+        cmocka_unit_test(flows_share_a_link),
+        cmocka_unit_test(a_flow_follows_its_path),
+        cmocka_unit_test(loss_stays_where_it_is),
+        cmocka_unit_test(a_flow_with_little_to_send_stays_fast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
