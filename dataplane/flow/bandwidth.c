@@ -11,6 +11,7 @@ enum {
     GAIN_LOOK = UNIT / 2,   /* while the smallest round trip is looked for */
     FLAT_ROUNDS = 3,        /* without growth by a quarter: the rate has been found */
     FIRST_PACKETS = 32,     /* in flight before anything is known */
+    LEAST_PACKETS = 2,      /* a round trip, however slow the path seems */
     SLACK_PACKETS = 16,     /* in the window beyond the model: acknowledgements under way, turns */
     LOSS_HEAVY = 16,        /* more than one in so many in a round */
     LOSS_SAMPLE_MIN = 64,   /* packets of a round before its loss says something */
@@ -177,7 +178,11 @@ static void steer(const struct cw_endpoint *endpoint, struct cw_flow *flow)
         window_gain = GAIN_LOOK;
         break;
     }
-    flow->timers.rate_bps = scaled(model->rate_bps, rate_gain);
+    /* what is known may come of a few bytes; and somebody has to find out that there is more */
+    uint32_t least_packets = model->phase == CW_BANDWIDTH_START ? FIRST_PACKETS : LEAST_PACKETS;
+    uint64_t least_bps = least_packets * frame_bytes_of(flow) * 8 * NS_PER_SECOND / (flow->round_trip.min_ns + 1);
+    uint64_t rate_bps = scaled(model->rate_bps, rate_gain);
+    flow->timers.rate_bps = rate_bps > least_bps ? rate_bps : least_bps;
     window_set(endpoint, flow, scaled(on_the_way(flow, model->rate_bps), window_gain));
 }
 
@@ -234,6 +239,9 @@ void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 void cw_bandwidth_idle(struct cw_flow *flow)
 {
+    if (flow->congestion.limited) {
+        return; /* it waited for its rate */
+    }
     flow->bandwidth->round_open = false;
 }
 

@@ -342,6 +342,29 @@ static void a_flow_with_little_to_send_stays_fast(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* Who has had little to say at first begins as everybody does when there is much. */
+static void a_few_bytes_are_no_measure(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    struct simulation_stream stream;
+    two_sides(&hosts, 1, 250000000, 10000000, 0);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
+    assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, peer, &traffic), CW_OK);
+    for (uint32_t i = 0; i < 30; i++) {
+        simulation_stream_start(&hosts, &stream, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6);
+        (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + i * SIMULATION_MS);
+    }
+    simulation_stream_start(&hosts, &stream, 0, 1, 8 << 20, 1);
+    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 100000 * SIMULATION_MS);
+    printf("8 MiB after a few bytes: %.1f ms\n", (double)took_ns / 1e6);
+    assert_int_equal(hosts.list[0].completed, 1);
+    assert_true(took_ns <= 600 * SIMULATION_MS); /* 300 on the link, and ten round trips to find that out */
+    sim_hosts_destroy(&hosts);
+}
+
 /* What is lost on the way to one host holds up nothing that goes to another one, of the same shaper. */
 static void loss_stays_where_it_is(void **state)
 {
@@ -377,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_flow_follows_its_path),
         cmocka_unit_test(loss_stays_where_it_is),
         cmocka_unit_test(a_flow_with_little_to_send_stays_fast),
+        cmocka_unit_test(a_few_bytes_are_no_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
