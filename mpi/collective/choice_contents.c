@@ -9,12 +9,10 @@
 #include "control/settings.h"
 #include "dataplane/status.h"
 #include "mpi/collective/choice.h"
-#include "mpi/point/internal.h"
+#include "mpi/runtime/common.h"
 #include "mpi/runtime/process.h"
 
-/* The words, a zero, and the text, in one piece: what the digest is of, and what travels. */
-static char *contents;
-static size_t contents_bytes; /* 0: neither words nor text */
+static struct mpi_common common; /* CAUSEWAY_ALGORITHM and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 64];
 static char failure[512]; /* of rank 0 only it counts: others get what rank 0 has */
 
@@ -35,58 +33,20 @@ static char *text_read(const struct cw_settings_place *from, size_t *text_bytes)
 
 int mpi_choice_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
-    const char *words = getenv("CAUSEWAY_ALGORITHM");
     struct cw_settings_place from;
     size_t text_bytes;
     memset(note, 0, CW_JOB_NOTE_BYTES);
     cw_settings_plogp(&from);
     char *text = text_read(&from, &text_bytes);
-    words = words == NULL ? "" : words;
-    size_t words_bytes = strlen(words) + 1;
-    if (words_bytes == 1 && text_bytes == 0) {
-        free(text);
-        return CW_OK;
-    }
-    contents_bytes = words_bytes + text_bytes;
-    contents = malloc(contents_bytes + 1);
-    if (contents == NULL) {
-        free(text);
-        contents_bytes = 0;
-        return CW_ERROR_MEMORY;
-    }
-    memcpy(contents, words, words_bytes);
+    int status = mpi_common_make(&common, getenv("CAUSEWAY_ALGORITHM"), text, text_bytes);
+    free(text);
     if (text_bytes > 0) {
-        memcpy(contents + words_bytes, text, text_bytes);
         snprintf(place, sizeof(place), "%s (%s)", from.path, from.origin);
     }
-    contents[contents_bytes] = '\0';
-    free(text);
-    crypto_generichash(note, CW_JOB_NOTE_BYTES, (const uint8_t *)contents, contents_bytes, NULL, 0);
-    return CW_OK;
-}
-
-/* Rank 0's contents take the place of all others. */
-static int contents_spread(void)
-{
-    struct mpi_comm *world = mpi_comm_world;
-    uint64_t bytes = contents_bytes;
-    int code = mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, &bytes, sizeof(bytes));
-    if (code != MPI_SUCCESS) {
-        return code;
+    if (common.count > 0) {
+        crypto_generichash(note, CW_JOB_NOTE_BYTES, (const uint8_t *)common.bytes, common.count, NULL, 0);
     }
-    if (world->rank != 0) {
-        char *room = malloc((size_t)bytes + 1);
-        if (room == NULL) {
-            return MPI_ERR_NO_MEM;
-        }
-        room[bytes] = '\0';
-        free(contents);
-        contents = room;
-        contents_bytes = (size_t)bytes;
-        snprintf(place, sizeof(place), "rank 0's file");
-    }
-    return bytes == 0 ? MPI_SUCCESS
-                      : mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
+    return status;
 }
 
 int mpi_contents_settle(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes)
@@ -95,15 +55,19 @@ int mpi_contents_settle(const char **words, const char **text, size_t *text_byte
         snprintf(error, error_bytes, "%s", failure);
         return MPI_ERR_NO_SUCH_FILE;
     }
-    int code = cw_job_notes_agree(mpi_process.job) ? MPI_SUCCESS : contents_spread();
+    int code = MPI_SUCCESS;
+    if (!cw_job_notes_agree(mpi_process.job)) {
+        code = mpi_common_spread(&common);
+        if (mpi_process.rank != 0) {
+            snprintf(place, sizeof(place), "rank 0's file");
+        }
+    }
     if (code != MPI_SUCCESS) {
         snprintf(error, error_bytes, "rank 0's parameters of collectives cannot be had");
         return code;
     }
-    *words = contents_bytes == 0 ? "" : contents;
-    size_t words_bytes = contents_bytes == 0 ? 0 : strnlen(contents, contents_bytes - 1) + 1;
-    *text = contents_bytes == 0 ? "" : contents + words_bytes;
-    *text_bytes = contents_bytes - words_bytes;
+    *words = mpi_common_word(&common);
+    *text = mpi_common_text(&common, text_bytes);
     return MPI_SUCCESS;
 }
 
@@ -114,8 +78,6 @@ const char *mpi_contents_place(void)
 
 void mpi_contents_forget(void)
 {
-    free(contents);
-    contents = NULL;
-    contents_bytes = 0;
+    mpi_common_free(&common);
     place[0] = '\0';
 }

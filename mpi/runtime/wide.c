@@ -10,12 +10,10 @@
 #include "control/settings.h"
 #include "control/wire.h"
 #include "dataplane/status.h"
-#include "mpi/point/internal.h"
+#include "mpi/runtime/common.h"
 #include "mpi/runtime/process.h"
 
-/* CAUSEWAY_PACING, a zero, and the file's text, in one piece: what the digest is of, and what travels. */
-static char *contents;
-static size_t contents_bytes; /* 0: neither */
+static struct mpi_common common; /* CAUSEWAY_PACING and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 32];
 static char failure[CW_SETTINGS_PATH_BYTES + 200];
 
@@ -42,68 +40,33 @@ static void note_mix(uint8_t note[CW_JOB_NOTE_BYTES])
     crypto_generichash_init(&state, NULL, 0, CW_JOB_NOTE_BYTES);
     crypto_generichash_update(&state, note, CW_JOB_NOTE_BYTES);
     crypto_generichash_update(&state, &mark, sizeof(mark));
-    crypto_generichash_update(&state, (const uint8_t *)contents, contents_bytes);
+    crypto_generichash_update(&state, (const uint8_t *)common.bytes, common.count);
     crypto_generichash_final(&state, note, CW_JOB_NOTE_BYTES);
 }
 
 int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
-    const char *word = getenv("CAUSEWAY_PACING");
     size_t text_bytes;
     char *text = text_read(getenv("CAUSEWAY_TOPOLOGY"), &text_bytes);
-    word = word == NULL ? "" : word;
-    size_t word_bytes = strlen(word) + 1;
-    if (word_bytes == 1 && text_bytes == 0 && failure[0] == '\0') {
-        free(text);
-        return CW_OK;
-    }
-    contents_bytes = word_bytes + text_bytes;
-    contents = malloc(contents_bytes + 1);
-    if (contents == NULL) {
-        free(text);
-        contents_bytes = 0;
-        return CW_ERROR_MEMORY;
-    }
-    memcpy(contents, word, word_bytes);
-    if (text_bytes > 0) {
-        memcpy(contents + word_bytes, text, text_bytes);
-    }
-    contents[contents_bytes] = '\0';
+    int status = mpi_common_make(&common, getenv("CAUSEWAY_PACING"), text, text_bytes);
     free(text);
-    note_mix(note);
-    return CW_OK;
-}
-
-/* Rank 0's contents take the place of all others. */
-static int contents_spread(void)
-{
-    struct mpi_comm *world = mpi_comm_world;
-    uint64_t bytes = contents_bytes;
-    int code = mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, &bytes, sizeof(bytes));
-    if (code != MPI_SUCCESS) {
-        return code;
+    if (status == CW_OK && (common.count > 0 || failure[0] != '\0')) {
+        note_mix(note);
     }
-    if (world->rank != 0) {
-        free(contents);
-        failure[0] = '\0'; /* of rank 0 only it counts */
-        contents = calloc(1, bytes + 1);
-        contents_bytes = bytes;
-        snprintf(place, sizeof(place), "rank 0's topology file");
-        if (contents == NULL) {
-            return MPI_ERR_NO_MEM;
-        }
-    }
-    return bytes == 0 ? MPI_SUCCESS
-                      : mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
+    return status;
 }
 
 /* The same verdict at all ranks, if not before. */
-static int contents_settle(char *error, size_t error_bytes)
+static int common_settle(char *error, size_t error_bytes)
 {
     int code = MPI_SUCCESS;
     bool is_told = mpi_process.rank == 0 && failure[0] != '\0';
     if (!is_told && !cw_job_notes_agree(mpi_process.job)) {
-        code = contents_spread();
+        code = mpi_common_spread(&common);
+        if (mpi_process.rank != 0) {
+            failure[0] = '\0'; /* of rank 0 only it counts */
+            snprintf(place, sizeof(place), "rank 0's topology file");
+        }
     }
     if (failure[0] != '\0') {
         snprintf(error, error_bytes, "%s", failure);
@@ -147,11 +110,12 @@ static int clusters_make(const char *text, size_t text_bytes, char *error, size_
 int mpi_wide_start(char *error, size_t error_bytes)
 {
     enum cw_pacing pacing;
-    int code = contents_settle(error, error_bytes);
-    const char *word = contents_bytes == 0 ? "" : contents;
-    size_t word_bytes = contents_bytes == 0 ? 0 : strlen(word) + 1;
-    if (code == MPI_SUCCESS && contents_bytes > word_bytes) {
-        code = clusters_make(contents + word_bytes, contents_bytes - word_bytes, error, error_bytes);
+    int code = common_settle(error, error_bytes);
+    const char *word = mpi_common_word(&common);
+    size_t text_bytes;
+    const char *text = mpi_common_text(&common, &text_bytes);
+    if (code == MPI_SUCCESS && text_bytes > 0) {
+        code = clusters_make(text, text_bytes, error, error_bytes);
     }
     if (code != MPI_SUCCESS) {
         return code;
@@ -172,8 +136,6 @@ void mpi_wide_forget(void)
 {
     cw_clusters_destroy(mpi_process.clusters);
     mpi_process.clusters = NULL;
-    free(contents);
-    contents = NULL;
-    contents_bytes = 0;
+    mpi_common_free(&common);
     place[0] = failure[0] = '\0';
 }

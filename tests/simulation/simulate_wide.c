@@ -315,16 +315,21 @@ static void a_flow_follows_its_path(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* From host 0 to host 1, at 250 Mb/s and 10 ms. */
+static void one_that_finds_its_rate(struct sim_hosts *hosts)
+{
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    two_sides(hosts, 1, 250000000, 10000000, 0);
+    assert_int_equal(cw_peer_traffic(hosts->list[0].endpoint, sim_hosts_peer(hosts, 0, 1), &traffic), CW_OK);
+}
+
 /* Who has little to send now and then does not come to think that its path carries little. */
 static void a_flow_with_little_to_send_stays_fast(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
     struct simulation_stream stream;
-    two_sides(&hosts, 1, 250000000, 10000000, 0);
-    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
-    assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, peer, &traffic), CW_OK);
+    one_that_finds_its_rate(&hosts);
     uint64_t early_ns = 0;
     uint64_t late_ns = 0;
     for (uint32_t i = 0; i < 400; i++) {
@@ -348,10 +353,7 @@ static void a_few_bytes_are_no_measure(void **state)
     (void)state;
     struct sim_hosts hosts;
     struct simulation_stream stream;
-    two_sides(&hosts, 1, 250000000, 10000000, 0);
-    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
-    assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, peer, &traffic), CW_OK);
+    one_that_finds_its_rate(&hosts);
     for (uint32_t i = 0; i < 30; i++) {
         simulation_stream_start(&hosts, &stream, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6);
         (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
