@@ -178,14 +178,20 @@ static uint32_t catch_fresh(struct world *world, struct frame **caught)
     return world->frame_count - first;
 }
 
+/* A world in which both have talked, and frames of it that have not come yet. */
+static uint32_t world_overheard(struct world *world, struct frame **caught)
+{
+    world_open(world, CW_ENCRYPTION_REQUIRED);
+    converse(world);
+    return catch_fresh(world, caught);
+}
+
 static void not_a_bit_can_be_altered(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, CW_ENCRYPTION_REQUIRED);
-    converse(&world);
     struct frame *caught;
-    uint32_t count = catch_fresh(&world, &caught);
+    uint32_t count = world_overheard(&world, &caught);
     uint32_t types = 0;
     for (uint32_t i = 0; i < count; i++) {
         types |= 1u << header_of(caught[i].bytes)->type;
@@ -217,10 +223,8 @@ static void nothing_can_be_cut_off_or_added(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, CW_ENCRYPTION_REQUIRED);
-    converse(&world);
     struct frame *caught;
-    uint32_t count = catch_fresh(&world, &caught);
+    uint32_t count = world_overheard(&world, &caught);
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t length = 0; length < caught[i].length + 64; length++) {
             struct frame altered = caught[i];
@@ -462,10 +466,8 @@ static void held_back_packets_are_taken_once(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, CW_ENCRYPTION_REQUIRED);
-    converse(&world);
     struct frame *caught;
-    uint32_t count = catch_fresh(&world, &caught) - 1; /* without the goodbye */
+    uint32_t count = world_overheard(&world, &caught) - 1; /* without the goodbye */
     uint64_t arrived = cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED);
     uint64_t highest = cw_endpoint_flow(world.target, 0)->receiver.control_highest;
     for (uint32_t i = count; i-- > 0;) {
