@@ -32,9 +32,8 @@ void bench_wan_case_init(struct bench_wan_case *of)
 
 double bench_wan_payload_bps(uint64_t rate_bps)
 {
-    uint32_t frame = MTU_BYTES + CW_WIRE_OVERHEAD_BYTES - (CW_WIRE_OVERHEAD_BYTES - 14);
-    uint32_t part = (frame - CW_WIRE_OVERHEAD_BYTES - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
-    return (double)rate_bps * part / (frame + CW_LINK_ETHERNET_OVERHEAD_BYTES);
+    uint32_t line_bytes = MTU_BYTES + 14 + CW_LINK_ETHERNET_OVERHEAD_BYTES;
+    return (double)rate_bps * cw_wire_part_bytes(MTU_BYTES) / line_bytes;
 }
 
 double bench_wan_model_ns(const struct bench_wan_case *of, const char *algorithm, uint32_t senders)

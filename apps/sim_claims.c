@@ -215,7 +215,7 @@ int sim_pace(const struct sim_pace_settings *settings, struct sim_pace_result *r
 {
     *result = (struct sim_pace_result){0};
     struct pace_run run = {.result = result};
-    run.payload_bytes = (1500 - (CW_WIRE_OVERHEAD_BYTES - 14) - sizeof(struct cw_wire_part)) & ~7ull;
+    run.payload_bytes = cw_wire_part_bytes(1500);
     double seconds = (double)settings->packets * 1514 * 8 / (double)settings->rate_least_bps;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, settings->flows + 1);

@@ -246,6 +246,12 @@ static inline uint64_t cw_wire_number_expand(uint64_t expected, uint32_t low)
     return expected + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)expected);
 }
 
+/* Data bytes of a full packet of a long put, in frames of this MTU. */
+static inline uint32_t cw_wire_part_bytes(uint32_t mtu_bytes)
+{
+    return (mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14) - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
+}
+
 static inline uint32_t cw_wire_timestamp(uint64_t now_ns)
 {
     return (uint32_t)(now_ns >> CW_WIRE_TIMESTAMP_SHIFT);

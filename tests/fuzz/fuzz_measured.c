@@ -14,6 +14,7 @@
 #include "collectives/choose/measured.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/fuzz/fuzz_text.h"
 
 static const char sample[] =
     "{\"causeway-plogp\": 1,\n\"made_by\": \"x\",\n\"networks\": [\n{\"path\": \"shared\", \"ranks\": 2, "
@@ -38,35 +39,7 @@ static size_t number_replace(struct cw_random *random, char *text, size_t length
     at += strcspn(text + at, "0123456789");
     size_t gone = strspn(text + at, "0123456789.e");
     const char *word = numbers[cw_random_below(random, sizeof(numbers) / sizeof(numbers[0]))];
-    if (gone == 0 || length - gone + strlen(word) + 1 > room) {
-        return length;
-    }
-    memmove(text + at + strlen(word), text + at + gone, length - at - gone + 1);
-    memcpy(text + at, word, strlen(word));
-    return length - gone + strlen(word);
-}
-
-static size_t damage(struct cw_random *random, char *text, size_t length, size_t room)
-{
-    uint32_t at = (uint32_t)cw_random_below(random, length);
-    uint32_t bytes = (uint32_t)cw_random_below(random, 40);
-    bytes = bytes > length - at ? (uint32_t)length - at : bytes;
-    switch (cw_random_below(random, 5)) {
-    case 0:
-        text[at] = (char)cw_random_below(random, 256);
-        return length;
-    case 1:
-        memmove(text + at, text + at + bytes, length - at - bytes + 1);
-        return length - bytes;
-    case 2:
-        if (length + bytes + 1 <= room) {
-            memmove(text + at + bytes, text + at, length - at + 1);
-            return length + bytes;
-        }
-        return length;
-    default:
-        return number_replace(random, text, length, room);
-    }
+    return fuzz_text_splice(text, length, room, at, gone, word);
 }
 
 static void damaged_files_are_refused_or_sound(void **state)
@@ -85,7 +58,7 @@ static void damaged_files_are_refused_or_sound(void **state)
         memset(text, 0, sizeof(text));
         memcpy(text, sample, sizeof(sample));
         for (uint32_t i = 0; i <= cw_random_below(&random, 3) && length > 0; i++) {
-            length = damage(&random, text, length, sizeof(text));
+            length = fuzz_text_damage(&random, text, length, sizeof(text), 5, number_replace);
         }
         char *exact = malloc(length + 1); /* so that reading beyond the end is seen */
         memcpy(exact, text, length);

@@ -13,6 +13,7 @@
 #include "control/topology.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/fuzz/fuzz_text.h"
 
 static const char sample[] = "{\"clusters\": [{\"name\": \"a\", \"hosts\": [\"h[00-11]x\", \"f\"], \"rate\": "
                              "\"1Gbps\", \"delay\": \"20us\", \"queue\": \"256KB\", "
@@ -36,35 +37,7 @@ static size_t word_replace(struct cw_random *random, char *text, size_t length, 
     at += strcspn(text + at, "\"0123456789");
     size_t gone = text[at] == '"' ? strcspn(text + at + 1, "\"") + 2 : strspn(text + at, "0123456789");
     const char *word = words[cw_random_below(random, sizeof(words) / sizeof(words[0]))];
-    if (at + gone > length || gone == 0 || length - gone + strlen(word) + 1 > room) {
-        return length;
-    }
-    memmove(text + at + strlen(word), text + at + gone, length - at - gone + 1);
-    memcpy(text + at, word, strlen(word));
-    return length - gone + strlen(word);
-}
-
-static size_t damage(struct cw_random *random, char *text, size_t length, size_t room)
-{
-    size_t at = (size_t)cw_random_below(random, length);
-    size_t bytes = (size_t)cw_random_below(random, 40);
-    bytes = bytes > length - at ? length - at : bytes;
-    switch (cw_random_below(random, 6)) {
-    case 0:
-        text[at] = (char)cw_random_below(random, 256);
-        return length;
-    case 1:
-        memmove(text + at, text + at + bytes, length - at - bytes + 1);
-        return length - bytes;
-    case 2:
-        if (length + bytes + 1 <= room) {
-            memmove(text + at + bytes, text + at, length - at + 1);
-            return length + bytes;
-        }
-        return length;
-    default:
-        return word_replace(random, text, length, room);
-    }
+    return fuzz_text_splice(text, length, room, at, gone, word);
 }
 
 static void sound(const struct cw_topology *topology)
@@ -105,7 +78,7 @@ static void damaged_files_are_refused_or_sound(void **state)
         memcpy(text, sample, sizeof(sample));
         uint32_t wounds = 1 + (uint32_t)cw_random_below(&random, 3);
         for (uint32_t i = 0; i < wounds && length > 0; i++) {
-            length = damage(&random, text, length, sizeof(text));
+            length = fuzz_text_damage(&random, text, length, sizeof(text), 6, word_replace);
         }
         char *exact = malloc(length + 1); /* so that reading beyond the end is seen */
         assert_non_null(exact);

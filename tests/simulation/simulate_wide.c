@@ -10,7 +10,7 @@
 /* A full packet's data and what it takes on the line, at an MTU of 1500. */
 static double payload_share(void)
 {
-    uint32_t part = ((uint32_t)(1500 - (CW_WIRE_OVERHEAD_BYTES - 14) - sizeof(struct cw_wire_part))) & ~7u;
+    uint32_t part = cw_wire_part_bytes(1500);
     return part / (double)LINE_BYTES(CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_part) + part);
 }
 
