@@ -19,6 +19,7 @@ static const struct command commands[] = {
 #endif
     {"doctor", doctor_main,
      "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
+    {"draw", draw_main, "draws what an emulated network did: throughput, queues, predicted and measured times"},
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
     {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
     {"plogp", plogp_main, "measures this machine's paths and algorithms, for MPI to choose by"},
