@@ -185,7 +185,7 @@ int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes);
 int cw_relay_host_set(struct cw_endpoint *endpoint, const struct cw_relay_host *host);
 
 /* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK; CW_ERROR_ARGUMENT;
- * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or setting one up).
+ * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or asking for one).
  * A peer that cannot seal gives CW_EVENT_PEER_DOWN with CW_ERROR_UNSUPPORTED, and has then failed. */
 int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt);
 

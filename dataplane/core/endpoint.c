@@ -307,10 +307,10 @@ int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
     if (encrypt ? endpoint->aead == NULL : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
         return CW_ERROR_UNSUPPORTED;
     }
-    bool asked_only = flow->state == CW_PEER_CONNECTING && !flow->session.active; /* by the peer: it may ask again */
-    if (flow->encrypt != encrypt && asked_only && encrypt) {
-        cw_session_drop_candidate(endpoint, flow);
-    } else if (flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) {
+    const struct cw_candidate *candidate = flow->session.candidate;
+    bool asked_to =
+        flow->state == CW_PEER_CONNECTING && !flow->session.active && candidate != NULL && candidate->sealed;
+    if ((flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) && !(encrypt && asked_to)) {
         return flow->encrypt == encrypt ? CW_OK : CW_ERROR_BUSY;
     }
     flow->encrypt = encrypt;
