@@ -156,6 +156,7 @@ static const struct {
     {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
     {"crowd", bench_crowd, "many processes on few cores, through a switch"},
     {"idle", bench_idle, "what processes cost that have nothing to do"},
+    {"shape", bench_shape, "how exactly a shaper lets frames out on the real clock"},
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
     {"incast", bench_incast, "many senders to one port, in virtual time"},
     {"pace", bench_pace, "paced flows, in virtual time"},
@@ -177,8 +178,9 @@ static void list_print(void)
 
 int bench_main(int argc, char **argv)
 {
-    static const char list[] = "there are put, cost, crypt, crowd, idle, switch, incast, pace, mcast, alltoallv, wan "
-                               "and plan; each has --help";
+    static const char list[] =
+        "there are put, cost, crypt, crowd, idle, switch, incast, pace, shape, mcast, alltoallv, wan "
+        "and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

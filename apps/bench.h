@@ -48,6 +48,9 @@ int bench_switch(int argc, char **argv);
 /* causeway bench incast, causeway bench pace. */
 int bench_incast(int argc, char **argv);
 int bench_pace(int argc, char **argv);
+
+/* causeway bench shape: a shaper on the real clock. */
+int bench_shape(int argc, char **argv);
 int bench_plan(int argc, char **argv);
 int bench_mcast(int argc, char **argv);
 int bench_alltoallv(int argc, char **argv);
