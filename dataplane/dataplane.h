@@ -63,7 +63,8 @@ struct cw_endpoint_config {
     enum cw_encryption encryption;
     const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is (crypt/aead.h) */
     bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
-    uint32_t peer_count_max;       /* 1 .. CW_PEERS_MAX */
+    uint32_t stream_count;         /* 1 .. CW_STREAMS_MAX: it is reached at so many UDP ports, from the address's on */
+    uint32_t peer_count_max;       /* 1 .. CW_PEERS_MAX; each stream counts */
     uint32_t region_count_max;     /* 1 .. CW_REGIONS_MAX */
     uint32_t operation_count_max;  /* puts, gets and messages under way, all peers together */
     uint32_t arrival_count_max;    /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
@@ -105,6 +106,9 @@ void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns);
 
 /* When cw_endpoint_turn must be called again even if no packet arrives; UINT64_MAX: not at all. 0: at once. */
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint);
+
+/* Makes it possible to seal sessions, if it is not yet: as CW_ENCRYPTION_ASKED in the configuration. Errors as cw_endpoint_create. */
+int cw_endpoint_encryption(struct cw_endpoint *endpoint, const char *driver, char *error, size_t error_bytes);
 
 /* The address peers reach this endpoint at (the port's MAC filled in). */
 struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint);
@@ -150,6 +154,39 @@ struct cw_traffic {
 /* Says how a peer is to be sent to; at any time. Default: CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
 int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic);
 
+/* ---- Streams and relays: several ways to one process, some of them by way of others ---- */
+
+/* A stream is one of several sessions between the same two processes, each with windows, losses and a way of its own: it has its number added to both UDP ports. What it is
+ * like an endpoint says once, for what it sends on that stream to all its peers. */
+struct cw_stream {
+    uint8_t next_hop[6]; /* of a relay, which passes its packets on; all zero: straight to the peer */
+    struct cw_traffic traffic;
+};
+
+/* Of streams that are made from now on; stream 1 .. stream_count - 1. Default: straight, CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT. */
+int cw_stream_set(struct cw_endpoint *endpoint, uint32_t stream, const struct cw_stream *how);
+
+/* One more session with the process of `peer`, which is itself stream 0: *number is a peer in all other calls, sealed if `peer` is to be. A peer that asks for a stream makes it
+ * here, too. Asking again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT (also: stream >= stream_count). */
+int cw_peer_stream(struct cw_endpoint *endpoint, uint32_t peer, uint32_t stream, uint32_t *number);
+
+/* Has a peer sent to by way of a relay, the next hop of all its packets; all zero: straight again. A relay that is silent is gone round, after three probes, and tried again later. CW_OK,
+ * CW_ERROR_ARGUMENT. */
+int cw_peer_next_hop(struct cw_endpoint *endpoint, uint32_t peer, const uint8_t mac[6]);
+
+/* A host whose packets this endpoint passes on, or to which it does. */
+struct cw_relay_host {
+    uint32_t ipv4;
+    uint8_t mac[6];  /* of the next hop to it */
+    bool sends;      /* packets from it are passed on, to hosts that do not send */
+    uint32_t shaper; /* that what goes to it waits for, in turn with what this endpoint sends itself; CW_SHAPER_NONE */
+};
+
+/* Makes the endpoint a relay: IPv4 packets that come to its MAC address for one of the hosts leave for that, unchanged but for the Ethernet header and the time to live. What waits
+ * for a shaper takes `queue_bytes` at most (up to CW_RELAY_QUEUE_MAX), what is more is dropped, as in any router. Setting a host again changes it. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
+int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes);
+int cw_relay_host_set(struct cw_endpoint *endpoint, const struct cw_relay_host *host);
+
 /* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK; CW_ERROR_ARGUMENT;
  * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or setting one up).
  * A peer that cannot seal gives CW_EVENT_PEER_DOWN with CW_ERROR_UNSUPPORTED, and has then failed. */
@@ -164,6 +201,7 @@ enum cw_peer_state {
 
 struct cw_peer_info {
     struct cw_address address;
+    uint32_t stream; /* 0: the first session with that process */
     enum cw_peer_state state;
     enum cw_waiting waiting; /* as the peer said */
     bool encrypted;          /* the present session is sealed */
@@ -365,7 +403,11 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(PUTS_ARRIVED, "puts notified")                                                                             \
     X(PORT_FULL, "turns in which the port took fewer packets than offered")                                      \
     X(DROP_SHORT, "dropped: shorter than its headers")                                                           \
+    X(RELAYED, "packets of others that were passed on")                                                          \
     X(DROP_FOREIGN, "dropped: not for this endpoint")                                                            \
+    X(DETOURS, "times that a silent relay was gone round")                                                       \
+    X(DROP_RELAY, "not between hosts for which it is a relay, or no hop left")                                   \
+    X(DROP_RELAY_FULL, "too much waited already to be passed on")                                                \
     X(DROP_VERSION, "dropped: another version of the wire format")                                               \
     X(DROP_MALFORMED, "dropped: lengths, types or flags that no sender of this version writes")                  \
     X(DROP_FLOW, "dropped: no such flow, or not set up")                                                         \

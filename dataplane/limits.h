@@ -10,6 +10,8 @@ enum {
     CW_PUT_WINDOW = 8192,     /* operations in flight per direction: one window block */
     CW_PEERS_MAX = 1 << 20,
     CW_SHAPERS_MAX = 16, /* of an endpoint */
+    CW_STREAMS_MAX = 64, /* sessions with one process */
+    CW_RELAY_QUEUE_MAX = 1 << 30, /* bytes that wait for one shaper */
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,
     CW_SLICES_MAX = 1 << 20,
@@ -54,6 +56,7 @@ enum {
 #define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
 #define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
+#define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, the first time; twice as long each time */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
 #define CW_CATCH_UP_MAX_NS            1000000ull /* of a shaper: more would be a burst that queues far away cannot take */

@@ -10,6 +10,7 @@ void cw_endpoint_config_init(struct cw_endpoint_config *config)
 {
     *config = (struct cw_endpoint_config){
         .waiting = CW_WAITING_SPIN,
+        .stream_count = 1,
         .peer_count_max = CW_DEFAULT_PEERS,
         .region_count_max = CW_DEFAULT_REGIONS,
         .operation_count_max = CW_DEFAULT_OPERATIONS,
@@ -37,6 +38,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
                         size_t error_bytes)
 {
     const struct range ranges[] = {
+        {"stream_count", config->stream_count, 1, CW_STREAMS_MAX},
         {"peer_count_max", config->peer_count_max, 1, CW_PEERS_MAX},
         {"region_count_max", config->region_count_max, 1, CW_REGIONS_MAX - 1},
         {"operation_count_max", config->operation_count_max, 2 * CW_OPERATIONS_RESERVED, 1u << 24},
@@ -51,7 +53,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"failure_timeout_ns", config->failure_timeout_ns, 1000000, UINT64_MAX / 4},
         {"encryption", config->encryption, CW_ENCRYPTION_OFF, CW_ENCRYPTION_REQUIRED},
         {"waiting", config->waiting, CW_WAITING_SPIN, CW_WAITING_NAP},
-        {"address.udp_port", config->address.udp_port, 1, 65535},
+        {"address.udp_port", config->address.udp_port, 1, 65536ull - config->stream_count},
         {"address.ipv4", config->address.ipv4, 1, UINT32_MAX},
         {"the port's mtu_bytes", port->info.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX},
     };
@@ -147,6 +149,7 @@ static void dispose(struct cw_endpoint *endpoint)
             (void)cw_port_memory_unregister(endpoint->port, region->memory);
         }
     }
+    cw_relay_dispose(endpoint);
     cw_messages_dispose(endpoint);
     cw_events_dispose(&endpoint->events);
     cw_gets_dispose(&endpoint->gets);
@@ -195,6 +198,9 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     if (memcmp(config->address.mac, none, 6) == 0) {
         memcpy(created->config.address.mac, port->info.mac, 6);
     }
+    for (uint32_t i = 0; i < CW_STREAMS_MAX; i++) {
+        created->streams[i].traffic.shaper = CW_SHAPER_NONE;
+    }
     cw_random_seed(&created->random, config->seed);
     created->incarnation = cw_random_next(&created->random);
     created->payload_bytes_max = port->info.mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);
@@ -223,6 +229,26 @@ void cw_endpoint_destroy(struct cw_endpoint *endpoint)
     dispose(endpoint);
 }
 
+int cw_endpoint_encryption(struct cw_endpoint *endpoint, const char *driver, char *error, size_t error_bytes)
+{
+    if (endpoint->aead != NULL) {
+        return CW_OK;
+    }
+    int status = cw_pool_init(&endpoint->seals, 2 * endpoint->config.peer_count_max, sizeof(struct cw_seal));
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "endpoint: no memory for the keys of sealed sessions");
+        return status;
+    }
+    status = cw_aead_open(driver, &endpoint->aead, error, error_bytes);
+    if (status != CW_OK) {
+        endpoint->aead = NULL;
+        cw_pool_dispose(&endpoint->seals);
+        return status;
+    }
+    endpoint->config.encryption = CW_ENCRYPTION_ASKED;
+    return CW_OK;
+}
+
 struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint)
 {
     return endpoint->config.address;
@@ -244,14 +270,13 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
     }
     struct cw_flow *flow = cw_flow_find(endpoint, address->ipv4, address->udp_port);
     if (flow == NULL) {
-        flow = cw_flow_add(endpoint, address);
+        flow = cw_flow_add(endpoint, address, 0);
         if (flow == NULL) {
             return CW_ERROR_LIMIT;
         }
     } else if (flow->mac_learned) {
         flow->mac_learned = false; /* what the application says counts more */
-        memcpy(flow->address.mac, address->mac, 6);
-        memcpy(flow->network.destination_mac, address->mac, 6);
+        cw_way_address(flow, address->mac);
     }
     *peer = flow->index;
     return CW_OK;
@@ -330,6 +355,7 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
     uint64_t blocks = cw_window_block_count(&flow->receiver.packets) + cw_window_block_count(&flow->receiver.puts);
     *info = (struct cw_peer_info){
         .address = flow->address,
+        .stream = flow->stream,
         .state = flow->state,
         .waiting = flow->session.peer_waiting,
         .encrypted = flow->session.seal != NULL,

@@ -12,6 +12,7 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/flow/flow.h"
+#include "dataplane/flow/relay.h"
 #include "dataplane/flow/seal.h"
 #include "dataplane/flow/wheel.h"
 #include "dataplane/put/arrival.h"
@@ -64,8 +65,10 @@ struct cw_endpoint {
     struct cw_pool candidates;
     struct cw_pool bandwidths;
     struct cw_shaper shapers[CW_SHAPERS_MAX];
-    struct cw_pool seals;  /* one for each session and one for its candidate */
-    uint32_t reclaim_next; /* where to look for a flow to reclaim */
+    struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like */
+    struct cw_relay *relay;                   /* NULL: nothing is passed on */
+    struct cw_pool seals;                     /* one for each session and one for its candidate */
+    uint32_t reclaim_next;                    /* where to look for a flow to reclaim */
     struct cw_wheel wheel;
     struct cw_flow *active_first; /* may send, in turn */
     struct cw_flow *active_last;
@@ -169,10 +172,30 @@ bool cw_endpoint_idle(const struct cw_endpoint *endpoint);
 
 /* ---- flow/table.c ---- */
 
-/* A flow for an address that has none. When the table is full, one is reclaimed that a set-up request made, nobody was told of, and whose
+/* A flow for an address that has none; `stream`: from our UDP port that much further on. When the table is full, one is reclaimed that a set-up request made, nobody was told of, and whose
  * asker has not proved itself in time. NULL: there is none. */
-struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address);
+struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream);
 struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port);
+
+/* Our UDP port towards the peer. */
+static inline uint16_t cw_flow_port(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    return (uint16_t)(endpoint->config.address.udp_port + flow->stream);
+}
+
+/* ---- flow/stream.c ---- */
+
+/* A flow for a stream of the process whose stream 0 is `first`, as cw_stream_set says. NULL: the table is full. */
+struct cw_flow *cw_stream_add(struct cw_endpoint *endpoint, const struct cw_flow *first, uint32_t stream);
+
+/* The peer's MAC address is known, or is another one. */
+void cw_way_address(struct cw_flow *flow, const uint8_t mac[6]);
+
+/* The relay on a flow's way, if there is one, seems to be silent: straight to the peer for a while. */
+void cw_way_detour(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Back to the relay, if the while is over. */
+void cw_way_return(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* ---- flow/session.c ---- */
 

@@ -14,6 +14,8 @@
  *   congestion.c   how much may be in flight: LAN         struct cw_congestion
  *   bandwidth.c    ... and how fast: wide area            struct cw_bandwidth
  *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping
+ *   relay.c        packets of others                      struct cw_relay
+ *   stream.c       further sessions, ways by relays       struct cw_way
  *   timers.c       time-outs, probes, failure, pacing     struct cw_timers
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.
@@ -161,12 +163,6 @@ struct cw_timers {
     bool paced; /* the next packet had to wait for its time */
 };
 
-struct cw_shaping {
-    uint8_t shaper; /* of the endpoint's; CW_SHAPER_NONE */
-    bool waits;     /* in the shaper's queue */
-    struct cw_flow *next;
-};
-
 struct cw_credit {
     uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
     uint8_t count;
@@ -177,6 +173,13 @@ struct cw_credit {
     bool give_back; /* the peer wants unused slots back */
     bool waiting;   /* in the endpoint's list of flows with `owed` */
     struct cw_flow *waiting_next;
+};
+
+/* By way of a relay, or straight to the peer (address.mac). */
+struct cw_way {
+    uint8_t relay[6];         /* its MAC address; all zero: none */
+    uint8_t detours;          /* how often the relay was silent */
+    uint64_t detour_until_ns; /* straight until then; 0: as it should be */
 };
 
 struct cw_peer_event {
@@ -195,6 +198,8 @@ struct cw_flow {
     struct cw_peer_event events[4];
     struct cw_flow *event_next;
     struct cw_address address;
+    struct cw_way way;
+    uint16_t stream;             /* added to our UDP port */
     struct cw_flow *bucket_next; /* by address */
     struct cw_wire_network network;
     struct cw_session session;

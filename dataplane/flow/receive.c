@@ -107,6 +107,7 @@ struct incoming {
         uint64_t count;  /* of a sealed packet */
     };
     uint32_t tag; /* its index; UINT32_MAX: none computed */
+    bool relayed; /* not for us, and passed on */
     bool sealed;  /* it came so */
     bool opened;  /* and has the form of any other now */
     struct cw_seal
@@ -133,13 +134,16 @@ static inline uint64_t number_of(const struct cw_flow *flow, const struct cw_wir
     return cw_wire_number_expand(expected, header->number);
 }
 
-static inline void look(const struct cw_endpoint *endpoint, const struct cw_received *packet, struct incoming *incoming)
+static inline void look(struct cw_endpoint *endpoint, const struct cw_received *packet, struct incoming *incoming)
 {
     incoming->tag = UINT32_MAX;
     incoming->sealed = false;
     incoming->seal = NULL;
-    incoming->verdict = cw_wire_parse(packet->data, packet->length, endpoint->config.address.ipv4,
-                                      endpoint->config.address.udp_port, &incoming->header);
+    incoming->verdict =
+        cw_wire_parse(packet->data, packet->length, endpoint->config.address.ipv4, endpoint->config.address.udp_port,
+                      endpoint->config.stream_count, &incoming->header);
+    incoming->relayed = incoming->verdict == CW_WIRE_FOREIGN && endpoint->relay != NULL &&
+                        cw_relay_take(endpoint, packet->data, packet->length);
 }
 
 /* Has the tag computed that the packet should have. */
@@ -361,7 +365,7 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
         [CW_WIRE_MALFORMED] = CW_COUNTER_DROP_MALFORMED,
     };
     if (incoming->verdict != CW_WIRE_GOOD) {
-        cw_count(endpoint, counters[incoming->verdict], 1);
+        cw_count(endpoint, counters[incoming->verdict], incoming->relayed ? 0 : 1);
         return;
     }
     if (incoming->header->type >= CW_WIRE_GUEST_FIRST && incoming->header->type <= CW_WIRE_GUEST_LAST) {

@@ -14,6 +14,8 @@
 #include "dataplane/core/endpoint.h"
 #include "dataplane/flow/setup.h"
 
+enum { DETOUR_REQUESTS = 10 /* that nobody answered, in some 750 ms: longer than any way there and back */ };
+
 /* ---- telling the application ---- */
 
 static bool deliver_event(struct cw_endpoint *endpoint, const struct cw_flow *flow, struct cw_peer_event told)
@@ -92,6 +94,9 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
                                        .peer = session->candidate == NULL ? 0 : session->candidate->session,
                                        .sealed = flow->encrypt};
     cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
+    if (session->hello_count >= DETOUR_REQUESTS) {
+        cw_way_detour(endpoint, flow);
+    }
     uint32_t shift = session->hello_count < 16 ? session->hello_count : 16;
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
     session->hello_count++;
@@ -163,8 +168,7 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->state = CW_PEER_ESTABLISHED;
     flow->was_up = true;
     if (flow->mac_learned) {
-        memcpy(flow->address.mac, peer->mac, 6);
-        memcpy(flow->network.destination_mac, peer->mac, 6);
+        cw_way_address(flow, peer->mac);
     }
     cw_sent_init(&flow->sender.sent, cw_setup_data_number(session->local));
     flow->sender.control_next = cw_setup_control_number(session->local);
@@ -258,11 +262,16 @@ static bool is_refusal(const struct cw_setup *setup)
            setup->hello.payload_bytes_max == 0;
 }
 
+static uint32_t stream_of(const struct cw_endpoint *endpoint, const struct cw_wire_hello *hello)
+{
+    return (uint32_t)hello->receiver_port - endpoint->config.address.udp_port; /* below it: a great number */
+}
+
 static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup *setup)
 {
     const struct cw_wire_hello *hello = &setup->hello;
     return hello->session != 0 && hello->receiver_ipv4 == endpoint->config.address.ipv4 &&
-           hello->receiver_port == endpoint->config.address.udp_port && hello->packet_window >= CW_SENT_CHUNK &&
+           stream_of(endpoint, hello) < endpoint->config.stream_count && hello->packet_window >= CW_SENT_CHUNK &&
            hello->put_window > CW_PUT_WINDOW_RESERVED &&
            (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));
 }
@@ -432,16 +441,33 @@ static void insist(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
 }
 
+/* A flow for a request on a further stream, if the process that asks is known. */
+static struct cw_flow *stream_add(struct cw_endpoint *endpoint, const struct cw_wire_hello *hello, uint32_t stream)
+{
+    if (hello->sender_port <= stream) {
+        return NULL;
+    }
+    struct cw_flow *first = cw_flow_find(endpoint, hello->sender_ipv4, (uint16_t)(hello->sender_port - stream));
+    return first != NULL && first->stream == 0 ? cw_stream_add(endpoint, first, stream) : NULL;
+}
+
 static struct cw_flow *flow_of(struct cw_endpoint *endpoint, const struct cw_setup *setup)
 {
     const struct cw_wire_hello *hello = &setup->hello;
+    uint32_t stream = stream_of(endpoint, hello);
     struct cw_flow *flow = cw_flow_find(endpoint, hello->sender_ipv4, hello->sender_port);
+    if (flow != NULL && flow->stream != stream) {
+        return NULL;
+    }
+    if (flow == NULL && stream > 0 && setup->header.type == CW_WIRE_HELLO) {
+        flow = stream_add(endpoint, hello, stream);
+    }
     bool may_add = endpoint->config.accept_unknown && setup->header.type == CW_WIRE_HELLO &&
                    (cw_setup_is_sealed(setup) || endpoint->config.encryption != CW_ENCRYPTION_REQUIRED);
     if (flow == NULL && may_add) {
         struct cw_address address = {.ipv4 = hello->sender_ipv4, .udp_port = hello->sender_port};
         memcpy(address.mac, hello->sender_mac, 6);
-        flow = cw_flow_add(endpoint, &address);
+        flow = cw_flow_add(endpoint, &address, stream);
         if (flow != NULL) {
             flow->mac_learned = true;
         }

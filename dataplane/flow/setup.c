@@ -18,7 +18,7 @@ static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow 
         .control_number = cw_setup_control_number(content->local),
         .sender_ipv4 = own->ipv4,
         .receiver_ipv4 = flow->address.ipv4,
-        .sender_port = own->udp_port,
+        .sender_port = cw_flow_port(endpoint, flow),
         .receiver_port = flow->address.udp_port,
         .payload_bytes_max = content->sealed && endpoint->aead == NULL ? 0 : (uint16_t)endpoint->payload_bytes_max,
         .packet_window = (uint32_t)cw_window_span(),

@@ -1,11 +1,20 @@
 #include "dataplane/flow/shaper.h"
 
+#include <stddef.h>
+
 #include "dataplane/core/endpoint.h"
 #include "dataplane/fabric/link.h"
 
-struct cw_shaper *cw_shaper_of(struct cw_endpoint *endpoint, const struct cw_flow *flow)
+enum { PORT_RETRY_NS = 1000 };
+
+static struct cw_shaper *shaper_of(struct cw_endpoint *endpoint, const struct cw_shaping *shaping)
 {
-    return flow->shaping.shaper == CW_SHAPER_NONE ? NULL : &endpoint->shapers[flow->shaping.shaper];
+    return shaping->shaper == CW_SHAPER_NONE ? NULL : &endpoint->shapers[shaping->shaper];
+}
+
+static struct cw_flow *flow_of(struct cw_shaping *shaping)
+{
+    return (struct cw_flow *)((uint8_t *)shaping - offsetof(struct cw_flow, shaping));
 }
 
 static inline bool is_open(const struct cw_endpoint *endpoint, const struct cw_shaper *shaper)
@@ -15,7 +24,7 @@ static inline bool is_open(const struct cw_endpoint *endpoint, const struct cw_s
 
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns)
 {
-    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
     if (shaper == NULL || is_open(endpoint, shaper)) {
         return false;
     }
@@ -24,28 +33,47 @@ bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, u
     return true;
 }
 
-static void enqueue(struct cw_shaper *shaper, struct cw_flow *flow)
+bool cw_shaper_is_open(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping)
 {
-    if (flow->shaping.waits) {
-        return;
-    }
-    flow->shaping.waits = true;
-    flow->shaping.next = NULL;
-    if (shaper->first == NULL) {
-        shaper->first = flow;
-    } else {
-        shaper->last->shaping.next = flow;
-    }
-    shaper->last = flow;
+    return shaping->shaper == CW_SHAPER_NONE || is_open(endpoint, &endpoint->shapers[shaping->shaper]);
 }
 
-/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. */
+static void enqueue(struct cw_shaper *shaper, struct cw_shaping *shaping)
+{
+    if (shaping->waits) {
+        return;
+    }
+    shaping->waits = true;
+    shaping->next = NULL;
+    if (shaper->first == NULL) {
+        shaper->first = shaping;
+    } else {
+        shaper->last->next = shaping;
+    }
+    shaper->last = shaping;
+}
+
+static struct cw_shaping *dequeue(struct cw_shaper *shaper)
+{
+    struct cw_shaping *shaping = shaper->first;
+    shaper->first = shaping->next;
+    shaping->waits = false;
+    return shaping;
+}
+
+/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. A relay's queue sends at once and needs no turn. */
 static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 {
-    while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper)) {
-        struct cw_flow *flow = shaper->first;
-        shaper->first = flow->shaping.next;
-        flow->shaping.waits = false;
+    bool port_full = false;
+    while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper) && !port_full) {
+        struct cw_shaping *shaping = dequeue(shaper);
+        if (shaping->relays) {
+            if (cw_relay_send(endpoint, shaping, &port_full)) {
+                enqueue(shaper, shaping);
+            }
+            continue;
+        }
+        struct cw_flow *flow = flow_of(shaping);
         cw_transmit_wake(endpoint, flow);
         shaper->turn = flow->sender.is_active ? flow : NULL;
     }
@@ -55,13 +83,22 @@ static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
     if (shaper->first == NULL) {
         shaper->late = false;
     } else if (!cw_wheel_waiting(&shaper->timer)) {
-        cw_wheel_insert(&endpoint->wheel, &shaper->timer, shaper->next_ns);
+        cw_wheel_insert(&endpoint->wheel, &shaper->timer,
+                        port_full ? endpoint->now_ns + PORT_RETRY_NS : shaper->next_ns);
     }
+}
+
+void cw_shaper_relay(struct cw_endpoint *endpoint, struct cw_shaping *shaping)
+{
+    struct cw_shaper *shaper = &endpoint->shapers[shaping->shaper];
+    shaper->late = shaper->late || !is_open(endpoint, shaper);
+    enqueue(shaper, shaping);
+    turn_give(endpoint, shaper);
 }
 
 bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
     if (shaper == NULL) {
         return true;
     }
@@ -70,13 +107,13 @@ bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow)
         return true;
     }
     shaper->late = shaper->late || !open;
-    enqueue(shaper, flow);
+    enqueue(shaper, &flow->shaping);
     return false; /* cw_shaper_done sees to the next turn */
 }
 
-void cw_shaper_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes)
+void cw_shaper_sent(struct cw_endpoint *endpoint, const struct cw_shaping *shaping, uint32_t frame_bytes)
 {
-    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    struct cw_shaper *shaper = shaper_of(endpoint, shaping);
     if (shaper == NULL || shaper->rate_bps == 0) {
         return;
     }
@@ -95,7 +132,7 @@ void cw_shaper_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t
 
 void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
     if (shaper != NULL) {
         shaper->turn = shaper->turn == flow ? NULL : shaper->turn;
         turn_give(endpoint, shaper);
@@ -109,19 +146,19 @@ void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 
 void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_shaper *shaper = cw_shaper_of(endpoint, flow);
+    struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
     if (shaper == NULL) {
         return;
     }
-    struct cw_flow *before = NULL;
-    for (struct cw_flow *at = shaper->first; at != NULL && flow->shaping.waits; at = at->shaping.next) {
-        if (at != flow) {
+    struct cw_shaping *before = NULL;
+    for (struct cw_shaping *at = shaper->first; at != NULL && flow->shaping.waits; at = at->next) {
+        if (at != &flow->shaping) {
             before = at;
             continue;
         }
-        *(before == NULL ? &shaper->first : &before->shaping.next) = flow->shaping.next;
-        shaper->last = shaper->last == flow ? before : shaper->last;
-        flow->shaping.waits = false;
+        *(before == NULL ? &shaper->first : &before->next) = at->next;
+        shaper->last = shaper->last == at ? before : shaper->last;
+        at->waits = false;
     }
     cw_shaper_done(endpoint, flow);
 }
@@ -143,12 +180,17 @@ int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_b
     return CW_OK;
 }
 
+bool cw_traffic_is_valid(const struct cw_traffic *traffic)
+{
+    bool rated = traffic->control == CW_TRAFFIC_RATE;
+    return traffic->control <= CW_TRAFFIC_BANDWIDTH && traffic->rate_bps <= CW_LINK_RATE_MAX_BPS &&
+           (traffic->shaper < CW_SHAPERS_MAX || traffic->shaper == CW_SHAPER_NONE) && rated == (traffic->rate_bps > 0);
+}
+
 int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
-    bool rated = traffic->control == CW_TRAFFIC_RATE;
-    if (flow == NULL || traffic->control > CW_TRAFFIC_BANDWIDTH || traffic->rate_bps > CW_LINK_RATE_MAX_BPS ||
-        (traffic->shaper >= CW_SHAPERS_MAX && traffic->shaper != CW_SHAPER_NONE) || rated != (traffic->rate_bps > 0)) {
+    if (flow == NULL || !cw_traffic_is_valid(traffic)) {
         return CW_ERROR_ARGUMENT;
     }
     if (flow->shaping.shaper != traffic->shaper) {

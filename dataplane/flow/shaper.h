@@ -18,21 +18,27 @@
 
 struct cw_endpoint;
 struct cw_flow;
+struct cw_traffic;
+
+/* Who may wait for a shaper: a flow, or a relay's queue of frames. */
+struct cw_shaping {
+    uint8_t shaper; /* of the endpoint's; CW_SHAPER_NONE */
+    bool waits;     /* in the shaper's queue */
+    bool relays;    /* a struct cw_relay_queue, not a flow */
+    struct cw_shaping *next;
+};
 
 struct cw_shaper {
     struct cw_wheel_entry timer; /* in the wheel while somebody waits and nobody has the turn */
     uint64_t rate_bps;           /* 0: not in use */
     uint64_t catch_up_ns;
-    uint64_t next_ns;        /* when the next frame may leave ... */
-    uint64_t next_remainder; /* ... plus this / rate_bps nanoseconds */
-    bool late;               /* a frame had to wait for its time: a late turn may make up for it */
-    struct cw_flow *turn;    /* woken from the queue: may send before those that still wait */
-    struct cw_flow *first;   /* wait for their turn */
-    struct cw_flow *last;
+    uint64_t next_ns;         /* when the next frame may leave ... */
+    uint64_t next_remainder;  /* ... plus this / rate_bps nanoseconds */
+    bool late;                /* a frame had to wait for its time: a late turn may make up for it */
+    struct cw_flow *turn;     /* woken from the queue: may send before those that still wait */
+    struct cw_shaping *first; /* wait for their turn */
+    struct cw_shaping *last;
 };
-
-/* The shaper of a flow; NULL: none. */
-struct cw_shaper *cw_shaper_of(struct cw_endpoint *endpoint, const struct cw_flow *flow);
 
 /* Whether a packet that is no data has to wait; *until_ns: until then. */
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns);
@@ -40,11 +46,20 @@ bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, u
 /* Whether a data packet of the flow may leave now; else the flow waits, and is woken when its turn comes. */
 bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* A frame of the flow has left, of whatever kind. */
-void cw_shaper_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes);
+/* A frame has left, of whatever kind. */
+void cw_shaper_sent(struct cw_endpoint *endpoint, const struct cw_shaping *shaping, uint32_t frame_bytes);
+
+/* A relay's queue is no longer empty: cw_relay_send is called when its turn comes. */
+void cw_shaper_relay(struct cw_endpoint *endpoint, struct cw_shaping *shaping);
+
+/* Whether a frame may leave at this time. */
+bool cw_shaper_is_open(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping);
 
 /* The flow has sent what it could: the next one's turn. */
 void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Whether an application may ask for this. */
+bool cw_traffic_is_valid(const struct cw_traffic *traffic);
 
 /* The timer has come out. */
 void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper);

@@ -59,7 +59,7 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
     return NULL;
 }
 
-struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address)
+struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream)
 {
     struct cw_flow *flow = cw_pool_take(&endpoint->flows);
     flow = flow == NULL ? reclaim(endpoint) : flow;
@@ -69,6 +69,7 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     memset(flow, 0, sizeof(*flow));
     flow->index = cw_pool_index(&endpoint->flows, flow);
     flow->address = *address;
+    flow->stream = (uint16_t)stream;
     flow->state = CW_PEER_CLOSED;
     flow->encrypt = endpoint->config.encryption == CW_ENCRYPTION_REQUIRED;
     flow->sender.put_next = CW_PUT_NUMBER_FIRST;
@@ -78,7 +79,7 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->receiver.focus = UINT64_MAX;
     flow->shaping.shaper = CW_SHAPER_NONE;
     cw_wire_network_init(&flow->network, endpoint->config.address.mac, address->mac, endpoint->config.address.ipv4,
-                         address->ipv4, endpoint->config.address.udp_port, address->udp_port);
+                         address->ipv4, cw_flow_port(endpoint, flow), address->udp_port);
     uint32_t bucket = bucket_of(endpoint, address->ipv4, address->udp_port);
     flow->bucket_next = endpoint->flow_buckets[bucket];
     endpoint->flow_buckets[bucket] = flow;

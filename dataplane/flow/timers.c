@@ -6,6 +6,7 @@
 #include "dataplane/fabric/link.h"
 
 enum {
+    DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
     SILENCE_SHARE = 4,          /* of the failure bound: a silent peer that holds something of ours is asked */
 };
@@ -48,6 +49,7 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
         timers->waiting_since_ns = endpoint->now_ns;
         cw_timers_need(endpoint, flow, timers->probe_ns);
     }
+    cw_way_return(endpoint, flow);
 }
 
 void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -109,6 +111,9 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
         cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
     }
     timers->probes++;
+    if (timers->probes >= DETOUR_PROBES) {
+        cw_way_detour(endpoint, flow);
+    }
     uint64_t interval_ns = timeout_ns(flow) << (timers->probes < 20 ? timers->probes : 20);
     timers->probe_ns = endpoint->now_ns + (interval_ns < CW_PROBE_MAX_NS ? interval_ns : CW_PROBE_MAX_NS);
 }

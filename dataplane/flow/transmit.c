@@ -45,7 +45,7 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
     } else {
         cw_header_signed(endpoint, packet, &header, number, &flow->session.key_out, in_buffer);
     }
-    cw_shaper_sent(endpoint, flow, packet->length + gathered);
+    cw_shaper_sent(endpoint, &flow->shaping, packet->length + gathered);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
 }
 

@@ -39,7 +39,7 @@ static inline void write_be32(uint8_t *bytes, uint32_t value)
 }
 
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
-                                   const struct cw_wire_header **header)
+                                   uint32_t ports, const struct cw_wire_header **header)
 {
     if (length < CW_WIRE_NETWORK_BYTES) {
         return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != 0x0800 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
@@ -49,7 +49,8 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
     bool is_to_group = destination >> 28 == CLASS_D;
     if (read_be16(network->ether_type) != 0x0800 || network->version_length != 0x45 ||
         network->protocol != PROTOCOL_UDP || (destination != own_ipv4 && !is_to_group) ||
-        read_be16(network->destination_port) != own_port || (read_be16(network->fragment) & 0x3fff) != 0) {
+        read_be16(network->destination_port) - (uint32_t)own_port >= ports ||
+        (read_be16(network->fragment) & 0x3fff) != 0) {
         return CW_WIRE_FOREIGN;
     }
     uint32_t total = read_be16(network->total_length);
@@ -77,6 +78,41 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
     }
     *header = found;
     return CW_WIRE_GOOD;
+}
+
+uint32_t cw_wire_network_bytes(const uint8_t *frame, uint32_t length)
+{
+    const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
+    if (length < CW_WIRE_NETWORK_BYTES || read_be16(network->ether_type) != 0x0800 || network->version_length != 0x45 ||
+        read_be32(network->destination_ipv4) >> 28 == CLASS_D) {
+        return 0;
+    }
+    uint32_t total = read_be16(network->total_length);
+    return total < CW_WIRE_NETWORK_BYTES - ETHER_HEADER_BYTES || total > length - ETHER_HEADER_BYTES
+               ? 0
+               : ETHER_HEADER_BYTES + total;
+}
+
+uint32_t cw_wire_network_source(const struct cw_wire_network *network)
+{
+    return read_be32(network->source_ipv4);
+}
+
+uint32_t cw_wire_network_destination(const struct cw_wire_network *network)
+{
+    return read_be32(network->destination_ipv4);
+}
+
+void cw_wire_network_hop(struct cw_wire_network *network)
+{
+    /* The word of time to live and protocol becomes less by 0x0100: HC' = ~(~HC + ~m + m') (RFC 1624). */
+    uint32_t before = (uint32_t)network->time_to_live << 8 | network->protocol;
+    network->time_to_live--;
+    uint32_t after = (uint32_t)network->time_to_live << 8 | network->protocol;
+    uint32_t sum = (~read_be16(network->header_checksum) & 0xffffu) + (~before & 0xffffu) + after;
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    write_be16(network->header_checksum, (uint16_t)~sum);
 }
 
 void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],

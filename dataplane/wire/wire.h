@@ -194,11 +194,11 @@ enum cw_wire_verdict {
     CW_WIRE_MALFORMED,
 };
 
-/* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and `own_port` say what is addressed to us; a guest's packet may also be addressed to any multicast group on that port;
+/* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and the `ports` from `own_port` on say what is addressed to us; a guest's packet may also be addressed to any multicast group there;
  * anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with the flag CW_WIRE_ENCRYPTED only version, type, flags and
  * flow may be read before it has been opened (wire/sealed.h); it is as long as its headers and its MAC at least. */
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
-                                   const struct cw_wire_header **header);
+                                   uint32_t ports, const struct cw_wire_header **header);
 
 /* The MAC address of an IPv4 multicast group, host byte order (RFC 1112, 6.4). */
 static inline void cw_wire_group_mac(uint32_t ipv4, uint8_t mac[6])
@@ -215,6 +215,13 @@ static inline void cw_wire_group_mac(uint32_t ipv4, uint8_t mac[6])
 void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],
                           const uint8_t destination_mac[6], uint32_t source_ipv4, uint32_t destination_ipv4,
                           uint16_t source_port, uint16_t destination_port);
+
+/* For those who pass packets on: the bytes of an Ethernet frame that holds an IPv4 packet for one host, without its padding; 0: it holds none, or is cut off. Then the
+ * addresses, host byte order, and one hop less to live, which must not be 0. */
+uint32_t cw_wire_network_bytes(const uint8_t *frame, uint32_t length);
+uint32_t cw_wire_network_source(const struct cw_wire_network *network);
+uint32_t cw_wire_network_destination(const struct cw_wire_network *network);
+void cw_wire_network_hop(struct cw_wire_network *network);
 
 /* Completes a copy of such headers in front of a packet: lengths and the IPv4 checksum for `payload_bytes` behind our header. */
 void cw_wire_network_finish(struct cw_wire_network *network, uint32_t payload_bytes);
