@@ -26,6 +26,7 @@ void cw_tunnel_config_init(struct cw_tunnel_config *config)
 
 void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t stream_count)
 {
+    config->stream_count = stream_count;
     config->peer_count_max = stream_count;
     config->region_count_max = stream_count + REGIONS;
     config->operation_count_max = TUNNEL_BATCHES * stream_count + CW_OPERATIONS_RESERVED + OPERATIONS_OTHER;
@@ -69,6 +70,7 @@ static void session_end(struct cw_tunnel *tunnel, struct tunnel_stream *stream, 
     stream->is_ready = false;
     stream->hello_due = false;
     stream->retry_ns = now_ns + CW_TUNNEL_RETRY_NS;
+    cw_peer_reset(tunnel->endpoint, stream->peer); /* if it has failed */
     tunnel_out_drop(stream);
     stream->in.say_ns = UINT64_MAX;
     if (was_ready || status != CW_ERROR_PEER_RESTARTED) {
@@ -76,9 +78,12 @@ static void session_end(struct cw_tunnel *tunnel, struct tunnel_stream *stream, 
     }
 }
 
+/* An attempt that fails gives no event if there was no session before. */
 static void session_retry(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns)
 {
-    cw_peer_reset(tunnel->endpoint, stream->peer); /* if it has failed */
+    if (cw_peer_reset(tunnel->endpoint, stream->peer) == CW_OK) {
+        news_tell(tunnel, stream, false, CW_ERROR_PEER_FAILED);
+    }
     cw_peer_connect(tunnel->endpoint, stream->peer);
     stream->retry_ns = now_ns + CW_TUNNEL_RETRY_NS;
 }
@@ -121,7 +126,7 @@ static void hello_take(struct cw_tunnel *tunnel, struct tunnel_stream *stream, c
         hello.ring_units * (uint64_t)TUNNEL_UNIT_BYTES < 2 * frame_bytes || hello.ring_units > TUNNEL_UNITS_MAX) {
         tunnel_count(stream, CW_TUNNEL_BROKEN, 1);
         if (is_hello) {
-            news_tell(tunnel, stream, false, CW_ERROR_UNSUPPORTED);
+            news_tell(tunnel, stream, false, CW_ERROR_ARGUMENT);
         }
         return;
     }
@@ -405,12 +410,7 @@ uint64_t cw_tunnel_queue_bytes(const struct cw_tunnel *tunnel, uint32_t stream)
 uint64_t cw_tunnel_held(const struct cw_tunnel *tunnel, uint32_t stream)
 {
     const struct tunnel_out *out = &tunnel->streams[stream].out;
-    uint64_t frames = out->queue.frames + (out->staged.bytes > 0 ? out->staged.frames : 0);
-    for (uint32_t i = out->first; i != out->last; i++) {
-        const struct tunnel_posted *posted = &out->list[i % TUNNEL_BATCHES];
-        frames += posted->done ? 0 : posted->frames;
-    }
-    return frames;
+    return out->queue.frames + (out->staged.bytes > 0 ? out->staged.frames : 0) + tunnel_out_under_way(out);
 }
 
 struct counter_text {

@@ -7,8 +7,8 @@
  *                                         ^                                                   |
  *                                         '------------------- room, by a tag ----------------'
  *
- * A batch is what waits, about a millisecond of the stream's rate at most (records.h), put into the peer's ring, in units of 64 bytes. What is there alone leaves at once.
- * No more than two batches lie unsent in the endpoint: all else waits in the queue, where CoDel sees it. The room of a batch is given back by an empty put
+ * A batch is what waits, about two milliseconds of the stream's part of the rate at most (records.h), put into the peer's ring, in units of 64 bytes. What is there alone leaves
+ * at once. Less than two batches lie unsent in the endpoint: all else waits in the queue, where CoDel sees it. The room of a batch is given back by an empty put
  * whose tag says how far the peer has got: 20 bits of a count of units.
  *
  * Invariants
@@ -51,7 +51,8 @@ struct cw_tunnel;
 /* A frame for this side, in the ring: valid during the call. False: not now; it is offered again in the next turn, and others of its stream wait. */
 typedef bool (*cw_tunnel_deliver)(void *context, const uint8_t *frame, uint32_t length);
 
-/* A stream has become usable, or is not any more: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_UNSUPPORTED also if the peer speaks another version. */
+/* A stream has become usable, or is not any more: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_ARGUMENT if the peer speaks another version, or
+ * has another number of streams. */
 typedef void (*cw_tunnel_news)(void *context, uint32_t stream, bool up, int status);
 
 struct cw_tunnel_config {

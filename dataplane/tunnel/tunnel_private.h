@@ -38,11 +38,12 @@ struct tunnel_hello {
 
 static_assert(sizeof(struct tunnel_hello) == 40, "as it travels");
 
-/* A batch that was put and is not known to be done. */
+/* A batch that was put: over when its source is free and the peer has given its room back. */
 struct tunnel_posted {
     uint64_t end; /* units posted up to here */
     uint32_t frames;
-    bool done;
+    bool is_complete; /* acknowledged: it may be written over here */
+    bool is_refused;  /* nobody will give its room back */
 };
 
 /* A batch that has arrived. */
@@ -61,10 +62,10 @@ struct tunnel_out {
     uint64_t room_token;
     uint32_t units;           /* of the ring that are used: the least of both sides */
     uint32_t frame_bytes_max; /* of the peer */
-    /* counted in units since the session began, those left out at the end of the ring included: freed <= posted */
+    /* counted in units since the session began, those left out at the end of the ring included: freed <= returned <= posted */
     uint64_t posted;
-    uint64_t returned;  /* by the peer */
-    uint64_t completed; /* what lies before has been acknowledged */
+    uint64_t returned; /* by the peer, which has delivered what lies before */
+    uint64_t freed;    /* the batches before are over */
     struct tunnel_posted list[TUNNEL_BATCHES];
     uint32_t first;
     uint32_t last;
@@ -134,6 +135,9 @@ uint32_t tunnel_out_pump(struct cw_tunnel *tunnel, struct tunnel_stream *stream,
 
 /* A batch is done (CW_EVENT_COMPLETE). */
 void tunnel_out_complete(struct tunnel_stream *stream, const struct cw_event *event);
+
+/* Frames that were put and are not known to be delivered. */
+uint64_t tunnel_out_under_way(const struct tunnel_out *out);
 
 /* The peer has delivered up to `tag`. False: that cannot be. */
 bool tunnel_out_return(struct tunnel_stream *stream, uint32_t tag);

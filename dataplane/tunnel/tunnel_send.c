@@ -3,9 +3,10 @@
 
 #include "dataplane/tunnel/hash.h"
 
-enum { BATCHES_UNSENT = 2 };
+enum { FULL_PACKET_BYTES = 1400 };
 
-#define BATCH_NS 1000000ull
+/* Shorter batches have more packets that are not full, longer ones arrive later. */
+#define BATCH_NS 2000000ull
 
 /* ---- frames in ---- */
 
@@ -52,20 +53,15 @@ static const uint8_t *worthy_front(struct tunnel_stream *stream, uint64_t now_ns
 
 /* ---- the ring ---- */
 
-static uint64_t freed(const struct tunnel_out *out)
-{
-    return out->returned < out->completed ? out->returned : out->completed;
-}
-
 /* Finds room for `units` at least, and up to *end; they are consecutive. Returns the count of units at its beginning; UINT64_MAX: there is none. */
 static uint64_t room_find(struct tunnel_out *out, uint64_t units, uint64_t *end)
 {
-    if (freed(out) == out->posted) {
+    if (out->freed == out->posted) {
         /* Nothing is under way: begin where the ring does, which both sides have in their caches. */
         out->posted += (out->units - out->posted % out->units) % out->units;
-        out->returned = out->completed = out->posted;
+        out->returned = out->freed = out->posted;
     }
-    uint64_t limit = freed(out) + out->units;
+    uint64_t limit = out->freed + out->units;
     uint64_t lap_end = out->posted + out->units - out->posted % out->units;
     uint64_t start = out->posted;
     *end = limit < lap_end ? limit : lap_end;
@@ -140,16 +136,18 @@ static bool batch_post(struct cw_tunnel *tunnel, struct tunnel_stream *stream)
     return true;
 }
 
-/* About a millisecond of the stream's part of the rate, but not less than a full packet, of which shorter ones make the most. */
+/* About BATCH_NS of the stream's part of the rate. */
 static uint64_t batch_bytes_max(const struct cw_tunnel *tunnel, const struct cw_peer_info *info)
 {
-    uint64_t bytes = tunnel->config.rate_bps / 8 * (BATCH_NS / 1000) / 1000000 / tunnel->config.stream_count;
+    double rate = (double)tunnel->config.rate_bps / 8e9 / tunnel->config.stream_count; /* bytes a nanosecond */
     if (tunnel->config.rate_bps == 0 && info->round_trip_ns > 0) {
-        bytes = (uint64_t)((double)info->congestion_window_bytes * (double)BATCH_NS / (double)info->round_trip_ns);
+        rate = (double)info->congestion_window_bytes / (double)info->round_trip_ns;
     }
-    uint64_t least = 1500;
-    bytes = bytes < least ? least : bytes;
-    return bytes < TUNNEL_BATCH_BYTES_MAX ? bytes : TUNNEL_BATCH_BYTES_MAX;
+    double bytes = rate * (double)BATCH_NS;
+    if (bytes < FULL_PACKET_BYTES) {
+        return FULL_PACKET_BYTES;
+    }
+    return bytes < TUNNEL_BATCH_BYTES_MAX ? (uint64_t)bytes : TUNNEL_BATCH_BYTES_MAX;
 }
 
 uint32_t tunnel_out_pump(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns)
@@ -159,7 +157,7 @@ uint32_t tunnel_out_pump(struct cw_tunnel *tunnel, struct tunnel_stream *stream,
     while (stream->is_ready && (stream->out.staged.bytes > 0 || stream->out.queue.frames > 0) &&
            cw_peer_query(tunnel->endpoint, stream->peer, &info) == CW_OK) {
         uint64_t bytes_max = batch_bytes_max(tunnel, &info);
-        if (info.unsent_bytes >= BATCHES_UNSENT * bytes_max ||
+        if (info.unsent_bytes >= bytes_max ||
             (stream->out.staged.bytes == 0 && !batch_stage(stream, now_ns, bytes_max)) || !batch_post(tunnel, stream)) {
             break;
         }
@@ -170,6 +168,19 @@ uint32_t tunnel_out_pump(struct cw_tunnel *tunnel, struct tunnel_stream *stream,
 
 /* ---- what comes back ---- */
 
+static void list_advance(struct tunnel_out *out)
+{
+    while (out->first != out->last) {
+        const struct tunnel_posted *posted = &out->list[out->first % TUNNEL_BATCHES];
+        if (!posted->is_complete || (out->returned < posted->end && !posted->is_refused)) {
+            break;
+        }
+        out->freed = posted->end;
+        out->returned = out->returned > out->freed ? out->returned : out->freed;
+        out->first++;
+    }
+}
+
 void tunnel_out_complete(struct tunnel_stream *stream, const struct cw_event *event)
 {
     struct tunnel_out *out = &stream->out;
@@ -178,15 +189,13 @@ void tunnel_out_complete(struct tunnel_stream *stream, const struct cw_event *ev
         return; /* of a session before, which has been counted */
     }
     struct tunnel_posted *posted = &out->list[number % TUNNEL_BATCHES];
-    posted->done = true;
+    posted->is_complete = true;
     if (event->status != CW_OK) {
-        /* the peer refused it: nobody will give its room back */
         tunnel_count(stream, CW_TUNNEL_IN_DOUBT, posted->frames);
-        out->returned = out->returned > posted->end ? out->returned : posted->end;
+        posted->frames = 0;
+        posted->is_refused = true;
     }
-    while (out->first != out->last && out->list[out->first % TUNNEL_BATCHES].done) {
-        out->completed = out->list[out->first++ % TUNNEL_BATCHES].end;
-    }
+    list_advance(out);
 }
 
 bool tunnel_out_return(struct tunnel_stream *stream, uint32_t tag)
@@ -197,7 +206,18 @@ bool tunnel_out_return(struct tunnel_stream *stream, uint32_t tag)
         return false;
     }
     out->returned += more;
+    list_advance(out);
     return true;
+}
+
+uint64_t tunnel_out_under_way(const struct tunnel_out *out)
+{
+    uint64_t frames = 0;
+    for (uint32_t i = out->first; i != out->last; i++) {
+        const struct tunnel_posted *posted = &out->list[i % TUNNEL_BATCHES];
+        frames += out->returned < posted->end ? posted->frames : 0;
+    }
+    return frames;
 }
 
 /* ---- sessions ---- */
@@ -205,13 +225,11 @@ bool tunnel_out_return(struct tunnel_stream *stream, uint32_t tag)
 void tunnel_out_reset(struct tunnel_stream *stream)
 {
     struct tunnel_out *out = &stream->out;
-    for (; out->first != out->last; out->first++) {
-        const struct tunnel_posted *posted = &out->list[out->first % TUNNEL_BATCHES];
-        tunnel_count(stream, CW_TUNNEL_IN_DOUBT, posted->done ? 0 : posted->frames);
-    }
+    tunnel_count(stream, CW_TUNNEL_IN_DOUBT, tunnel_out_under_way(out));
     tunnel_count(stream, CW_TUNNEL_DROPPED_DOWN, out->staged.bytes > 0 ? out->staged.frames : 0);
     out->staged.bytes = 0;
-    out->posted = out->returned = out->completed = 0;
+    out->first = out->last;
+    out->posted = out->returned = out->freed = 0;
 }
 
 void tunnel_out_drop(struct tunnel_stream *stream)
