@@ -33,9 +33,11 @@ static void site_emit(const struct gateway_site *site, uint64_t now_ns)
     app_json_count(line, "dropped_port_frames", gate->dropped_port);
     app_json_count(line, "dropped_receive_frames", cw_port_ethdev_dropped(site->inner));
     app_json_count(line, "addresses_moved", bridge->addresses_moved);
+    json_t *endpoint = app_json_new();
     for (enum cw_counter counter = 0; counter < CW_COUNTER_COUNT; counter++) {
-        app_json_count(line, cw_counter_name(counter), cw_endpoint_counter(site->endpoint, counter));
+        app_json_count(endpoint, cw_counter_name(counter), cw_endpoint_counter(site->endpoint, counter));
     }
+    app_json_child(line, "endpoint", endpoint);
     app_json_emit(line);
 }
 
