@@ -102,7 +102,7 @@ static bool dodequeue(struct reference *r, double now, uint32_t *frame)
         return false;
     }
     double sojourn = now - r->arrivals[r->next++];
-    if (sojourn < 5e6) {
+    if (sojourn < 10e6) {
         r->first_above_time = 0;
     } else if (r->first_above_time == 0) {
         r->first_above_time = now + 100e6;
