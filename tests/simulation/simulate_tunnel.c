@@ -227,13 +227,116 @@ static void wrong_key_and_number_of_streams(void **state)
     }
 }
 
+/* ---- what crosses ---- */
+
+/* A frame of 60 bytes between addresses that end in these bytes; `to` 0xff: broadcast. The gate counts what comes of it. */
+static void frame_between(struct tunnel_site *site, uint8_t from, const uint8_t to[6])
+{
+    uint8_t frame[60] = {[6] = 2, [11] = from, [12] = 0x88, [13] = 0xb5};
+    memcpy(frame, to, 6);
+    tunnel_site_inject(site, frame, sizeof(frame));
+    tunnel_world_run(site->world, 50 * MS);
+}
+
+static const uint8_t BROADCAST[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+static const uint8_t GROUP[6] = {1, 0, 0x5e, 1, 2, 3};
+static const uint8_t RESERVED[6] = {1, 0x80, 0xc2, 0, 0, 0xe};
+static const uint8_t HOST_1[6] = {2, 0, 0, 0, 0, 1};
+
+static struct tunnel_world *gates_open(bool drops_multicast)
+{
+    static struct tunnel_world world;
+    struct tunnel_options options;
+    tunnel_options_init(&options, 8);
+    options.drops_multicast = drops_multicast;
+    tunnel_world_open(&world, &options);
+    assert_true(tunnel_world_connect(&world, SECOND));
+    world.sites[0].deaf = world.sites[1].deaf = true; /* the frames are none of the world's own */
+    return &world;
+}
+
+static void gates_close(struct tunnel_world *world)
+{
+    for (uint32_t i = 0; i < SITES; i++) {
+        struct cw_received packet;
+        while (cw_port_receive(world->sites[i].hosts, &packet, 1) == 1) {
+            cw_port_release(world->sites[i].hosts, &packet, 1);
+        }
+    }
+    tunnel_world_close(world);
+}
+
+static uint64_t out_of(const struct tunnel_site *site)
+{
+    return cw_gate_counters(site->gate)->out_frames;
+}
+
+static void what_is_local_stays_local(void **state)
+{
+    (void)state;
+    struct tunnel_world *world = gates_open(false);
+    struct tunnel_site *a = &world->sites[0];
+    struct tunnel_site *b = &world->sites[1];
+    frame_between(a, 2, HOST_1); /* nobody knows where 1 is */
+    assert_int_equal(out_of(b), 1);
+    frame_between(a, 1, BROADCAST); /* 1 is here */
+    assert_int_equal(out_of(b), 2);
+    frame_between(a, 2, HOST_1);
+    assert_int_equal(out_of(b), 2);
+    assert_int_equal(cw_gate_bridge(a->gate)->dropped_home, 1);
+    frame_between(b, 3, HOST_1); /* at the other side they know, too */
+    assert_int_equal(out_of(a), 1);
+    frame_between(b, 1, BROADCAST); /* 1 moves */
+    assert_int_equal(out_of(a), 2);
+    frame_between(a, 2, HOST_1);
+    assert_int_equal(out_of(b), 3);
+    frame_between(b, 3, HOST_1);
+    assert_int_equal(out_of(a), 2);
+    tunnel_world_run(world, 301 * SECOND); /* forgotten */
+    frame_between(b, 3, HOST_1);
+    assert_int_equal(out_of(a), 3);
+    /* nothing has gone back where it came from */
+    assert_int_equal(tunnel_site_counter(a, CW_TUNNEL_TAKEN), out_of(b));
+    assert_int_equal(tunnel_site_counter(b, CW_TUNNEL_TAKEN), out_of(a));
+    gates_close(world);
+}
+
+static void what_bridges_do_not_forward_does_not_cross(void **state)
+{
+    (void)state;
+    for (int drops = 0; drops < 2; drops++) {
+        struct tunnel_world *world = gates_open(drops != 0);
+        struct tunnel_site *a = &world->sites[0];
+        const struct cw_bridge_counters *bridge = cw_gate_bridge(a->gate);
+        frame_between(a, 1, RESERVED);
+        assert_int_equal(bridge->dropped_reserved, 1);
+        tunnel_site_inject(a, HOST_1, sizeof(HOST_1)); /* six bytes are no frame */
+        uint8_t from_group[60] = {2, [6] = 1, [12] = 8};
+        tunnel_site_inject(a, from_group, sizeof(from_group));
+        tunnel_world_run(world, 50 * MS);
+        assert_int_equal(bridge->dropped_short, 1);
+        assert_int_equal(bridge->dropped_source, 1);
+        assert_int_equal(tunnel_site_counter(a, CW_TUNNEL_TAKEN), 0);
+        frame_between(a, 1, BROADCAST);
+        frame_between(a, 1, GROUP);
+        assert_int_equal(out_of(&world->sites[1]), 2 - drops);
+        assert_int_equal(cw_gate_counters(a->gate)->dropped_multicast, drops);
+        gates_close(world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_frame_arrives_once_and_in_order), cmocka_unit_test(a_peer_that_restarts_is_found_again),
-        cmocka_unit_test(a_cut_is_noticed_and_healed),          cmocka_unit_test(queues_are_bounded_and_short),
-        cmocka_unit_test(who_is_alone_does_not_wait),           cmocka_unit_test(a_deaf_site_is_waited_for),
+        cmocka_unit_test(each_frame_arrives_once_and_in_order),
+        cmocka_unit_test(a_peer_that_restarts_is_found_again),
+        cmocka_unit_test(a_cut_is_noticed_and_healed),
+        cmocka_unit_test(queues_are_bounded_and_short),
+        cmocka_unit_test(who_is_alone_does_not_wait),
+        cmocka_unit_test(a_deaf_site_is_waited_for),
         cmocka_unit_test(wrong_key_and_number_of_streams),
+        cmocka_unit_test(what_is_local_stays_local),
+        cmocka_unit_test(what_bridges_do_not_forward_does_not_cross),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,21 +86,36 @@ static void hosts_receive(struct tunnel_site *site)
     }
 }
 
+/* False: there is no room towards the gate. */
+static bool hosts_send(struct tunnel_site *site, struct cw_transmit *packet)
+{
+    if (cw_port_transmit(site->hosts, packet, 1) == 0) {
+        cw_port_cancel(site->hosts, packet, 1);
+        return false;
+    }
+    site->sent++;
+    if (site->is_running) {
+        cw_port_wake(site->outer);
+    }
+    return true;
+}
+
 void tunnel_site_send(struct tunnel_site *site, uint32_t flow, uint32_t length)
 {
     struct cw_transmit packet;
     assert_int_equal(cw_port_reserve(site->hosts, &packet, 1), 1);
     frame_write(packet.data, site->index, flow, site->sequence[flow], length, cw_simulator_now(site->world->simulator));
     packet.length = length;
-    if (cw_port_transmit(site->hosts, &packet, 1) == 0) {
-        cw_port_cancel(site->hosts, &packet, 1);
-        return;
-    }
-    site->sequence[flow]++;
-    site->sent++;
-    if (site->is_running) {
-        cw_port_wake(site->outer);
-    }
+    site->sequence[flow] += hosts_send(site, &packet);
+}
+
+void tunnel_site_inject(struct tunnel_site *site, const void *frame, uint32_t length)
+{
+    struct cw_transmit packet;
+    assert_int_equal(cw_port_reserve(site->hosts, &packet, 1), 1);
+    memcpy(packet.data, frame, length);
+    packet.length = length;
+    assert_true(hosts_send(site, &packet));
 }
 
 /* ---- sites ---- */
@@ -158,6 +173,7 @@ void tunnel_site_start(struct tunnel_site *site)
     cw_gate_config_init(&gate);
     gate.port = site->inner;
     gate.context = site;
+    gate.drops_multicast = options->drops_multicast;
     gate.tunnel.stream_count = streams;
     gate.tunnel.rate_bps = options->rate_bps;
     gate.tunnel.queue_bytes = options->queue_bytes;
@@ -184,7 +200,6 @@ static void site_end(struct tunnel_site *site)
 
 void tunnel_site_crash(struct tunnel_site *site)
 {
-    site->gone_taken += tunnel_site_counter(site, CW_TUNNEL_TAKEN);
     cw_simulator_crash(site->world->simulator, site->index);
     site_end(site);
 }

@@ -23,6 +23,7 @@ struct tunnel_options {
     double loss;
     double other_faults; /* duplicates, damage, changed order */
     bool encrypt;
+    bool drops_multicast;
     uint8_t key_of_second;      /* what its key is made of; that of the first: 0x5a */
     uint32_t streams_of_second; /* 0: as the first */
 };
@@ -40,9 +41,8 @@ struct tunnel_site {
     struct cw_gate *gate;
     bool deaf; /* its hosts take nothing */
     bool is_running;
-    uint64_t sent;       /* by its hosts */
-    uint64_t received;   /* by its hosts */
-    uint64_t gone_taken; /* of gates that are no more */
+    uint64_t sent;     /* by its hosts */
+    uint64_t received; /* by its hosts */
     uint64_t news_up;
     uint64_t news_down;
     int news_status;
@@ -75,6 +75,9 @@ void tunnel_world_run(struct tunnel_world *world, uint64_t duration_ns);
 
 /* Hosts of a site send a frame of a flow to those of the other, with `length` bytes. */
 void tunnel_site_send(struct tunnel_site *site, uint32_t flow, uint32_t length);
+
+/* ... send a frame of any bytes. */
+void tunnel_site_inject(struct tunnel_site *site, const void *frame, uint32_t length);
 
 /* Both sites send frames of random flows and lengths at about `rate_bps` each for `duration_ns`. */
 void tunnel_world_traffic(struct tunnel_world *world, uint64_t rate_bps, uint64_t duration_ns);

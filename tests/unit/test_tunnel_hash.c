@@ -22,7 +22,9 @@ struct frame {
 static void add(struct frame *frame, const uint8_t *bytes, uint32_t count)
 {
     assert_true(frame->length + count <= ROOM);
-    memcpy(frame->bytes + frame->length, bytes, count);
+    if (count > 0) {
+        memcpy(frame->bytes + frame->length, bytes, count);
+    }
     frame->length += count;
 }
 
