@@ -137,19 +137,36 @@ int gateway_stats_open(struct gateway_site *site)
     return APP_EXIT_SUCCESS;
 }
 
-void gateway_stats_take(const struct gateway_site *site, uint64_t now_ns)
+static uint64_t since(uint64_t now, uint64_t before)
+{
+    return now >= before ? now - before : now; /* a new session counts its packets from 0 */
+}
+
+static void row_write(struct gateway_site *site, uint32_t stream, uint64_t now_ns)
 {
     const struct cw_tunnel *tunnel = cw_gate_tunnel(site->gate);
+    struct gateway_sample *before = &site->samples[stream];
+    struct gateway_sample now = {.packets_sent = 0};
+    struct cw_peer_info info = {0};
+    cw_peer_query(site->endpoint, site->peers[stream], &info);
+    now.packets_sent = info.packets_sent;
+    now.packets_retransmitted = info.packets_retransmitted;
+    fprintf(site->stats, "%" PRIu64 ",%u,%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+            now_ns - site->start_ns, stream, cw_tunnel_is_up(tunnel, stream), cw_tunnel_queue_bytes(tunnel, stream),
+            info.round_trip_ns, info.in_flight_bytes, since(now.packets_sent, before->packets_sent),
+            since(now.packets_retransmitted, before->packets_retransmitted));
+    for (enum cw_tunnel_counter counter = 0; counter < CW_TUNNEL_COUNTER_COUNT; counter++) {
+        now.counters[counter] = cw_tunnel_counter(tunnel, stream, counter);
+        fprintf(site->stats, ",%" PRIu64, now.counters[counter] - before->counters[counter]);
+    }
+    fputc('\n', site->stats);
+    *before = now;
+}
+
+void gateway_stats_take(struct gateway_site *site, uint64_t now_ns)
+{
     for (uint32_t i = 0; site->stats != NULL && i < site->config->stream_count; i++) {
-        struct cw_peer_info info = {0};
-        cw_peer_query(site->endpoint, site->peers[i], &info);
-        fprintf(site->stats, "%" PRIu64 ",%u,%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-                now_ns - site->start_ns, i, cw_tunnel_is_up(tunnel, i), cw_tunnel_queue_bytes(tunnel, i),
-                info.round_trip_ns, info.in_flight_bytes, info.packets_sent, info.packets_retransmitted);
-        for (enum cw_tunnel_counter counter = 0; counter < CW_TUNNEL_COUNTER_COUNT; counter++) {
-            fprintf(site->stats, ",%" PRIu64, cw_tunnel_counter(tunnel, i, counter));
-        }
-        fputc('\n', site->stats);
+        row_write(site, i, now_ns);
     }
 }
 

@@ -11,6 +11,13 @@
 #include "dataplane/core/crowding.h"
 #include "dataplane/tunnel/gate.h"
 
+/* What the last line of a stream's statistics had. */
+struct gateway_sample {
+    uint64_t counters[CW_TUNNEL_COUNTER_COUNT];
+    uint64_t packets_sent;
+    uint64_t packets_retransmitted;
+};
+
 struct gateway_site {
     const struct gateway_config *config;
     struct cw_port *inner;
@@ -19,6 +26,7 @@ struct gateway_site {
     struct cw_gate *gate;
     uint32_t peers[CW_TUNNEL_STREAMS_MAX];
     FILE *stats; /* NULL: none */
+    struct gateway_sample samples[CW_TUNNEL_STREAMS_MAX];
     uint64_t start_ns;
     /* what was said last */
     bool said_up;
@@ -49,8 +57,9 @@ void gateway_report(const struct gateway_site *site, uint64_t now_ns);
 /* Begins the file of config->stats_path. APP_EXIT_SUCCESS, or an exit code after reporting the error. */
 int gateway_stats_open(struct gateway_site *site);
 
-/* A line for each stream: counters since the start, what waits, round trip. */
-void gateway_stats_take(const struct gateway_site *site, uint64_t now_ns);
+/* A line for each stream, as the switch's (switch_stats.h): time since the start, what waits, round trip, and the counters since the line before, so that sums over time are
+ * the counters. */
+void gateway_stats_take(struct gateway_site *site, uint64_t now_ns);
 
 /* Reports an error if something could not be written. */
 void gateway_stats_close(struct gateway_site *site);

@@ -138,7 +138,9 @@ def sites(folder):
     with open(f"{folder}/a.csv") as file:
         names, *rows = [line.rstrip().split(",") for line in file]
     expect(len(rows) >= 4 and all(len(row) == len(names) for row in rows), "statistics are whole")
-    expect(int(rows[-1][names.index("taken")]) > 0, f"statistics count: {rows[-1]}")
+    last = [json.loads(line) for line in a.lines if line.startswith("{")][-4:]
+    for name in ["taken", "delivered", "in_doubt", "sessions"]:
+        expect(sum(int(row[names.index(name)]) for row in rows) == sum(line[name] for line in last), f"sums over time are the counters: {name}")
 
 
 def refusals(folder):
