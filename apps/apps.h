@@ -30,6 +30,7 @@ enum app_exit {
 int bench_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int draw_main(int argc, char **argv);
 int gateway_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
 int plogp_main(int argc, char **argv);

@@ -1,5 +1,6 @@
 #include "apps/bench_wan.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,12 +154,28 @@ struct settings {
     uint64_t senders[SENDERS_LIST_MAX];
     size_t sender_count;
     bool json;
+    const char *only; /* an algorithm; NULL: all */
+    const char *csv_path;
+    FILE *csv;
 };
+
+/* A row for `causeway draw --times`, if the model knows the algorithm. */
+static void csv_print(const struct settings *settings, enum cw_collective collective, const char *who,
+                      const struct bench_wan_result *result)
+{
+    if (settings->csv != NULL && result->model_ns > 0) {
+        fprintf(settings->csv, "%s %s,%.0f,%.0f\n", cw_collective_name(collective), who, result->model_ns,
+                result->median_ns);
+    }
+}
 
 static void line_print(const struct settings *settings, enum cw_collective collective, const char *algorithm,
                        uint32_t senders, const struct bench_wan_result *result, double baseline_ns)
 {
     double ratio = baseline_ns > 0 ? baseline_ns / result->median_ns : 0;
+    char who[64];
+    snprintf(who, sizeof(who), senders > 0 ? "%s n=%u" : "%s", algorithm, senders);
+    csv_print(settings, collective, who, result);
     if (settings->json) {
         json_t *line = app_json_new();
         app_json_text(line, "collective", cw_collective_name(collective));
@@ -175,8 +192,6 @@ static void line_print(const struct settings *settings, enum cw_collective colle
         app_json_emit(line);
         return;
     }
-    char who[64];
-    snprintf(who, sizeof(who), senders > 0 ? "%s, n = %u" : "%s", algorithm, senders);
     printf("  %-30s %9.1f ms  first %9.1f", who, result->median_ns / 1e6, result->first_ns / 1e6);
     if (result->model_ns > 0) {
         printf("  model %9.1f (%.2f)", result->model_ns / 1e6, result->median_ns / result->model_ns);
@@ -209,7 +224,7 @@ static int algorithm_run(const struct settings *settings, enum cw_collective col
     return APP_EXIT_SUCCESS;
 }
 
-static int collective_run(const struct settings *settings, enum cw_collective collective)
+static const char *const *algorithms_of(enum cw_collective collective)
 {
     static const char *const bcasts[] = {"clusters-farfirst",
                                          "van-de-geijn",
@@ -219,7 +234,12 @@ static int collective_run(const struct settings *settings, enum cw_collective co
                                          "clusters-overlapped",
                                          NULL};
     static const char *const allreduces[] = {"clusters-two-tier", "rabenseifner", "clusters-rabenseifner", NULL};
-    const char *const *names = collective == CW_BCAST ? bcasts : allreduces;
+    return collective == CW_BCAST ? bcasts : allreduces;
+}
+
+static int collective_run(const struct settings *settings, enum cw_collective collective)
+{
+    const char *const *names = algorithms_of(collective);
     double baseline_ns = 0;
     int code = APP_EXIT_SUCCESS;
     if (!settings->json) {
@@ -231,9 +251,57 @@ static int collective_run(const struct settings *settings, enum cw_collective co
                (double)of->wan_delay_ns / 1e6);
     }
     for (size_t i = 0; names[i] != NULL && code == APP_EXIT_SUCCESS; i++) {
-        code = algorithm_run(settings, collective, names[i], &baseline_ns);
+        if (settings->only == NULL || strcmp(settings->only, names[i]) == 0) {
+            code = algorithm_run(settings, collective, names[i], &baseline_ns);
+        }
     }
     return code;
+}
+
+static bool has(enum cw_collective collective, const char *name)
+{
+    const char *const *names = algorithms_of(collective);
+    while (*names != NULL && strcmp(*names, name) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
+static bool only_check(const struct settings *settings, bool takes_bcast, bool takes_allreduce)
+{
+    const char *only = settings->only;
+    if (only == NULL || (takes_bcast && has(CW_BCAST, only)) || (takes_allreduce && has(CW_ALLREDUCE, only))) {
+        return true;
+    }
+    app_error("no such algorithm here", only, "without --algorithm all are listed");
+    return false;
+}
+
+static bool csv_open(struct settings *settings)
+{
+    if (settings->csv_path == NULL) {
+        return true;
+    }
+    settings->csv = fopen(settings->csv_path, "we");
+    if (settings->csv == NULL) {
+        app_error("the times cannot be written there", settings->csv_path, strerror(errno));
+        return false;
+    }
+    fputs("name,predicted_ns,measured_ns\n", settings->csv);
+    return true;
+}
+
+static bool csv_close(const struct settings *settings)
+{
+    if (settings->csv == NULL) {
+        return true;
+    }
+    bool failed = ferror(settings->csv) != 0;
+    if (fclose(settings->csv) != 0 || failed) {
+        app_error("not all times could be written", settings->csv_path, "is the disk full?");
+        return false;
+    }
+    return true;
 }
 
 static bool senders_take(struct settings *settings, const char *text)
@@ -284,6 +352,9 @@ int bench_wan(int argc, char **argv)
         {"runs", "N", "after the first, which sets connections up (1)", APP_OPTION_COUNT, &of->runs, 1,
          BENCH_WAN_RUNS_MAX, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &of->seed, 0, 0, NULL},
+        {"algorithm", "NAME", "just this one of them (all)", APP_OPTION_TEXT, &settings.only, 0, 0, NULL},
+        {"csv", "FILE", "also writes the model's times and these as CSV, for `causeway draw --times`", APP_OPTION_TEXT,
+         &settings.csv_path, 0, 0, NULL},
         {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
         {0},
     };
@@ -300,9 +371,13 @@ int bench_wan(int argc, char **argv)
     if (!senders_take(&settings, senders) || !plan_wan_take(wan, &of->wan)) {
         return APP_EXIT_USAGE;
     }
-    code = both || one == CW_BCAST ? collective_run(&settings, CW_BCAST) : APP_EXIT_SUCCESS;
-    if (code == APP_EXIT_SUCCESS && (both || one == CW_ALLREDUCE)) {
+    bool takes_bcast = both || one == CW_BCAST, takes_allreduce = both || one == CW_ALLREDUCE;
+    if (!only_check(&settings, takes_bcast, takes_allreduce) || !csv_open(&settings)) {
+        return APP_EXIT_USAGE;
+    }
+    code = takes_bcast ? collective_run(&settings, CW_BCAST) : APP_EXIT_SUCCESS;
+    if (code == APP_EXIT_SUCCESS && takes_allreduce) {
         code = collective_run(&settings, CW_ALLREDUCE);
     }
-    return code;
+    return csv_close(&settings) ? code : APP_EXIT_MACHINE;
 }

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 #endif
     {"doctor", doctor_main,
      "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
+    {"draw", draw_main, "draws what an emulated network did: throughput, queues, predicted and measured times"},
 #ifdef CW_HAVE_DPDK
     {"gateway", gateway_main, "joins the networks of two sites across a wide area: paced, in several streams, sealed"},
 #endif

@@ -8,8 +8,8 @@
 #include "apps/doctor.h"
 #include "collectives/choose/asked.h"
 #include "collectives/choose/measured.h"
-#include "control/pacing.h"
 #include "control/settings.h"
+#include "control/wide_choice.h"
 #include "dataplane/status.h"
 
 static const char todo[] = "causeway plogp measures and writes one";
@@ -68,17 +68,22 @@ static void tell_variable(struct doctor *doctor, const char *name, const char *w
     doctor_setting(doctor, name, is_set ? value : "none", is_set ? "environment" : "default", what);
 }
 
-static void tell_pacing(struct doctor *doctor)
+static void tell_wide(struct doctor *doctor)
 {
-    const char *word = getenv("CAUSEWAY_PACING");
-    enum cw_pacing pacing;
-    bool is_good = cw_pacing_parse(word, &pacing);
-    bool is_set = is_good && word != NULL && word[0] != '\0';
-    doctor_setting(doctor, "CAUSEWAY_PACING", cw_pacing_name(pacing), is_set ? "environment" : "default",
-                   "how ranks of other clusters are sent to: paced, as fast as can be, or at a rate that is found out");
-    if (!is_good) {
-        doctor_tell(doctor, "choice", "CAUSEWAY_PACING", DOCTOR_MISSING, "on, off or found is wanted",
-                    "MPI_Init will fail");
+    struct cw_wide_choice choice = {.relays = 0};
+    for (uint32_t i = 0; i < CW_WIDE_VARIABLES; i++) {
+        const struct cw_wide_variable *variable = &cw_wide_variables[i];
+        const char *word = getenv(variable->name);
+        char value[CW_WIDE_WORD_BYTES];
+        char wanted[80];
+        bool is_good = cw_wide_take(i, word, &choice);
+        bool is_set = is_good && word != NULL && word[0] != '\0';
+        cw_wide_word(i, &choice, value);
+        doctor_setting(doctor, variable->name, value, is_set ? "environment" : "default", variable->what);
+        if (!is_good) {
+            snprintf(wanted, sizeof(wanted), "%s is wanted", variable->wanted);
+            doctor_tell(doctor, "choice", variable->name, DOCTOR_MISSING, wanted, "MPI_Init will fail");
+        }
     }
 }
 
@@ -106,7 +111,7 @@ void doctor_choices(struct doctor *doctor)
                  "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail",
                  "how long a rank on another host that owes an answer may be silent before it is taken for dead");
     tell_variable(doctor, "CAUSEWAY_TOPOLOGY", "the file of clusters, hosts and links of a wide area");
-    tell_pacing(doctor);
+    tell_wide(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");

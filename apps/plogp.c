@@ -1,5 +1,6 @@
 /* causeway plogp: measures what collectives are chosen by. */
 #include "apps/plogp.h"
+#include "apps/gnuplot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -276,8 +277,8 @@ int plogp_main(int argc, char **argv)
         {"output", "FILE", "the file (where MPI looks for it)", APP_OPTION_TEXT, &options.file, 0, 0, NULL},
         {"verify", NULL, "compare what the file makes MPI choose with the best", APP_OPTION_FLAG, &options.verify, 0, 0,
          NULL},
-        {"plot", "FILE", "--verify: predicted against measured, as SVG, by gnuplot", APP_OPTION_TEXT, &options.plot, 0,
-         0, NULL},
+        {"plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", APP_OPTION_TEXT,
+         &options.plot, 0, 0, NULL},
         {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
         {0},
     };
@@ -296,6 +297,9 @@ int plogp_main(int argc, char **argv)
     if (options.plot != NULL && !options.verify) {
         app_error("--plot is for --verify", options.plot, "it draws what that measures");
         return APP_EXIT_USAGE;
+    }
+    if (options.plot != NULL && gnuplot_check(options.plot) != APP_EXIT_SUCCESS) {
+        return APP_EXIT_USAGE; /* before measuring, which takes a while */
     }
     return options.verify ? plogp_verify(&options) : measure_all(&options);
 }

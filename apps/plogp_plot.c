@@ -1,14 +1,9 @@
 /* A picture of what the model predicts against what was measured: a panel for each collective, a kind of point for each algorithm; on the line they agree. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "apps/gnuplot.h"
 #include "apps/plogp.h"
 #include "apps/plogp_arithmetic.h"
 #include "dataplane/status.h"
@@ -81,14 +76,13 @@ static void panel_write(FILE *script, uint32_t collective, const struct cw_measu
     fprintf(script, "\n");
 }
 
-static void script_write(FILE *script, const char *file, const struct cw_measured *known,
-                         const struct cw_measured *times)
+static void script_write(FILE *script, const struct cw_measured *known, const struct cw_measured *times)
 {
     fprintf(script,
-            "set terminal svg size 1500,1600 font 'sans,11'\nset output '%s'\nset logscale xy\nset key outside right\n"
+            "set logscale xy\nset key outside right\n"
             "set xlabel 'measured, us'\nset ylabel 'predicted, us'\nset xrange [0.1:1e5]\nset yrange [0.1:1e5]\n"
             "set multiplot layout 4,%d\n",
-            file, PANELS_ACROSS);
+            PANELS_ACROSS);
     for (uint32_t collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
         panel_write(script, collective, known, times);
     }
@@ -97,40 +91,11 @@ static void script_write(FILE *script, const char *file, const struct cw_measure
 
 int plogp_plot(const char *file, const struct cw_measured *known, const struct cw_measured *times)
 {
-    int ends[2];
-    int status = 0;
-    if (strpbrk(file, "'\n\\") != NULL) {
-        app_error("the plot's name has a quote, a backslash or a line end", file, "take another name");
-        return APP_EXIT_USAGE;
+    struct gnuplot plot;
+    int code = gnuplot_begin(&plot, file, 1500, 1600);
+    if (code == APP_EXIT_SUCCESS) {
+        script_write(plot.script, known, times);
+        code = gnuplot_end(&plot);
     }
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        app_error("cannot make a pipe", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    fflush(stdout);
-    void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* without gnuplot nobody reads */
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[0], STDIN_FILENO);
-        execlp("gnuplot", "gnuplot", "-", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[0]);
-    FILE *script = child < 0 ? NULL : fdopen(ends[1], "w");
-    if (script != NULL) {
-        script_write(script, file, known, times);
-        fclose(script);
-    } else {
-        close(ends[1]);
-    }
-    signal(SIGPIPE, before);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (script == NULL || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        bool is_missing = script != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 127;
-        app_error(is_missing ? "gnuplot is missing" : "gnuplot has failed", file,
-                  is_missing ? "apt-get install gnuplot-nox" : "its own words are above");
-        return is_missing ? APP_EXIT_MACHINE : APP_EXIT_FAILURE;
-    }
-    return APP_EXIT_SUCCESS;
+    return code;
 }

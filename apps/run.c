@@ -15,6 +15,7 @@ static int run_emulated(struct run_options *options, uint32_t ranks)
     int code = run_emulate_start(&emulation, options->emulate, ranks);
     if (code == 0) {
         options->launch.networks = run_emulate_networks(&emulation);
+        options->launch.spared = emulation.process; /* it still has statistics to write */
         code = cw_launch_run(&options->launch);
     }
     run_emulate_stop(&emulation);

@@ -46,6 +46,8 @@ struct wish {
     enum cw_wire_multicast multicast;
     char shapes[SHAPES][SHAPE_BYTES];      /* with memif; empty: as the switch has it */
     char topology[CW_SETTINGS_PATH_BYTES]; /* with memif; empty: one network */
+    char stats[CW_SETTINGS_PATH_BYTES];    /* with memif; empty: none */
+    char stats_interval[SHAPE_BYTES];      /* empty: a millisecond */
 };
 
 static const char *const multicast_names[] = {
@@ -57,7 +59,7 @@ static const char *const multicast_names[] = {
 static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const struct wish *wish, int parent, int output)
 {
     char ports[16];
-    const char *arguments[12 + 2 * SHAPES] = {"causeway", "switch", "--memif",     socket,
+    const char *arguments[16 + 2 * SHAPES] = {"causeway", "switch", "--memif",     socket,
                                               "--ports",  ports,    "--multicast", multicast_names[wish->multicast]};
     size_t count = 8;
     for (int i = 0; i < SHAPES; i++) {
@@ -69,6 +71,12 @@ static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const stru
     if (wish->topology[0] != '\0') {
         arguments[count++] = "--topology";
         arguments[count++] = wish->topology;
+    }
+    if (wish->stats[0] != '\0') {
+        arguments[count++] = "--stats";
+        arguments[count++] = wish->stats;
+        arguments[count++] = "--stats-interval";
+        arguments[count++] = wish->stats_interval[0] != '\0' ? wish->stats_interval : "1ms";
     }
     snprintf(ports, sizeof(ports), "%u", ranks);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -157,6 +165,23 @@ static bool shape_word_take(const char *word, struct wish *wish)
     return false;
 }
 
+/* "stats=FILE", "stats-interval=10ms". */
+static bool stats_word_take(const char *word, struct wish *wish)
+{
+    static const char file[] = "stats=", interval[] = "stats-interval=";
+    uint64_t interval_ns;
+    if (strncmp(word, interval, strlen(interval)) == 0) {
+        const char *value = word + strlen(interval);
+        int length = snprintf(wish->stats_interval, sizeof(wish->stats_interval), "%s", value);
+        return length < (int)sizeof(wish->stats_interval) && cw_units_duration(value, &interval_ns) && interval_ns > 0;
+    }
+    if (strncmp(word, file, strlen(file)) != 0) {
+        return false;
+    }
+    int length = snprintf(wish->stats, sizeof(wish->stats), "%s", word + strlen(file));
+    return length > 0 && length < (int)sizeof(wish->stats);
+}
+
 /* One word behind "HOSTS,veth". */
 static bool veth_word_take(const char *word, struct wish *wish)
 {
@@ -217,11 +242,11 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     bool good = is_veth || strcmp(kind, "memif") == 0;
     wish->driver = is_veth ? "af_packet" : NULL;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        good = multicast_word_take(word, wish) || (is_veth    ? veth_word_take(word, wish)
-                                                   : !is_wide ? shape_word_take(word, wish)
-                                                              : false);
+        good = multicast_word_take(word, wish) ||
+               (is_veth ? veth_word_take(word, wish)
+                        : stats_word_take(word, wish) || (!is_wide && shape_word_take(word, wish)));
     }
-    return good;
+    return good && (wish->stats_interval[0] == '\0' || wish->stats[0] != '\0');
 }
 
 /* Looks at the file before anything is started; the switch reads it again. */
@@ -249,15 +274,29 @@ static int topology_check(uint32_t ranks, struct wish *wish)
     return 0;
 }
 
+/* Whether the file can be written: the switch would say so, and then the launcher that there is no switch. */
+static int stats_check(const struct wish *wish)
+{
+    int file = open(wish->stats, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) {
+        app_error("the statistics cannot be written there", wish->stats, strerror(errno));
+        return APP_EXIT_USAGE;
+    }
+    close(file);
+    return 0;
+}
+
 static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 {
     if (!wish_parse(text, ranks, wish)) {
-        char advice[500];
+        char advice[600];
         snprintf(
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,af_packet|af_xdp][,mtu=576..9600], or topology=FILE,memif; and [,multicast=snoop|flood|drop]",
+            "4,veth[,af_packet|af_xdp][,mtu=576..9600], or topology=FILE,memif; behind memif also "
+            "[,stats=FILE[,stats-interval=1ms]]; and "
+            "[,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
         return APP_EXIT_USAGE;
@@ -270,7 +309,8 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
         app_error("too many ranks on emulated hosts", "-n", "63 are possible");
         return APP_EXIT_USAGE;
     }
-    return wish->topology[0] != '\0' ? topology_check(ranks, wish) : 0;
+    int code = wish->topology[0] != '\0' ? topology_check(ranks, wish) : 0;
+    return code == 0 && wish->stats[0] != '\0' ? stats_check(wish) : code;
 }
 
 /* ---- start ---- */
@@ -359,12 +399,23 @@ const int *run_emulate_networks(const struct run_emulation *emulation)
     return emulation->veth.host_count > 0 ? emulation->networks : NULL;
 }
 
+/* The switch's counters are nobody's here, but it is to be rid of them. */
+static void output_skip(int output)
+{
+    char text[4096];
+    ssize_t got;
+    do {
+        got = read(output, text, sizeof(text));
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    close(output);
+}
+
 void run_emulate_stop(struct run_emulation *emulation)
 {
     static const char *const names[] = {"s", "s.bell", "s.ctl"};
     if (emulation->process > 0) {
         kill(emulation->process, SIGTERM);
-        close(emulation->output); /* its counters are nobody's here */
+        output_skip(emulation->output);
         waitpid(emulation->process, NULL, 0);
     }
     for (size_t i = 0; emulation->folder[0] != 0 && i < sizeof(names) / sizeof(names[0]); i++) {

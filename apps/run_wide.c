@@ -8,8 +8,8 @@
 
 #include "apps/apps.h"
 #include "control/clusters.h"
-#include "control/pacing.h"
 #include "control/settings.h"
+#include "control/wide_choice.h"
 #include "dataplane/status.h"
 
 static const char *host_name(void *context, uint32_t rank)
@@ -60,12 +60,16 @@ static int topology_check(const char *path, const char *emulate)
 int run_wide_check(const char *emulate)
 {
     const char *path = getenv("CAUSEWAY_TOPOLOGY");
-    const char *word = getenv("CAUSEWAY_PACING");
-    enum cw_pacing pacing;
+    struct cw_wide_choice choice = {.relays = 0};
     bool brings_own = emulate != NULL && strncmp(emulate, "topology=", strlen("topology=")) == 0;
-    if (!cw_pacing_parse(word, &pacing)) {
-        app_error("bad value", word, "CAUSEWAY_PACING is on, off or found");
-        return APP_EXIT_USAGE;
+    for (uint32_t i = 0; i < CW_WIDE_VARIABLES; i++) {
+        const char *word = getenv(cw_wide_variables[i].name);
+        if (!cw_wide_take(i, word, &choice)) {
+            char wanted[120];
+            snprintf(wanted, sizeof(wanted), "%s is %s", cw_wide_variables[i].name, cw_wide_variables[i].wanted);
+            app_error("bad value", word, wanted);
+            return APP_EXIT_USAGE;
+        }
     }
     return path == NULL || path[0] == '\0' || brings_own ? 0 : topology_check(path, emulate);
 }

@@ -155,14 +155,23 @@ static int tap_open(struct switch_fabric *fabric)
     return code;
 }
 
+static int stats_open(struct switch_fabric *fabric)
+{
+    const struct switch_config *config = fabric->config;
+    int status = config->topology != NULL
+                     ? switch_streams_open(&fabric->streams, config->topology, &fabric->lines[2 * fabric->host_count])
+                     : CW_OK;
+    if (status != CW_OK) {
+        return app_error_status(status, "no room for the statistics", config->stats_path);
+    }
+    return switch_stats_open(config->stats_path, fabric->lines, fabric->line_count, &fabric->streams, &fabric->stats);
+}
+
 static int extras_open(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
     int code = config->pcap_path != NULL ? tap_open(fabric) : APP_EXIT_SUCCESS;
-    if (code == APP_EXIT_SUCCESS && config->stats_path != NULL) {
-        code = switch_stats_open(config->stats_path, fabric->lines, fabric->line_count, &fabric->stats);
-    }
-    return code;
+    return code == APP_EXIT_SUCCESS && config->stats_path != NULL ? stats_open(fabric) : code;
 }
 
 int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config *config)
@@ -205,6 +214,7 @@ void switch_fabric_close(struct switch_fabric *fabric)
     }
     switch_command_close(fabric->command);
     switch_stats_close(fabric->stats);
+    switch_streams_close(&fabric->streams);
     switch_tap_close(fabric->tap);
     switch_wide_close(fabric);
     *fabric = (struct switch_fabric){.config = config};

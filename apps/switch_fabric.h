@@ -27,6 +27,7 @@
 #include "apps/switch_config.h"
 #include "apps/switch_line.h"
 #include "apps/switch_pool.h"
+#include "apps/switch_streams.h"
 #include "dataplane/core/crowding.h"
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/port/port.h"
@@ -92,6 +93,7 @@ struct switch_fabric {
     uint64_t now_ns;     /* of this turn */
     struct cw_heap heap; /* the lines with frames, by the time at which the next one arrives */
     struct switch_pool pool;
+    struct switch_streams streams;  /* with stats and a topology */
     struct switch_stats *stats;     /* NULL: none */
     struct switch_tap *tap;         /* likewise */
     struct switch_command *command; /* likewise */

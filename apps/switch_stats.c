@@ -1,6 +1,7 @@
 #include "apps/switch_stats.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -34,30 +35,39 @@ enum count {
     COUNTS,
     QUEUE_BYTES = COUNTS,
     QUEUE_MAX_BYTES,
+    RATE_BPS,
+    QUEUE_LIMIT_BYTES,
     FIELDS,
+    STREAM_COUNTS = DOWN, /* the first ones are counted by host, too */
 };
 
 static const char first_line[] =
     "time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,"
-    "down_frames,pool_frames,oversize_frames,port_frames,queue_bytes,queue_max_bytes\n";
+    "down_frames,pool_frames,oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes\n";
 
 struct row {
     uint64_t fields[FIELDS];
 };
 
+struct stream_row {
+    uint64_t fields[STREAM_COUNTS];
+};
+
 struct sample {
     uint64_t time_ns;
-    struct row rows[];
+    struct row rows[]; /* behind them the rows of streams */
 };
 
 struct switch_stats {
     const char *path;
     const struct switch_line *lines; /* names and directions only, which do not change */
     uint32_t line_count;
+    const struct switch_streams *streams; /* the writer: lines and hosts only */
     FILE *file;
     char *buffer;
     struct row *before; /* the writer's: the last one written of each line */
-    uint8_t *ring;      /* ring_count samples */
+    struct stream_row *streams_before;
+    uint8_t *ring; /* ring_count samples */
     size_t sample_bytes;
     uint64_t ring_count;
     _Atomic uint64_t taken;   /* samples; released by the forwarding thread, acquired by the writer */
@@ -72,7 +82,27 @@ static struct sample *sample_at(const struct switch_stats *stats, uint64_t numbe
     return (struct sample *)(void *)(stats->ring + number % stats->ring_count * stats->sample_bytes);
 }
 
+static struct stream_row *stream_rows(const struct switch_stats *stats, struct sample *sample)
+{
+    return (struct stream_row *)(void *)(sample->rows + stats->line_count);
+}
+
 /* ---- the forwarding thread ---- */
+
+static void streams_take(const struct switch_stats *stats, struct stream_row *rows)
+{
+    for (uint32_t i = 0; i < stats->streams->count; i++) {
+        const struct switch_stream *stream = &stats->streams->list[i];
+        rows[i] = (struct stream_row){{
+            [OFFERED] = stream->offered_frames,
+            [OFFERED_BYTES] = stream->offered_bytes,
+            [DELIVERED] = stream->delivered_frames,
+            [DELIVERED_BYTES] = stream->delivered_bytes,
+            [LOST] = stream->lost_frames,
+            [QUEUE] = stream->queue_frames,
+        }};
+    }
+}
 
 void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns)
 {
@@ -99,9 +129,12 @@ void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, ui
             [PORT] = line->dropped_port,
             [QUEUE_BYTES] = cw_link_queue_bytes(&line->link, now_ns),
             [QUEUE_MAX_BYTES] = line->queue_max_bytes,
+            [RATE_BPS] = line->link.config.rate_bps,
+            [QUEUE_LIMIT_BYTES] = line->link.config.queue_limit_bytes,
         }};
         line->queue_max_bytes = sample->rows[i].fields[QUEUE_BYTES];
     }
+    streams_take(stats, stream_rows(stats, sample));
     atomic_store_explicit(&stats->taken, taken + 1, memory_order_release); /* pairs with the acquire in stats_write */
 }
 
@@ -140,15 +173,38 @@ static void row_write(const struct switch_stats *stats, uint32_t index, uint64_t
     stats->before[index] = *row;
 }
 
+static void stream_write(const struct switch_stats *stats, uint32_t index, uint64_t time_ns,
+                         const struct stream_row *row)
+{
+    const struct switch_stream *stream = &stats->streams->list[index];
+    const struct switch_line *line = stream->line;
+    struct stream_row *before = &stats->streams_before[index];
+    char text[(STREAM_COUNTS + 1) * (NUMBER_DIGITS + 1)];
+    char *end = text;
+    if (memcmp(row, before, sizeof(*row)) == 0) {
+        return;
+    }
+    for (int field = 0; field < STREAM_COUNTS; field++) {
+        *end++ = ',';
+        end = number_write(end, row->fields[field] - before->fields[field]);
+    }
+    fprintf(stats->file, "%" PRIu64 ",%s,%s/%s%.*s,,,,,,,,\n", time_ns, line->name, line->direction, stream->host,
+            (int)(end - text), text);
+    *before = *row;
+}
+
 /* Writes what there is. */
 static void stats_write(struct switch_stats *stats)
 {
     uint64_t written = atomic_load_explicit(&stats->written, memory_order_relaxed);
     /* acquire: pairs with the release in switch_stats_take */
     while (written < atomic_load_explicit(&stats->taken, memory_order_acquire)) {
-        const struct sample *sample = sample_at(stats, written);
+        struct sample *sample = sample_at(stats, written);
         for (uint32_t i = 0; i < stats->line_count; i++) {
             row_write(stats, i, sample->time_ns, &sample->rows[i]);
+        }
+        for (uint32_t i = 0; i < stats->streams->count; i++) {
+            stream_write(stats, i, sample->time_ns, &stream_rows(stats, sample)[i]);
         }
         written++;
         atomic_store_explicit(&stats->written, written,
@@ -174,12 +230,13 @@ static void stats_free(struct switch_stats *stats)
 {
     free(stats->buffer);
     free(stats->before);
+    free(stats->streams_before);
     free(stats->ring);
     free(stats);
 }
 
 int switch_stats_open(const char *path, const struct switch_line *lines, uint32_t line_count,
-                      struct switch_stats **stats_out)
+                      const struct switch_streams *streams, struct switch_stats **stats_out)
 {
     struct switch_stats *stats = calloc(1, sizeof(*stats));
     if (stats == NULL) {
@@ -189,13 +246,16 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
     stats->path = path;
     stats->lines = lines;
     stats->line_count = line_count;
-    stats->sample_bytes = sizeof(struct sample) + line_count * sizeof(struct row);
+    stats->streams = streams;
+    stats->sample_bytes =
+        sizeof(struct sample) + line_count * sizeof(struct row) + streams->count * sizeof(struct stream_row);
     stats->ring_count = RING_BYTES / stats->sample_bytes;
     stats->ring_count = stats->ring_count < RING_SAMPLES_MIN ? RING_SAMPLES_MIN : stats->ring_count;
     stats->buffer = malloc(BUFFER_BYTES);
     stats->before = calloc(line_count, sizeof(*stats->before));
+    stats->streams_before = calloc(streams->count + 1, sizeof(*stats->streams_before));
     stats->ring = malloc(stats->ring_count * stats->sample_bytes);
-    if (stats->buffer == NULL || stats->before == NULL || stats->ring == NULL) {
+    if (stats->buffer == NULL || stats->before == NULL || stats->streams_before == NULL || stats->ring == NULL) {
         app_error("out of memory", path, NULL);
         stats_free(stats);
         return APP_EXIT_MACHINE;

@@ -61,6 +61,12 @@ static bool is_next(const struct switch_fabric *fabric, uint64_t time_ns)
     return fabric->heap.count == 0 || fabric->heap.entries[0].time_ns > time_ns;
 }
 
+/* The host that has sent a frame which is between sites. */
+static uint32_t host_from(const struct switch_fabric *fabric, const struct passing *passing)
+{
+    return fabric->ports[passing->port].up->index - fabric->host_count;
+}
+
 /* Offers a frame to a line. A slot that it lies in is the line's from then on. */
 static void pass(struct switch_fabric *fabric, struct switch_line *line, struct passing *passing)
 {
@@ -68,18 +74,25 @@ static void pass(struct switch_fabric *fabric, struct switch_line *line, struct 
     struct switch_counters *counters = &fabric->ports[passing->port].counters;
     uint64_t arrival_ns;
     enum cw_link_fate fate;
+    bool is_wide = line->kind == SWITCH_LINE_WIDE;
     counters->offered_frames += is_down;
     uint64_t mtu_bytes = is_down ? fabric->ports[passing->port].port->info.mtu_bytes : fabric->config->mtu_bytes;
     if (passing->length > CW_BRIDGE_FRAME_MIN_BYTES + mtu_bytes) {
         line->dropped_oversize++;
         counters->dropped_oversize += is_down;
         passing_end(fabric, passing);
-    } else if (!switch_line_offer(line, passing->time_ns, passing->length, &fate, &arrival_ns)) {
+        return;
+    }
+    bool is_delivered = switch_line_offer(line, passing->time_ns, passing->length, &fate, &arrival_ns);
+    if (is_wide) {
+        switch_streams_offered(&fabric->streams, line, host_from(fabric, passing), passing->length, fate);
+    }
+    if (!is_delivered) {
         if (is_down) {
             drop_count(counters, fate);
         }
         passing_end(fabric, passing);
-    } else if (arrival_ns <= fabric->now_ns && line->kind != SWITCH_LINE_WIDE && is_next(fabric, arrival_ns)) {
+    } else if (arrival_ns <= fabric->now_ns && !is_wide && is_next(fabric, arrival_ns)) {
         passing->time_ns = arrival_ns;
         arrive(fabric, line, passing);
     } else {
@@ -165,6 +178,7 @@ static void arrive(struct switch_fabric *fabric, struct switch_line *line, const
         bridge_cross(fabric, port->cluster, port->bridge_port, passing);
         break;
     case SWITCH_LINE_WIDE:
+        switch_streams_delivered(&fabric->streams, line, host_from(fabric, passing), passing->length);
         wide_arrive(fabric, passing);
         break;
     }

@@ -112,7 +112,7 @@ static int front_wait(const struct cw_launch_config *config, pid_t worker, int c
             (void)done;
         }
     }
-    launch_sweep(); /* nobody, unless the worker was killed */
+    launch_sweep(config->spared); /* nobody, unless the worker was killed */
     return worker_code(config, status);
 }
 

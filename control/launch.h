@@ -52,6 +52,7 @@ struct cw_launch_config {
     const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
     bool label;          /* "[3] " before each line */
     uint64_t timeout_ns; /* 0: none */
+    int spared;          /* a child of the caller's that is to outlive the job; 0: none */
     int64_t stdin_rank;  /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 

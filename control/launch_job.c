@@ -316,7 +316,7 @@ static bool job_open(struct launch_job *job, const sigset_t *handled)
 static void ranks_sweep(struct launch_job *job)
 {
     launch_signal_all(job, SIGKILL);
-    launch_sweep();
+    launch_sweep(0);
 }
 
 int launch_job_run(const struct cw_launch_config *config, int front, const sigset_t *handled,

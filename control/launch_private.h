@@ -173,7 +173,7 @@ void launch_ask_tell(struct launch_job *job);
 
 /* ---- launch_sweep.c ---- */
 
-/* Kills whatever is a child of this process, or becomes one by that. */
-void launch_sweep(void);
+/* Kills whatever is a child of this process, or becomes one by that, but `spared`; 0: all. */
+void launch_sweep(pid_t spared);
 
 #endif

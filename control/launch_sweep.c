@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* False: there is none, or no way to know. */
-static bool children_kill(void)
+/* False: there is none but `spared`, or no way to know. */
+static bool children_kill(pid_t spared)
 {
     char path[64];
     int child;
@@ -17,13 +17,13 @@ static bool children_kill(void)
         return false;
     }
     while (fscanf(list, "%d", &child) == 1) {
-        found = kill(child, SIGKILL) == 0 || found;
+        found = (child != spared && kill(child, SIGKILL) == 0) || found;
     }
     fclose(list);
     return found;
 }
 
-void launch_sweep(void)
+void launch_sweep(pid_t spared)
 {
     /* those that a killed one leaves behind are adopted: again, until there is none */
     for (;;) {
@@ -31,7 +31,7 @@ void launch_sweep(void)
         if (reaped < 0 && errno != EINTR) {
             return;
         }
-        if (reaped == 0 && (!children_kill() || waitpid(-1, NULL, 0) < 0)) {
+        if (reaped == 0 && (!children_kill(spared) || waitpid(-1, NULL, 0) < 0)) {
             return;
         }
     }

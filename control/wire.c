@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "control/clusters.h"
 #include "control/settings.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/port/error_text.h"
@@ -94,13 +95,22 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
     }
     config.waiting = cw_loop_waiting(&loop, &wire->port->info);
     config.address = wire->address;
-    config.peer_count_max = size;
+    config.stream_count = 1 + CW_CLUSTERS_RELAYS_MAX;
+    uint64_t peers = (uint64_t)size * config.stream_count; /* only those in use take memory */
+    config.peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
+    config.arrival_count_max += 2 * config.peer_count_max;
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
     wire->message_bytes_max = SLOT_BYTES;
     wire->failure_timeout_ns = config.failure_timeout_ns;
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
+    config.encryption =
+        CW_ENCRYPTION_ASKED; /* from the start: who is told to seal must not be refused by who has yet to be told */
     status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
+    if (status == CW_ERROR_UNSUPPORTED) {
+        config.encryption = CW_ENCRYPTION_OFF; /* nothing here seals: an error if it is wanted */
+        status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
+    }
     if (status != CW_OK) {
         wire->endpoint = NULL;
         return status;

@@ -107,9 +107,6 @@ void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns);
 /* When cw_endpoint_turn must be called again even if no packet arrives; UINT64_MAX: not at all. 0: at once. */
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint);
 
-/* Makes it possible to seal sessions, if it is not yet: as CW_ENCRYPTION_ASKED in the configuration. Errors as cw_endpoint_create. */
-int cw_endpoint_encryption(struct cw_endpoint *endpoint, const char *driver, char *error, size_t error_bytes);
-
 /* The address peers reach this endpoint at (the port's MAC filled in). */
 struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint);
 
@@ -163,7 +160,7 @@ struct cw_stream {
     struct cw_traffic traffic;
 };
 
-/* Of streams that are made from now on; stream 1 .. stream_count - 1. Default: straight, CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT. */
+/* Of streams that are made from now on; stream 1 .. stream_count - 1. Default: straight, and sent to as stream 0 of the same peer is. CW_OK, CW_ERROR_ARGUMENT. */
 int cw_stream_set(struct cw_endpoint *endpoint, uint32_t stream, const struct cw_stream *how);
 
 /* One more session with the process of `peer`, which is itself stream 0: *number is a peer in all other calls, sealed if `peer` is to be. A peer that asks for a stream makes it
@@ -188,7 +185,7 @@ int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes);
 int cw_relay_host_set(struct cw_endpoint *endpoint, const struct cw_relay_host *host);
 
 /* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK; CW_ERROR_ARGUMENT;
- * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or setting one up).
+ * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or asking for one).
  * A peer that cannot seal gives CW_EVENT_PEER_DOWN with CW_ERROR_UNSUPPORTED, and has then failed. */
 int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt);
 

@@ -1,6 +1,6 @@
 /* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
- * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), and the
- * page exchange of a software DSM (dsm). Here is what the programs share: arguments, random numbers, division among
+ * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
+ * page exchange of a software DSM (dsm), and the sum of a long vector (allreduce). Here is what the programs share: arguments, random numbers, division among
  * ranks, timing, the verdict.
  *
  * Invariants

@@ -198,9 +198,6 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     if (memcmp(config->address.mac, none, 6) == 0) {
         memcpy(created->config.address.mac, port->info.mac, 6);
     }
-    for (uint32_t i = 0; i < CW_STREAMS_MAX; i++) {
-        created->streams[i].traffic.shaper = CW_SHAPER_NONE;
-    }
     cw_random_seed(&created->random, config->seed);
     created->incarnation = cw_random_next(&created->random);
     created->payload_bytes_max = port->info.mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);
@@ -227,26 +224,6 @@ void cw_endpoint_destroy(struct cw_endpoint *endpoint)
     }
     cw_session_goodbye(endpoint);
     dispose(endpoint);
-}
-
-int cw_endpoint_encryption(struct cw_endpoint *endpoint, const char *driver, char *error, size_t error_bytes)
-{
-    if (endpoint->aead != NULL) {
-        return CW_OK;
-    }
-    int status = cw_pool_init(&endpoint->seals, 2 * endpoint->config.peer_count_max, sizeof(struct cw_seal));
-    if (status != CW_OK) {
-        snprintf(error, error_bytes, "endpoint: no memory for the keys of sealed sessions");
-        return status;
-    }
-    status = cw_aead_open(driver, &endpoint->aead, error, error_bytes);
-    if (status != CW_OK) {
-        endpoint->aead = NULL;
-        cw_pool_dispose(&endpoint->seals);
-        return status;
-    }
-    endpoint->config.encryption = CW_ENCRYPTION_ASKED;
-    return CW_OK;
 }
 
 struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint)
@@ -330,7 +307,10 @@ int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
     if (encrypt ? endpoint->aead == NULL : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
         return CW_ERROR_UNSUPPORTED;
     }
-    if (flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) {
+    const struct cw_candidate *candidate = flow->session.candidate;
+    bool asked_to =
+        flow->state == CW_PEER_CONNECTING && !flow->session.active && candidate != NULL && candidate->sealed;
+    if ((flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) && !(encrypt && asked_to)) {
         return flow->encrypt == encrypt ? CW_OK : CW_ERROR_BUSY;
     }
     flow->encrypt = encrypt;

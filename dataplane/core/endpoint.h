@@ -65,7 +65,8 @@ struct cw_endpoint {
     struct cw_pool candidates;
     struct cw_pool bandwidths;
     struct cw_shaper shapers[CW_SHAPERS_MAX];
-    struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like */
+    struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like ... */
+    bool stream_is_set[CW_STREAMS_MAX];       /* ... if it was said */
     struct cw_relay *relay;                   /* NULL: nothing is passed on */
     struct cw_pool seals;                     /* one for each session and one for its candidate */
     uint32_t reclaim_next;                    /* where to look for a flow to reclaim */

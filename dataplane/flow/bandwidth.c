@@ -224,6 +224,16 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
     return CW_OK;
 }
 
+struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow)
+{
+    struct cw_traffic traffic = {.control = CW_TRAFFIC_DELAY, .shaper = flow->shaping.shaper};
+    if (flow->bandwidth != NULL) {
+        traffic.rate_bps = flow->bandwidth->known_bps;
+        traffic.control = traffic.rate_bps > 0 ? CW_TRAFFIC_RATE : CW_TRAFFIC_BANDWIDTH;
+    }
+    return traffic;
+}
+
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     uint64_t known_bps = flow->bandwidth->known_bps;

@@ -53,6 +53,9 @@ struct cw_bandwidth {
 /* Takes up or gives up this kind of control. CW_OK, CW_ERROR_MEMORY. */
 int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_traffic *traffic);
 
+/* As it was set. */
+struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow);
+
 /* A session begins: forgets what an earlier one had found. */
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow);
 

@@ -69,12 +69,16 @@ int cw_stream_set(struct cw_endpoint *endpoint, uint32_t stream, const struct cw
         return CW_ERROR_ARGUMENT;
     }
     endpoint->streams[stream] = *how;
+    endpoint->stream_is_set[stream] = true;
     return CW_OK;
 }
 
 struct cw_flow *cw_stream_add(struct cw_endpoint *endpoint, const struct cw_flow *first, uint32_t stream)
 {
-    const struct cw_stream *how = &endpoint->streams[stream];
+    struct cw_stream how = {.traffic = cw_bandwidth_traffic(first)};
+    if (endpoint->stream_is_set[stream]) {
+        how = endpoint->streams[stream];
+    }
     struct cw_address address = first->address;
     address.udp_port = (uint16_t)(address.udp_port + stream);
     struct cw_flow *flow = cw_flow_add(endpoint, &address, stream);
@@ -82,9 +86,9 @@ struct cw_flow *cw_stream_add(struct cw_endpoint *endpoint, const struct cw_flow
         return NULL;
     }
     flow->encrypt = first->encrypt;
-    flow->shaping.shaper = (uint8_t)how->traffic.shaper;
-    way_set(flow, how->next_hop);
-    (void)cw_bandwidth_set(endpoint, flow, &how->traffic); /* there is one for each flow */
+    flow->shaping.shaper = (uint8_t)how.traffic.shaper;
+    way_set(flow, how.next_hop);
+    (void)cw_bandwidth_set(endpoint, flow, &how.traffic); /* there is one for each flow */
     return flow;
 }
 

@@ -85,11 +85,14 @@ bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank);
 /* "rank 3: shared memory, single copy: same host" in one line. */
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
 
-/* Says how a rank of another host is sent to (cw_peer_traffic), and why, for cw_paths_why: "other cluster (leiden), paced at 62.5 Mb/s". At any time. CW_OK; CW_ERROR_UNSUPPORTED: packets do not
- * lead there; others as cw_peer_traffic. */
-int cw_paths_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic, const char *why);
-/* cw_shaper_set of the endpoint. CW_ERROR_UNSUPPORTED: there is none. */
-int cw_paths_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns);
+/* The loop of the configuration, and where the endpoint of any rank is reached (ipv4 0: nowhere). */
+struct cw_loop *cw_paths_loop(const struct cw_paths *paths);
+const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank);
+
+/* What cw_paths_why says of a rank of another host that is sent to in a way of its own: "other cluster (leiden), paced at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
+int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
+/* Has long gets from a rank of another host divided among its streams 1 .. `streams` (cw_peer_stream); 0: none. */
+void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams);
 
 /* The longest message to `rank`. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);

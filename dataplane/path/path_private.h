@@ -46,7 +46,9 @@ struct path_peer {
     bool has_wire_peer; /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
-    char *traffic_why; /* NULL: as within a cluster */
+    char *way;              /* in words; NULL: as within a cluster */
+    uint32_t streams;       /* WIRE: that long gets are divided among; 0: not */
+    uint32_t *stream_peers; /* `streams` of them, once they are needed */
 };
 
 /* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is answered. */
@@ -85,8 +87,9 @@ struct cw_paths {
     uint64_t exposed_count;       /* ever: makes tokens */
     struct path_stream *streams;  /* in order of posting */
     uint64_t stream_number;
-    struct path_wire *wire; /* NULL: no loop */
-    uint32_t down_count;    /* peers found dead and not yet reported */
+    struct path_wire *wire;          /* NULL: no loop */
+    struct path_division *divisions; /* gets of which parts wait for room at the endpoint */
+    uint32_t down_count;             /* peers found dead and not yet reported */
     struct cw_paths_counters counters;
     uint64_t refusals_seen; /* when it slept the last time */
     char failure[CW_PORT_TEXT_BYTES];
@@ -106,11 +109,24 @@ void path_peer_fail(struct cw_paths *paths, uint32_t rank);
 
 /* wire.c */
 struct path_wire;
+struct path_division;
+
+/* A message, get, put, or part of a get under way; its address is the context of the endpoint's operation. */
+struct path_wire_operation {
+    struct path_wire_operation *next; /* free ones */
+    enum { WIRE_MESSAGE, WIRE_GET, WIRE_PUT, WIRE_PART } kind;
+    uint32_t rank;
+    uint64_t region;    /* GET, PUT: own region that was registered for it */
+    uint64_t operation; /* GET, PUT: the caller's; PART: the stream's index */
+    union {
+        uint8_t *data;                  /* MESSAGE: where it waits until it has been sent; message_bytes_max bytes */
+        struct path_division *division; /* PART */
+    };
+};
+
 int path_wire_create(struct cw_paths *paths);
 void path_wire_destroy(struct cw_paths *paths);
 int path_wire_add(struct cw_paths *paths, uint32_t rank);
-int path_wire_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic);
-int path_wire_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns);
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes);
 int path_wire_expose(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
@@ -122,6 +138,23 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
 uint32_t path_wire_poll(struct cw_paths *paths);
 /* The same, but sleeps up to `timeout_ns` for the first packet. */
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns);
+/* Notes that the endpoint's `peer` is that rank, also when it was noted before. CW_OK, CW_ERROR_MEMORY. */
+int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank);
+/* An operation on memory that is registered for its time; NULL: *status says why not. */
+struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
+                                            uint64_t operation, int *status);
+/* Lets go of it, and of its region now or when the packets have. */
+void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operation);
+/* It has ended: the handler is told. */
+void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status);
+
+/* divide.c: long gets on several streams. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided, or no more streams can be had. */
+int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                    void *to, uint64_t bytes, uint64_t operation);
+/* A part has ended. */
+void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part, int status);
+/* Posts what the endpoint had no room for. */
+void path_divide_poll(struct cw_paths *paths);
 
 /* stream.c: where single copies are forbidden */
 int path_stream_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,

@@ -46,7 +46,8 @@ void cw_paths_destroy(struct cw_paths *paths)
         free(stream);
     }
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
-        free(paths->peers[rank].traffic_why);
+        free(paths->peers[rank].way);
+        free(paths->peers[rank].stream_peers);
         if (paths->peers[rank].attached) {
             cw_inbox_detach(&paths->peers[rank].sender);
             if (paths->peers[rank].process >= 0) {
@@ -124,37 +125,38 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
     if (peer->medium == CW_MEDIUM_WIRE) {
         uint32_t ipv4 = peer->card.address.ipv4;
         snprintf(text, text_bytes, "rank %u: %s%s; %u.%u.%u.%u, UDP port %u", rank,
-                 peer->traffic_why != NULL ? "packets, " : "wire, since it is on another host",
-                 peer->traffic_why != NULL ? peer->traffic_why : "", ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255,
-                 ipv4 & 255, peer->card.address.udp_port);
+                 peer->way != NULL ? "packets, " : "wire, since it is on another host",
+                 peer->way != NULL ? peer->way : "", ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255, ipv4 & 255,
+                 peer->card.address.udp_port);
         return;
     }
     snprintf(text, text_bytes, "rank %u: no path", rank);
 }
 
-int cw_paths_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic, const char *why)
+struct cw_loop *cw_paths_loop(const struct cw_paths *paths)
 {
-    struct path_peer *peer = &paths->peers[rank];
-    if (peer->medium != CW_MEDIUM_WIRE) {
-        return CW_ERROR_UNSUPPORTED;
-    }
-    char *kept = strdup(why);
+    return paths->config.loop;
+}
+
+const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank)
+{
+    return &paths->peers[rank].card.address;
+}
+
+int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how)
+{
+    char *kept = strdup(how);
     if (kept == NULL) {
         return CW_ERROR_MEMORY;
     }
-    int status = path_wire_traffic(paths, rank, traffic);
-    if (status != CW_OK) {
-        free(kept);
-        return status;
-    }
-    free(peer->traffic_why);
-    peer->traffic_why = kept;
+    free(paths->peers[rank].way);
+    paths->peers[rank].way = kept;
     return CW_OK;
 }
 
-int cw_paths_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
+void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams)
 {
-    return paths->wire == NULL ? CW_ERROR_UNSUPPORTED : path_wire_shaper(paths, shaper, rate_bps, catch_up_ns);
+    paths->peers[rank].streams = streams;
 }
 
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)

@@ -8,16 +8,6 @@
 
 enum { WIRE_BURST = 64, WIRE_MESSAGES = 512 };
 
-/* A message, get or put under way; its address is the context of the endpoint's operation. */
-struct path_wire_operation {
-    struct path_wire_operation *next; /* free ones */
-    enum { WIRE_MESSAGE, WIRE_GET, WIRE_PUT } kind;
-    uint32_t rank;
-    uint64_t region;    /* GET, PUT: own region that was registered for it */
-    uint64_t operation; /* GET, PUT: the caller's */
-    uint8_t *data;      /* MESSAGE: where it waits until it has been sent; message_bytes_max bytes */
-};
-
 struct path_wire {
     struct path_wire_operation *free_messages;
     struct path_wire_operation *messages; /* all, for destroy */
@@ -89,11 +79,13 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank)
     struct path_peer *peer = &paths->peers[rank];
     struct peer_call call = {.address = &peer->card.address, .peer = &peer->wire_peer};
     int status = cw_loop_call(paths->config.loop, peer_add, &call);
-    if (status != CW_OK) {
-        return status;
-    }
-    if (peer->wire_peer >= paths->wire_peer_count) {
-        uint32_t count = peer->wire_peer + 1;
+    return status == CW_OK ? path_wire_note(paths, peer->wire_peer, rank) : status;
+}
+
+int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank)
+{
+    if (peer >= paths->wire_peer_count) {
+        uint32_t count = peer + 1;
         uint32_t *grown = realloc(paths->rank_of_wire_peer, count * sizeof(*grown));
         if (grown == NULL) {
             return CW_ERROR_MEMORY;
@@ -104,7 +96,7 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank)
         paths->rank_of_wire_peer = grown;
         paths->wire_peer_count = count;
     }
-    paths->rank_of_wire_peer[peer->wire_peer] = rank;
+    paths->rank_of_wire_peer[peer] = rank;
     return CW_OK;
 }
 
@@ -151,41 +143,6 @@ int path_wire_conceal(struct cw_paths *paths, uint64_t token)
 {
     int status = cw_loop_call(paths->config.loop, region_deregister, &token);
     return status == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
-}
-
-struct traffic_call {
-    uint32_t peer;
-    const struct cw_traffic *traffic;
-};
-
-static int traffic_set(struct cw_endpoint *endpoint, void *context)
-{
-    const struct traffic_call *call = context;
-    return cw_peer_traffic(endpoint, call->peer, call->traffic);
-}
-
-int path_wire_traffic(struct cw_paths *paths, uint32_t rank, const struct cw_traffic *traffic)
-{
-    struct traffic_call call = {.peer = paths->peers[rank].wire_peer, .traffic = traffic};
-    return cw_loop_call(paths->config.loop, traffic_set, &call);
-}
-
-struct shaper_call {
-    uint32_t shaper;
-    uint64_t rate_bps;
-    uint64_t catch_up_ns;
-};
-
-static int shaper_set(struct cw_endpoint *endpoint, void *context)
-{
-    const struct shaper_call *call = context;
-    return cw_shaper_set(endpoint, call->shaper, call->rate_bps, call->catch_up_ns);
-}
-
-int path_wire_shaper(struct cw_paths *paths, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
-{
-    struct shaper_call call = {.shaper = shaper, .rate_bps = rate_bps, .catch_up_ns = catch_up_ns};
-    return cw_loop_call(paths->config.loop, shaper_set, &call);
 }
 
 /* Lets go of a region of our own, now or when the packets have. */
@@ -251,9 +208,8 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
     return CW_OK;
 }
 
-/* An operation on memory that is registered for its time. */
-static struct path_wire_operation *operation_make(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
-                                                  uint64_t operation, int *status)
+struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
+                                            uint64_t operation, int *status)
 {
     struct path_wire_operation *made = calloc(1, sizeof(*made));
     if (made == NULL) {
@@ -271,12 +227,17 @@ static struct path_wire_operation *operation_make(struct cw_paths *paths, uint32
     return made;
 }
 
+void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operation)
+{
+    region_forget(paths, operation->region);
+    free(operation);
+}
+
 static int operation_posted(struct cw_paths *paths, struct path_wire_operation *operation, int status)
 {
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
-        region_forget(paths, operation->region);
-        free(operation);
+        path_wire_drop(paths, operation);
     }
     return status;
 }
@@ -284,8 +245,11 @@ static int operation_posted(struct cw_paths *paths, struct path_wire_operation *
 int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
                   uint64_t bytes, uint64_t operation)
 {
-    int status;
-    struct path_wire_operation *made = operation_make(paths, rank, to, bytes, operation, &status);
+    int status = path_divide_get(paths, rank, exposure, offset, to, bytes, operation);
+    if (status != CW_ERROR_UNSUPPORTED) {
+        return status;
+    }
+    struct path_wire_operation *made = path_wire_begin(paths, rank, to, bytes, operation, &status);
     if (made == NULL) {
         return status;
     }
@@ -305,7 +269,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
                   const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
 {
     int status;
-    struct path_wire_operation *made = operation_make(paths, rank, (void *)(uintptr_t)from, bytes, operation, &status);
+    struct path_wire_operation *made = path_wire_begin(paths, rank, (void *)(uintptr_t)from, bytes, operation, &status);
     if (made == NULL) {
         return status;
     }
@@ -322,12 +286,10 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
     return operation_posted(paths, made, cw_loop_put(paths->config.loop, &put));
 }
 
-/* A get or put has ended. */
-static void operation_end(struct cw_paths *paths, struct path_wire_operation *operation, int status)
+void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status)
 {
     uint64_t callers = operation->operation;
-    region_forget(paths, operation->region);
-    free(operation);
+    path_wire_drop(paths, operation);
     paths->counters.operations_wire++;
     paths->config.handler.complete(paths->config.handler.context, callers, status);
 }
@@ -343,7 +305,11 @@ static void complete_take(struct cw_paths *paths, const struct cw_event *event)
         paths->wire->free_messages = operation;
         return;
     }
-    operation_end(paths, operation, event->status);
+    if (operation->kind == WIRE_PART) {
+        path_divide_ended(paths, operation, event->status);
+        return;
+    }
+    path_wire_end(paths, operation, event->status);
 }
 
 /* Gives the slot of a message back, now or later. */
@@ -430,6 +396,9 @@ uint32_t path_wire_poll(struct cw_paths *paths)
     }
     if (paths->wire->slot_count > 0) {
         slots_release(paths);
+    }
+    if (paths->divisions != NULL) {
+        path_divide_poll(paths);
     }
     return events_take(paths, events, cw_loop_poll(paths->config.loop, events, WIRE_BURST));
 }

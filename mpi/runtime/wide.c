@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/pacing.h"
 #include "control/settings.h"
+#include "control/wide.h"
 #include "control/wire.h"
 #include "dataplane/status.h"
 #include "mpi/runtime/common.h"
 #include "mpi/runtime/process.h"
 
-static struct mpi_common common; /* CAUSEWAY_PACING and the file's text */
+static struct mpi_common common; /* the words of control/wide_choice.h and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 32];
 static char failure[CW_SETTINGS_PATH_BYTES + 200];
 
@@ -48,7 +48,9 @@ int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
     size_t text_bytes;
     char *text = text_read(getenv("CAUSEWAY_TOPOLOGY"), &text_bytes);
-    int status = mpi_common_make(&common, getenv("CAUSEWAY_PACING"), text, text_bytes);
+    char words[CW_WIDE_WORDS_BYTES];
+    cw_wide_words(words);
+    int status = mpi_common_make(&common, words, text, text_bytes);
     free(text);
     if (status == CW_OK && (common.count > 0 || failure[0] != '\0')) {
         note_mix(note);
@@ -62,6 +64,7 @@ static int common_settle(char *error, size_t error_bytes)
     int code = MPI_SUCCESS;
     bool is_told = mpi_process.rank == 0 && failure[0] != '\0';
     if (!is_told && !cw_job_notes_agree(mpi_process.job)) {
+        cw_wide_seal(mpi_process.size, mpi_process.paths); /* what has to be said first, too */
         code = mpi_common_spread(&common);
         if (mpi_process.rank != 0) {
             failure[0] = '\0'; /* of rank 0 only it counts */
@@ -93,7 +96,7 @@ static const char *host_name(void *context, uint32_t rank)
     return cw_job_host(mpi_process.job, rank);
 }
 
-static int clusters_make(const char *text, size_t text_bytes, char *error, size_t error_bytes)
+static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, char *error, size_t error_bytes)
 {
     const struct cw_clusters_request request = {
         .text = text,
@@ -101,6 +104,7 @@ static int clusters_make(const char *text, size_t text_bytes, char *error, size_
         .place = place,
         .ranks = mpi_process.size,
         .emulated = emulated_hosts(),
+        .relays = relays,
         .host_name = host_name,
     };
     int status = cw_clusters_create(&request, &mpi_process.clusters, error, error_bytes);
@@ -109,24 +113,26 @@ static int clusters_make(const char *text, size_t text_bytes, char *error, size_
 
 int mpi_wide_start(char *error, size_t error_bytes)
 {
-    enum cw_pacing pacing;
+    struct cw_wide_choice choice;
     int code = common_settle(error, error_bytes);
-    const char *word = mpi_common_word(&common);
+    const char *words = mpi_common_word(&common);
     size_t text_bytes;
     const char *text = mpi_common_text(&common, &text_bytes);
+    if (code == MPI_SUCCESS && !cw_wide_parse(words, &choice, error, error_bytes)) {
+        return MPI_ERR_ARG;
+    }
     if (code == MPI_SUCCESS && text_bytes > 0) {
-        code = clusters_make(text, text_bytes, error, error_bytes);
+        code = clusters_make(text, text_bytes, choice.relays, error, error_bytes);
     }
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!cw_pacing_parse(word, &pacing)) {
-        snprintf(error, error_bytes, "CAUSEWAY_PACING is '%.40s': on, off or found is wanted", word);
-        return MPI_ERR_ARG;
-    }
-    int status = cw_pacing_set(pacing, mpi_process.clusters, mpi_process.rank, mpi_process.size, mpi_process.paths);
+    char why[200] = "";
+    int status = cw_wide_set(&choice, mpi_process.clusters, mpi_process.rank, mpi_process.size, mpi_process.paths, why,
+                             sizeof(why));
     if (status != CW_OK) {
-        snprintf(error, error_bytes, "what goes to other clusters cannot be paced: %s", cw_status_text(status));
+        const char *advice = status == CW_ERROR_UNSUPPORTED ? "; CAUSEWAY_ENCRYPT=off goes without" : "";
+        snprintf(error, error_bytes, "%s: %s%s", why, cw_status_text(status), advice);
         return MPI_ERR_OTHER;
     }
     return MPI_SUCCESS;

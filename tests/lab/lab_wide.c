@@ -198,6 +198,46 @@ static uint64_t packets_count(const struct wide *wide, const char *filter)
     return strtoull(text, NULL, 10);
 }
 
+/* Frames of a host that have come over one direction of a link. */
+static uint64_t stream_sum(const struct wide *wide, const char *name, const char *direction, const char *host)
+{
+    char line[LAB_LINE_BYTES], prefix[TEXT_BYTES];
+    uint64_t frames = 0;
+    size_t length = (size_t)snprintf(prefix, sizeof(prefix), ",%s,%s/%s,", name, direction, host);
+    FILE *file = fopen(wide->stats, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        const char *cells = strchr(line, ',');
+        unsigned long long offered_frames, offered_bytes, delivered_frames;
+        if (strncmp(cells, prefix, length) == 0) {
+            int found = sscanf(cells + length, "%llu,%llu,%llu", &offered_frames, &offered_bytes, &delivered_frames);
+            assert_int_equal(found, 3);
+            frames += delivered_frames;
+        }
+    }
+    fclose(file);
+    return frames;
+}
+
+/* What hosts have sent of a link is what it has carried, and what the tap at it says. */
+static void expect_streams(const struct wide *wide)
+{
+    static const char *const hosts[] = {"a0", "a1", "b0", "b1", "c0"};
+    uint64_t there = 0, back = 0;
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        char filter[TEXT_BYTES];
+        uint64_t to = stream_sum(wide, "coast", "a>p", hosts[i]), from = stream_sum(wide, "coast", "p>a", hosts[i]);
+        snprintf(filter, sizeof(filter), "eth.src == 02:00:00:00:00:%02x", i + 1);
+        assert_int_equal(to + from, packets_count(wide, filter));
+        assert_int_equal(i < 2 ? from : to, 0);
+        there += to;
+        back += from;
+    }
+    assert_true(there > 0 && back > 0);
+    assert_int_equal(there, lab_count(link_of(wide, "coast", "a>p"), "delivered_frames"));
+    assert_int_equal(back, lab_count(link_of(wide, "coast", "p>a"), "delivered_frames"));
+}
+
 static void test_routes_and_clusters(void **state)
 {
     (void)state;
@@ -225,6 +265,7 @@ static void test_routes_and_clusters(void **state)
     expect_sums(&wide, "sea", "c>p");
     expect_sums(&wide, "a0", "up");
     expect_sums(&wide, "b1", "down");
+    expect_streams(&wide);
     assert_int_equal(packets_count(&wide, "frame[50:1] == 02"), 10);
     assert_int_equal(packets_count(&wide, "frame[50:1] == 03"), 20);
     assert_int_equal(packets_count(&wide, "frame[50:1] == 01"), 20); /* for b and for c */

@@ -34,6 +34,8 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     refused(run(["-n", "2", program], CAUSEWAY_TOPOLOGY=two), [host, "delft0", "leiden1"], "a host that the file does not name")
     refused(run(["-n", "3", "--emulate", "3,memif", program], CAUSEWAY_TOPOLOGY=two), ["4 hosts", "3 are emulated"], "other hosts than the file's")
     refused(run(["-n", "2", program], CAUSEWAY_PACING="slow"), ["slow", "CAUSEWAY_PACING"], "a pacing that is none")
+    refused(run(["-n", "2", program], CAUSEWAY_RELAYS="33"), ["33", "CAUSEWAY_RELAYS"], "too many relays")
+    refused(run(["-n", "2", program], CAUSEWAY_ENCRYPT="yes"), ["yes", "CAUSEWAY_ENCRYPT"], "an encryption that is none")
     for rank in [0, 1]:  # what the launcher cannot see rank 0 says; what others have does not count
         ranks = [["-n", "1", "--env", f"CAUSEWAY_TOPOLOGY={broken}", program], ["-n", "1", program]]
         result = run(ranks[rank] + [":"] + ranks[1 - rank])
@@ -48,5 +50,20 @@ for pacing, words in {"on": "paced at 50 Mb/s", "off": "not paced", "found": "at
     expect("rank 1: wire, since it is on another host" in result.stderr, f"within the cluster nothing changes: {result.stderr}")
     expect("clusters-heads (asked for)" in result.stderr, f"the algorithm is taken: {result.stderr}")
     expect("MPI_COMM_WORLD: none, since its ranks are in several clusters" in result.stderr, f"no group spans clusters: {result.stderr}")
+
+    expect(result.stderr.count(", sealed;") == 2, f"what crosses is sealed unless the file says otherwise: {result.stderr}")
+
+result = run(wide, CAUSEWAY_ENCRYPT="off")
+expect(result.returncode == 0 and ", sealed" not in result.stderr, f"not sealed when told so: {result.stderr}")
+result = run(wide, CAUSEWAY_ENCRYPT="all")
+expect(result.returncode == 0 and result.stderr.count(", sealed") == 3, f"everything sealed when told so: {result.stderr}")
+# one rank that was not told: what rank 0 has counts, and all that is said is sealed
+one_more = ["-n", "4", "--explain", "--emulate", f"topology={two},memif"]
+result = run(one_more[2:] + ["-n", "3", program, ":", "-n", "1", "--env", "CAUSEWAY_TOPOLOGY=", program])
+expect(result.returncode == 0 and result.stderr.count(", sealed") == 2, f"sealed, though one rank has no file: {result.stderr}")
+six = ["-n", "6", "--explain", "--emulate", f"topology={two},memif", program]
+for relays in ["1", "found"]:
+    result = run(six, CAUSEWAY_RELAYS=relays)
+    expect(result.returncode == 0 and "paced at 100 Mb/s" in result.stderr, f"rank 0 is a relay, {relays}: {result.stderr}")
 
 sys.exit(1 if failures else 0)

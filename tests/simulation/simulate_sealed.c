@@ -130,6 +130,46 @@ static void either_side_may_insist(void **state)
     }
 }
 
+/* One side asks for a session and the other is told to seal at some time of set-up: that works as long as nothing else has been agreed to; the put arrives in any case. */
+static void tell_late(bool asks_sealed)
+{
+    enum { MICROSECONDS_MAX = 2000 };
+    uint32_t asked = 0;
+    bool is_late = false;
+    for (uint32_t told = 0; told < MICROSECONDS_MAX && !is_late; told += 5) {
+        struct sim_hosts_config config;
+        struct sim_hosts hosts;
+        struct simulation_stream stream;
+        struct cw_peer_info info;
+        sim_hosts_config_init(&config, 2);
+        config.endpoint.encryption = CW_ENCRYPTION_ASKED;
+        simulation_hosts(&hosts, &config);
+        uint32_t back = sim_hosts_peer(&hosts, 1, 0);
+        simulation_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
+        assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, asks_sealed), CW_OK);
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + told * 1000ull);
+        assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
+        is_late = info.state == CW_PEER_ESTABLISHED;
+        asked += info.state == CW_PEER_CONNECTING;
+        bool works = asks_sealed || info.state == CW_PEER_CLOSED;
+        assert_int_equal(cw_peer_encrypt(hosts.list[1].endpoint, back, true), works ? CW_OK : CW_ERROR_BUSY);
+        (void)simulation_stream_finish(&hosts, 0, 2000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].completed, WORK);
+        assert_int_equal(hosts.list[0].failed, 0);
+        assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
+        assert_int_equal(info.encrypted, works);
+        sim_hosts_destroy(&hosts);
+    }
+    assert_true(is_late && asked > 0); /* all times of set-up have been tried */
+}
+
+static void who_is_told_late_seals(void **state)
+{
+    (void)state;
+    tell_late(false);
+    tell_late(true);
+}
+
 /* A connection without an operation is told of as well. */
 static void refusal_is_told(void **state)
 {
@@ -416,6 +456,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(either_side_may_insist),
+        cmocka_unit_test(who_is_told_late_seals),
         cmocka_unit_test(refusal_is_told),
         cmocka_unit_test(no_nonce_comes_twice),
         cmocka_unit_test(not_even_with_the_same_seeds),

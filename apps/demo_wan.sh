@@ -1,0 +1,39 @@
+#!/bin/bash
+# demo_wan.sh BUILD PICTURE: an all-reduce across two emulated clusters, paced and not, beside what the cost model says; draws it. For ./demo --wan.
+# Exit codes: 0, or that of the program of causeway's that failed.
+set -u
+causeway=$1/causeway program=$1/apps/kernels/allreduce picture=$2
+topology=$(dirname "${BASH_SOURCE[0]}")/examples/two_clusters.json
+algorithm=clusters-rabenseifner
+bytes=8388608
+runs=3
+folder=$(mktemp -d "${TMPDIR:-/tmp}/causeway-demo-XXXXXX") || exit 3
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT TERM
+
+# Name, nanoseconds.
+say() { awk -v name="$1" -v ns="$2" 'BEGIN { printf "  %-28s %6.2f s\n", name, ns / 1e9 }'; }
+
+# CAUSEWAY_PACING, name of the files, what it is called: runs it, adds the median of its times to times.csv.
+measure() {
+    CAUSEWAY_PACING=$1 CAUSEWAY_ALGORITHM=allreduce=$algorithm "$causeway" run -n 8 --timeout 60 \
+        --emulate "topology=$topology,memif,stats=$folder/$2.csv" "$program" --bytes $bytes --runs $runs >"$folder/$2.txt" || return
+    took=$(awk '/verified/ { printf "%.0f\n", $(NF - 2) * 1e9 }' "$folder/$2.txt" | sort -n | sed -n "$(((runs + 1) / 2))p")
+    say "$3" "$took"
+    echo "$3,$predicted,$took" >>"$folder/times.csv"
+}
+
+echo "Two emulated clusters of 4 hosts: 100 Mb/s for each host, 250 Mb/s and 10 ms one way between the clusters ($topology)"
+echo "8 processes sum vectors of $bytes bytes by modified Rabenseifner (Matsuda et al. 2006): 4 pairs exchange across at a time; every element is verified"
+echo "Times are medians of $runs"
+# the links as in the file
+"$causeway" bench wan --collective allreduce --algorithm $algorithm --ranks 4 --senders 4 --size $bytes --rate 100Mbps --delay 100us \
+    --wan-rate 250Mbps --wan-delay 10ms --csv "$folder/model.csv" >/dev/null || exit
+IFS=, read -r _ predicted simulated < <(sed -n 2p "$folder/model.csv")
+printf 'name,predicted_ns,measured_ns\nin virtual time,%s,%s\n' "$predicted" "$simulated" >"$folder/times.csv"
+say "predicted by the cost model" "$predicted"
+say "in virtual time" "$simulated"
+measure on paced "paced" || exit
+measure off unpaced "not paced" || exit
+"$causeway" draw "$folder/paced.csv" "$folder/unpaced.csv" --label "paced" --label "not paced" --times "$folder/times.csv" -o "$picture" || exit
+echo "The picture is $picture: the shares of the hosts in the link between the clusters, the queue in front of it, predicted beside measured times"

@@ -1,0 +1,197 @@
+/* Long gets from ranks that several streams lead to: each stream gets parts as fast as it can, so that a slow one delays no more than its last part. Parts that are under way are half of the
+ * whole and more at first, so that a long way is filled however long it is.
+ */
+#include <stdlib.h>
+
+#include "dataplane/path/path_private.h"
+
+enum {
+    PART_BYTES_LEAST = 65536,
+    PARTS_A_STREAM = 8,  /* at least, if they are not too short */
+    PARTS_UNDER_WAY = 4, /* on each stream */
+    PART_ALIGN = 4096,
+};
+
+struct path_division {
+    struct path_division *next; /* of those that wait for room */
+    bool waits;
+    struct path_wire_operation *whole; /* its region and its caller's number */
+    uint64_t token;
+    uint64_t offset; /* in the peer's region */
+    uint64_t bytes;
+    uint64_t part_bytes;
+    uint64_t posted; /* bytes */
+    uint32_t open;   /* parts under way ... */
+    int status;
+    uint32_t streams;
+    uint8_t open_on[]; /* ... on each stream */
+};
+
+struct stream_call {
+    struct path_peer *peer;
+    uint32_t stream;
+};
+
+static int stream_make(struct cw_endpoint *endpoint, void *context)
+{
+    const struct stream_call *call = context;
+    return cw_peer_stream(endpoint, call->peer->wire_peer, call->stream, &call->peer->stream_peers[call->stream - 1]);
+}
+
+/* Makes a rank's streams, with the first get that needs them. */
+static int streams_make(struct cw_paths *paths, uint32_t rank)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    int status = CW_OK;
+    if (peer->stream_peers != NULL) {
+        return CW_OK;
+    }
+    peer->stream_peers = calloc(peer->streams, sizeof(*peer->stream_peers));
+    for (uint32_t i = 0; peer->stream_peers != NULL && status == CW_OK && i < peer->streams; i++) {
+        struct stream_call call = {.peer = peer, .stream = i + 1};
+        status = cw_loop_call(paths->config.loop, stream_make, &call);
+        status = status == CW_OK ? path_wire_note(paths, peer->stream_peers[i], rank) : status;
+    }
+    if (peer->stream_peers == NULL || status != CW_OK) {
+        free(peer->stream_peers);
+        peer->stream_peers = NULL;
+        peer->streams = 0; /* undivided from now on */
+        return CW_ERROR_UNSUPPORTED;
+    }
+    return CW_OK;
+}
+
+/* Posts the next part on a stream. CW_OK; CW_ERROR_AGAIN; what makes the whole fail. */
+static int part_post(struct cw_paths *paths, struct path_division *division, uint32_t stream)
+{
+    struct path_wire_operation *part = calloc(1, sizeof(*part));
+    if (part == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    uint64_t left = division->bytes - division->posted;
+    uint64_t bytes = left < division->part_bytes ? left : division->part_bytes;
+    part->kind = WIRE_PART;
+    part->rank = division->whole->rank;
+    part->operation = stream;
+    part->division = division;
+    struct cw_get get = {
+        .peer = paths->peers[part->rank].stream_peers[stream],
+        .region = division->token,
+        .offset = division->offset + division->posted,
+        .bytes = bytes,
+        .local_region = division->whole->region,
+        .local_offset = division->posted,
+        .context = (uint64_t)(uintptr_t)part,
+    };
+    int status = cw_loop_get(paths->config.loop, &get);
+    if (status != CW_OK) {
+        paths->counters.refusals += status == CW_ERROR_AGAIN;
+        free(part);
+        return status;
+    }
+    division->posted += bytes;
+    division->open++;
+    division->open_on[stream]++;
+    return CW_OK;
+}
+
+/* One part for each stream in turn, as long as they may have more. */
+static void parts_post(struct cw_paths *paths, struct path_division *division)
+{
+    int status = division->status;
+    for (uint32_t round = 1; status == CW_OK && round <= PARTS_UNDER_WAY; round++) {
+        for (uint32_t s = 0; status == CW_OK && s < division->streams && division->posted < division->bytes; s++) {
+            if (division->open_on[s] < round) {
+                status = part_post(paths, division, s);
+            }
+        }
+    }
+    division->status = status == CW_ERROR_AGAIN ? CW_OK : status;
+}
+
+/* Something of it is left, and nothing is under way that would come back to it. */
+static void wait_for_room(struct cw_paths *paths, struct path_division *division)
+{
+    if (division->status == CW_OK && division->open == 0 && division->posted < division->bytes && !division->waits) {
+        division->waits = true;
+        division->next = paths->divisions;
+        paths->divisions = division;
+    }
+}
+
+/* Goes on, or ends. */
+static void go_on(struct cw_paths *paths, struct path_division *division)
+{
+    parts_post(paths, division);
+    wait_for_room(paths, division);
+    if (division->open == 0 && !division->waits) {
+        struct path_wire_operation *whole = division->whole;
+        int status = division->status;
+        free(division);
+        path_wire_end(paths, whole, status);
+    }
+}
+
+static uint64_t part_bytes(uint64_t bytes, uint32_t streams)
+{
+    uint64_t part = bytes / ((uint64_t)streams * PARTS_A_STREAM);
+    part = part < PART_BYTES_LEAST ? PART_BYTES_LEAST : part;
+    return (part + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+}
+
+int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+                    void *to, uint64_t bytes, uint64_t operation)
+{
+    uint32_t streams = paths->peers[rank].streams;
+    if (streams == 0 || bytes < 2 * PART_BYTES_LEAST || streams_make(paths, rank) != CW_OK) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    int status;
+    struct path_division *division = calloc(1, sizeof(*division) + streams * sizeof(division->open_on[0]));
+    struct path_wire_operation *whole =
+        division == NULL ? NULL : path_wire_begin(paths, rank, to, bytes, operation, &status);
+    if (whole == NULL) {
+        status = division == NULL ? CW_ERROR_MEMORY : status;
+        free(division);
+        return status;
+    }
+    whole->kind = WIRE_GET;
+    *division = (struct path_division){
+        .whole = whole,
+        .token = exposure->token,
+        .offset = offset,
+        .bytes = bytes,
+        .part_bytes = part_bytes(bytes, streams),
+        .streams = streams,
+    };
+    parts_post(paths, division);
+    if (division->open == 0) {
+        status = division->status == CW_OK ? CW_ERROR_AGAIN : division->status;
+        free(division);
+        path_wire_drop(paths, whole);
+        return status;
+    }
+    return CW_OK;
+}
+
+void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part, int status)
+{
+    struct path_division *division = part->division;
+    division->open--;
+    division->open_on[part->operation]--;
+    division->status = division->status == CW_OK ? status : division->status;
+    free(part);
+    go_on(paths, division);
+}
+
+void path_divide_poll(struct cw_paths *paths)
+{
+    struct path_division *division = paths->divisions;
+    paths->divisions = NULL;
+    while (division != NULL) {
+        struct path_division *next = division->next;
+        division->waits = false;
+        go_on(paths, division);
+        division = next;
+    }
+}

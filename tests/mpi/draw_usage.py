@@ -1,0 +1,228 @@
+"""draw_usage.py CAUSEWAY ALLREDUCE DEMO TOPOLOGY: what `causeway draw` draws is what is in its files, bin by bin; bad ones are refused in one line; the program and the demo that make such files work."""
+import csv
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+causeway, program, demo, topology = map(os.path.abspath, sys.argv[1:5])
+wire = len(sys.argv) > 5
+failures = 0
+OVERHEAD = 24
+HEAD = ["time_ns", "name", "direction", "offered_frames", "offered_bytes", "delivered_frames", "delivered_bytes", "lost_frames", "queue_frames", "down_frames",
+        "pool_frames", "oversize_frames", "port_frames", "queue_bytes", "queue_max_bytes", "rate_bps", "queue_limit_bytes"]
+
+
+def expect(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("expected:", what)
+
+
+def run(arguments, folder, **environment):
+    return subprocess.run([causeway] + arguments, cwd=folder, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+
+
+def draw(arguments, folder, **environment):
+    return run(["draw"] + arguments, folder, **environment)
+
+
+def refused(result, code, words, what):
+    expect(result.returncode == code, f"{what} ends with {code}, not {result.returncode}")
+    expect(result.stderr.count("\n") == 1 and all(word in result.stderr for word in words), f"{what}: one line with {words}, not: {result.stderr}")
+
+
+def line_of(time_ns, name, direction, frames, count, dropped=0, queue=0, host=None):
+    cells = dict.fromkeys(HEAD, "" if host else 0)
+    cells.update(time_ns=time_ns, name=name, direction=direction if host is None else f"{direction}/{host}", offered_frames=frames + dropped, offered_bytes=count, lost_frames=0,
+                 delivered_frames=frames, delivered_bytes=count, queue_frames=dropped)
+    if host is None:
+        cells.update(queue_max_bytes=queue, rate_bps=250000000, queue_limit_bytes=512000)
+    return [str(cells[key]) for key in HEAD]
+
+
+def write(path, lines, end="\n"):
+    with open(path, "w") as file:
+        file.write("\n".join(",".join(line) for line in lines) + end)
+
+
+def samples(seed, hosts, count, first_ns=0):
+    """Lines as a switch writes them, and what is to be drawn of them: idle at first, then hosts that send across a link, in both directions."""
+    draws = random.Random(seed)
+    lines, rows, now = [HEAD], [], 0
+    while len(rows) < count:
+        before, now = now, now + draws.choice([1000000, 1000000, 1234567, 250000, 7654321])
+        busy = now > first_ns
+        for direction in ["a>b", "b>a"]:
+            factor = 3 if direction == "b>a" else 1
+            sent = {host: draws.randrange(0, 9) * factor if busy else 0 for host in hosts}
+            dropped = draws.choice([0, 0, 0, 5]) if busy and direction == "b>a" else 0
+            total, queue = sum(sent.values()), draws.randrange(0, 512000) if busy else 0
+            lines.append(line_of(now, "sea", direction, total, total * 1000, dropped, queue))
+            lines += [line_of(now, "sea", direction, frames, frames * 1000, 0, 0, host) for host, frames in sent.items() if frames > 0]
+            if busy and direction == "b>a":
+                rows.append((before, now, {host: frames * (1000 + OVERHEAD) for host, frames in sent.items()}, total * (1000 + OVERHEAD), dropped, queue))
+        lines.append(line_of(now, "a0", "up", 1000, 1000000))
+    return lines, rows
+
+
+def bins_of(rows, width, pick):
+    """Each amount divided among bins by the time it has in each; parts are rounded down so that they add up."""
+    bins = {}
+    for before, now, *what in rows:
+        amount, done = pick(what), 0
+        for index in range(before // width, (now - 1) // width + 1):
+            so_far = amount * (min(now, (index + 1) * width) - before) // (now - before)
+            bins[index] = bins.get(index, 0) + so_far - done
+            done = so_far
+    return bins
+
+
+def data_of(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def column(data, host, key, width):
+    return {int(row["from_ns"]) // width: int(row[key]) for row in data if row["host"] == host}
+
+
+def data_is_right(folder):
+    hosts, width = ["b0", "b1", "b2", "b10"], 10000000
+    lines, rows = samples(1, hosts, 200)
+    write(os.path.join(folder, "x.csv"), lines)
+    result = draw(["x.csv", "-o", "x.svg", "--data", "d.csv", "--bin", "10ms", "--from", "1ns", "--label", "it's <one> & only"], folder)
+    expect(result.returncode == 0 and result.stderr == "", f"it draws: {result.stderr}")
+    data = data_of(os.path.join(folder, "d.csv"))
+    expect({(row["name"], row["direction"]) for row in data} == {("sea", "b>a")}, "the direction with more drops is drawn")
+    last = (rows[-1][1] - 1) // width
+    for host in hosts + [""]:
+        wanted = bins_of(rows, width, lambda what, host=host: what[0][host] if host else what[1])
+        expect(column(data, host, "bytes", width) == {i: wanted.get(i, 0) for i in range(last + 1)}, f"the bins of '{host}' are right")
+    expect(column(data, "", "queue_frames", width) == bins_of(rows, width, lambda what: what[2]), "dropped frames are right")
+    for index, most in column(data, "", "queue_max_bytes", width).items():
+        expect(most == max(queue for before, now, *_, queue in rows if before < (index + 1) * width and now > index * width), f"the longest queue of bin {index} is right: {most}")
+    text = "".join(xml.etree.ElementTree.parse(os.path.join(folder, "x.svg")).getroot().itertext())
+    dropped = sum(row[4] for row in rows)
+    for word in hosts + ["it's <one> & only: link sea, b>a", f"{dropped} frames dropped", "rate of the link", "limit", "Mb/s", "KB", "time, s"]:
+        expect(word in text, f"'{word}' is in the picture")
+    expect(f"{dropped} frames dropped" in result.stdout and "queue up to" in result.stdout, f"it is told in words, too: {result.stdout}")
+    result = draw(["x.csv", "-o", "x.png", "--data", "e.csv", "--direction", "a>b"], folder)
+    with open(os.path.join(folder, "x.png"), "rb") as file:
+        expect(file.read(8) == b"\x89PNG\r\n\x1a\n", f"a picture in PNG: {result.stderr}")
+    expect({row["direction"] for row in data_of(os.path.join(folder, "e.csv"))} == {"a>b"}, "the direction that is asked for is drawn")
+    result = draw(["x.csv", "-o", "x.png", "--data", "e.csv", "--link", "a0"], folder)
+    expect(result.returncode == 0 and {row["direction"] for row in data_of(os.path.join(folder, "e.csv"))} == {"up"}, f"a host's link: {result.stderr}")
+
+
+def time_is_trimmed(folder):
+    hosts = [f"b{i}" for i in range(12)]
+    lines, rows = samples(2, hosts, 4000, 20000000000)
+    write(os.path.join(folder, "long.csv"), lines, "\n123456,sea,b>")  # the switch was killed while it wrote
+    result = draw(["long.csv", "-o", "x.svg", "--data", "d.csv"], folder)
+    expect(result.returncode == 0, f"a long file, whose last line does not end: {result.stderr}")
+    data = data_of(os.path.join(folder, "d.csv"))
+    shown = [row for row in data if row["host"] == ""]
+    first = next(row for row in rows if row[3] > 0)
+    width = int(shown[0]["to_ns"]) - int(shown[0]["from_ns"])
+    expect(100 <= len(shown) <= 400, f"as many bins as can be seen: {len(shown)}")
+    expect(0 < first[0] - int(shown[0]["from_ns"]) < 2 * width, f"idle time before is left out: {shown[0]['from_ns']} for {first[0]}")
+    expect(sum(int(row["bytes"]) for row in shown) == sum(row[3] for row in rows), "nothing that was sent is")
+    most = sorted(hosts, key=lambda host: (-sum(row[2][host] for row in rows), hosts.index(host)))[:7]
+    names = {row["host"] for row in data}
+    expect(names == set(most) | {"", "5 others"}, f"the hosts that have sent most, and all others: {names}")
+    expect(sum(int(row["bytes"]) for row in data if row["host"] == "5 others") == sum(row[2][host] for row in rows for host in hosts if host not in most), "the others together")
+
+
+def bad_input(folder):
+    lines, _ = samples(1, ["b0"], 20)
+    path = lambda name: os.path.join(folder, name)
+    write(path("good.csv"), lines)
+    open(path("empty.csv"), "w").close()
+    write(path("head.csv"), [HEAD])
+    write(path("column.csv"), [[cell for cell in line if cell != "rate_bps"] for line in lines[:1]] + lines[1:])
+    write(path("other.csv"), [["a", "b"], ["1", "2"]])
+    write(path("cell.csv"), lines[:2] + [lines[1][:6] + ["many"] + lines[1][7:]])
+    write(path("short.csv"), lines[:2] + [lines[1][:5]])
+    write(path("back.csv"), lines + [lines[1]])
+    write(path("still.csv"), [HEAD] + [line_of(1000000 * i, "sea", "a>b", 0, 0) for i in range(1, 5)])
+    write(path("hosts.csv"), [HEAD, line_of(1000000, "a0", "up", 5, 5000)])
+    write(path("times.csv"), [["name", "predicted_ns", "measured_ns"], ["x", "1e9", "-3"]])
+    write(path("no_times.csv"), [["name", "predicted_ns", "measured_ns"]])
+    out = ["-o", "x.svg"]
+    for name, words in {"nowhere.csv": ["No such file"], "empty.csv": ["empty", "--stats"], "head.csv": ["nothing behind the first line"], "column.csv": ["rate_bps", "--stats"],
+                        "other.csv": ["time_ns", "--stats"], "cell.csv": ["line 3", "delivered_bytes", "many"], "short.csv": ["line 3", "5 cells", "17"],
+                        "back.csv": ["before the line above", "time_ns"], "still.csv": ["nothing has come over sea"], "hosts.csv": ["--link"]}.items():
+        refused(draw([name] + out, folder), 2, [name] + words, name)
+    for name, words in {"times.csv": ["line 2", "measured_ns", "-3"], "no_times.csv": ["nothing"], "good.csv": ["predicted_ns"]}.items():
+        refused(draw(["--times", name] + out, folder), 2, [name] + words, f"--times {name}")
+    for arguments, words in [([], ["-o"]), (out, ["no file"]), (["good.csv", "-o", "x.gif"], ["x.gif", ".svg", ".png"]), (["good.csv", "--link", "lake"] + out, ["good.csv", "--link"]),
+                             (["good.csv", "--direction", "up"] + out, ["up"]), (["good.csv", "--bin", "1us"] + out, ["--bin"]), (["good.csv", "--from", "1h"] + out, ["--from"]),
+                             (["good.csv", "--from", "2s", "--to", "1s"] + out, ["--to"]), (["good.csv", "--label", "a", "--label", "b"] + out, ["b", "--label"]),
+                             (["good.csv", "--label", "a,b"] + out, ["a,b"]), (5 * ["good.csv"] + out, ["good.csv"]), (["good.csv", "-o", "no/such/x.svg"], ["no/such/x.svg"]),
+                             (["good.csv", "--data", "no/such/d.csv"] + out, ["no/such/d.csv"])]:
+        refused(draw(arguments, folder), 2, words, f"draw {arguments}")
+    with open(path("kept.svg"), "w") as file:
+        file.write("old")
+    refused(draw(["good.csv", "-o", "kept.svg"], folder, PATH="/nowhere"), 3, ["gnuplot-nox"], "no gnuplot")
+    with open(path("kept.svg")) as file:
+        expect(file.read() == "old", "a picture that is there stays if none can be drawn")
+
+
+def times_are_drawn(folder):
+    result = run(["bench", "wan", "--collective", "allreduce", "--algorithm", "clusters-rabenseifner", "--ranks", "2", "--size", "100000", "--senders", "1,2", "--csv", "t.csv", "--json"], folder)
+    with open(os.path.join(folder, "t.csv")) as file:
+        rows = list(csv.DictReader(file))
+    expect(result.returncode == 0 and len(rows) == 2 and len(result.stdout.splitlines()) == 2, f"a row for each number of senders: {result.stderr} {rows}")
+    expect(all(0.1 < float(row["measured_ns"]) / float(row["predicted_ns"]) < 10 for row in rows), f"model and measurement are of one kind: {rows}")
+    result = draw(["--times", "t.csv", "-o", "t.svg"], folder)
+    text = "".join(xml.etree.ElementTree.parse(os.path.join(folder, "t.svg")).getroot().itertext())
+    expect(result.returncode == 0 and all(row["name"] in text for row in rows) and "predicted" in text, f"times alone: {result.stderr}")
+    refused(run(["bench", "wan", "--algorithm", "bubble"], folder), 2, ["bubble"], "an algorithm that is none")
+    refused(run(["bench", "wan", "--csv", "no/such/t.csv"], folder), 2, ["no/such/t.csv"], "times nowhere")
+
+
+def program_verifies(folder):
+    result = run(["run", "-n", "3", program, "--bytes", "80000", "--runs", "2"], folder)
+    expect(result.returncode == 0 and result.stdout.count(" s, verified") == 2, f"it sums: {result.stdout} {result.stderr}")
+    for arguments in [["--bytes", "7"], ["--bytes", "0"], ["--runs", "x"], ["--runs"], ["--speed", "1"]]:
+        refused(run(["run", "-n", "1", program] + arguments, folder), 2, arguments[:1], f"allreduce {arguments}")
+
+
+def real_files(folder):
+    for emulate in [f"topology={topology},memif,stats=real.csv", f"2,memif,rate=100Mbps,stats=flat.csv,stats-interval=2ms"]:
+        ranks = "8" if "topology" in emulate else "2"
+        result = run(["run", "-n", ranks, "--emulate", emulate, program, "--bytes", "800000"], folder)
+        expect(result.returncode == 0 and result.stderr == "", f"{emulate} works: {result.stderr}")
+    result = draw(["real.csv", "-o", "x.svg", "--data", "d.csv"], folder)
+    expect(result.returncode == 0, f"what a switch writes can be drawn: {result.stderr}")
+    data = data_of(os.path.join(folder, "d.csv"))
+    whole = sum(int(row["bytes"]) for row in data if row["host"] == "")
+    expect(whole == sum(int(row["bytes"]) for row in data if row["host"] != "") > 100000, f"hosts have sent all that has come over the link: {whole}")
+    expect({row["rate_bps"] for row in data} == {"250000000", ""} and {row["queue_limit_bytes"] for row in data} == {"512000", ""}, "the link is that of the file")
+    expect(draw(["flat.csv", "-o", "x.svg", "--link", "port1"], folder).returncode == 0, "a host's link without a topology")
+    for word in ["stats=", "stats-interval=1ms", "stats=x.csv,stats-interval=0", "stats=x.csv,stats-interval=x"]:
+        refused(run(["run", "-n", "2", "--emulate", f"2,memif,{word}", program], folder), 2, ["--emulate"], word)
+    refused(run(["run", "-n", "2", "--emulate", "2,memif,stats=no/such/x.csv", program], folder), 2, ["no/such/x.csv"], "statistics nowhere")
+    build = os.path.dirname(causeway)
+    result = subprocess.run([demo, build, "demo.svg"], cwd=folder, env=dict(os.environ, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    expect(result.returncode == 0 and result.stderr == "", f"the demo works: {result.stderr}")
+    expect(all(word in result.stdout for word in ["paced: link wan", "not paced: link wan", "demo.svg", "predicted"]), f"it says what is to be seen: {result.stdout}")
+    text = "".join(xml.etree.ElementTree.parse(os.path.join(folder, "demo.svg")).getroot().itertext())
+    expect(all(word in text for word in ["paced: link wan", "not paced: link wan", "in virtual time"]), "its picture has both runs")
+    expect(not [name for name in os.listdir(folder) if name.startswith("causeway")], f"nothing is left: {os.listdir(folder)}")
+
+
+with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    data_is_right(folder)
+    time_is_trimmed(folder)
+    bad_input(folder)
+    times_are_drawn(folder)
+    program_verifies(folder)
+    if wire:
+        real_files(folder)
+
+sys.exit(1 if failures else 0)
