@@ -191,17 +191,20 @@ static int topology_refuse(const char *what, const char *todo)
     return APP_EXIT_USAGE;
 }
 
-/* What the file says goes for hosts and links; no other option may say it, too. */
-static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link, bool others)
+/* What the file says goes for hosts and links; no other option may say it, too. Of the ports, `devices` are no memif. */
+static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link,
+                         uint32_t devices, bool others)
 {
     char error[CW_TOPOLOGY_ERROR_BYTES];
     char text[128];
-    if (config->path == NULL) {
-        return topology_refuse("there is no way to the hosts", "--memif PATH says where their socket is to be");
+    if (config->path == NULL && devices == 0) {
+        return topology_refuse(
+            "there is no way to the hosts",
+            "--memif PATH says where their socket is to be, --ethdev DEVICE,... what else they are on");
     }
     if (others || link->rate_bps != 0 || link->delay_ns != 0 || link->queue_limit_bytes != 0 || link->loss > 0) {
         return topology_refuse("the links are given twice",
-                               "the file has them: leave out --rate, --delay, --queue, --loss, --port and --ethdev");
+                               "the file has them: leave out --rate, --delay, --queue, --loss and --port");
     }
     int status = cw_topology_load(path, &config->topology, error, sizeof(error));
     if (status != CW_OK) {
@@ -213,11 +216,13 @@ static int topology_take(struct switch_config *config, const char *path, const s
         snprintf(text, sizeof(text), "it has %u hosts, a switch has at most %d ports", hosts, SWITCH_PORTS_MAX);
         return topology_refuse(text, "leave hosts out");
     }
-    config->memif_count = config->memif_count == 0 ? hosts : config->memif_count;
-    if (config->memif_count < hosts || config->memif_count < 2) {
-        snprintf(text, sizeof(text), "it has %u host%s, there are %u ports", hosts, hosts == 1 ? "" : "s",
-                 (unsigned)config->memif_count);
-        return topology_refuse(text, "--ports N: at least two, and one for each host");
+    if (config->memif_count == 0 && config->path != NULL) {
+        config->memif_count = hosts > devices ? hosts - devices : 0;
+    }
+    uint32_t ports = devices + (config->path == NULL ? 0 : (uint32_t)config->memif_count);
+    if (ports < hosts || ports < 2) {
+        snprintf(text, sizeof(text), "it has %u host%s, there are %u ports", hosts, hosts == 1 ? "" : "s", ports);
+        return topology_refuse(text, "--ports N and --ethdev: at least two, and one for each host");
     }
     return APP_EXIT_SUCCESS;
 }
@@ -360,7 +365,7 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         *exit_code = extras_check(config);
     }
     if (*exit_code == APP_EXIT_SUCCESS && topology != NULL) {
-        *exit_code = topology_take(config, topology, &link, ethdevs.count + overrides.count > 0);
+        *exit_code = topology_take(config, topology, &link, ethdevs.count, overrides.count > 0);
     }
     config->memif_count = config->memif_count == 0 ? 2 : config->memif_count;
     if (*exit_code == APP_EXIT_SUCCESS) {

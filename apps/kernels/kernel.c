@@ -1,5 +1,6 @@
 #include "apps/kernels/kernel.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,62 @@ bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int a
 }
 
 /* ---- time ---- */
+
+/* A number that is all of `text`. */
+static bool number_read(const struct kernel_number *number, const char *text)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    bool right = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value >= number->least &&
+                 value <= number->most && value % number->multiple == 0;
+    *number->value = right ? value : *number->value;
+    return right;
+}
+
+static bool numbers_read(const struct kernel *kernel, const struct kernel_number *numbers, int count, int argc,
+                         char **argv, char *problem, size_t problem_bytes)
+{
+    for (int i = 1; i < argc; i += 2) {
+        int at = 0;
+        while (at < count && strcmp(numbers[at].name, argv[i]) != 0)
+            at++;
+        if (at == count) {
+            snprintf(problem, problem_bytes, "no such option: %s", argv[i]);
+            return false;
+        }
+        if (i + 1 == argc || !number_read(&numbers[at], argv[i + 1])) {
+            char multiple[64] = "";
+            if (numbers[at].multiple > 1)
+                snprintf(multiple, sizeof(multiple), ", a multiple of %ld", numbers[at].multiple);
+            snprintf(problem, problem_bytes, "%s wants a number from %ld to %ld%s: %s", argv[i], numbers[at].least,
+                     numbers[at].most, multiple, i + 1 < argc ? argv[i + 1] : "nothing is there");
+            return false;
+        }
+    }
+    if (kernel->ranks > KERNEL_RANKS_MAX) {
+        snprintf(problem, problem_bytes, "too many ranks: %d (start at most %d)", kernel->ranks, KERNEL_RANKS_MAX);
+        return false;
+    }
+    return true;
+}
+
+bool kernel_numbers(struct kernel *kernel, const struct kernel_number *numbers, int count, int argc, char **argv,
+                    const char *usage, const char *help, int *exit_code)
+{
+    char problem[256];
+    bool is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (!is_help && numbers_read(kernel, numbers, count, argc, argv, problem, sizeof(problem)))
+        return true;
+    if (kernel->rank == 0 && is_help)
+        printf("usage: %s\n\n%s", usage, help);
+    else if (kernel->rank == 0)
+        fprintf(stderr, "%s: %s (usage: %s; %s --help tells more)\n", kernel->about->name, problem, usage,
+                kernel->about->name);
+    kernel_close();
+    *exit_code = is_help ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_USAGE;
+    return false;
+}
 
 void kernel_timer_start(struct kernel *kernel)
 {

@@ -1,6 +1,6 @@
 /* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
  * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
- * page exchange of a software DSM (dsm), and the sum of a long vector (allreduce). Here is what the programs share: arguments, random numbers, division among
+ * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), and streams between pairs of ranks (pairs). Here is what the programs share: arguments, random numbers, division among
  * ranks, timing, the verdict.
  *
  * Invariants
@@ -10,8 +10,8 @@
  * Order of calls
  *    kernel_start, kernel_timer_start, any number of kernel_communication_begin, calls of MPI and
  *    kernel_communication_end, kernel_timer_stop, kernel_require for each check, kernel_finish: main returns its value.
- *  A program without problem classes: kernel_open instead of kernel_start, kernel_is_verified and kernel_close instead of
- *  kernel_finish.
+ *  A program without problem classes: kernel_open and kernel_numbers instead of kernel_start, kernel_is_verified and
+ *  kernel_close instead of kernel_finish.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -61,6 +61,19 @@ void kernel_open(struct kernel *kernel, const struct kernel_about *about, int *a
 /* kernel_open and the arguments. False: the program is done (--help, or one line about what is wrong went to stderr), MPI
  * is finalised, and main returns *exit_code. */
 bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int argc, char **argv, int *exit_code);
+
+/* An option of a program without classes: --NAME NUMBER. */
+struct kernel_number {
+    const char *name; /* "--bytes" */
+    long *value;      /* holds the default */
+    long least;
+    long most;
+    long multiple; /* of this; 1: any */
+};
+
+/* Reads the options into `numbers`, `count` of them; also refuses more ranks than KERNEL_RANKS_MAX. False: the program is done as with kernel_start; `help` is what --help prints, `usage` a line. */
+bool kernel_numbers(struct kernel *kernel, const struct kernel_number *numbers, int count, int argc, char **argv,
+                    const char *usage, const char *help, int *exit_code);
 
 /* All ranks begin together. */
 void kernel_timer_start(struct kernel *kernel);
