@@ -31,6 +31,7 @@ int bench_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int draw_main(int argc, char **argv);
+int gateway_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
 int plogp_main(int argc, char **argv);
 int run_main(int argc, char **argv);

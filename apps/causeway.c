@@ -20,6 +20,9 @@ static const struct command commands[] = {
     {"doctor", doctor_main,
      "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
     {"draw", draw_main, "draws what an emulated network did: throughput, queues, predicted and measured times"},
+#ifdef CW_HAVE_DPDK
+    {"gateway", gateway_main, "joins the networks of two sites across a wide area: paced, in several streams, sealed"},
+#endif
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
     {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
     {"plogp", plogp_main, "measures this machine's paths and algorithms, for MPI to choose by"},

@@ -302,8 +302,7 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     const char *multicast = "snoop";
     const char *topology = NULL;
     struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
-    *config =
-        (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = SWITCH_CORE_ANY, .pcap_snap_bytes = UINT16_MAX};
+    *config = (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = APP_CORE_ANY, .pcap_snap_bytes = UINT16_MAX};
     const struct app_option options[] = {
         {"memif", "PATH", "socket of the memif ports", APP_OPTION_TEXT, &config->path, 0, 0, NULL},
         {"ports", "N", "memif ports, ids 0 to N-1; default 2", APP_OPTION_COUNT, &config->memif_count, 1,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apps/app_process.h"
 #include "control/topology.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/port/doorbell.h"
@@ -50,7 +51,7 @@ struct switch_config {
     const char *pcap_at;
     uint64_t pcap_snap_bytes;
     const char *tell; /* not NULL: a switch is told something, none is started */
-    uint64_t core;    /* SWITCH_CORE_ANY: wherever the system puts it */
+    uint64_t core;    /* APP_CORE_ANY: wherever the system puts it */
     bool dedicated;   /* never sleeps */
     bool json;
     bool snoops;             /* IGMP is listened to */
@@ -58,8 +59,6 @@ struct switch_config {
     struct switch_port_config ports[SWITCH_PORTS_MAX];
     struct switch_group groups[SWITCH_GROUPS_MAX];
 };
-
-#define SWITCH_CORE_ANY UINT64_MAX
 
 /* Reads the command line, and the topology. False: the command is over, with *exit_code. The texts stay argv's. switch_config_dispose is due in
  * both cases. */

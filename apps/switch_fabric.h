@@ -21,9 +21,9 @@
 #ifndef SWITCH_FABRIC_H
 #define SWITCH_FABRIC_H
 
-#include <signal.h>
 #include <stdio.h>
 
+#include "apps/app_process.h"
 #include "apps/switch_config.h"
 #include "apps/switch_line.h"
 #include "apps/switch_pool.h"
@@ -102,12 +102,6 @@ struct switch_fabric {
     struct cw_crowding crowding;
 };
 
-/* Set by signal handlers, cleared by switch_fabric_run. */
-struct switch_signals {
-    volatile sig_atomic_t stop;
-    volatile sig_atomic_t report;
-};
-
 /* Opens ports, bridges and pool. APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind then. */
 int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config *config);
 
@@ -115,7 +109,7 @@ int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config 
 void switch_fabric_close(struct switch_fabric *fabric);
 
 /* Forwards until signals->stop is set or the configured time is over. */
-void switch_fabric_run(struct switch_fabric *fabric, struct switch_signals *signals);
+void switch_fabric_run(struct switch_fabric *fabric, struct app_signals *signals);
 
 /* One turn: frames that are due, a burst from each port. Returns how many frames it moved. */
 uint32_t switch_fabric_turn(struct switch_fabric *fabric, uint64_t now_ns);

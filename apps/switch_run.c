@@ -114,8 +114,7 @@ static void sample(struct switch_fabric *fabric, const struct timers *timers, ui
 }
 
 /* What is to be done now and then beside forwarding. */
-static void duties_do(struct switch_fabric *fabric, struct timers *timers, struct switch_signals *signals,
-                      uint64_t now_ns)
+static void duties_do(struct switch_fabric *fabric, struct timers *timers, struct app_signals *signals, uint64_t now_ns)
 {
     uint64_t interval_ns = fabric->config->stats_interval_ns;
     if (now_ns >= timers->sample_ns) {
@@ -135,7 +134,7 @@ static void duties_do(struct switch_fabric *fabric, struct timers *timers, struc
     }
 }
 
-void switch_fabric_run(struct switch_fabric *fabric, struct switch_signals *signals)
+void switch_fabric_run(struct switch_fabric *fabric, struct app_signals *signals)
 {
     const struct switch_config *config = fabric->config;
     struct timers timers = {.start_ns = cw_clock_ns(),

@@ -207,6 +207,7 @@ struct cw_peer_info {
     uint64_t round_trip_min_ns;
     uint64_t congestion_window_bytes;
     uint64_t in_flight_bytes;
+    uint64_t unsent_bytes; /* of puts and messages that were posted, what has not left for the first time */
     uint64_t packets_sent; /* data packets, retransmissions included */
     uint64_t packets_retransmitted;
     uint64_t packets_unacknowledged;

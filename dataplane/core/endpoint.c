@@ -317,6 +317,15 @@ int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
     return CW_OK;
 }
 
+static uint64_t unsent_bytes(const struct cw_operation_queue *queue)
+{
+    uint64_t bytes = 0;
+    for (const struct cw_operation *operation = queue->first; operation != NULL; operation = operation->next) {
+        bytes += operation->bytes - operation->position;
+    }
+    return bytes;
+}
+
 int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info)
 {
     const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
@@ -335,6 +344,7 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         .round_trip_min_ns = flow->round_trip.min_ns,
         .congestion_window_bytes = flow->congestion.window_bytes,
         .in_flight_bytes = flow->sender.in_flight_bytes,
+        .unsent_bytes = unsent_bytes(&flow->sender.queue_short) + unsent_bytes(&flow->sender.queue_bulk),
         .packets_sent = flow->sender.packets_sent,
         .packets_retransmitted = flow->sender.packets_retransmitted,
         .packets_unacknowledged = flow->sender.sent.next - flow->sender.sent.base,

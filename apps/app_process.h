@@ -1,0 +1,23 @@
+/* App process: what programs that run until they are told to end share: signals, and the core they run on. */
+#ifndef APP_PROCESS_H
+#define APP_PROCESS_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#define APP_CORE_ANY UINT64_MAX
+
+/* Set by signal handlers; whoever acts upon `report` clears it. */
+struct app_signals {
+    volatile sig_atomic_t stop;   /* SIGINT, SIGTERM, SIGHUP */
+    volatile sig_atomic_t report; /* SIGUSR1 */
+};
+
+/* Notes the signals from now on, but lets none in until sigprocmask(SIG_SETMASK, before): threads that start in between keep them out for good, so that each
+ * one ends the sleep of the thread that is to hear of it. Once in a process. */
+struct app_signals *app_signals_hold(sigset_t *before);
+
+/* Runs on this core from now on, if it is not APP_CORE_ANY. APP_EXIT_SUCCESS, or an exit code after reporting the error for `--core`. */
+int app_pin(uint64_t core);
+
+#endif

@@ -1,0 +1,135 @@
+/* Tunnel: Ethernet frames between two sites, over several streams of an endpoint.
+ *
+ * It is a link with retransmission (RFC 3366): what the wide area loses is repaired between the two ends, so the hosts behind them see no loss but that of a queue
+ * that is full, and delay now and then instead. The order of frames is kept within a stream, and what one stream loses holds up no other (RFC 3366, 3.2.2 and 2.3).
+ *
+ *    frame --hash--> queue --(CoDel)--> batch --put--> ring at the peer --notification--> frames, in order --> deliver
+ *                                         ^                                                   |
+ *                                         '------------------- room, by a tag ----------------'
+ *
+ * A batch is what waits, about two milliseconds of the stream's part of the rate at most (records.h), put into the peer's ring, in units of 64 bytes. What is there alone leaves
+ * at once. Less than two batches lie unsent in the endpoint: all else waits in the queue, where CoDel sees it. The room of a batch is given back by an empty put
+ * whose tag says how far the peer has got: 20 bits of a count of units.
+ *
+ * Invariants
+ *   - A frame that was taken is delivered once, unaltered, and after those that its stream took before; or it is counted as dropped, by reason.
+ *   - What was under way when a session ended may have been delivered, or not: it is counted as `in_doubt`, and is not sent again.
+ *   - A stream is usable when both sides have said where their rings are (hello), in each session afresh; the hello goes out only when all that came by the
+ *     session before has been delivered.
+ *   - Nothing that a peer sends makes it read or write outside its rings; what makes no sense is counted and dropped.
+ *   - All memory is taken at the start.
+ *   - No clock, no I/O: time is passed in, and the same code runs in the simulator.
+ *
+ * Order of calls
+ *   cw_tunnel_config_init, cw_tunnel_endpoint_config, cw_endpoint_create, cw_peer_add (and one peer more for each stream), cw_tunnel_create
+ *   { cw_endpoint_turn, cw_tunnel_send.., cw_tunnel_turn }*
+ *   cw_endpoint_destroy, which tells the peer, cw_tunnel_destroy
+ * The tunnel takes all events of the endpoint. Owner: whoever turns the endpoint.
+ */
+#ifndef CW_TUNNEL_H
+#define CW_TUNNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/dataplane.h"
+
+enum {
+    CW_TUNNEL_STREAMS_MAX = 16,
+    CW_TUNNEL_STREAMS_DEFAULT = 4,
+    CW_TUNNEL_FRAME_MAX_BYTES = 14 + 8 + CW_PORT_MTU_MAX, /* with two VLAN tags */
+};
+
+#define CW_TUNNEL_WAIT_MAX_NS  500000000ull  /* what has waited longer is of no use to anybody */
+#define CW_TUNNEL_QUEUE_NS     100000000ull  /* default limit of a queue, at the whole rate */
+#define CW_TUNNEL_PATH_NS      400000000ull  /* rings have room for a round trip so long, at the whole rate */
+#define CW_TUNNEL_RETRY_NS     1000000000ull /* a peer that is down is tried again so often */
+#define CW_TUNNEL_KEEPALIVE_NS 1000000000ull /* a silent one is asked whether it is there */
+
+struct cw_tunnel;
+
+/* A frame for this side, in the ring: valid during the call. False: not now; it is offered again in the next turn, and others of its stream wait. */
+typedef bool (*cw_tunnel_deliver)(void *context, const uint8_t *frame, uint32_t length);
+
+/* A stream has become usable, or is not any more: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_ARGUMENT if the peer speaks another version, or
+ * has another number of streams. */
+typedef void (*cw_tunnel_news)(void *context, uint32_t stream, bool up, int status);
+
+struct cw_tunnel_config {
+    uint32_t stream_count;
+    uint32_t peers[CW_TUNNEL_STREAMS_MAX]; /* the number of each stream in the endpoint */
+    uint64_t rate_bps;                     /* of all streams together, on the line; 0: found out, by each stream */
+    uint64_t queue_bytes;                  /* of a stream; 0: CW_TUNNEL_QUEUE_NS of the rate */
+    uint64_t ring_bytes;                   /* of a stream, in each direction; 0: CW_TUNNEL_PATH_NS of the rate */
+    uint32_t
+        frame_bytes_max; /* longest frame that this side can deliver, 14 .. CW_TUNNEL_FRAME_MAX_BYTES; the peer is told */
+    cw_tunnel_deliver deliver; /* not NULL */
+    cw_tunnel_news news;       /* NULL: nobody wants to know */
+    void *context;             /* of both */
+};
+
+/* X(name, meaning): of each stream. Every frame offered ends in one of TAKEN and the DROPPED_* of sending; every one taken is delivered, in doubt,
+ * or dropped. */
+#define CW_TUNNEL_COUNTERS(X)                                                                  \
+    X(TAKEN, taken, "frames taken for the peer")                                               \
+    X(TAKEN_BYTES, taken_bytes, "their bytes")                                                 \
+    X(SENT, sent, "frames handed to the dataplane")                                            \
+    X(BATCHES, batches, "batches that they went in")                                           \
+    X(DELIVERED, delivered, "frames of the peer delivered")                                    \
+    X(DELIVERED_BYTES, delivered_bytes, "their bytes")                                         \
+    X(DROPPED_FULL, dropped_full, "not taken: the queue is full")                              \
+    X(DROPPED_LONG, dropped_long, "not taken: longer than what the peer can deliver")          \
+    X(DROPPED_DOWN, dropped_down, "not taken, or taken and not sent: the peer is not there")   \
+    X(DROPPED_STANDING, dropped_standing, "dropped since the queue did not get short (CoDel)") \
+    X(DROPPED_LATE, dropped_late, "dropped since they had waited too long")                    \
+    X(IN_DOUBT, in_doubt, "under way when the session ended: delivered or not")                \
+    X(BROKEN, broken, "batches and messages of the peer that make no sense")                   \
+    X(SESSIONS, sessions, "times that the stream became usable")
+
+enum cw_tunnel_counter {
+#define CW_TUNNEL_COUNTER_ENUM(name, text, meaning) CW_TUNNEL_##name,
+    CW_TUNNEL_COUNTERS(CW_TUNNEL_COUNTER_ENUM)
+#undef CW_TUNNEL_COUNTER_ENUM
+        CW_TUNNEL_COUNTER_COUNT,
+};
+
+/* 4 streams, rate found out, sizes by the rate, frames of CW_TUNNEL_FRAME_MAX_BYTES. peers and deliver are the caller's to set. */
+void cw_tunnel_config_init(struct cw_tunnel_config *config);
+
+/* Sets the tables of an endpoint that serves a tunnel of `stream_count` streams and nothing else. */
+void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t stream_count);
+
+/* Sets up shaper 0 and the traffic of the peers, registers the rings and begins to connect. `endpoint` must outlive it. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY;
+ * CW_ERROR_LIMIT (the endpoint's tables are too small). */
+int cw_tunnel_create(struct cw_endpoint *endpoint, const struct cw_tunnel_config *config, uint64_t now_ns,
+                     struct cw_tunnel **tunnel);
+
+/* After the endpoint was destroyed, whose operations read its memory. What waits and is under way is given up. NULL is allowed. */
+void cw_tunnel_destroy(struct cw_tunnel *tunnel);
+
+/* Takes a frame (copied) for the peer. False: dropped, and counted. `length`: 14 at least. It leaves in cw_tunnel_turn. */
+bool cw_tunnel_send(struct cw_tunnel *tunnel, uint64_t now_ns, const uint8_t *frame, uint32_t length);
+
+/* After each turn of the endpoint: takes its events, delivers, sends what may go. Returns how much it did (0: idle). */
+uint32_t cw_tunnel_turn(struct cw_tunnel *tunnel, uint64_t now_ns);
+
+/* When cw_tunnel_turn must be called even if the endpoint does nothing. */
+uint64_t cw_tunnel_deadline(const struct cw_tunnel *tunnel);
+
+/* True if frames can be taken for this stream. */
+bool cw_tunnel_is_up(const struct cw_tunnel *tunnel, uint32_t stream);
+
+uint32_t cw_tunnel_stream_count(const struct cw_tunnel *tunnel);
+uint64_t cw_tunnel_counter(const struct cw_tunnel *tunnel, uint32_t stream, enum cw_tunnel_counter counter);
+
+/* What waits at the moment, bytes on the line. */
+uint64_t cw_tunnel_queue_bytes(const struct cw_tunnel *tunnel, uint32_t stream);
+
+/* Frames taken, neither dropped nor known to be at the peer. */
+uint64_t cw_tunnel_held(const struct cw_tunnel *tunnel, uint32_t stream);
+
+/* "dropped_full" and the like, and the meaning in one line. */
+const char *cw_tunnel_counter_name(enum cw_tunnel_counter counter);
+const char *cw_tunnel_counter_meaning(enum cw_tunnel_counter counter);
+
+#endif

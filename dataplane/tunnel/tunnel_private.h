@@ -1,0 +1,156 @@
+/* Tunnel, inside: a stream's two halves. tunnel.c: life and sessions, tunnel_send.c, tunnel_receive.c. */
+#ifndef CW_TUNNEL_PRIVATE_H
+#define CW_TUNNEL_PRIVATE_H
+
+#include <assert.h>
+
+#include "dataplane/tunnel/codel.h"
+#include "dataplane/tunnel/queue.h"
+#include "dataplane/tunnel/records.h"
+#include "dataplane/tunnel/tunnel.h"
+
+enum {
+    TUNNEL_UNIT_BYTES = 64,     /* of a ring */
+    TUNNEL_UNITS_MAX = 1 << 19, /* 32 MiB: half of what the tags of puts can count */
+    TUNNEL_BATCHES = 2048,      /* under way, or arrived, of a stream; a power of two */
+    TUNNEL_BATCH_BYTES_MAX = 64 << 10,
+    TUNNEL_VERSION = 1,
+    TUNNEL_LANE_HELLO = 0,
+    TUNNEL_LANE_BATCH = 1,
+    TUNNEL_LANE_ROOM = 2,
+};
+
+#define TUNNEL_MAGIC    0x4c4e5457u /* "WTNL" */
+#define TUNNEL_TAG_MASK ((1u << CW_TAG_BITS) - 1)
+
+/* The first message of a session, from either side. All numbers in the byte order of x86 and ARM, as in WIRE.md. */
+struct tunnel_hello {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t stream;
+    uint32_t stream_count;
+    uint32_t ring_units;
+    uint32_t frame_bytes_max;
+    uint32_t reserved;
+    uint64_t ring_token;
+    uint64_t room_token;
+};
+
+static_assert(sizeof(struct tunnel_hello) == 40, "as it travels");
+
+/* A batch that was put: over when its source is free and the peer has given its room back. */
+struct tunnel_posted {
+    uint64_t end; /* units posted up to here */
+    uint32_t frames;
+    bool is_complete; /* acknowledged: it may be written over here */
+    bool is_refused;  /* nobody will give its room back */
+};
+
+/* A batch that has arrived. */
+struct tunnel_arrived {
+    uint64_t offset;
+    uint64_t bytes;
+    uint32_t tag;
+    uint32_t session; /* of those of this stream */
+};
+
+struct tunnel_out {
+    struct cw_tunnel_queue queue;
+    struct cw_codel codel;
+    uint8_t *mirror; /* the peer's ring, as it is to be: what batches are sent from */
+    uint64_t ring_token;
+    uint64_t room_token;
+    uint32_t units;           /* of the ring that are used: the least of both sides */
+    uint32_t frame_bytes_max; /* of the peer */
+    /* counted in units since the session began, those left out at the end of the ring included: freed <= returned <= posted */
+    uint64_t posted;
+    uint64_t returned; /* by the peer, which has delivered what lies before */
+    uint64_t freed;    /* the batches before are over */
+    struct tunnel_posted list[TUNNEL_BATCHES];
+    uint32_t first;
+    uint32_t last;
+    struct {             /* written into the mirror, and not yet posted */
+        uint64_t offset; /* in units */
+        uint64_t end;
+        uint32_t bytes; /* 0: none */
+        uint32_t frames;
+    } staged;
+};
+
+struct tunnel_in {
+    uint8_t *ring;
+    uint64_t ring_token;
+    struct tunnel_arrived list[TUNNEL_BATCHES];
+    uint32_t first;
+    uint32_t last;
+    uint64_t position; /* in the first batch: bytes delivered; 0: not looked at */
+    uint32_t tag;      /* up to here all was delivered ... */
+    uint32_t tag_said; /* ... and so far the peer knows */
+    uint32_t unsaid;   /* batches since */
+    uint64_t say_ns;   /* when to say it at the latest; UINT64_MAX: nothing to be said */
+};
+
+struct tunnel_stream {
+    uint32_t peer;
+    uint32_t session; /* of this stream, counted */
+    bool is_up;       /* in session */
+    bool hello_due;
+    bool is_ready;     /* hello has come: frames are taken */
+    uint64_t retry_ns; /* UINT64_MAX: in session */
+    uint64_t ask_ns;   /* when to see whether the peer is there */
+    struct tunnel_out out;
+    struct tunnel_in in;
+    uint64_t counters[CW_TUNNEL_COUNTER_COUNT];
+};
+
+struct cw_tunnel {
+    struct cw_endpoint *endpoint;
+    struct cw_tunnel_config config;
+    uint32_t ring_units;
+    uint64_t room_token; /* a region without bytes, for room that is given back */
+    uint8_t room_base[1];
+    struct tunnel_stream *streams;
+};
+
+static inline void tunnel_count(struct tunnel_stream *stream, enum cw_tunnel_counter counter, uint64_t more)
+{
+    stream->counters[counter] += more;
+}
+
+static inline uint64_t tunnel_units(uint64_t bytes)
+{
+    return (bytes + TUNNEL_UNIT_BYTES - 1) / TUNNEL_UNIT_BYTES;
+}
+
+/* ---- tunnel_send.c ---- */
+
+/* A new session: everything from the start. What was under way is in doubt. */
+void tunnel_out_reset(struct tunnel_stream *stream);
+
+/* The peer is gone: what waits is dropped, what was under way in doubt. */
+void tunnel_out_drop(struct tunnel_stream *stream);
+
+/* Posts what waits, as far as it may. Returns the number of batches. */
+uint32_t tunnel_out_pump(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);
+
+/* A batch is done (CW_EVENT_COMPLETE). */
+void tunnel_out_complete(struct tunnel_stream *stream, const struct cw_event *event);
+
+/* Frames that were put and are not known to be delivered. */
+uint64_t tunnel_out_under_way(const struct tunnel_out *out);
+
+/* The peer has delivered up to `tag`. False: that cannot be. */
+bool tunnel_out_return(struct tunnel_stream *stream, uint32_t tag);
+
+/* ---- tunnel_receive.c ---- */
+
+/* A batch has come (CW_EVENT_PUT into the ring). */
+void tunnel_in_arrive(struct tunnel_stream *stream, const struct cw_event *event, uint64_t ring_bytes);
+
+/* Delivers what has arrived; returns the number of frames. */
+uint32_t tunnel_in_deliver(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);
+
+/* Gives room back that is due. */
+void tunnel_in_say(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,296 @@
+/* A peer that holds the key and writes what it likes: batches, room and hellos that are damaged, at any place and time. The tunnel delivers what is sound, all of it, counts
+ * the rest, and stays usable. CW_TEST_PACKETS (100,000) / 10 of its operations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dataplane/fabric/port_sim.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/tunnel/records.h"
+#include "dataplane/tunnel/tunnel.h"
+
+enum { UDP_PORT = 4800, FRAME_MAX = 1522, BATCH_ROOM = 9000, HELLO_BYTES = 40, RING_BYTES = 256 << 10, LIFE = 500 };
+
+static const uint64_t MS = 1000000;
+
+struct node {
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_tunnel *tunnel; /* NULL: the hostile one */
+    uint32_t peer;
+    bool is_up;
+    uint64_t delivered;
+    uint8_t ring[RING_BYTES];
+    uint64_t ring_token;
+    uint64_t room_token;
+    uint8_t hello[HELLO_BYTES]; /* of the other side; all zero: not yet */
+};
+
+static struct cw_simulator *simulator;
+static struct node tunnel_node, hostile_node;
+static uint64_t arrived; /* puts of the tunnel, in all lives of the other side */
+
+static bool deliver(void *context, const uint8_t *frame, uint32_t length)
+{
+    struct node *node = context;
+    assert_in_range(length, CW_TUNNEL_FRAME_MIN_BYTES, FRAME_MAX);
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < length; i++) {
+        sum += frame[i]; /* a sanitizer sees what is read */
+    }
+    node->delivered += sum != UINT32_MAX;
+    return true;
+}
+
+static void hostile_events(struct node *node)
+{
+    struct cw_event event;
+    while (cw_endpoint_events(node->endpoint, &event, 1) == 1) {
+        if (event.kind == CW_EVENT_PEER_UP) {
+            node->is_up = true;
+        } else if (event.kind == CW_EVENT_MESSAGE) {
+            if (event.bytes == HELLO_BYTES) {
+                memcpy(node->hello, event.data, HELLO_BYTES);
+            }
+            cw_message_release(node->endpoint, event.slot);
+        } else if (event.kind == CW_EVENT_PUT) {
+            arrived++;
+        }
+    }
+}
+
+static uint64_t turn(void *context, uint64_t now_ns)
+{
+    struct node *node = context;
+    cw_endpoint_turn(node->endpoint, now_ns);
+    if (node->tunnel == NULL) {
+        hostile_events(node);
+        return cw_endpoint_deadline(node->endpoint);
+    }
+    cw_tunnel_turn(node->tunnel, now_ns);
+    uint64_t endpoint_ns = cw_endpoint_deadline(node->endpoint);
+    uint64_t tunnel_ns = cw_tunnel_deadline(node->tunnel);
+    return endpoint_ns < tunnel_ns ? endpoint_ns : tunnel_ns;
+}
+
+static void run(uint64_t time_ns)
+{
+    cw_port_wake(tunnel_node.port);
+    cw_port_wake(hostile_node.port);
+    cw_simulator_run_until(simulator, cw_simulator_now(simulator) + time_ns);
+}
+
+static void node_open(struct node *node, uint32_t index, uint64_t seed)
+{
+    char error[200] = "";
+    struct cw_endpoint_config config;
+    *node = (struct node){.port = NULL};
+    assert_int_equal(cw_port_sim_open(simulator, index, &node->port), CW_OK);
+    cw_endpoint_config_init(&config);
+    cw_tunnel_endpoint_config(&config, 1);
+    config.address = (struct cw_address){.ipv4 = 0x0a090001u + index, .udp_port = UDP_PORT};
+    config.seed = seed;
+    if (cw_endpoint_create(&config, node->port, cw_simulator_now(simulator), &node->endpoint, error, sizeof(error)) !=
+        CW_OK) {
+        fail_msg("%s", error);
+    }
+    struct cw_address peer = {.ipv4 = 0x0a090002u - index, .udp_port = UDP_PORT};
+    memcpy(peer.mac, cw_simulator_mac(simulator, 1 - index), 6);
+    assert_int_equal(cw_peer_add(node->endpoint, &peer, &node->peer), CW_OK);
+    cw_simulator_attach(simulator, index, turn, node);
+}
+
+/* A new hostile process, connected, which has heard where the tunnel's ring is. */
+static void hostile_start(uint64_t seed)
+{
+    node_open(&hostile_node, 1, seed);
+    cw_region_register(hostile_node.endpoint, hostile_node.ring, RING_BYTES, CW_REGION_WRITE, &hostile_node.ring_token);
+    cw_region_register(hostile_node.endpoint, hostile_node.ring, 0, CW_REGION_WRITE, &hostile_node.room_token);
+    cw_peer_connect(hostile_node.endpoint, hostile_node.peer);
+    for (int i = 0; i < 1000 && hostile_node.hello[0] == 0; i++) {
+        run(MS);
+    }
+    assert_true(hostile_node.is_up);
+    assert_int_not_equal(hostile_node.hello[0], 0);
+}
+
+static void hostile_end(void)
+{
+    cw_simulator_crash(simulator, 1);
+    cw_endpoint_destroy(hostile_node.endpoint);
+    cw_port_close(hostile_node.port);
+}
+
+static uint64_t number_at(const uint8_t *at)
+{
+    uint64_t number;
+    memcpy(&number, at, sizeof(number));
+    return number;
+}
+
+/* ---- what it does ---- */
+
+/* Frames that a batch holds, damaged now and then; *bytes may be 0. */
+static void batch_draw(struct cw_random *random, uint8_t *batch, uint64_t *bytes)
+{
+    uint8_t frame[FRAME_MAX];
+    *bytes = 0;
+    for (uint64_t i = cw_random_below(random, 6); i > 0; i--) {
+        uint32_t length = (uint32_t)cw_random_between(random, 14, FRAME_MAX);
+        cw_random_fill(random, frame, length);
+        *bytes += cw_tunnel_record_write(batch + *bytes, frame, length);
+    }
+    for (uint64_t wounds = cw_random_chance(random, 0.5) ? cw_random_below(random, 3) : 0; wounds > 0 && *bytes > 0;
+         wounds--) {
+        if (cw_random_chance(random, 0.7)) {
+            batch[cw_random_below(random, *bytes)] = (uint8_t)cw_random_next(random);
+        } else {
+            *bytes -= cw_random_below(random, *bytes);
+        }
+    }
+}
+
+static void batch_put(struct cw_random *random, uint64_t *expected)
+{
+    static uint8_t batch[BATCH_ROOM + 200];
+    uint64_t bytes;
+    batch_draw(random, batch, &bytes);
+    uint64_t ring_bytes = 64 * (number_at(hostile_node.hello + 12) & UINT32_MAX);
+    uint64_t offset = cw_random_below(random, ring_bytes);
+    uint64_t offset_most = ring_bytes - bytes;
+    uint32_t lane = cw_random_chance(random, 0.95) ? 1 : (uint32_t)cw_random_below(random, 4);
+    struct cw_put put = {
+        .peer = hostile_node.peer,
+        .lane_tag = cw_lane_tag(lane, (uint32_t)cw_random_next(random)),
+        .region = number_at(hostile_node.hello + 24),
+        .offset = cw_random_chance(random, 0.9) && offset > offset_most ? offset_most : offset,
+        .source = {.contiguous = {.data = batch, .bytes = bytes}},
+    };
+    bool inside = put.offset <= offset_most;
+    if (cw_put(hostile_node.endpoint, &put) == CW_OK && inside && lane == 1) {
+        *expected += cw_tunnel_records_check(batch, bytes, FRAME_MAX);
+    }
+    run(20 * MS);
+}
+
+static void room_put(struct cw_random *random)
+{
+    struct cw_put put = {
+        .peer = hostile_node.peer,
+        .lane_tag = cw_lane_tag(cw_random_chance(random, 0.9) ? 2 : 1, (uint32_t)cw_random_next(random)),
+        .region = number_at(hostile_node.hello + 32),
+    };
+    cw_put(hostile_node.endpoint, &put);
+}
+
+/* One like the tunnel's own, with other tokens, and damaged as a rule. */
+static void hello_send(struct cw_random *random, bool damaged)
+{
+    uint8_t hello[64];
+    memcpy(hello, hostile_node.hello, HELLO_BYTES);
+    memcpy(hello + 24, &hostile_node.ring_token, 8);
+    memcpy(hello + 32, &hostile_node.room_token, 8);
+    uint64_t bytes = HELLO_BYTES;
+    if (damaged && cw_random_chance(random, 0.8)) {
+        hello[cw_random_below(random, 24)] = (uint8_t)cw_random_next(random);
+    } else if (damaged) {
+        bytes = cw_random_below(random, sizeof(hello) + 1);
+    }
+    struct cw_message message = {.peer = hostile_node.peer, .source = {.contiguous = {.data = hello, .bytes = bytes}}};
+    cw_message_send(hostile_node.endpoint, &message);
+    run(MS);
+}
+
+static void frames_send(struct cw_random *random)
+{
+    uint8_t frame[2000];
+    for (uint64_t i = cw_random_below(random, 20); i > 0; i--) {
+        cw_random_fill(random, frame, 60);
+        cw_tunnel_send(tunnel_node.tunnel, cw_simulator_now(simulator), frame,
+                       (uint32_t)cw_random_between(random, 14, sizeof(frame)));
+    }
+    run(MS);
+}
+
+static void world_open(void)
+{
+    struct cw_simulator_config config;
+    struct cw_simulator_node_config node;
+    struct cw_tunnel_config tunnel;
+    cw_simulator_config_init(&config);
+    config.node_count_max = 2;
+    config.bridge_count_max = 1;
+    assert_int_equal(cw_simulator_create(&config, &simulator), CW_OK);
+    cw_simulator_node_config_init(&node);
+    assert_int_equal(cw_simulator_star(simulator, 2, &node), 0);
+    node_open(&tunnel_node, 0, 1);
+    cw_tunnel_config_init(&tunnel);
+    tunnel.stream_count = 1;
+    tunnel.peers[0] = tunnel_node.peer;
+    tunnel.rate_bps = 1000000000;
+    tunnel.ring_bytes = RING_BYTES;
+    tunnel.frame_bytes_max = FRAME_MAX;
+    tunnel.deliver = deliver;
+    tunnel.context = &tunnel_node;
+    assert_int_equal(cw_tunnel_create(tunnel_node.endpoint, &tunnel, 0, &tunnel_node.tunnel), CW_OK);
+}
+
+static void what_is_broken_is_counted_and_dropped(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("CW_TEST_PACKETS");
+    uint64_t rounds = (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 10;
+    struct cw_random random;
+    uint64_t expected = 0;
+    cw_random_seed(&random, 1);
+    world_open();
+    hostile_start(2);
+    for (uint64_t round = 0; round < rounds; round++) {
+        if (round % LIFE == LIFE - 1) {
+            run(100 * MS);
+            hostile_end();
+            cw_simulator_restart(simulator, 1);
+            hostile_start(3 + round);
+        }
+        switch (cw_random_below(&random, 8)) {
+        case 0:
+            hello_send(&random, round % LIFE < LIFE / 2 || cw_random_chance(&random, 0.9));
+            break;
+        case 1:
+            room_put(&random);
+            break;
+        case 2:
+            frames_send(&random);
+            break;
+        default:
+            batch_put(&random, &expected);
+        }
+        assert_int_equal(tunnel_node.delivered, expected);
+    }
+    /* the last one, if not before, is heard */
+    hello_send(&random, false);
+    run(100 * MS);
+    assert_true(cw_tunnel_is_up(tunnel_node.tunnel, 0));
+    assert_true(expected > 0);
+    assert_true(arrived > 0);
+    assert_int_equal(cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_DELIVERED), expected);
+    assert_true(cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_BROKEN) > rounds / 20);
+    hostile_end();
+    cw_endpoint_destroy(tunnel_node.endpoint);
+    cw_tunnel_destroy(tunnel_node.tunnel);
+    cw_port_close(tunnel_node.port);
+    cw_simulator_destroy(simulator);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_broken_is_counted_and_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
