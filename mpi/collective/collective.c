@@ -7,6 +7,7 @@
 #include "collectives/recording.h"
 #include "dataplane/core/clock.h"
 #include "mpi/collective/aggregate.h"
+#include "mpi/collective/hierarchy.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/pairs.h"
 #include "mpi/collective/pattern.h"
@@ -220,6 +221,24 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     return MPI_SUCCESS;
 }
 
+/* A blocking call by way of the hosts' first ranks. */
+static int hierarchy_block(struct mpi_collective *collective)
+{
+    void *send, *receive;
+    MPI_Comm comm = collective->comm->handle;
+    int code = mpi_sides_open(collective, collective->send_must_pack, &send, &receive);
+    if (code == MPI_SUCCESS) {
+        code = mpi_hierarchy_run(collective, send, receive);
+    } else {
+        mpi_hierarchy_abandon(collective);
+    }
+    if (code == MPI_SUCCESS) {
+        mpi_sides_close(collective);
+    }
+    mpi_collective_destroy(collective);
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
+}
+
 /* A blocking call by shared memory. */
 static int host_block(struct mpi_collective *collective)
 {
@@ -256,6 +275,9 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
     collective->booked = mpi_replay_find(collective);
     if (collective->booked == NULL && mpi_host_serves(collective)) {
         return host_block(collective);
+    }
+    if (collective->booked == NULL && mpi_hierarchy_serves(collective)) {
+        return hierarchy_block(collective);
     }
     code = request_make(collective, &request);
     if (code != MPI_SUCCESS) {

@@ -5,6 +5,7 @@
 #include "mpi/collective/cast.h"
 #include "mpi/collective/clusters.h"
 #include "mpi/collective/host.h"
+#include "mpi/collective/hierarchy.h"
 #include "mpi/collective/plans.h"
 #include "mpi/collective/replay.h"
 #include "mpi/collective/state.h"
@@ -77,6 +78,7 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
         mpi_plans_destroy(collectives->plans);
         mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);
+        mpi_hierarchy_destroy(collectives->hierarchy);
         mpi_cast_close(collectives->cast);
         free(collectives);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mpi/collective/host.h"
+#include "mpi/collective/hierarchy.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
@@ -116,6 +117,7 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     mpi_info_free_object(found->info);
     found->info = mpi_info_copy(hints);
     mpi_host_reconsider(found);
+    mpi_hierarchy_reconsider(found);
     return MPI_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mpi/collective/collective.h"
+#include "mpi/collective/hierarchy.h"
 #include "mpi/collective/replay.h"
 #include "mpi/group/topology.h"
 #include "mpi/point/match.h"
@@ -180,6 +181,7 @@ int mpi_comm_start(uint32_t rank, uint32_t size)
 void mpi_comm_stop(void)
 {
     struct mpi_comm *comm;
+    mpi_hierarchy_stop();
     while ((comm = mpi_comm_first()) != NULL) {
         comm->references = 1; /* what the program has left behind goes, too */
         mpi_comm_release(comm);

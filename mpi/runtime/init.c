@@ -7,6 +7,7 @@
 #include "mpi/collective/cast.h"
 #include "mpi/collective/choice.h"
 #include "mpi/collective/host.h"
+#include "mpi/collective/hierarchy.h"
 #include "mpi/collective/record.h"
 #include "mpi/collective/replay.h"
 #include "mpi/collective/transport.h"
@@ -133,6 +134,7 @@ static int job_start(void)
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
+    mpi_hierarchy_introduce();
     if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK || mpi_wide_prepare(note) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
