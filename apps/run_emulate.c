@@ -260,7 +260,15 @@ static int topology_check(uint32_t ranks, struct wish *wish)
         return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
     }
     wish->hosts = cw_topology_host_count(topology);
+    const char *unknown = cw_topology_rate_unknown(topology);
+    if (unknown != NULL) {
+        snprintf(text, sizeof(text), "nobody knows the rate of the link '%s'", unknown);
+        app_error(text, wish->topology, "an emulated link has one: write it in the place of \"found\"");
+    }
     cw_topology_destroy(topology);
+    if (unknown != NULL) {
+        return APP_EXIT_USAGE;
+    }
     if (wish->hosts > SWITCH_PORTS_MAX || ranks > SWITCH_PORTS_MAX) {
         snprintf(text, sizeof(text), "the topology has %u hosts, the job %u ranks", wish->hosts, ranks);
         app_error(text, wish->topology, "a switch has 32 ports, one for each rank");
