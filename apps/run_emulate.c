@@ -15,6 +15,7 @@
 
 #include "apps/apps.h"
 #include "apps/switch_config.h"
+#include "control/detect.h"
 #include "control/settings.h"
 #include "control/topology.h"
 #include "control/units.h"
@@ -353,7 +354,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
     snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
     int code = switch_start(emulation, socket, ranks, wish);
-    if (wish->topology[0] != '\0') {
+    if (wish->topology[0] != '\0' && cw_detect_word(getenv("CAUSEWAY_TOPOLOGY")) == NULL) {
         setenv("CAUSEWAY_TOPOLOGY", wish->topology, 1);
     }
     return code != 0 ? code : environment_set(emulate);

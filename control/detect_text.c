@@ -114,6 +114,37 @@ static int links_write(const struct cw_detect *detect, json_t *links)
     return CW_OK;
 }
 
+/* A list of the file, an entry a line: people are to add to it. */
+static bool list_print(FILE *out, const char *key, const json_t *list)
+{
+    bool good = fprintf(out, "\"%s\": [", key) > 0;
+    for (size_t i = 0; i < json_array_size(list) && good; i++) {
+        char *line = json_dumps(json_array_get(list, i), 0);
+        good = line != NULL && fprintf(out, "%s  %s", i > 0 ? ",\n" : "\n", line) > 0;
+        free(line);
+    }
+    return fputs("]", out) >= 0 && good;
+}
+
+/* NULL: no memory. */
+static char *file_print(const json_t *file)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL) {
+        return NULL;
+    }
+    bool good = fputs("{", out) >= 0 && list_print(out, "clusters", json_object_get(file, "clusters")) &&
+                fputs(",\n ", out) >= 0 && list_print(out, "links", json_object_get(file, "links")) &&
+                fputs("}", out) >= 0;
+    if (fclose(out) != 0 || !good) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 int cw_detect_encode(const struct cw_detect *detect, const char *(*host_name)(void *context, uint32_t host),
                      void *context, char **text, char *error, size_t error_bytes)
 {
@@ -127,7 +158,7 @@ int cw_detect_encode(const struct cw_detect *detect, const char *(*host_name)(vo
     json_t *file = json_pack("{s:[], s:[]}", "clusters", "links");
     int status = file == NULL ? CW_ERROR_MEMORY : clusters_write(&names, json_object_get(file, "clusters"));
     status = status == CW_OK ? links_write(detect, json_object_get(file, "links")) : status;
-    char *made = status == CW_OK ? json_dumps(file, JSON_INDENT(1)) : NULL;
+    char *made = status == CW_OK ? file_print(file) : NULL;
     json_decref(file);
     if (status == CW_ERROR_MEMORY || (status == CW_OK && made == NULL)) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the topology");
