@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/wire.h"
+#include "dataplane/dataplane.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
