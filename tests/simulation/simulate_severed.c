@@ -146,6 +146,19 @@ static enum cut sever(struct world *world)
         }                                                                                                          \
     } while (0)
 
+/* At the rate of the trunk 4.7 MB take 0.4 s; a flow that was cut while it searched for its rate, at 1 % loss, begins at two frames a round trip. */
+static void run_until_done(struct world *world)
+{
+    bool is_done = false;
+    for (uint32_t second = 0; second < 20 && !is_done; second++) {
+        run(world, 1000 * SIMULATION_MS);
+        is_done = true;
+        for (uint32_t i = 0; i < SENDERS; i++) {
+            is_done = is_done && world->senders[i].host->completed == PUTS;
+        }
+    }
+}
+
 static void goes_on_when_it_returns(void **state)
 {
     (void)state;
@@ -157,7 +170,7 @@ static void goes_on_when_it_returns(void **state)
         /* probes are 250 ms apart by then, and three of them may be lost */
         run(&world, cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
         trunk_set(&world, cut, false);
-        run(&world, 8000 * SIMULATION_MS); /* 4.7 MB are through in 0.4 s */
+        run_until_done(&world);
         for (uint32_t i = 0; i < SENDERS; i++) {
             const struct sender *sender = &world.senders[i];
             CHECK(&world, sender->host->down == 0 && sender->target->down == 0);
