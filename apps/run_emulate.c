@@ -15,6 +15,7 @@
 
 #include "apps/apps.h"
 #include "apps/switch_config.h"
+#include "control/detect.h"
 #include "control/settings.h"
 #include "control/topology.h"
 #include "control/units.h"
@@ -260,7 +261,15 @@ static int topology_check(uint32_t ranks, struct wish *wish)
         return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
     }
     wish->hosts = cw_topology_host_count(topology);
+    const char *unknown = cw_topology_rate_unknown(topology);
+    if (unknown != NULL) {
+        snprintf(text, sizeof(text), "nobody knows the rate of the link '%s'", unknown);
+        app_error(text, wish->topology, "an emulated link has one: write it in the place of \"found\"");
+    }
     cw_topology_destroy(topology);
+    if (unknown != NULL) {
+        return APP_EXIT_USAGE;
+    }
     if (wish->hosts > SWITCH_PORTS_MAX || ranks > SWITCH_PORTS_MAX) {
         snprintf(text, sizeof(text), "the topology has %u hosts, the job %u ranks", wish->hosts, ranks);
         app_error(text, wish->topology, "a switch has 32 ports, one for each rank");
@@ -345,7 +354,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
     snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
     int code = switch_start(emulation, socket, ranks, wish);
-    if (wish->topology[0] != '\0') {
+    if (wish->topology[0] != '\0' && cw_detect_word(getenv("CAUSEWAY_TOPOLOGY")) == NULL) {
         setenv("CAUSEWAY_TOPOLOGY", wish->topology, 1);
     }
     return code != 0 ? code : environment_set(emulate);

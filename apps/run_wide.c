@@ -8,6 +8,7 @@
 
 #include "apps/apps.h"
 #include "control/clusters.h"
+#include "control/detect.h"
 #include "control/settings.h"
 #include "control/wide_choice.h"
 #include "dataplane/status.h"
@@ -71,5 +72,7 @@ int run_wide_check(const char *emulate)
             return APP_EXIT_USAGE;
         }
     }
-    return path == NULL || path[0] == '\0' || brings_own ? 0 : topology_check(path, emulate);
+    return path == NULL || path[0] == '\0' || brings_own || cw_detect_word(path) != NULL
+               ? 0
+               : topology_check(path, emulate);
 }

@@ -211,6 +211,11 @@ static int topology_take(struct switch_config *config, const char *path, const s
         app_error(error, NULL, NULL);
         return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
     }
+    const char *unknown = cw_topology_rate_unknown(config->topology);
+    if (unknown != NULL) {
+        snprintf(text, sizeof(text), "nobody knows the rate of the link '%s'", unknown);
+        return topology_refuse(text, "an emulated link has one: write it in the place of \"found\"");
+    }
     uint32_t hosts = cw_topology_host_count(config->topology);
     if (hosts > SWITCH_PORTS_MAX) {
         snprintf(text, sizeof(text), "it has %u hosts, a switch has at most %d ports", hosts, SWITCH_PORTS_MAX);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/wire.h"
+#include "dataplane/dataplane.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
@@ -323,7 +324,7 @@ uint64_t cw_clusters_host_share_bps(const struct cw_clusters *clusters, uint32_t
 
 enum { BOTTLENECK_HOST = UINT32_MAX };
 
-/* What bounds a rank most on the way to a cluster: a link and direction, or BOTTLENECK_HOST; *rate_bps: its part. */
+/* What bounds a rank most on the way to a cluster: a link and direction, or BOTTLENECK_HOST; *rate_bps: its part, 0 if some link's rate is not known. */
 static uint32_t bottleneck_find(const struct cw_clusters *clusters, uint32_t rank, uint32_t to, uint64_t *rate_bps)
 {
     uint32_t count = 0;
@@ -352,8 +353,12 @@ struct cw_clusters_share cw_clusters_share(const struct cw_clusters *clusters, u
     uint32_t found = 0;
     uint32_t own = cw_clusters_of(clusters, rank);
     assert(to != own && to < cw_clusters_count(clusters));
+    if (cw_topology_rate_bps(clusters->topology, own, to) == 0) {
+        return (struct cw_clusters_share){.shaper = CW_SHAPER_NONE};
+    }
     for (uint32_t cluster = 0; cluster < cw_clusters_count(clusters); cluster++) {
-        if (cluster == own) {
+        bool is_known = cluster != own && cw_topology_rate_bps(clusters->topology, own, cluster) > 0;
+        if (!is_known) {
             continue;
         }
         uint64_t rate_bps;

@@ -1,6 +1,4 @@
-#include "control/job.h"
-
-#include "control/wire.h"
+#include "control/job_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,19 +23,6 @@ enum {
     CARD_BYTES = CARD_PATH + sizeof(struct cw_path_card),
     CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
     KEY_BYTES = 48,
-};
-
-struct cw_job {
-    struct cw_bootstrap *bootstrap;
-    struct cw_bootstrap_info info;
-    struct cw_paths *paths;
-    struct cw_wire wire; /* zero: none */
-    struct cw_job_handler handler;
-    struct cw_groups *groups;
-    bool guest_has_news;
-    uint8_t note[CW_JOB_NOTE_BYTES];
-    bool notes_differ;
-    char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */
 };
 
 /* Where errors go. */

@@ -129,6 +129,16 @@ int cw_topology_link_find(const struct cw_topology *topology, const char *name, 
                          topology->link_count == 1 ? "is" : "are", list[0] != '\0' ? list : "none");
 }
 
+const char *cw_topology_rate_unknown(const struct cw_topology *topology)
+{
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        if (topology->links[i].link.rate_bps == 0) {
+            return topology->links[i].name;
+        }
+    }
+    return NULL;
+}
+
 /* ---- pairs of clusters ---- */
 
 static const struct topology_route *route_of(const struct cw_topology *topology, uint32_t from, uint32_t to)

@@ -12,7 +12,7 @@
  *  - A site is a cluster or a place; a place has no hosts. `hosts` is a list of names, with a range of numbers in brackets where there
  *    are several ("das[08-11]" has das08 to das11), or a number of hosts: then they are called delft0, delft1, ...
  *  - rate, delay, queue and loss of a cluster are those of each host's own link, either direction; all may be left out: a rate without
- *    limit, no delay, a queue without limit, no loss. Of a link between sites `rate` and `delay` are wanted.
+ *    limit, no delay, a queue without limit, no loss. Of a link between sites `rate` and `delay` are wanted; a rate that nobody knows is "found": who sends across finds out what the link carries.
  *  - A link without a name is called by its sites: "amsterdam-leiden".
  *
  * Invariants
@@ -57,9 +57,9 @@ struct cw_topology_cluster {
 
 struct cw_topology_link {
     char name[CW_TOPOLOGY_NAME_BYTES];
-    uint32_t sites[2]; /* as in `between`: direction 0 is from the first to the second */
-    struct cw_link_config link;
-    uint32_t streams; /* nodes of a cluster that send across at a time; 0: as many as like */
+    uint32_t sites[2];          /* as in `between`: direction 0 is from the first to the second */
+    struct cw_link_config link; /* rate_bps 0: nobody knows it */
+    uint32_t streams;           /* nodes of a cluster that send across at a time; 0: as many as like */
     bool encrypt;
 };
 
@@ -99,11 +99,14 @@ int cw_topology_host_find(const struct cw_topology *topology, const char *name, 
 int cw_topology_link_find(const struct cw_topology *topology, const char *name, uint32_t *link, char *error,
                           size_t error_bytes);
 
+/* The name of a link whose rate nobody knows; NULL: all are known. */
+const char *cw_topology_rate_unknown(const struct cw_topology *topology);
+
 /* The links from one cluster to another, in the order in which they are crossed; *count of them, 0 within a cluster. */
 const struct cw_topology_hop *cw_topology_route(const struct cw_topology *topology, uint32_t from, uint32_t to,
                                                 uint32_t *count);
 
-/* What the links between two clusters make together, hosts' own links not counted: the least rate (0 within a cluster: no limit), the sum of
+/* What the links between two clusters make together, hosts' own links not counted: the least rate (0 within a cluster: no limit; 0 also: that of some link is not known), the sum of
  * the delays, the share of frames that some link loses. */
 uint64_t cw_topology_rate_bps(const struct cw_topology *topology, uint32_t from, uint32_t to);
 uint64_t cw_topology_delay_ns(const struct cw_topology *topology, uint32_t from, uint32_t to);

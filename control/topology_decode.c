@@ -122,15 +122,23 @@ static int loss_take(const struct topology_reader *reader, const char *where, co
     return CW_OK;
 }
 
+/* Whether a rate is one that nobody knows: it is to be found by who sends. */
+static bool rate_is_found(const json_t *rate)
+{
+    const char *text = json_string_value(rate);
+    return text != NULL && strcmp(text, "found") == 0;
+}
+
 /* rate, delay, queue and loss of a link, as far as they are there. */
 static int link_config_take(const struct topology_reader *reader, const char *where, const json_t *object,
-                            struct cw_link_config *link)
+                            bool may_be_found, struct cw_link_config *link)
 {
     const json_t *rate = json_object_get(object, "rate");
     const json_t *delay = json_object_get(object, "delay");
     const json_t *queue = json_object_get(object, "queue");
     const json_t *loss = json_object_get(object, "loss");
     *link = (struct cw_link_config){.overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES};
+    rate = may_be_found && rate_is_found(rate) ? NULL : rate;
     int status = rate == NULL ? CW_OK : rate_take(reader, where, rate, &link->rate_bps);
     if (status == CW_OK && delay != NULL) {
         status = delay_take(reader, where, delay, &link->delay_ns);
@@ -180,7 +188,7 @@ static int cluster_take(const struct topology_reader *reader, const json_t *obje
                                cluster->name);
     }
     if (status == CW_OK) {
-        status = link_config_take(reader, where, object, &cluster->host_link);
+        status = link_config_take(reader, where, object, false, &cluster->host_link);
     }
     if (status == CW_OK) {
         topology->cluster_count++;
@@ -283,9 +291,12 @@ static int link_rest_take(const struct topology_reader *reader, const char *wher
     const json_t *streams = json_object_get(object, "streams");
     const json_t *encrypt = json_object_get(object, "encrypt");
     if (json_object_get(object, "rate") == NULL || json_object_get(object, "delay") == NULL) {
-        return topology_refuse(reader, "%s: a link has a \"rate\" and a \"delay\" (add what is missing)", where);
+        return topology_refuse(reader,
+                               "%s: a link has a \"rate\" and a \"delay\" (add what is missing; a rate that nobody "
+                               "knows is \"found\")",
+                               where);
     }
-    int status = link_config_take(reader, where, object, &link->link);
+    int status = link_config_take(reader, where, object, true, &link->link);
     if (status == CW_OK && streams != NULL) {
         status = streams_take(reader, where, streams, link);
     }

@@ -90,7 +90,7 @@ static uint64_t queue_bytes(const struct wide *wide)
 static int shaper_set(struct cw_endpoint *endpoint, const struct wide *wide, uint32_t to, uint32_t *shaper)
 {
     struct cw_clusters_share share = cw_clusters_share(wide->clusters, wide->rank, to);
-    *shaper = wide->choice->pacing == CW_PACING_ON ? share.shaper : CW_SHAPER_NONE;
+    *shaper = wide->choice->pacing == CW_PACING_ON ? share.shaper : CW_SHAPER_NONE; /* none where no rate is known */
     return *shaper == CW_SHAPER_NONE ? CW_OK : cw_shaper_set(endpoint, *shaper, share.rate_bps, CATCH_UP_NS);
 }
 
@@ -126,6 +126,13 @@ static int streams_set(struct cw_endpoint *endpoint, const struct wide *wide)
     return status;
 }
 
+/* How a rank of another cluster is paced: without a rate there is nothing to keep to. */
+static enum cw_pacing pacing_of(const struct wide *wide, uint32_t other)
+{
+    struct cw_clusters_share share = cw_clusters_share(wide->clusters, wide->rank, cluster_of(wide, other));
+    return wide->choice->pacing == CW_PACING_ON && share.rate_bps == 0 ? CW_PACING_FOUND : wide->choice->pacing;
+}
+
 static int traffic_set(struct cw_endpoint *endpoint, const struct wide *wide, uint32_t other)
 {
     struct cw_clusters_share share = cw_clusters_share(wide->clusters, wide->rank, cluster_of(wide, other));
@@ -137,7 +144,7 @@ static int traffic_set(struct cw_endpoint *endpoint, const struct wide *wide, ui
         return status == CW_OK ? cw_peer_traffic(endpoint, peer, &traffic) : status;
     }
     int status = CW_OK;
-    if (wide->choice->pacing != CW_PACING_FOUND) {
+    if (pacing_of(wide, other) != CW_PACING_FOUND) {
         bool on = wide->choice->pacing == CW_PACING_ON;
         traffic.control = CW_TRAFFIC_RATE;
         traffic.rate_bps = on ? share.rate_bps : CW_LINK_RATE_MAX_BPS;
@@ -191,8 +198,8 @@ static int path_describe(const struct wide *wide, uint32_t other)
         snprintf(rate, sizeof(rate), "by way of %u relays", relay_count(wide));
     } else {
         double rate_bps = (double)cw_clusters_share(wide->clusters, wide->rank, cluster_of(wide, other)).rate_bps;
-        snprintf(rate, sizeof(rate), "%s", pacing[wide->choice->pacing]);
-        if (wide->choice->pacing == CW_PACING_ON) {
+        snprintf(rate, sizeof(rate), "%s", pacing[pacing_of(wide, other)]);
+        if (pacing_of(wide, other) == CW_PACING_ON) {
             snprintf(rate, sizeof(rate), "%s %.4g Mb/s", pacing[CW_PACING_ON], rate_bps / 1e6);
         }
     }

@@ -1,5 +1,6 @@
 #include "control/wire_private.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,8 @@ static int failure_timeout_read(uint64_t *timeout_ns, char *error, size_t error_
     return CW_OK;
 }
 
+static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
+
 static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
@@ -95,7 +98,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, cha
     }
     config.waiting = cw_loop_waiting(&loop, &wire->port->info);
     config.address = wire->address;
-    config.stream_count = 1 + CW_CLUSTERS_RELAYS_MAX;
+    config.stream_count = CW_WIRE_STREAMS;
     uint64_t peers = (uint64_t)size * config.stream_count; /* only those in use take memory */
     config.peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
     config.arrival_count_max += 2 * config.peer_count_max;

@@ -29,6 +29,9 @@ enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbe
 /* What the network between emulated hosts does with multicast: a switch that listens to who wants it (the default), one that sends it everywhere, one that sends it nowhere. */
 enum cw_wire_multicast { CW_WIRE_SNOOP = 0, CW_WIRE_FLOOD = 1, CW_WIRE_DROP = 2 };
 
+/* Streams of each rank (cw_peer_stream): itself, one by way of each relay (clusters.h), and one to measure by (detect_measure.h). */
+enum { CW_WIRE_STREAM_MEASURE = 33, CW_WIRE_STREAMS = CW_WIRE_STREAM_MEASURE + 1 };
+
 #define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
 
 struct cw_wire {

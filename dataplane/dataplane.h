@@ -123,6 +123,10 @@ int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
  * waits for something that only the peer can send. If an answer is awaited already it asks nothing. Errors as cw_peer_connect. */
 int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
 
+/* Sends one small packet that is answered at once; cw_peer_query tells when (heard_ns), and the shortest round trip. Nothing follows if it is lost. CW_OK; CW_ERROR_AGAIN: no buffer; CW_ERROR_ARGUMENT;
+ * CW_ERROR_CLOSED: there is no session (cw_peer_connect). */
+int cw_peer_probe(struct cw_endpoint *endpoint, uint32_t peer);
+
 /* Lets a failed peer be tried again, with a new session. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY if it has not failed. */
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer);
 

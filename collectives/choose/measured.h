@@ -103,9 +103,10 @@ bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_pa
 struct cw_measured_wide {
     uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
     uint64_t host_delay_ns; /* from host to host within a cluster */
-    uint64_t rank_bps;      /* what a rank may send to another cluster, above 0 */
-    uint64_t link_bps;      /* what all ranks of a cluster may send to another one together, at least rank_bps */
-    uint64_t delay_ns;      /* from host to host across the link */
+    uint64_t rank_bps;      /* what a rank may send to another cluster; 0: not known */
+    uint64_t
+        link_bps; /* what all ranks of a cluster may send to another one together, at least rank_bps; 0: not known, taken for what one rank can send */
+    uint64_t delay_ns; /* from host to host across the link */
 };
 
 /* Makes a network of one cluster, measured or not, one of several: what a message costs stays, latencies grow, and no path is faster than its links. */

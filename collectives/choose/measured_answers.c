@@ -69,6 +69,13 @@ static void path_limit(struct cw_plogp *plogp, uint64_t bps)
     }
 }
 
+/* What long messages come to. */
+static double bytes_per_ns(const struct cw_plogp *plogp)
+{
+    const uint64_t much = 1 << 20;
+    return (double)much / (cw_plogp_gap(plogp, 2 * much) - cw_plogp_gap(plogp, much));
+}
+
 void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide *wide)
 {
     struct cw_plogp *lan = &network->paths[CW_PATH_LAN];
@@ -78,7 +85,7 @@ void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide
     wan->latency_ns += (double)wide->delay_ns;
     path_limit(lan, wide->host_bps);
     path_limit(wan, wide->rank_bps);
-    network->wan_bytes_per_ns = rate_of(wide->link_bps);
+    network->wan_bytes_per_ns = wide->link_bps > 0 ? rate_of(wide->link_bps) : bytes_per_ns(wan);
 }
 
 uint32_t cw_measured_senders(const struct cw_measured_wide *wide)

@@ -285,6 +285,24 @@ int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer)
     return CW_OK;
 }
 
+int cw_peer_probe(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state != CW_PEER_ESTABLISHED) {
+        return CW_ERROR_CLOSED;
+    }
+    if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) == NULL) {
+        return CW_ERROR_AGAIN;
+    }
+    cw_transmit_control_finish(endpoint, flow, 0);
+    cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
+    cw_endpoint_push(endpoint, 0);
+    return CW_OK;
+}
+
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);

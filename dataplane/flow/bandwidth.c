@@ -128,7 +128,8 @@ static void phase_go_on(const struct cw_endpoint *endpoint, struct cw_flow *flow
     uint64_t in_flight = flow->sender.in_flight_bytes;
     switch (model->phase) {
     case CW_BANDWIDTH_DRAIN:
-        if (in_flight <= on_the_way(flow, model->rate_bps)) {
+        /* so few are always under way: a rate that seems lower than that would never be found to be higher */
+        if (in_flight <= on_the_way(flow, model->rate_bps) || in_flight <= LEAST_PACKETS * frame_bytes_of(flow)) {
             probe_begin(endpoint, flow);
         }
         break;

@@ -91,6 +91,9 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
 struct cw_loop *cw_paths_loop(const struct cw_paths *paths);
 const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank);
 
+/* The host of any rank, as its card has it: 16 bytes, the same for ranks that share memory. */
+const uint8_t *cw_paths_host(const struct cw_paths *paths, uint32_t rank);
+
 /* What cw_paths_why says of a rank of another host that is sent to in a way of its own: "other cluster (leiden), paced at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
 /* Has long gets from a rank of another host divided among its streams 1 .. `streams` (cw_peer_stream); 0: none. */

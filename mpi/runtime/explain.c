@@ -7,6 +7,7 @@
 
 #include "mpi/collective/choice.h"
 #include "mpi/runtime/process.h"
+#include "mpi/runtime/wide.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
 struct line {
@@ -142,6 +143,9 @@ void mpi_explain_print(void)
 {
     if (mpi_explain_is_wanted()) {
         paths_print(stderr);
+        if (mpi_wide_detected()[0] != '\0') {
+            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, mpi_wide_detected());
+        }
         fprintf(stderr, "causeway: rank %u: algorithms chosen by %s\n", mpi_process.rank, mpi_choice_source());
         lines_print(stderr);
         others_print(stderr);

@@ -26,9 +26,9 @@ static const char sample[] = "{\"clusters\": [{\"name\": \"a\", \"hosts\": [\"h[
                              "\"5ms\"}, {\"between\": [\"b\", \"q\"], \"rate\": \"1k\", \"delay\": \"0\"}]}\n";
 
 static const char *const words[] = {
-    "-1",      "0",        "1e308", "4294967296", "9223372036854775807", "null",       "\"\"",
-    "[]",      "{}",       "true",  "\"a\"",      "\"h[0-4096]\"",       "\"h[1-2]\"", "\"10s\"",
-    "\"10T\"", "\"100%\"", "\"c\"", "\"p\""};
+    "-1",    "0",     "1e308",    "4294967296",    "9223372036854775807", "null",    "\"\"",    "[]",
+    "{}",    "true",  "\"a\"",    "\"h[0-4096]\"", "\"h[1-2]\"",          "\"10s\"", "\"10T\"", "\"100%\"",
+    "\"c\"", "\"p\"", "\"found\""};
 
 /* Puts one of the words in the place of a text, a number or a list that begins at a quote or digit. */
 static size_t word_replace(struct cw_random *random, char *text, size_t length, size_t room)
@@ -54,7 +54,7 @@ static void sound(const struct cw_topology *topology)
             for (uint32_t i = 0; i < count; i++) {
                 const struct cw_topology_link *link = cw_topology_link(topology, hops[i].link);
                 assert_int_equal(link->sites[hops[i].direction], site);
-                assert_true(cw_link_config_valid(&link->link, NULL) && link->link.rate_bps > 0);
+                assert_true(cw_link_config_valid(&link->link, NULL)); /* a rate of 0 is to be found */
                 site = link->sites[1 - hops[i].direction];
             }
             assert_int_equal(site, to);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "control/clusters.h"
+#include "dataplane/dataplane.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 
@@ -146,6 +147,27 @@ static void a_link_is_divided_among_senders(void **state)
     cw_clusters_destroy(clusters);
 }
 
+/* Of three clusters one is joined by a link whose rate nobody knows: whatever crosses that has no share to keep to. */
+static void rates_that_nobody_knows(void **state)
+{
+    (void)state;
+    char text[sizeof(star)];
+    memcpy(text, star, sizeof(star));
+    char *rate = strstr(text, "\"60Mbps\"");
+    assert_non_null(rate);
+    memcpy(rate, "\"found\" ", strlen("\"60Mbps\""));
+    struct cw_clusters *clusters = made(text, 7, 7);
+    struct cw_clusters_share share = cw_clusters_share(clusters, 0, 2);
+    assert_int_equal(share.rate_bps, 0);
+    assert_int_equal(share.link_rate_bps, 0);
+    assert_int_equal(share.shaper, CW_SHAPER_NONE);
+    share = cw_clusters_share(clusters, 0, 1);
+    assert_int_equal(share.rate_bps, 50000000); /* 100 Mb/s of two ranks */
+    assert_int_equal(share.shaper, 0);
+    assert_int_equal(cw_clusters_share(clusters, 6, 0).rate_bps, 0);
+    cw_clusters_destroy(clusters);
+}
+
 static void links_are_shared_by_all_that_cross(void **state)
 {
     (void)state;
@@ -273,7 +295,8 @@ static void links_say_what_is_sealed(void **state)
     (void)state;
     static const char line[] =
         "{\"clusters\": [{\"name\": \"a\", \"hosts\": 1}, {\"name\": \"b\", \"hosts\": 1}, {\"name\": \"c\", "
-        "\"hosts\": 1}], \"links\": [{\"between\": [\"a\", \"b\"], \"rate\": \"1Gbps\", \"delay\": \"1ms\", \"encrypt\": false}, "
+        "\"hosts\": 1}], \"links\": [{\"between\": [\"a\", \"b\"], \"rate\": \"1Gbps\", \"delay\": \"1ms\", "
+        "\"encrypt\": false}, "
         "{\"between\": [\"b\", \"c\"], \"rate\": \"1Gbps\", \"delay\": \"1ms\"}]}";
     struct cw_clusters *clusters = made(line, 3, 3);
     assert_false(cw_clusters_is_sealed(clusters, 0, 1));
@@ -291,6 +314,7 @@ int main(void)
         cmocka_unit_test(others_are_found_by_name),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(a_link_is_divided_among_senders),
+        cmocka_unit_test(rates_that_nobody_knows),
         cmocka_unit_test(links_are_shared_by_all_that_cross),
         cmocka_unit_test(shapers_go_by_bottleneck),
         cmocka_unit_test(relays_are_given_or_found),

@@ -273,6 +273,13 @@ static void clusters_make_a_network_wide(void **state)
     assert_int_equal(cw_measured_senders(&wide), 4);
     const struct cw_measured_wide narrow = {.rank_bps = 100, .link_bps = 50};
     assert_int_equal(cw_measured_senders(&narrow), 1);
+
+    const struct cw_measured_wide unknown = {.delay_ns = 10000000}; /* as much as one rank sends, nobody knows better */
+    network = before;
+    cw_measured_widen(&network, &unknown);
+    assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);
+    assert_true(network.wan_bytes_per_ns > 1.19 && network.wan_bytes_per_ns < 1.21);
+    assert_int_equal(cw_measured_senders(&unknown), 1);
 }
 
 int main(void)

@@ -1,0 +1,171 @@
+/* The link between two clusters goes down while all use it: `severed KIND WHEN CAUSEWAY`, for severed_usage.py. Rank 0 has the emulator do it, when some transfers are through.
+ *
+ * KIND bcast, allreduce, point; WHEN returns (after a second; all goes on), gone (errors are fatal), reported (errors are returned, and those of a cluster talk to one another afterwards).
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+enum { NUMBERS = 1 << 18, ROUNDS = 12, ROUNDS_BEFORE = 3, CLUSTER_ROUNDS = 20 };
+
+static int rank, size;
+static int numbers[NUMBERS], sums[NUMBERS];
+static atomic_int rounds;
+static _Atomic double down_at;
+static const char *causeway, *when;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void tell(const char *what)
+{
+    char command[600];
+    const char *emulate = getenv("CAUSEWAY_EMULATE"); /* its last part is the emulator's socket */
+    snprintf(command, sizeof(command), "%.300s switch --memif %.200s --tell 'link sea %s'", causeway,
+             strrchr(emulate, ',') + 1, what);
+    if (system(command) != 0) {
+        fprintf(stderr, "the emulator does not answer: %s\n", command);
+        exit(1);
+    }
+}
+
+static void *sever(void *argument)
+{
+    while (atomic_load(&rounds) < ROUNDS_BEFORE) {
+        usleep(1000);
+    }
+    tell("down");
+    atomic_store(&down_at, now());
+    if (strcmp(when, "returns") == 0) {
+        sleep(1);
+        tell("up");
+    }
+    return argument;
+}
+
+/* A number that depends on round, place and rank. */
+static int number_of(int round, int place, int from)
+{
+    return (round * 31 + place * 7 + from * 1009) % 100003;
+}
+
+static void fill(int *to, int round, int from)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        to[i] = number_of(round, i, from);
+    }
+}
+
+static void check(int round, const int *got, int from)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        int wanted = from >= 0 ? number_of(round, i, from) : 0;
+        for (int other = 0; from < 0 && other < size; other++) {
+            wanted += number_of(round, i, other);
+        }
+        if (got[i] != wanted) {
+            fprintf(stderr, "rank %d: round %d: number %d is %d, not %d\n", rank, round, i, got[i], wanted);
+            exit(1);
+        }
+    }
+}
+
+/* One transfer across the link; the error. */
+static int transfer(const char *kind, int round)
+{
+    int code;
+    int partner = (rank + size / 2) % size;
+    fill(numbers, round, rank);
+    if (strcmp(kind, "bcast") == 0) {
+        int root = round % 2 == 0 ? 0 : size - 1;
+        code = MPI_Bcast(numbers, NUMBERS, MPI_INT, root, MPI_COMM_WORLD);
+        if (code == MPI_SUCCESS) {
+            check(round, numbers, root);
+        }
+        return code;
+    }
+    if (strcmp(kind, "allreduce") == 0) {
+        code = MPI_Allreduce(numbers, sums, NUMBERS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else {
+        code = MPI_Sendrecv(numbers, NUMBERS, MPI_INT, partner, round, sums, NUMBERS, MPI_INT, partner, round,
+                            MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (code == MPI_SUCCESS) {
+        check(round, sums, strcmp(kind, "allreduce") == 0 ? -1 : partner);
+    }
+    return code;
+}
+
+static void error_tell(int code)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length, class;
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    printf("rank %d: class %s: %s\n", rank, class == MPI_ERR_PROC_ABORTED ? "MPI_ERR_PROC_ABORTED" : "other", text);
+    if (rank == 0) {
+        printf("rank 0: error %.2f s after the link went down\n", now() - atomic_load(&down_at));
+    }
+}
+
+/* Those of a cluster among themselves. */
+static void cluster_talk(MPI_Comm cluster)
+{
+    int own = rank + 1, total = 0, wanted = 0;
+    for (int i = 0; i < CLUSTER_ROUNDS; i++) {
+        MPI_Allreduce(&own, &total, 1, MPI_INT, MPI_SUM, cluster);
+    }
+    for (int other = rank < size / 2 ? 0 : size / 2; other < (rank < size / 2 ? size / 2 : size); other++) {
+        wanted += other + 1;
+    }
+    printf("rank %d: its cluster %s\n", rank, total == wanted ? "still talks" : "has wrong sums");
+    fflush(stdout);
+    MPI_Barrier(cluster);
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    MPI_Comm cluster;
+    if (argc != 4) {
+        return 2;
+    }
+    when = argv[2];
+    causeway = argv[3];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &cluster);
+    if (strcmp(when, "reported") == 0) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    if (rank == 0 && pthread_create(&thread, NULL, sever, NULL) != 0) {
+        return 1;
+    }
+    int code = MPI_SUCCESS;
+    for (int round = 0; code == MPI_SUCCESS && (strcmp(when, "returns") != 0 || round < ROUNDS); round++) {
+        code = transfer(argv[1], round);
+        atomic_fetch_add(&rounds, 1);
+    }
+    if (code != MPI_SUCCESS) {
+        error_tell(code);
+        cluster_talk(cluster);
+    } else {
+        printf("rank %d: all came\n", rank);
+    }
+    if (rank == 0) {
+        pthread_join(thread, NULL);
+    }
+    MPI_Finalize();
+    return 0;
+}
