@@ -8,6 +8,7 @@
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
 #include "mpi/collective/replay.h"
+#include "mpi/collective/state.h"
 #include "mpi/collective/vote.h"
 #include "mpi/point/describe.h"
 
@@ -127,6 +128,9 @@ void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_
 uint32_t mpi_describe_kind(const struct mpi_collective *collective)
 {
     const struct mpi_pattern *pattern = collective->pattern;
+    if (collective->comm->collectives->outer != 0) {
+        return collective->comm->collectives->outer - 1;
+    }
     if (collective->vote != NULL && collective->vote->is_under_way) {
         return (uint32_t)KIND_VOTE << KIND_ROOT_BITS;
     }

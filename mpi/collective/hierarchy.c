@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mpi/collective/choice.h"
+#include "mpi/collective/describe.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/record.h"
 #include "mpi/collective/refusal.h"
@@ -149,10 +150,16 @@ void mpi_hierarchy_stop(void)
     }
 }
 
-/* Errors of inner calls are raised once: by the outer one, or at once, with more to say, if that ends the job. */
-static void errhandler_follow(struct mpi_comm *inner, const struct mpi_comm *outer)
+/* Makes an inner communicator ready for its part of a call: which one that is counts when it is compared with other ranks' calls. Errors are raised once: by the outer call, or at once, with
+ * more to say, if that ends the job. */
+static int inner_prepare(struct mpi_comm *inner, const struct mpi_collective *call)
 {
-    struct mpi_errhandler *wanted = outer->errhandler;
+    struct mpi_errhandler *wanted = call->comm->errhandler;
+    struct mpi_collectives *collectives = mpi_collectives_of(inner);
+    if (collectives == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    collectives->outer = 1 + mpi_describe_kind(call);
     if (wanted->comm_function != NULL) {
         wanted = mpi_errhandler_find(MPI_ERRORS_RETURN);
     }
@@ -161,6 +168,7 @@ static void errhandler_follow(struct mpi_comm *inner, const struct mpi_comm *out
         mpi_errhandler_release(inner->errhandler);
         inner->errhandler = wanted;
     }
+    return MPI_SUCCESS;
 }
 
 /* What was asked for, or measured; kept per class of sizes. */
@@ -252,10 +260,20 @@ static int verdict_tell(const struct passage *passage, int code)
     return code != MPI_SUCCESS ? code : told_code != MPI_SUCCESS ? told_code : told;
 }
 
+/* Whether this rank goes on among the hosts. If its host has failed before that, the others' first ranks are told: they would wait for it. */
+static bool goes_among_hosts(const struct passage *passage, int code)
+{
+    if (passage->is_head && code != MPI_SUCCESS) {
+        const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = -1};
+        mpi_collective_refuse(passage->hierarchy->heads, &refusal);
+    }
+    return passage->is_head && code == MPI_SUCCESS;
+}
+
 static int run_barrier(const struct passage *passage)
 {
     int code = passage->is_alone ? MPI_SUCCESS : mpi_barrier(passage->inside);
-    if (passage->is_head && code == MPI_SUCCESS) {
+    if (goes_among_hosts(passage, code)) {
         code = mpi_barrier(passage->heads);
     }
     return verdict_tell(passage, code); /* which nobody gets before its first rank has left the barrier of the hosts */
@@ -267,7 +285,7 @@ static int run_bcast(const struct passage *passage, void *data)
     if (passage->is_at_root && !passage->is_alone) {
         code = mpi_bcast(data, passage->count, MPI_BYTE, passage->root_inside, passage->inside);
     }
-    if (passage->is_head && code == MPI_SUCCESS) {
+    if (goes_among_hosts(passage, code)) {
         code = mpi_bcast(data, passage->count, MPI_BYTE, passage->root_host, passage->heads);
     }
     if (passage->is_at_root || passage->is_alone) {
@@ -287,7 +305,7 @@ static int host_reduce(const struct passage *passage, const void *send, void *su
 static int run_allreduce(const struct passage *passage, const void *send, void *receive)
 {
     int code = host_reduce(passage, send, receive);
-    if (passage->is_head && code == MPI_SUCCESS) {
+    if (goes_among_hosts(passage, code)) {
         const void *own = passage->is_alone ? send : MPI_IN_PLACE;
         code = mpi_allreduce(own, receive, passage->count, passage->type, passage->op, passage->heads);
     }
@@ -320,7 +338,7 @@ static int run_reduce(const struct passage *passage, const void *send, void *rec
     }
     void *at = is_root ? receive : sum;
     int code = host_reduce(passage, send, at);
-    if (passage->is_head && code == MPI_SUCCESS) {
+    if (goes_among_hosts(passage, code)) {
         bool is_first = passage->is_at_root; /* the root among the hosts */
         const void *own = passage->is_alone ? send : is_first ? MPI_IN_PLACE : at;
         code = mpi_reduce(own, at, passage->count, passage->type, passage->op, passage->root_host, passage->heads);
@@ -356,9 +374,12 @@ void mpi_hierarchy_abandon(struct mpi_collective *call)
 int mpi_hierarchy_run(struct mpi_collective *call, void *send, void *receive)
 {
     const struct mpi_hierarchy *hierarchy = call->comm->collectives->hierarchy;
-    errhandler_follow(hierarchy->inside, call->comm);
-    if (hierarchy->heads != NULL) {
-        errhandler_follow(hierarchy->heads, call->comm);
+    int code = inner_prepare(hierarchy->inside, call);
+    if (code == MPI_SUCCESS && hierarchy->heads != NULL) {
+        code = inner_prepare(hierarchy->heads, call);
+    }
+    if (code != MPI_SUCCESS) {
+        return code; /* nobody hears of it: there is no memory for that */
     }
     struct passage passage = passage_of(call);
     switch (call->problem.collective) {

@@ -398,6 +398,7 @@ static uint64_t signature_of(const struct mpi_collective *call)
 {
     const struct cw_problem_request *problem = &call->problem;
     uint64_t hash = mix(problem->collective + 1, problem->root);
+    hash = call->comm->collectives->outer == 0 ? hash : mix(hash, call->comm->collectives->outer);
     hash = mix(hash, problem->element_bytes << 1 | problem->ordered);
     if (call->op != NULL && call->op->predefined) {
         hash = mix(hash, (uintptr_t)call->op->handle);

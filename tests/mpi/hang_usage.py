@@ -40,8 +40,12 @@ HANGS = [
     ("synchronous", 2, 0, [r"rank 0: .* in MPI_Ssend: a message to rank 1, tag 11, .*, 4 bytes, offered, not matched by the receiver"]),
     ("long_send", 2, 0, [r"rank 0: .* in MPI_Send: a message to rank 1, tag 12, .*, 1048576 bytes, offered, not matched"]),
     ("never_init", 3, 0, [r"rank 1: has not called MPI_Init$", r"rank 0: waits in MPI_Init", r"missing: rank 1, which has not called MPI_Init"]),
-    ("barrier_skipped", 3, 2, [rf"rank 0: .* in MPI_Barrier: call 6 \(MPI_Barrier\) {WORLD}, waits for rank",
+    ("barrier_skipped", 3, 3, [rf"rank 0: .* in MPI_Barrier: call 6 \(MPI_Barrier\) {WORLD}, waits for rank",
                                rf"missing in call 6 \(MPI_Barrier\) {WORLD}: rank 2, in MPI_Recv, which waits for rank 0"]),
+    # ranks 0 and 1 share a host: by way of the hosts' first ranks
+    ("barrier_skipped", 3, 2, [rf"rank 0: .* in MPI_Barrier: call \d \(MPI_Barrier\) {WORLD} \(hosts\), waits for rank 1",
+                               rf"rank 1: .* in MPI_Barrier: call \d \(MPI_Bcast, root 0\) {WORLD} \(this host\), which rank 0 has not entered",
+                               rf"missing in call \d \(MPI_Barrier\) {WORLD} \(hosts\): rank 2, in MPI_Recv, which waits for rank 0"]),
     ("synchronous", 2, 2, [r"rank 0: .* in MPI_Ssend: a message to rank 1, tag 11"]),
 ]
 
@@ -53,9 +57,12 @@ MISMATCHES = [
     ("root_has_gone_on", 2, 0, r"rank 1 (is )?in bcast"),
     ("sender_has_gone_on", 3, 0, r"rank \d is in barrier .*, which rank 0 has not called|rank 0 is in bcast .*, rank \d in barrier"),
     ("long_gather", 3, 0, r"MPI_ERR_NOT_SAME|in gather"),
-    ("different_calls", 3, 2, r"rank \d is in (bcast, root 0|allreduce), rank \d in (bcast, root 0|allreduce) "),
-    ("different_roots", 3, 2, r"rank \d (is|was) in bcast, root \d, (when )?rank \d (was )?in bcast, root \d "),
-    ("different_counts", 3, 2, r"put of (16|20) bytes .* of rank \d: its wait is for another size"),
+    ("different_calls", 3, 3, r"rank \d is in (bcast, root 0|allreduce), rank \d in (bcast, root 0|allreduce) "),
+    ("different_roots", 3, 3, r"rank \d (is|was) in bcast, root \d, (when )?rank \d (was )?in bcast, root \d "),
+    ("different_counts", 3, 3, r"put of (16|20) bytes .* of rank \d: its wait is for another size"),
+    ("different_calls", 3, 2, r"on MPI_COMM_WORLD \((this host|hosts)\): rank \d is in (bcast|reduce|allreduce).*, rank \d in (bcast|reduce|allreduce)"),
+    ("different_roots", 3, 2, r"on MPI_COMM_WORLD \((this host|hosts)\): .*rank \d (is|was) in bcast"),
+    ("different_counts", 3, 2, r"on MPI_COMM_WORLD \(this host\): rank \d is in reduce \(root 0, (16|20) bytes\), rank \d in reduce \(root 0, (16|20) bytes\)"),
 ]
 
 # how, lines of the watchdog (after "causeway: ")
