@@ -90,7 +90,7 @@ void cw_wide_words(char words[CW_WIDE_WORDS_BYTES])
         const char *word = getenv(cw_wide_variables[i].name);
         word = word == NULL ? "" : word;
         is_any = is_any || word[0] != '\0';
-        for (size_t at = 0; word[at] != '\0' && at < CW_WIDE_WORD_BYTES - 2;
+        for (size_t at = 0; at < CW_WIDE_WORD_BYTES - 2 && word[at] != '\0';
              at++) {                                          /* what is longer makes no sense, and is cut */
             words[used++] = word[at] == ';' ? '?' : word[at]; /* nor does that */
         }

@@ -116,9 +116,9 @@ int main(int argc, char **argv)
     MPI_Reduce(&pairs.kernel.seconds, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (pairs.kernel.rank == 0) {
         double bits = 8.0 * (double)pairs.bytes * (double)pairs.messages * pairs.kernel.ranks / 2;
-        printf("pairs: %d pairs, %ld messages of %ld bytes each%s: %.6f s, %.1f Mb/s%s, %s\n",
-               pairs.kernel.ranks / 2, pairs.messages, pairs.bytes, pairs.both != 0 ? ", both ways" : "", most,
-               bits / most / 1e6, pairs.both != 0 ? " in each direction" : "", right ? "verified" : "NOT VERIFIED");
+        printf("pairs: %d pairs, %ld messages of %ld bytes each%s: %.6f s, %.1f Mb/s%s, %s\n", pairs.kernel.ranks / 2,
+               pairs.messages, pairs.bytes, pairs.both != 0 ? ", both ways" : "", most, bits / most / 1e6,
+               pairs.both != 0 ? " in each direction" : "", right ? "verified" : "NOT VERIFIED");
     }
     kernel_close();
     return right ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_FAILURE;

@@ -262,16 +262,11 @@ static bool is_refusal(const struct cw_setup *setup)
            setup->hello.payload_bytes_max == 0;
 }
 
-static uint32_t stream_of(const struct cw_endpoint *endpoint, const struct cw_wire_hello *hello)
-{
-    return (uint32_t)hello->receiver_port - endpoint->config.address.udp_port; /* below it: a great number */
-}
-
 static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup *setup)
 {
     const struct cw_wire_hello *hello = &setup->hello;
     return hello->session != 0 && hello->receiver_ipv4 == endpoint->config.address.ipv4 &&
-           stream_of(endpoint, hello) < endpoint->config.stream_count && hello->packet_window >= CW_SENT_CHUNK &&
+           cw_setup_stream(endpoint, hello) < endpoint->config.stream_count && hello->packet_window >= CW_SENT_CHUNK &&
            hello->put_window > CW_PUT_WINDOW_RESERVED &&
            (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));
 }
@@ -441,40 +436,6 @@ static void insist(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
 }
 
-/* A flow for a request on a further stream, if the process that asks is known. */
-static struct cw_flow *stream_add(struct cw_endpoint *endpoint, const struct cw_wire_hello *hello, uint32_t stream)
-{
-    if (hello->sender_port <= stream) {
-        return NULL;
-    }
-    struct cw_flow *first = cw_flow_find(endpoint, hello->sender_ipv4, (uint16_t)(hello->sender_port - stream));
-    return first != NULL && first->stream == 0 ? cw_stream_add(endpoint, first, stream) : NULL;
-}
-
-static struct cw_flow *flow_of(struct cw_endpoint *endpoint, const struct cw_setup *setup)
-{
-    const struct cw_wire_hello *hello = &setup->hello;
-    uint32_t stream = stream_of(endpoint, hello);
-    struct cw_flow *flow = cw_flow_find(endpoint, hello->sender_ipv4, hello->sender_port);
-    if (flow != NULL && flow->stream != stream) {
-        return NULL;
-    }
-    if (flow == NULL && stream > 0 && setup->header.type == CW_WIRE_HELLO) {
-        flow = stream_add(endpoint, hello, stream);
-    }
-    bool may_add = endpoint->config.accept_unknown && setup->header.type == CW_WIRE_HELLO &&
-                   (cw_setup_is_sealed(setup) || endpoint->config.encryption != CW_ENCRYPTION_REQUIRED);
-    if (flow == NULL && may_add) {
-        struct cw_address address = {.ipv4 = hello->sender_ipv4, .udp_port = hello->sender_port};
-        memcpy(address.mac, hello->sender_mac, 6);
-        flow = cw_flow_add(endpoint, &address, stream);
-        if (flow != NULL) {
-            flow->mac_learned = true;
-        }
-    }
-    return flow;
-}
-
 void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header)
 {
     struct cw_setup setup;
@@ -485,7 +446,7 @@ void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header 
         cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
         return;
     }
-    struct cw_flow *flow = flow_of(endpoint, &setup);
+    struct cw_flow *flow = cw_setup_flow(endpoint, &setup);
     if (flow == NULL) {
         cw_count(endpoint, CW_COUNTER_DROP_UNKNOWN_PEER, 1);
         return;

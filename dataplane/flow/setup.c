@@ -144,3 +144,37 @@ bool cw_setup_verified(struct cw_endpoint *endpoint, const struct cw_wire_header
     memcpy(setup, header, sizeof(*setup));
     return true;
 }
+
+/* A flow for a request on a further stream, if the process that asks is known. */
+static struct cw_flow *stream_add(struct cw_endpoint *endpoint, const struct cw_wire_hello *hello, uint32_t stream)
+{
+    if (hello->sender_port <= stream) {
+        return NULL;
+    }
+    struct cw_flow *first = cw_flow_find(endpoint, hello->sender_ipv4, (uint16_t)(hello->sender_port - stream));
+    return first != NULL && first->stream == 0 ? cw_stream_add(endpoint, first, stream) : NULL;
+}
+
+struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setup *setup)
+{
+    const struct cw_wire_hello *hello = &setup->hello;
+    uint32_t stream = cw_setup_stream(endpoint, hello);
+    struct cw_flow *flow = cw_flow_find(endpoint, hello->sender_ipv4, hello->sender_port);
+    if (flow != NULL && flow->stream != stream) {
+        return NULL;
+    }
+    if (flow == NULL && stream > 0 && setup->header.type == CW_WIRE_HELLO) {
+        flow = stream_add(endpoint, hello, stream);
+    }
+    bool may_add = endpoint->config.accept_unknown && setup->header.type == CW_WIRE_HELLO &&
+                   (cw_setup_is_sealed(setup) || endpoint->config.encryption != CW_ENCRYPTION_REQUIRED);
+    if (flow == NULL && may_add) {
+        struct cw_address address = {.ipv4 = hello->sender_ipv4, .udp_port = hello->sender_port};
+        memcpy(address.mac, hello->sender_mac, 6);
+        flow = cw_flow_add(endpoint, &address, stream);
+        if (flow != NULL) {
+            flow->mac_learned = true;
+        }
+    }
+    return flow;
+}

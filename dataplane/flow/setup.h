@@ -51,4 +51,13 @@ void cw_setup_send(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_w
 /* Opens a sealed set-up packet, or checks the tag and the checksum of another one. False: counted and to be forgotten. */
 bool cw_setup_verified(struct cw_endpoint *endpoint, const struct cw_wire_header *header, struct cw_setup *setup);
 
+/* The stream that a set-up packet is for: how much further on than our first UDP port; of one that is below that, a great number. */
+static inline uint32_t cw_setup_stream(const struct cw_endpoint *endpoint, const struct cw_wire_hello *hello)
+{
+    return (uint32_t)hello->receiver_port - endpoint->config.address.udp_port;
+}
+
+/* The flow of a verified set-up packet: a new one if it asks for a stream of a process that is known, or if strangers are let in. NULL: there is none. */
+struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setup *setup);
+
 #endif
