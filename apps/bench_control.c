@@ -1,13 +1,18 @@
 #include "apps/bench_control.h"
 
-#include "dataplane/status.h"
-
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "apps/apps.h"
+#include "dataplane/status.h"
 
 static uint64_t clock_ns(void)
 {
@@ -75,4 +80,32 @@ int bench_control_barrier(int descriptor, uint32_t phase, uint64_t timeout_ns)
         status = bench_control_receive(descriptor, &other, sizeof(other), timeout_ns);
     }
     return status == CW_OK && other != phase ? CW_ERROR_ARGUMENT : status;
+}
+
+int bench_control_sides(int (*side)(void *context, bool initiator, int control), void *context)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+        app_error("no socket pair", strerror(errno), NULL);
+        return APP_EXIT_MACHINE;
+    }
+    fflush(stdout);
+    pid_t other = fork();
+    if (other < 0) {
+        app_error("no process for the other side", strerror(errno), NULL);
+        return APP_EXIT_MACHINE;
+    }
+    if (other == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left behind when the first side is killed */
+    }
+    close(ends[other != 0 ? 1 : 0]);
+    int code = side(context, other != 0, ends[other != 0 ? 0 : 1]);
+    if (other == 0) {
+        _exit(code);
+    }
+    close(ends[0]);
+    int status = 0;
+    while (waitpid(other, &status, 0) < 0 && errno == EINTR) {
+    }
+    return code != APP_EXIT_SUCCESS ? code : WIFEXITED(status) ? WEXITSTATUS(status) : APP_EXIT_INTERNAL;
 }

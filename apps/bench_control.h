@@ -6,6 +6,7 @@
 #ifndef BENCH_CONTROL_H
 #define BENCH_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,5 +19,8 @@ int bench_control_receive(int descriptor, void *message, size_t bytes, uint64_t 
 /* Returns once both sides have called it with the same `phase`; CW_ERROR_ARGUMENT if the other is in another phase, else the codes
  * of bench_control_send. */
 int bench_control_barrier(int descriptor, uint32_t phase, uint64_t timeout_ns);
+
+/* Runs both sides of a benchmark, the other one in a process of its own, each with one end of a control channel. One of enum app_exit; an error has been reported. */
+int bench_control_sides(int (*side)(void *context, bool initiator, int control), void *context);
 
 #endif

@@ -3,14 +3,9 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "apps/apps.h"
 #include "apps/bench.h"
@@ -360,35 +355,12 @@ static int parse_fabric(const char *name, enum bench_fabric_kind *kind)
     return APP_EXIT_USAGE;
 }
 
-/* Both sides, the other one in a process of its own. */
-static int run_both(struct run *run)
+static int side_run(void *context, bool initiator, int control)
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
-        app_error("no socket pair", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    fflush(stdout);
-    pid_t other = fork();
-    if (other < 0) {
-        app_error("no process for the other side", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    if (other == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left behind when the first side is killed */
-    }
-    run->initiator = other != 0;
-    run->control = ends[other != 0 ? 0 : 1];
-    close(ends[other != 0 ? 1 : 0]);
-    int code = run_side(run);
-    if (other == 0) {
-        _exit(code);
-    }
-    close(run->control);
-    int status = 0;
-    while (waitpid(other, &status, 0) < 0 && errno == EINTR) {
-    }
-    return code != APP_EXIT_SUCCESS ? code : WIFEXITED(status) ? WEXITSTATUS(status) : APP_EXIT_INTERNAL;
+    struct run *run = context;
+    run->initiator = initiator;
+    run->control = control;
+    return run_side(run);
 }
 
 static int run_testpmd(const struct bench_put_options *options, enum bench_fabric_kind kind,
@@ -443,7 +415,7 @@ int bench_put_real(const struct bench_put_options *options)
     code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
     run->options = options;
     run->fabric = &fabric;
-    code = code == APP_EXIT_SUCCESS ? run_both(run) : code;
+    code = code == APP_EXIT_SUCCESS ? bench_control_sides(side_run, run) : code;
     bench_fabric_destroy(&fabric);
     bool wants_testpmd = !options->no_raw && !options->no_testpmd && kind != BENCH_FABRIC_SWITCH;
     if (code == APP_EXIT_SUCCESS && wants_testpmd) {

@@ -1,14 +1,9 @@
 /* causeway bench shape: how exactly a shaper lets frames out on the real clock, noted where they leave to the port. Two pinned processes, one of which sends full frames over a memif. */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "apps/apps.h"
 #include "apps/bench.h"
@@ -142,11 +137,14 @@ static int port_open(struct shape *shape)
     return code;
 }
 
-static int side_run(struct shape *shape)
+static int side_run(void *context, bool initiator, int control)
 {
+    struct shape *shape = context;
     cpu_set_t cores;
     struct bench_side side;
     char error[CW_PORT_TEXT_BYTES];
+    shape->initiator = initiator;
+    shape->control = control;
     CPU_ZERO(&cores);
     CPU_SET((size_t)shape->core[shape->initiator ? 0 : 1], &cores);
     if (sched_setaffinity(0, sizeof(cores), &cores) != 0) {
@@ -175,37 +173,6 @@ static int side_run(struct shape *shape)
         cw_port_close(shape->port);
     }
     return code;
-}
-
-/* Both sides, the other one in a process of its own. */
-static int both_run(struct shape *shape)
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
-        app_error("no socket pair", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    fflush(stdout);
-    pid_t other = fork();
-    if (other < 0) {
-        app_error("no process for the other side", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    if (other == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left behind when the first side is killed */
-    }
-    shape->initiator = other != 0;
-    shape->control = ends[other != 0 ? 0 : 1];
-    close(ends[other != 0 ? 1 : 0]);
-    int code = side_run(shape);
-    if (other == 0) {
-        _exit(code);
-    }
-    close(shape->control);
-    int status = 0;
-    while (waitpid(other, &status, 0) < 0 && errno == EINTR) {
-    }
-    return code != APP_EXIT_SUCCESS ? code : WIFEXITED(status) ? WEXITSTATUS(status) : APP_EXIT_INTERNAL;
 }
 
 int bench_shape(int argc, char **argv)
@@ -247,7 +214,7 @@ int bench_shape(int argc, char **argv)
         printf("%10s %10s %8s %10s %10s %10s %12s %10s\n", "Mb/s", "frames", "of rate", "gap p50 ns", "gap p99 ns",
                "gap max ns", "burst bytes", "burst us");
     }
-    code = both_run(&shape);
+    code = bench_control_sides(side_run, &shape);
     bench_fabric_destroy(&fabric);
     return code;
 }
