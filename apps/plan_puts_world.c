@@ -134,24 +134,36 @@ static int peer_across(struct plan_puts_rank *rank, uint32_t other)
     return cw_peer_traffic(rank->endpoint, rank->peers[other].peer, &traffic);
 }
 
-/* What a rank has to know of the others. */
+static int peer_create(struct plan_puts_rank *rank, uint32_t other)
+{
+    const struct plan_puts_rank *there = &rank->world->ranks[other];
+    struct cw_puts_peer *peer = &rank->peers[other];
+    struct cw_address address = cw_endpoint_address(there->endpoint);
+    int status = cw_peer_add(rank->endpoint, &address, &peer->peer);
+    peer->places[CW_BUFFER_RECEIVE].token = there->tokens[CW_BUFFER_RECEIVE];
+    peer->places[CW_BUFFER_SCRATCH].token = there->tokens[CW_BUFFER_SCRATCH];
+    rank->peer_count++;
+    return status == CW_OK ? peer_across(rank, other) : status;
+}
+
+/* What a rank has to know of the others that its schedule names: at a thousand ranks most of them name few. */
 static int peers_create(struct plan_puts_rank *rank)
 {
     struct plan_puts *world = rank->world;
     uint32_t ranks = world->plan->problem->ranks;
+    bool *named = calloc(ranks, sizeof(*named));
     rank->peers = calloc(ranks, sizeof(*rank->peers));
-    for (uint32_t i = 0; rank->peers != NULL && i < ranks; i++) {
-        const struct plan_puts_rank *other = &world->ranks[i];
-        struct cw_address address = cw_endpoint_address(other->endpoint);
-        int status = other != rank ? cw_peer_add(rank->endpoint, &address, &rank->peers[i].peer) : CW_OK;
-        status = other != rank && status == CW_OK ? peer_across(rank, i) : status;
-        if (status != CW_OK) {
-            return plan_puts_fail(world, "rank %u: peer %u: %s", rank->rank, i, cw_status_text(status));
-        }
-        rank->peers[i].places[CW_BUFFER_RECEIVE].token = other->tokens[CW_BUFFER_RECEIVE];
-        rank->peers[i].places[CW_BUFFER_SCRATCH].token = other->tokens[CW_BUFFER_SCRATCH];
+    int status = CW_ERROR_MEMORY;
+    if (named != NULL && rank->peers != NULL) {
+        status = cw_puts_transport_named(&world->plan->schedules[rank->rank], ranks, named);
     }
-    return rank->peers != NULL ? 0 : plan_puts_fail(world, "no memory for %u peers", ranks);
+    for (uint32_t i = 0; i < ranks && status == CW_OK; i++) {
+        status = named[i] && i != rank->rank ? peer_create(rank, i) : CW_OK;
+    }
+    free(named);
+    return status == CW_OK
+               ? 0
+               : plan_puts_fail(world, "rank %u: peers cannot be added: %s", rank->rank, cw_status_text(status));
 }
 
 static void reduce(void *context, void *to, const void *left, const void *right, uint64_t count)

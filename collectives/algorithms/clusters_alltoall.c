@@ -181,8 +181,7 @@ static void rows_send(const struct exchange *exchange)
         uint64_t bytes = size_of(exchange, to) * exchange->block;
         uint64_t row = exchange->me - rows_of(exchange, exchange->own, to, way).first;
         struct cw_place from = cw_place_add(exchange->send, cluster_offset(exchange, to));
-        struct cw_place at =
-            area_place(exchange, area_of(exchange, exchange->own, head, distance).out + row * bytes);
+        struct cw_place at = area_place(exchange, area_of(exchange, exchange->own, head, distance).out + row * bytes);
         if (head == exchange->me) {
             cw_emit_copy(emit, at, from, bytes);
         } else {
@@ -315,8 +314,7 @@ static void build_heads(struct cw_emit *emit, const struct cw_recipe *recipe)
         exchange.result = cw_emit_scratch(emit, problem->ranks * exchange.block);
         sort_blocks(&exchange, exchange.send, cw_place(CW_BUFFER_SEND, 0), false);
     }
-    exchange.areas =
-        cw_emit_scratch(emit, area_of(&exchange, exchange.own, exchange.me, exchange.clusters).end);
+    exchange.areas = cw_emit_scratch(emit, area_of(&exchange, exchange.own, exchange.me, exchange.clusters).end);
     cw_emit_phase(emit, PHASE_GATHER);
     rows_send(&exchange);
     rows_receive(&exchange);
