@@ -20,6 +20,7 @@ enum {
 
 struct bench_scale_case {
     uint32_t clusters_max;
+    uint64_t sessions_max; /* what is chosen lets no rank deal with more others */
     uint64_t pair_bytes;   /* all-to-all: of each pair of ranks */
     uint64_t bytes;        /* broadcast, all-reduce: of the vector */
     uint64_t rate_bps;     /* of hosts' links */

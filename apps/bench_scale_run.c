@@ -12,6 +12,7 @@
 #include "apps/bench_wan.h"
 #include "collectives/build.h"
 #include "collectives/choose/choose.h"
+#include "collectives/transport_puts.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 
@@ -27,6 +28,7 @@ void bench_scale_case_init(struct bench_scale_case *of)
 {
     *of = (struct bench_scale_case){
         .clusters_max = 16,
+        .sessions_max = 256,
         .pair_bytes = 64,
         .bytes = 1 << 20,
         .rate_bps = 1000000000,
@@ -108,6 +110,28 @@ static bool wanted(const struct cw_candidate *candidate, const char *algorithm)
     return algorithm == NULL || strcmp(candidate->algorithm->name, algorithm) == 0;
 }
 
+/* Whether rank 0 deals with few enough others: a million sessions are more than a simulation of all ranks can hold. */
+static bool has_room(const struct bench_scale_case *of, const struct cw_problem *problem,
+                     const struct cw_candidate *candidate)
+{
+    struct cw_schedule schedule;
+    char error[200];
+    uint64_t sessions = 0;
+    bool *named = calloc(problem->ranks, sizeof(*named));
+    if (named == NULL || cw_schedule_build(problem, candidate->algorithm, &candidate->parameters, 0, &schedule, error,
+                                           sizeof(error)) != CW_OK) {
+        free(named);
+        return false;
+    }
+    int status = cw_puts_transport_named(&schedule, problem->ranks, named);
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        sessions += named[rank];
+    }
+    cw_schedule_dispose(&schedule);
+    free(named);
+    return status == CW_OK && sessions <= of->sessions_max;
+}
+
 static int candidate_choose(const struct bench_scale_case *of, const struct cw_problem *problem, const char *algorithm,
                             struct cw_candidate *chosen)
 {
@@ -120,12 +144,15 @@ static int candidate_choose(const struct bench_scale_case *of, const struct cw_p
         return app_error_status(status, "nothing can be chosen", cw_collective_name(problem->collective));
     }
     for (uint32_t i = 0; i < choice.count; i++) {
-        if (wanted(&choice.candidates[i], algorithm)) {
+        bool named = algorithm != NULL && strcmp(algorithm, "flat") != 0;
+        if (wanted(&choice.candidates[i], algorithm) && (named || has_room(of, problem, &choice.candidates[i]))) {
             *chosen = choice.candidates[i];
             return APP_EXIT_SUCCESS;
         }
     }
-    app_error("the model has no price for it here", algorithm, "causeway plan list has the algorithms");
+    app_error("the model has no price for it here, or ranks deal with more others than --sessions",
+              algorithm != NULL ? algorithm : cw_collective_name(problem->collective),
+              "causeway plan list has the algorithms");
     return APP_EXIT_USAGE;
 }
 

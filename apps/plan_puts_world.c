@@ -4,7 +4,13 @@
 
 #include "apps/plan_puts_state.h"
 
-enum { UDP_PORT = 4792, WAN_QUEUE_BYTES = 1 << 20 };
+enum {
+    UDP_PORT = 4792,
+    WAN_QUEUE_BYTES = 1 << 20,
+    FRAME_BYTES = 1514,
+    HOST_QUEUE_PACKETS = 256, /* as cw_simulator_node_config_init has it */
+    PACKETS_MAX = 2 << 20,    /* some 4 GB, if all were in use */
+};
 
 /* ---- Network ---- */
 
@@ -44,6 +50,16 @@ static int clusters_create(struct plan_puts *world, const struct cw_simulator_no
     return status;
 }
 
+/* Frames that may be anywhere at a time: queued at their host, or as many as it can have on their way. Where buffers run out hosts can only try again and again. */
+static uint64_t packets_under_way(const struct plan_puts_options *options, uint32_t ranks)
+{
+    double delay_ns = (double)(options->delay_ns + options->wan_delay_ns);
+    double sent = (double)options->rate_bps * delay_ns / 8e9 / FRAME_BYTES;
+    uint64_t most = (uint64_t)PACKETS_MAX / ranks;
+    uint64_t one = 64 + HOST_QUEUE_PACKETS + (sent < (double)most ? (uint64_t)sent : most);
+    return 65536 + ranks * (one < most ? one : most);
+}
+
 static int network_create(struct plan_puts *world)
 {
     const struct plan_puts_options *options = world->options;
@@ -54,7 +70,8 @@ static int network_create(struct plan_puts *world)
     config.seed = options->seed;
     config.node_count_max = problem->ranks;
     config.bridge_count_max = options->switches > 1 ? options->switches : problem->cluster_count;
-    config.packet_count_max = 65536 + 64 * problem->ranks;
+    config.packet_count_max = (uint32_t)packets_under_way(options, problem->ranks);
+    config.delivery_count_max = 2 * config.packet_count_max;
     cw_simulator_node_config_init(&node);
     node.up.rate_bps = node.down.rate_bps = options->rate_bps;
     node.up.delay_ns = node.down.delay_ns = options->delay_ns / 2;
