@@ -282,7 +282,7 @@ static int settings_take(struct settings *settings, int argc, char **argv)
         {"collective", "NAME", "alltoall, bcast, allreduce or all (all)", APP_OPTION_TEXT, &collective, 0, 0, NULL},
         {"ranks", "LIST", "numbers of ranks, rising (16,64,256,1024)", APP_OPTION_TEXT, &ranks, 0, 0, NULL},
         {"clusters", "N", "at most; of four ranks at least (16)", APP_OPTION_COUNT, &clusters, 1, 64, NULL},
-        {"sessions", "N", "nothing is chosen by which rank 0 deals with more others (256)", APP_OPTION_COUNT,
+        {"sessions", "N", "nothing is chosen by which rank 0 deals with more others (128)", APP_OPTION_COUNT,
          &of->sessions_max, 1, BENCH_SCALE_RANKS_MAX, NULL},
         {"pair", "BYTES", "all-to-all: of each pair of ranks (64)", APP_OPTION_BYTES, &of->pair_bytes, 1, 1 << 20,
          NULL},

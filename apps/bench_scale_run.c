@@ -28,7 +28,7 @@ void bench_scale_case_init(struct bench_scale_case *of)
 {
     *of = (struct bench_scale_case){
         .clusters_max = 16,
-        .sessions_max = 256,
+        .sessions_max = 128,
         .pair_bytes = 64,
         .bytes = 1 << 20,
         .rate_bps = 1000000000,

@@ -50,9 +50,6 @@ static int price_interpret(const struct cw_choose_request *request, struct cw_ca
 
 /* ---- Algorithms that know nothing of clusters, too large to interpret ---- */
 
-/* A receiver's slots are lent to so many senders: where more have short messages for it, these wait for a slot as long ones do for their place. */
-enum { LENDERS = CW_DEFAULT_SLOTS / CW_CREDIT_BATCH };
-
 static bool sends_to_all(const struct cw_candidate *candidate)
 {
     const char *name = candidate->algorithm->name;
@@ -71,7 +68,8 @@ static int price_wide(const struct cw_choose_request *request, struct cw_candida
     problem.cluster_of = NULL;
     problem.cluster_via = NULL;
     network.paths[CW_PATH_LAN] = network.paths[CW_PATH_WAN];
-    if (sends_to_all(candidate) && problem.ranks > LENDERS) {
+    /* where more have short messages for a rank than it has slots, these wait for one as long ones do for their place */
+    if (sends_to_all(candidate) && problem.ranks > CW_DEFAULT_SLOTS) {
         parameters.eager_max_bytes = 0;
     }
     if (formula == NULL || formula->kind == CW_FORMULA_LOWER_BOUND ||
