@@ -164,6 +164,8 @@ static const struct {
     {"alltoallv", bench_alltoallv,
      "many to many by pairs and in phases, at each level of compiled communication, in virtual time"},
     {"wan", bench_wan, "broadcasts and all-reduces across two clusters, beside their cost model, in virtual time"},
+    {"scale", bench_scale,
+     "how collectives of up to thousands of ranks in clusters grow: time, packets and memory, in virtual time"},
     {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
 };
 
@@ -179,8 +181,8 @@ static void list_print(void)
 int bench_main(int argc, char **argv)
 {
     static const char list[] =
-        "there are put, cost, crypt, crowd, idle, switch, incast, pace, shape, mcast, alltoallv, wan "
-        "and plan; each has --help";
+        "there are put, cost, crypt, crowd, idle, switch, incast, pace, shape, mcast, alltoallv, wan, "
+        "scale and plan; each has --help";
     if (argc < 2) {
         app_error("which benchmark?", NULL, list);
         return APP_EXIT_USAGE;

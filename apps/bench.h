@@ -55,6 +55,7 @@ int bench_plan(int argc, char **argv);
 int bench_mcast(int argc, char **argv);
 int bench_alltoallv(int argc, char **argv);
 int bench_wan(int argc, char **argv);
+int bench_scale(int argc, char **argv);
 
 /* The middle of `count` numbers, which are sorted; 0 of none. */
 double bench_median(double *numbers, size_t count);

@@ -80,9 +80,9 @@ static bool send_create(struct plan_buffers *buffers, uint64_t salt)
     uint8_t *copy = buffers->send_copy;
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint64_t bytes = buffers->ranks[rank].bytes[CW_BUFFER_SEND];
-        send[rank] = buffers->ranks[rank].at[CW_BUFFER_SEND];
-        fill(send[rank], bytes, cw_random_derive(salt, rank));
-        memcpy(copy, send[rank], bytes);
+        send[rank] = copy; /* the reference stays right without the memory */
+        fill(copy, bytes, cw_random_derive(salt, rank));
+        memcpy(buffers->ranks[rank].at[CW_BUFFER_SEND], copy, bytes);
         buffers->ranks[rank].send_offset = (uint64_t)(copy - buffers->send_copy);
         copy += bytes;
     }
@@ -109,6 +109,12 @@ int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan
         }
     }
     return 0;
+}
+
+void plan_buffers_keep_truth(struct plan_buffers *buffers)
+{
+    free(buffers->memory);
+    buffers->memory = NULL;
 }
 
 void plan_buffers_dispose(struct plan_buffers *buffers)

@@ -39,6 +39,9 @@ int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t e
 
 /* ---- One rank at a time, for runs that overlap: what is sent and expected is that of `truth`, made for the same plan with another salt ---- */
 
+/* Gives the memory of the buffers back: what is left is good as a `truth` below, and to be disposed of. */
+void plan_buffers_keep_truth(struct plan_buffers *buffers);
+
 /* Fills all three buffers of a rank. */
 void plan_buffers_refill(struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
                          struct cw_random *random);

@@ -98,13 +98,6 @@ static void run_begin(struct plan_puts_rank *rank, uint64_t now_ns)
     rank->probe_ns = now_ns + world->options->endpoint.failure_timeout_ns / 10;
 }
 
-/* Packets that its host has sent and received. */
-static uint64_t handled(const struct plan_puts_rank *rank)
-{
-    const struct cw_simulator_node_counters *host = cw_simulator_node_counters(rank->world->simulator, rank->rank);
-    return host->sent + host->received;
-}
-
 /* The rank is through with a run. */
 static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
 {
@@ -130,9 +123,11 @@ static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
     if (options->together && world->through == world->plan->problem->ranks && rank->run < options->runs) {
         world->through = 0;
         world->run_begin_ns = now_ns + options->delay_ns + options->wan_delay_ns; /* nothing is under way by then */
+        if (rank->run == 1) {
+            plan_puts_count_first(world);
+        }
         for (uint32_t i = 0; i < world->plan->problem->ranks; i++) {
             world->ranks[i].begin_ns = world->run_begin_ns;
-            world->ranks[i].handled_first = rank->run == 1 ? handled(&world->ranks[i]) : world->ranks[i].handled_first;
             cw_port_wake(world->ranks[i].port);
         }
     }
@@ -264,37 +259,6 @@ static void run(struct plan_puts *world)
     }
 }
 
-static void wan_summarise(const struct plan_puts *world)
-{
-    uint32_t clusters = world->options->switches > 1 ? 1 : world->plan->problem->cluster_count;
-    for (uint32_t i = 0; i < clusters * (clusters - 1); i++) {
-        const struct cw_link *link = cw_simulator_link_trunk(world->simulator, i / 2, i % 2);
-        uint64_t queue = cw_link_queue_bytes_max(link);
-        world->report->wan_dropped += link->counters.dropped_queue;
-        world->report->wan_queue_max_bytes =
-            queue > world->report->wan_queue_max_bytes ? queue : world->report->wan_queue_max_bytes;
-    }
-}
-
-static void summarise(const struct plan_puts *world)
-{
-    struct plan_puts_report *report = world->report;
-    report->hash = cw_simulator_hash(world->simulator);
-    for (uint32_t i = 0; i < world->plan->problem->ranks; i++) {
-        const struct plan_puts_rank *rank = &world->ranks[i];
-        report->ranks_done += rank->state == PLAN_PUTS_DONE ? 1 : 0;
-        report->ranks_failed += rank->state == PLAN_PUTS_FAILED ? 1 : 0;
-        report->ranks_hanging += rank->state == PLAN_PUTS_AWAY || rank->state == PLAN_PUTS_RUNNING ? 1 : 0;
-        uint64_t own = handled(rank) - rank->handled_first;
-        report->handled += own;
-        report->handled_most = own > report->handled_most ? own : report->handled_most;
-        if (rank->endpoint != NULL) {
-            report->packets += cw_endpoint_counter(rank->endpoint, CW_COUNTER_PACKETS_OUT);
-            report->retransmitted += cw_endpoint_counter(rank->endpoint, CW_COUNTER_RETRANSMITTED);
-        }
-    }
-}
-
 int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *options, struct plan_puts_report *report,
                   char *error, size_t error_bytes)
 {
@@ -303,8 +267,7 @@ int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *op
     *report = (struct plan_puts_report){0};
     if (plan_puts_world_create(&world, rank_turn) == 0) {
         run(&world);
-        summarise(&world);
-        wan_summarise(&world);
+        plan_puts_summarise(&world);
     }
     plan_puts_world_dispose(&world);
     return world.failed ? -1 : 0;

@@ -56,6 +56,24 @@ struct plan_puts_options {
     uint64_t *times_ns; /* together: what each run took, [runs]; NULL: not wanted */
 };
 
+/* Of packets, by what they are; retransmitted ones are data again. */
+struct plan_puts_counts {
+    uint64_t sent; /* of any kind */
+    uint64_t data;
+    uint64_t retransmitted;
+    uint64_t acknowledgements;
+};
+
+/* The most that any rank has taken. */
+struct plan_puts_memory {
+    uint64_t endpoint_bytes;  /* touched by its endpoint, peers that its schedule names included, others not */
+    uint64_t schedule_bytes;  /* its schedule */
+    uint64_t transport_bytes; /* cw_puts_transport_memory_bytes, and the table of ranks that it is given */
+    uint64_t rank_bytes;      /* all three, of one rank */
+    uint64_t peer_bytes;      /* what each further peer would add if it were known */
+    uint32_t peers;           /* that its schedule names: each is a session */
+};
+
 struct plan_puts_report {
     uint64_t
         first_ns; /* of the first run, from its beginning until the last rank is through; connections are set up in it */
@@ -65,6 +83,12 @@ struct plan_puts_report {
     uint64_t handled;      /* packets sent and received by all hosts; together: without the first run */
     uint64_t handled_most; /* by the host that has most, likewise */
     uint64_t retransmitted;
+    struct plan_puts_counts counts;      /* of all ranks; together: without the first run */
+    struct plan_puts_counts counts_most; /* each by the rank that has most, likewise */
+    uint64_t wan_frames;                 /* delivered by links between clusters, likewise */
+    uint64_t wan_bytes;
+    struct plan_puts_memory memory;
+    uint64_t events;              /* of the simulation: frames at the end of a link, and turns of ranks */
     uint64_t wan_dropped;         /* frames that found the queue of a link between clusters full */
     uint64_t wan_queue_max_bytes; /* the longest one */
     uint64_t hash;                /* of all frames */

@@ -32,14 +32,16 @@ struct plan_puts_rank {
     uint64_t probe_ns; /* when it looks after those it waits for */
     uint64_t again_ns; /* when it is polled though nothing has happened: something was refused */
     uint64_t again_delay_ns;
-    uint64_t refusals;      /* as far as seen */
-    uint64_t handled_first; /* together: packets of the first run */
+    uint64_t refusals;                    /* as far as seen */
+    uint64_t handled_first;               /* together: packets of the first run */
+    struct plan_puts_counts counts_first; /* likewise */
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_puts_transport *transport;
     struct cw_execution *execution;
     struct cw_puts_peer *peers;
-    uint64_t tokens[4]; /* of its buffers' regions */
+    uint32_t peer_count; /* ranks that its schedule names */
+    uint64_t tokens[4];  /* of its buffers' regions */
     struct cw_event events[PLAN_PUTS_EVENTS];
     uint32_t event_first;
     uint32_t event_count;
@@ -57,6 +59,8 @@ struct plan_puts {
     struct cw_random random;
     uint32_t through; /* together: ranks that are, with this run */
     uint64_t run_begin_ns;
+    uint64_t wan_frames_first; /* together: of the first run */
+    uint64_t wan_bytes_first;
     bool failed;
     char *error;
     size_t error_bytes;
@@ -64,6 +68,14 @@ struct plan_puts {
 
 /* Notes the first failure; returns -1. */
 __attribute__((format(printf, 2, 3))) int plan_puts_fail(struct plan_puts *world, const char *format, ...);
+
+/* ---- plan_puts_report.c ---- */
+
+/* Together: the first run is over, and what counts begins. */
+void plan_puts_count_first(struct plan_puts *world);
+
+/* Fills in what the report says of packets, memory and links. */
+void plan_puts_summarise(const struct plan_puts *world);
 
 /* ---- plan_puts_world.c ---- */
 

@@ -4,7 +4,13 @@
 
 #include "apps/plan_puts_state.h"
 
-enum { UDP_PORT = 4792, WAN_QUEUE_BYTES = 1 << 20 };
+enum {
+    UDP_PORT = 4792,
+    WAN_QUEUE_BYTES = 1 << 20,
+    FRAME_BYTES = 1514,
+    HOST_QUEUE_PACKETS = 256, /* as cw_simulator_node_config_init has it */
+    PACKETS_MAX = 2 << 20,    /* some 4 GB, if all were in use */
+};
 
 /* ---- Network ---- */
 
@@ -44,6 +50,16 @@ static int clusters_create(struct plan_puts *world, const struct cw_simulator_no
     return status;
 }
 
+/* Frames that may be anywhere at a time: queued at their host, or as many as it can have on their way. Where buffers run out hosts can only try again and again. */
+static uint64_t packets_under_way(const struct plan_puts_options *options, uint32_t ranks)
+{
+    double delay_ns = (double)(options->delay_ns + options->wan_delay_ns);
+    double sent = (double)options->rate_bps * delay_ns / 8e9 / FRAME_BYTES;
+    uint64_t most = (uint64_t)PACKETS_MAX / ranks;
+    uint64_t one = 64 + HOST_QUEUE_PACKETS + (sent < (double)most ? (uint64_t)sent : most);
+    return 65536 + ranks * (one < most ? one : most);
+}
+
 static int network_create(struct plan_puts *world)
 {
     const struct plan_puts_options *options = world->options;
@@ -54,7 +70,8 @@ static int network_create(struct plan_puts *world)
     config.seed = options->seed;
     config.node_count_max = problem->ranks;
     config.bridge_count_max = options->switches > 1 ? options->switches : problem->cluster_count;
-    config.packet_count_max = 65536 + 64 * problem->ranks;
+    config.packet_count_max = (uint32_t)packets_under_way(options, problem->ranks);
+    config.delivery_count_max = 2 * config.packet_count_max;
     cw_simulator_node_config_init(&node);
     node.up.rate_bps = node.down.rate_bps = options->rate_bps;
     node.up.delay_ns = node.down.delay_ns = options->delay_ns / 2;
@@ -134,24 +151,36 @@ static int peer_across(struct plan_puts_rank *rank, uint32_t other)
     return cw_peer_traffic(rank->endpoint, rank->peers[other].peer, &traffic);
 }
 
-/* What a rank has to know of the others. */
+static int peer_create(struct plan_puts_rank *rank, uint32_t other)
+{
+    const struct plan_puts_rank *there = &rank->world->ranks[other];
+    struct cw_puts_peer *peer = &rank->peers[other];
+    struct cw_address address = cw_endpoint_address(there->endpoint);
+    int status = cw_peer_add(rank->endpoint, &address, &peer->peer);
+    peer->places[CW_BUFFER_RECEIVE].token = there->tokens[CW_BUFFER_RECEIVE];
+    peer->places[CW_BUFFER_SCRATCH].token = there->tokens[CW_BUFFER_SCRATCH];
+    rank->peer_count++;
+    return status == CW_OK ? peer_across(rank, other) : status;
+}
+
+/* What a rank has to know of the others that its schedule names: at a thousand ranks most of them name few. */
 static int peers_create(struct plan_puts_rank *rank)
 {
     struct plan_puts *world = rank->world;
     uint32_t ranks = world->plan->problem->ranks;
+    bool *named = calloc(ranks, sizeof(*named));
     rank->peers = calloc(ranks, sizeof(*rank->peers));
-    for (uint32_t i = 0; rank->peers != NULL && i < ranks; i++) {
-        const struct plan_puts_rank *other = &world->ranks[i];
-        struct cw_address address = cw_endpoint_address(other->endpoint);
-        int status = other != rank ? cw_peer_add(rank->endpoint, &address, &rank->peers[i].peer) : CW_OK;
-        status = other != rank && status == CW_OK ? peer_across(rank, i) : status;
-        if (status != CW_OK) {
-            return plan_puts_fail(world, "rank %u: peer %u: %s", rank->rank, i, cw_status_text(status));
-        }
-        rank->peers[i].places[CW_BUFFER_RECEIVE].token = other->tokens[CW_BUFFER_RECEIVE];
-        rank->peers[i].places[CW_BUFFER_SCRATCH].token = other->tokens[CW_BUFFER_SCRATCH];
+    int status = CW_ERROR_MEMORY;
+    if (named != NULL && rank->peers != NULL) {
+        status = cw_puts_transport_named(&world->plan->schedules[rank->rank], ranks, named);
     }
-    return rank->peers != NULL ? 0 : plan_puts_fail(world, "no memory for %u peers", ranks);
+    for (uint32_t i = 0; i < ranks && status == CW_OK; i++) {
+        status = named[i] && i != rank->rank ? peer_create(rank, i) : CW_OK;
+    }
+    free(named);
+    return status == CW_OK
+               ? 0
+               : plan_puts_fail(world, "rank %u: peers cannot be added: %s", rank->rank, cw_status_text(status));
 }
 
 static void reduce(void *context, void *to, const void *left, const void *right, uint64_t count)
@@ -205,15 +234,16 @@ static int buffers_create(struct plan_puts *world)
 {
     char error[200];
     uint32_t runs = world->options->runs;
-    if (plan_buffers_create(&world->buffers, world->plan, 0, error, sizeof(error)) != 0) {
-        return plan_puts_fail(world, "%s", error);
-    }
     world->truth_count = runs < PLAN_PUTS_TRUTHS ? runs : PLAN_PUTS_TRUTHS;
     for (uint32_t i = 0; i < world->truth_count; i++) {
         uint64_t salt = cw_random_derive(world->options->seed, i + 1);
         if (plan_buffers_create(&world->truths[i], world->plan, salt, error, sizeof(error)) != 0) {
             return plan_puts_fail(world, "%s", error);
         }
+        plan_buffers_keep_truth(&world->truths[i]);
+    }
+    if (plan_buffers_create(&world->buffers, world->plan, 0, error, sizeof(error)) != 0) {
+        return plan_puts_fail(world, "%s", error);
     }
     return 0;
 }

@@ -83,6 +83,9 @@ struct cw_puts_transport_request {
     uint32_t event_count_max; /* waiting for the execution. 0: CW_PUTS_DEFAULT_EVENTS */
 };
 
+/* Which of `ranks` ranks a valid schedule names, those it sends to and those it waits for: named[] by rank. Others need no place in `peers`. CW_OK, CW_ERROR_MEMORY. */
+int cw_puts_transport_named(const struct cw_schedule *schedule, uint32_t ranks, bool *named);
+
 /* CW_OK; CW_ERROR_ARGUMENT with a line in `error`: a message of the plan is longer than a slot, ...; CW_ERROR_LIMIT: more messages than
  * can be kept; CW_ERROR_MEMORY. */
 int cw_puts_transport_create(const struct cw_puts_transport_request *request, struct cw_puts_transport **transport,
@@ -115,6 +118,9 @@ uint32_t cw_puts_transport_open(struct cw_puts_transport *transport);
 
 /* How often something has been refused so far. If a poll of the execution has added to it, another one is due without waiting for an event. */
 uint64_t cw_puts_transport_refusals(const struct cw_puts_transport *transport);
+
+/* Memory of the transport, all of it taken by create; what is kept for messages that come early is touched only if any do. */
+uint64_t cw_puts_transport_memory_bytes(const struct cw_puts_transport *transport);
 
 /* Why it failed ("rank 5: ..."); NULL: it has not. */
 const char *cw_puts_transport_failure(const struct cw_puts_transport *transport);

@@ -65,6 +65,25 @@ static void partner_mark(struct survey *survey, uint32_t rank, bool source, cons
     survey->partner_of[rank] = 0;
 }
 
+int cw_puts_transport_named(const struct cw_schedule *schedule, uint32_t ranks, bool *named)
+{
+    struct cw_puts_transport transport = {
+        .request = {.schedule = schedule, .ranks = ranks},
+        .rank = schedule->rank,
+    };
+    struct survey survey = {.transport = &transport, .partner_of = malloc(ranks * sizeof(uint32_t))};
+    if (survey.partner_of == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    memset(survey.partner_of, 0xff, ranks * sizeof(uint32_t));
+    schedule_visit(&survey, partner_mark);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        named[rank] = survey.partner_of[rank] != PUTS_NONE;
+    }
+    free(survey.partner_of);
+    return CW_OK;
+}
+
 static void partner_measure(struct survey *survey, uint32_t rank, bool source, const struct cw_op *op)
 {
     struct puts_partner *partner = &survey->transport->partners[survey->partner_of[rank]];
@@ -239,6 +258,14 @@ int cw_puts_transport_create(const struct cw_puts_transport_request *request, st
     }
     *transport = created;
     return CW_OK;
+}
+
+uint64_t cw_puts_transport_memory_bytes(const struct cw_puts_transport *transport)
+{
+    uint64_t partner_bytes = sizeof(*transport->partners) + sizeof(*transport->by_peer);
+    return sizeof(*transport) + (transport->partner_count + 1ul) * partner_bytes +
+           transport->request.put_count_max * sizeof(*transport->records) +
+           2 * ((transport->queue_mask + 1) * sizeof(*transport->queues[0].ring) + transport->arena_bytes + 1);
 }
 
 void cw_puts_transport_destroy(struct cw_puts_transport *transport)

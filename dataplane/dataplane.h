@@ -440,6 +440,7 @@ const char *cw_counter_meaning(enum cw_counter counter);
 /* Fixed memory of an endpoint: bytes of the endpoint itself and bytes per peer, connected or not, and per connection in use at the least. */
 struct cw_memory_info {
     uint64_t endpoint_bytes;    /* reserved at start-up, all tables together; touched only as used */
+    uint64_t touched_bytes;     /* of these, so far: never falls */
     uint64_t peer_bytes;        /* an idle peer */
     uint64_t active_flow_bytes; /* what a peer with packets in flight takes at least, beyond peer_bytes */
     uint64_t packets_per_chunk;

@@ -119,9 +119,12 @@ void cw_crossing_send(struct cw_emit *emit, struct cw_crossing *crossing, const 
             struct piece piece = piece_of(from, k, to, i);
             struct cw_place relay = cw_place_add(crossing->relay, piece.offset);
             struct cw_place here = me == k ? cw_place_add(crossing->source, piece.offset) : relay;
-            if (me != k) {
+            if (me != k && !crossing->is_handed) {
                 cw_emit_after(emit, handed);
                 handed = cw_emit_receive(emit, holder_rank(from, k), relay, piece.bytes);
+            }
+            if (me != sender && crossing->is_handed) {
+                continue;
             }
             if (me != sender) {
                 cw_emit_send(emit, holder_rank(from, sender), here, relay, piece.bytes);
@@ -131,6 +134,7 @@ void cw_crossing_send(struct cw_emit *emit, struct cw_crossing *crossing, const 
             crossing_put(emit, crossing, holder_rank(to, i), here, cw_place_add(target, offset), piece.bytes);
         }
     }
+    crossing->is_handed = true;
 }
 
 void cw_crossing_receive(struct cw_emit *emit, const struct cw_crossing *crossing, const struct cw_holders *to,

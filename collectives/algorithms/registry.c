@@ -18,6 +18,7 @@ static const struct {
     {cw_recipes_allgather, &cw_recipes_allgather_count},
     {cw_recipes_concurrent, &cw_recipes_concurrent_count},
     {cw_recipes_alltoall, &cw_recipes_alltoall_count},
+    {cw_recipes_clusters_alltoall, &cw_recipes_clusters_alltoall_count},
     {cw_recipes_phases, &cw_recipes_phases_count},
     {cw_recipes_reduce, &cw_recipes_reduce_count},
     {cw_recipes_clusters_allreduce, &cw_recipes_clusters_allreduce_count},

@@ -38,6 +38,8 @@ extern const struct cw_recipe cw_recipes_concurrent[];
 extern const uint32_t cw_recipes_concurrent_count;
 extern const struct cw_recipe cw_recipes_alltoall[];
 extern const uint32_t cw_recipes_alltoall_count;
+extern const struct cw_recipe cw_recipes_clusters_alltoall[];
+extern const uint32_t cw_recipes_clusters_alltoall_count;
 extern const struct cw_recipe cw_recipes_phases[];
 extern const uint32_t cw_recipes_phases_count;
 extern const struct cw_recipe cw_recipes_reduce[];

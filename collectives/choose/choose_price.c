@@ -4,6 +4,7 @@
 
 #include "collectives/choose/choose_private.h"
 #include "collectives/patterns/pattern.h"
+#include "dataplane/limits.h"
 #include "dataplane/status.h"
 
 uint64_t choose_vector_bytes(const struct cw_problem *problem)
@@ -45,6 +46,39 @@ static int price_interpret(const struct cw_choose_request *request, struct cw_ca
         candidate->priced = CW_PRICED_INTERPRETER;
     }
     return status;
+}
+
+/* ---- Algorithms that know nothing of clusters, too large to interpret ---- */
+
+static bool sends_to_all(const struct cw_candidate *candidate)
+{
+    const char *name = candidate->algorithm->name;
+    return candidate->algorithm->collective == CW_ALLTOALL && strcmp(name, "bruck") != 0;
+}
+
+/* As if all paths were long: any hop may be across, and the last one to be through counts. */
+static int price_wide(const struct cw_choose_request *request, struct cw_candidate *candidate)
+{
+    const struct cw_formula *formula = cw_formula_find(request->problem->collective, candidate->algorithm->name);
+    struct cw_problem problem = *request->problem;
+    struct cw_network network = *request->network;
+    struct cw_parameters parameters = candidate->parameters;
+    struct cw_formula_value value;
+    problem.cluster_count = 1;
+    problem.cluster_of = NULL;
+    problem.cluster_via = NULL;
+    network.paths[CW_PATH_LAN] = network.paths[CW_PATH_WAN];
+    /* where more have short messages for a rank than it has slots, these wait for one as long ones do for their place */
+    if (sends_to_all(candidate) && problem.ranks > CW_DEFAULT_SLOTS) {
+        parameters.eager_max_bytes = 0;
+    }
+    if (formula == NULL || formula->kind == CW_FORMULA_LOWER_BOUND ||
+        cw_formula_evaluate(formula, &problem, &parameters, &network, &value) != CW_OK) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    candidate->time_ns = value.time_ns;
+    candidate->priced = CW_PRICED_ESTIMATE;
+    return CW_OK;
 }
 
 /* ---- Patterns too large to interpret ---- */
@@ -127,6 +161,9 @@ int choose_price(const struct cw_choose_request *request, struct cw_candidate *c
         return CW_OK;
     }
     int status = price_interpret(request, candidate);
+    if (status == CW_ERROR_UNSUPPORTED && request->problem->cluster_count > 1) {
+        status = price_wide(request, candidate);
+    }
     if (status == CW_ERROR_UNSUPPORTED && request->problem->collective == CW_ALLTOALL) {
         status = price_phases(request, candidate);
     }

@@ -91,6 +91,40 @@ static double phased(struct terms *terms)
     return (terms->ranks - 1) * (hop(terms, 0) + hop(terms, terms->bytes) + latency(terms));
 }
 
+/* ---- Across clusters ---- */
+
+static uint32_t cluster_size(const struct terms *terms, uint32_t cluster)
+{
+    return terms->problem->cluster_first[cluster + 1] - terms->problem->cluster_first[cluster];
+}
+
+/* For the largest cluster and the heads of the smallest: rows come to a head, cross while the word that their place is free has long been under way, and are dealt out by columns. */
+static double clusters_heads(struct terms *terms)
+{
+    const struct cw_plogp *wan = &terms->network->paths[CW_PATH_WAN];
+    uint32_t others = terms->problem->cluster_count - 1;
+    uint32_t largest = 0, heads = terms->ranks;
+    for (uint32_t i = 0; i <= others; i++) {
+        uint32_t size = cluster_size(terms, i);
+        largest = size > largest ? size : largest;
+        heads = size < heads ? size : heads;
+    }
+    heads = terms->senders > 0 && terms->senders < heads ? terms->senders : heads;
+    uint32_t ways = heads / others > 0 ? heads / others : 1;
+    uint32_t served = (others * ways + heads - 1) / heads; /* ways by one head */
+    uint32_t rows = (largest + ways - 1) / ways;
+    uint64_t row = largest * terms->bytes;
+    double link = terms->network->wan_bytes_per_ns;
+    double gathered = served * rows * gap(terms, row) + latency(terms);
+    double asked = row * rows > terms->eager_max_bytes ? wan->latency_ns + cw_plogp_gap(wan, 0) : 0;
+    double crossing = served * cw_plogp_gap(wan, row * rows);
+    double carried = link > 0 ? (double)largest * (double)row / link : 0;
+    double inside = (largest - 1) * gap(terms, terms->bytes);
+    double dealt = (double)served * largest * gap(terms, rows * terms->bytes) + latency(terms) +
+                   (rows * terms->bytes > terms->eager_max_bytes ? 2 * latency(terms) : 0);
+    return larger(gathered, asked) + larger(crossing, carried) + larger(wan->latency_ns, inside) + dealt;
+}
+
 /* ---- Table ---- */
 
 #define DERIVED   "derived from the algorithm"
@@ -117,6 +151,9 @@ static const struct formula_row rows[] = {
     {ROW("concurrent", "ceil((P-1)/C) steps of C g(m) + L", DERIVED, EXACT, STREAMS " in a step", 0), concurrent, 0},
     {ROW("bruck", "sum k of (g(blocks with bit k, m each) + L)", DERIVED, EXACT, "P a power of two, " EXCHANGES, 2),
      bruck, FORMULA_VECTOR},
+    {ROW("clusters-heads", "s g(m S) + g(m S s) + L + S g(m s): S ranks a cluster, s rows a way", DERIVED, NONE, NULL,
+         0),
+     clusters_heads, FORMULA_CLUSTERS | FORMULA_HANDSHAKES},
     {ROW("phased-barriers", "(P-1) (g(m) + L) + (P-2) barrier", DERIVED, EXACT, EXCHANGES, 0), phased_barriers, 0},
     {ROW("phased", "(P-1) (g(0) + g(m) + 3 L)", DERIVED, EXACT, EXCHANGES, 0), phased, FORMULA_HANDSHAKES},
 };

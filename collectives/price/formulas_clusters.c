@@ -35,9 +35,11 @@ static double senders(const struct terms *terms)
     return carried < most ? carried : most;
 }
 
+/* To each of the other clusters; those that send to several of them send one after the other. */
 static double across(const struct terms *terms, double count)
 {
-    return wan(terms)->latency_ns + cw_plogp_gap(wan(terms), terms->bytes) / count;
+    uint32_t others = terms->problem->cluster_count - 1;
+    return wan(terms)->latency_ns + others * cw_plogp_gap(wan(terms), terms->bytes) / count;
 }
 
 static double bcast_farfirst(struct terms *terms)

@@ -405,10 +405,29 @@ const char *cw_counter_meaning(enum cw_counter counter)
     return counter < CW_COUNTER_COUNT ? counter_texts[counter].meaning : NULL;
 }
 
+/* What is handed out last is used first, so that objects beyond the most there ever were at a time stay untouched. */
+static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
+{
+    const struct cw_endpoint_config *config = &endpoint->config;
+    const struct cw_pool *pools[] = {
+        &endpoint->flows,       &endpoint->candidates, &endpoint->seals,      &endpoint->bandwidths,
+        &endpoint->sent_chunks, &endpoint->blocks,     &endpoint->operations, &endpoint->arrivals.pool,
+    };
+    uint64_t bytes = sizeof(*endpoint) + config->event_count_max * sizeof(struct cw_event) +
+                     config->pool_slot_count * sizeof(struct cw_slot) +
+                     (uint64_t)endpoint->messages.lent_most * config->pool_slot_bytes +
+                     endpoint->regions.count * sizeof(struct cw_region);
+    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+        bytes += (uint64_t)pools[i]->fresh * pools[i]->object_bytes;
+    }
+    return bytes;
+}
+
 struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
 {
     const struct cw_endpoint_config *config = &endpoint->config;
     return (struct cw_memory_info){
+        .touched_bytes = touched_bytes(endpoint),
         .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->candidates) +
                           cw_pool_bytes(&endpoint->seals) + cw_pool_bytes(&endpoint->bandwidths) +
                           cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +

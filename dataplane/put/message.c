@@ -203,6 +203,8 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
         operation->slots[i] = (uint16_t)slot;
     }
     pool->free_count -= count;
+    uint32_t lent = endpoint->config.pool_slot_count - pool->free_count;
+    pool->lent_most = lent > pool->lent_most ? lent : pool->lent_most;
     operation->bytes = count;
     credit->owed = (uint8_t)(credit->owed - count);
     credit->lent = (uint8_t)(credit->lent + count);

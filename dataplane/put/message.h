@@ -39,6 +39,7 @@ struct cw_message_pool {
     struct cw_region *region; /* NULL: this endpoint takes no messages */
     uint32_t free_first;
     uint32_t free_count;
+    uint32_t lent_most;            /* slots that were not free at a time */
     struct cw_flow *waiting_first; /* senders that asked in vain, in their order */
     struct cw_flow *waiting_last;
     uint32_t recall_next; /* peer to ask next for slots back */
