@@ -260,17 +260,18 @@ static bool csv_close(const struct settings *settings)
     return true;
 }
 
-static const char usage[] = "bench scale [options]\n"
-                            "How collectives grow with the number of ranks P, which are in up to 16 clusters, each "
-                            "joined with each, in virtual "
-                            "time: all-to-all, broadcast and all-reduce by the algorithm that the price\n"
-                            "model chooses, and by the best one that knows nothing of clusters. Every byte is "
-                            "verified. Packets are those of one "
-                            "run after the first, which sets sessions up; KiB a rank: what the rank's\n"
-                            "endpoint has touched, its schedule and its transport, of the rank that takes most; "
-                            "resident: of the whole process, "
-                            "buffers and simulator included, divided by P. Exponents b of P^b: between\n"
-                            "one P and the next.";
+static const char usage[] =
+    "bench scale [options]\n"
+    "How collectives grow with the number of ranks P, which are in up to 16 clusters, each "
+    "joined with each, in virtual "
+    "time: all-to-all, broadcast and all-reduce by the algorithm that the price\n"
+    "model chooses, and by the best one that knows nothing of clusters. Every byte is "
+    "verified. Packets are those of one "
+    "run after the first, which sets sessions up; KiB a rank: what the rank's\n"
+    "endpoint has touched, its schedule and its transport, of the rank that takes most; "
+    "resident: of the whole process, "
+    "buffers and simulator included, divided by P. Exponents b of P^b: between\n"
+    "one P and the next. Nothing is chosen that needs more than 6 GiB of buffers, all ranks together.";
 
 static int settings_take(struct settings *settings, int argc, char **argv)
 {

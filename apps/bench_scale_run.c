@@ -110,7 +110,9 @@ static bool wanted(const struct cw_candidate *candidate, const char *algorithm)
     return algorithm == NULL || strcmp(candidate->algorithm->name, algorithm) == 0;
 }
 
-/* Whether rank 0 deals with few enough others: a million sessions are more than a simulation of all ranks can hold. */
+#define BUFFER_BYTES_MAX (6ull << 30)
+
+/* What one process can hold for all ranks: their buffers, and sessions, of which there would be a million by pairs. Rank 0 stands for all. */
 static bool has_room(const struct bench_scale_case *of, const struct cw_problem *problem,
                      const struct cw_candidate *candidate)
 {
@@ -127,9 +129,11 @@ static bool has_room(const struct bench_scale_case *of, const struct cw_problem 
     for (uint32_t rank = 0; rank < problem->ranks; rank++) {
         sessions += named[rank];
     }
+    uint64_t bytes = schedule.scratch_bytes + cw_problem_buffer_bytes(problem, 0, CW_BUFFER_SEND) +
+                     cw_problem_buffer_bytes(problem, 0, CW_BUFFER_RECEIVE);
     cw_schedule_dispose(&schedule);
     free(named);
-    return status == CW_OK && sessions <= of->sessions_max;
+    return status == CW_OK && sessions <= of->sessions_max && bytes <= BUFFER_BYTES_MAX / problem->ranks;
 }
 
 static int candidate_choose(const struct bench_scale_case *of, const struct cw_problem *problem, const char *algorithm,
@@ -150,7 +154,7 @@ static int candidate_choose(const struct bench_scale_case *of, const struct cw_p
             return APP_EXIT_SUCCESS;
         }
     }
-    app_error("the model has no price for it here, or ranks deal with more others than --sessions",
+    app_error("the model has no price for it here, or it takes more than 6 GiB or --sessions",
               algorithm != NULL ? algorithm : cw_collective_name(problem->collective),
               "causeway plan list has the algorithms");
     return APP_EXIT_USAGE;
