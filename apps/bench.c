@@ -143,6 +143,7 @@ static int bench_without_dpdk(int argc, char **argv)
 }
 #define bench_crowd  bench_without_dpdk
 #define bench_idle   bench_without_dpdk
+#define bench_shape  bench_without_dpdk
 #define bench_switch bench_without_dpdk
 #endif
 
