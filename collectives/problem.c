@@ -214,11 +214,22 @@ static int via_check(const struct cw_problem *problem, uint32_t a, uint32_t b, c
     return CW_OK;
 }
 
+/* Whether all ways are direct: then it is as if nothing had been said of them, for those who build schedules, too. */
+static bool all_direct(const struct cw_problem_request *request)
+{
+    for (size_t i = 0; i < (size_t)request->cluster_count * request->cluster_count; i++) {
+        if (request->cluster_via[i] != CW_DIRECT) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int via_take(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
                     size_t error_bytes)
 {
     size_t entries = (size_t)problem->cluster_count * problem->cluster_count;
-    if (request->cluster_via == NULL || problem->cluster_count == 1) {
+    if (request->cluster_via == NULL || problem->cluster_count == 1 || all_direct(request)) {
         return CW_OK;
     }
     problem->cluster_via = malloc(entries * sizeof(uint32_t));

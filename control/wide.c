@@ -20,6 +20,7 @@ struct wide {
     uint32_t ranks;
     struct cw_paths *paths;
     uint32_t *peers; /* of each rank; UINT32_MAX: no packets lead there */
+    uint32_t place;  /* of the own rank among those of its cluster */
     char *error;
     size_t error_bytes;
 };
@@ -139,7 +140,7 @@ static int traffic_set(struct cw_endpoint *endpoint, const struct wide *wide, ui
     struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
     uint32_t peer = wide->peers[other];
     if (is_relayed(wide, other)) {
-        uint32_t relay = relay_of(wide, wide->rank % relay_count(wide));
+        uint32_t relay = relay_of(wide, wide->place % relay_count(wide)); /* each has as many */
         int status = cw_peer_next_hop(endpoint, peer, cw_paths_address(wide->paths, relay)->mac);
         return status == CW_OK ? cw_peer_traffic(endpoint, peer, &traffic) : status;
     }
@@ -240,6 +241,9 @@ int cw_wide_set(const struct cw_wide_choice *choice, const struct cw_clusters *c
     }
     snprintf(error, error_bytes, "what goes to other clusters cannot be paced");
     wide.peers = peers_list(ranks, paths);
+    for (uint32_t other = 0; other < rank; other++) {
+        wide.place += !is_across(&wide, other);
+    }
     int status = wide.peers == NULL ? CW_ERROR_MEMORY : cw_loop_call(cw_paths_loop(paths), endpoint_set, &wide);
     for (uint32_t other = 0; other < ranks && status == CW_OK; other++) {
         status = wide.peers[other] == UINT32_MAX ? CW_OK : path_describe(&wide, other);

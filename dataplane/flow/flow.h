@@ -180,6 +180,7 @@ struct cw_way {
     uint8_t relay[6];         /* its MAC address; all zero: none */
     uint8_t detours;          /* how often the relay was silent */
     uint64_t detour_until_ns; /* straight until then; 0: as it should be */
+    uint64_t returned_ns;     /* when the last detour was over */
 };
 
 struct cw_peer_event {

@@ -45,7 +45,8 @@ static const struct cw_relay_host *host_find(const struct cw_relay *relay, uint3
 
 int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes)
 {
-    if (endpoint->relay != NULL || queue_bytes < LENGTH_BYTES + CW_PORT_MTU_MAX || queue_bytes > CW_RELAY_QUEUE_MAX) {
+    if (endpoint->relay != NULL || queue_bytes < LENGTH_BYTES + ETHER_BYTES + CW_PORT_MTU_MAX ||
+        queue_bytes > CW_RELAY_QUEUE_MAX) {
         return CW_ERROR_ARGUMENT;
     }
     struct cw_relay *relay = calloc(1, sizeof(*relay));

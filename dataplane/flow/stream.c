@@ -3,7 +3,7 @@
 
 #include "dataplane/core/endpoint.h"
 
-enum { DETOURS_MAX = 6 /* doublings */ };
+enum { DETOURS_MAX = 6 /* doublings */, DETOURS_APART = 4 /* times as long as the next one would be */ };
 
 /* ---- ways ---- */
 
@@ -47,6 +47,9 @@ void cw_way_detour(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (!is_relayed(flow) || flow->way.detour_until_ns != 0) {
         return;
     }
+    if (endpoint->now_ns - flow->way.returned_ns > DETOURS_APART * (CW_DETOUR_NS << flow->way.detours)) {
+        flow->way.detours = 0; /* it has been well for long: not the same trouble */
+    }
     flow->way.detour_until_ns = endpoint->now_ns + (CW_DETOUR_NS << flow->way.detours);
     flow->way.detours = (uint8_t)(flow->way.detours + (flow->way.detours < DETOURS_MAX));
     way_take(flow);
@@ -57,6 +60,7 @@ void cw_way_return(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     if (flow->way.detour_until_ns != 0 && endpoint->now_ns >= flow->way.detour_until_ns) {
         flow->way.detour_until_ns = 0;
+        flow->way.returned_ns = endpoint->now_ns;
         way_take(flow);
     }
 }
