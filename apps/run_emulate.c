@@ -297,6 +297,15 @@ static int stats_check(const struct wish *wish)
 
 static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 {
+    if (strncmp(text, "topology=", strlen("topology=")) == 0 && !wish_parse(text, ranks, wish)) {
+        bool says_network = strstr(text, ",memif") != NULL;
+        app_error("bad value", text,
+                  says_network ? "--emulate topology=FILE,memif takes stats=FILE, stats-interval=1ms and "
+                                 "multicast=snoop|flood|drop; rate, delay, queue and loss are in "
+                                 "the file"
+                               : "`,memif` is missing: --emulate topology=FILE,memif");
+        return APP_EXIT_USAGE;
+    }
     if (!wish_parse(text, ranks, wish)) {
         char advice[600];
         snprintf(

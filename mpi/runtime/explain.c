@@ -108,7 +108,8 @@ static void lines_print(FILE *out)
         uint64_t least = line->size_class == 0 ? 0 : 1ull << (line->size_class - 1);
         char expected[40] = "unknown";
         if (line->predicted_ns > 0) {
-            snprintf(expected, sizeof(expected), "%.2f us", line->predicted_ns / (double)line->calls / 1e3);
+            snprintf(expected, sizeof(expected), "%.2f us%s", line->predicted_ns / (double)line->calls / 1e3,
+                     least > 1 ? " or more" : ""); /* priced at the least of the sizes */
         }
         fprintf(out,
                 "causeway: rank %u: %s of %" PRIu64 "%s bytes on %u ranks: %s (%s), %" PRIu64
