@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CW_CODEL_TARGET_NS   10000000ull  /* 4.4: 5 to 10 % of the interval; the thread may be off its core for milliseconds */
+#define CW_CODEL_TARGET_NS \
+    10000000ull /* 4.4: 5 to 10 % of the interval; the thread may be off its core for milliseconds */
 #define CW_CODEL_INTERVAL_NS 100000000ull /* RFC 8289, 4.3: about the longest usual round trip */
 
 struct cw_codel {

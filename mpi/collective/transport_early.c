@@ -4,8 +4,8 @@
 
 #include "mpi/collective/cast.h"
 #include "mpi/collective/clusters.h"
-#include "mpi/collective/host.h"
 #include "mpi/collective/hierarchy.h"
+#include "mpi/collective/host.h"
 #include "mpi/collective/plans.h"
 #include "mpi/collective/replay.h"
 #include "mpi/collective/state.h"
