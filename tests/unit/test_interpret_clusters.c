@@ -202,13 +202,40 @@ static void one_rank_takes_no_time(void **state)
     assert_time(built(CW_BARRIER, "dissemination", 1, 0, &eager, &network), 0);
 }
 
+/* A table of ways that has none through a third cluster is as good as no table: algorithms that have another way for hubs would take it. */
+static void direct_ways_count_as_none(void **state)
+{
+    (void)state;
+    uint32_t via[9];
+    struct cw_problem *problem;
+    char error[200];
+    static const uint32_t thirds[] = {0, 1, 2};
+    for (int hub = 0; hub < 2; hub++) {
+        for (int i = 0; i < 9; i++) {
+            via[i] = CW_DIRECT;
+        }
+        via[0 * 3 + 2] = via[2 * 3 + 0] = hub != 0 ? 1 : CW_DIRECT;
+        const struct cw_problem_request request = {.collective = CW_ALLREDUCE,
+                                                   .ranks = 3,
+                                                   .element_bytes = 8,
+                                                   .count = 10,
+                                                   .cluster_count = 3,
+                                                   .cluster_of = thirds,
+                                                   .cluster_via = via};
+        assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+        assert_int_equal(problem->cluster_via != NULL, hub);
+        assert_int_equal(cw_problem_via(problem, 0, 2), hub != 0 ? 1 : CW_DIRECT);
+        cw_problem_destroy(problem);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multicast_is_sent_once), cmocka_unit_test(barrier_waits_for_the_last),
         cmocka_unit_test(link_is_shared),         cmocka_unit_test(two_legs),
         cmocka_unit_test(multicast_crosses_once), cmocka_unit_test(handshakes),
-        cmocka_unit_test(one_rank_takes_no_time),
+        cmocka_unit_test(one_rank_takes_no_time), cmocka_unit_test(direct_ways_count_as_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
