@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
@@ -49,6 +50,13 @@ void app_error(const char *what, const char *where, const char *todo);
 
 /* The same for a code of enum cw_status; returns the exit code that fits it. `where` may be NULL. */
 int app_error_status(int status, const char *what, const char *where);
+
+/* ---- tables ---- */
+
+/* A file for a table that an option asks for, begun with its line of names; `path` NULL: nobody does, and *file is NULL. `what` it is: "the table". False: an error has been reported. */
+bool app_csv_open(const char *what, const char *path, const char *header, FILE **file);
+/* NULL is allowed. False: not all could be written, which has been reported. */
+bool app_csv_close(const char *what, const char *path, FILE *file);
 
 /* ---- options ---- */
 

@@ -230,35 +230,10 @@ static bool algorithm_take(const struct settings *settings)
     return true;
 }
 
-static bool csv_open(struct settings *settings)
-{
-    if (settings->csv_path == NULL) {
-        return true;
-    }
-    settings->csv = fopen(settings->csv_path, "we");
-    if (settings->csv == NULL) {
-        app_error("the table cannot be written there", settings->csv_path, strerror(errno));
-        return false;
-    }
-    fputs("collective,choice,algorithm,senders,ranks,clusters,time_ns,first_run_ns,model_ns,packets_per_rank,"
-          "data_packets_per_rank,retransmitted_per_rank,acknowledgements_per_rank,packets_busiest_rank,wan_frames,"
-          "rank_bytes,endpoint_bytes,schedule_bytes,transport_bytes,sessions,resident_bytes_per_rank,events,real_ns\n",
-          settings->csv);
-    return true;
-}
-
-static bool csv_close(const struct settings *settings)
-{
-    if (settings->csv == NULL) {
-        return true;
-    }
-    bool failed = ferror(settings->csv) != 0;
-    if (fclose(settings->csv) != 0 || failed) {
-        app_error("not the whole table could be written", settings->csv_path, "is the disk full?");
-        return false;
-    }
-    return true;
-}
+static const char csv_header[] =
+    "collective,choice,algorithm,senders,ranks,clusters,time_ns,first_run_ns,model_ns,packets_per_rank,"
+    "data_packets_per_rank,retransmitted_per_rank,acknowledgements_per_rank,packets_busiest_rank,wan_frames,"
+    "rank_bytes,endpoint_bytes,schedule_bytes,transport_bytes,sessions,resident_bytes_per_rank,events,real_ns\n";
 
 static const char usage[] =
     "bench scale [options]\n"
@@ -315,7 +290,8 @@ static int settings_take(struct settings *settings, int argc, char **argv)
     bool right = ranks_take(settings, ranks) && collectives_take(settings, collective) && only_take(settings) &&
                  algorithm_take(settings) && plan_wan_take(wan, &of->wan) &&
                  (settings->plot_path == NULL || gnuplot_check(settings->plot_path) == APP_EXIT_SUCCESS);
-    return right && csv_open(settings) ? APP_EXIT_SUCCESS : APP_EXIT_USAGE;
+    return right && app_csv_open("the table", settings->csv_path, csv_header, &settings->csv) ? APP_EXIT_SUCCESS
+                                                                                              : APP_EXIT_USAGE;
 }
 
 int bench_scale(int argc, char **argv)
@@ -328,6 +304,6 @@ int bench_scale(int argc, char **argv)
         return code < 0 ? APP_EXIT_SUCCESS : code;
     }
     code = all_run(&settings);
-    bool written = csv_close(&settings);
+    bool written = app_csv_close("the table", settings.csv_path, settings.csv);
     return code == APP_EXIT_SUCCESS && !written ? APP_EXIT_MACHINE : code;
 }

@@ -277,32 +277,7 @@ static bool only_check(const struct settings *settings, bool takes_bcast, bool t
     return false;
 }
 
-static bool csv_open(struct settings *settings)
-{
-    if (settings->csv_path == NULL) {
-        return true;
-    }
-    settings->csv = fopen(settings->csv_path, "we");
-    if (settings->csv == NULL) {
-        app_error("the times cannot be written there", settings->csv_path, strerror(errno));
-        return false;
-    }
-    fputs("name,predicted_ns,measured_ns\n", settings->csv);
-    return true;
-}
-
-static bool csv_close(const struct settings *settings)
-{
-    if (settings->csv == NULL) {
-        return true;
-    }
-    bool failed = ferror(settings->csv) != 0;
-    if (fclose(settings->csv) != 0 || failed) {
-        app_error("not all times could be written", settings->csv_path, "is the disk full?");
-        return false;
-    }
-    return true;
-}
+static const char csv_header[] = "name,predicted_ns,measured_ns\n";
 
 static bool senders_take(struct settings *settings, const char *text)
 {
@@ -372,12 +347,13 @@ int bench_wan(int argc, char **argv)
         return APP_EXIT_USAGE;
     }
     bool takes_bcast = both || one == CW_BCAST, takes_allreduce = both || one == CW_ALLREDUCE;
-    if (!only_check(&settings, takes_bcast, takes_allreduce) || !csv_open(&settings)) {
+    if (!only_check(&settings, takes_bcast, takes_allreduce) ||
+        !app_csv_open("the times", settings.csv_path, csv_header, &settings.csv)) {
         return APP_EXIT_USAGE;
     }
     code = takes_bcast ? collective_run(&settings, CW_BCAST) : APP_EXIT_SUCCESS;
     if (code == APP_EXIT_SUCCESS && takes_allreduce) {
         code = collective_run(&settings, CW_ALLREDUCE);
     }
-    return csv_close(&settings) ? code : APP_EXIT_MACHINE;
+    return app_csv_close("the times", settings.csv_path, settings.csv) ? code : APP_EXIT_MACHINE;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
@@ -104,9 +105,7 @@ static int relay_open(struct cw_endpoint *endpoint, const struct wide *wide)
         if (other == wide->rank || address->ipv4 == 0) {
             continue;
         }
-        for (int i = 0; i < 6; i++) {
-            host.mac[i] = address->mac[i];
-        }
+        memcpy(host.mac, address->mac, sizeof(host.mac));
         status = host.sends ? CW_OK : shaper_set(endpoint, wide, cluster_of(wide, other), &host.shaper);
         status = status == CW_OK ? cw_relay_host_set(endpoint, &host) : status;
     }
@@ -119,9 +118,7 @@ static int streams_set(struct cw_endpoint *endpoint, const struct wide *wide)
     for (uint32_t i = 0; i < relay_count(wide) && status == CW_OK; i++) {
         struct cw_stream stream = {.traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE}};
         const struct cw_address *address = cw_paths_address(wide->paths, relay_of(wide, i));
-        for (int byte = 0; byte < 6; byte++) {
-            stream.next_hop[byte] = address->mac[byte];
-        }
+        memcpy(stream.next_hop, address->mac, sizeof(stream.next_hop));
         status = cw_stream_set(endpoint, i + 1, &stream);
     }
     return status;
