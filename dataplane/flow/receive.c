@@ -334,7 +334,8 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         return;
     }
     struct cw_receiver *receiver = &flow->receiver;
-    if (!receiver->has_echo || (int32_t)(header->timestamp - receiver->echo) >= 0) {
+    if (!receiver->has_echo || (int32_t)(header->timestamp - receiver->echo) >= 0 ||
+        endpoint->now_ns - receiver->echo_arrival_ns > CW_ECHO_KEEP_NS) {
         receiver->has_echo = true;
         receiver->echo = header->timestamp;
         receiver->echo_arrival_ns = endpoint->now_ns;
