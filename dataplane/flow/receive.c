@@ -341,7 +341,7 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         receiver->echo_arrival_ns = endpoint->now_ns;
     }
     flow->session.peer_waiting = header->flags & CW_WIRE_WAITING_MASK;
-    cw_timers_heard(endpoint, flow);
+    cw_timers_heard(endpoint, flow, header->echo);
     uint64_t acknowledged = cw_wire_number_expand(flow->sender.sent.base, header->acknowledged);
     bool advances = acknowledged > flow->sender.sent.base && acknowledged <= flow->sender.sent.next;
     if (advances || header->type == CW_WIRE_ACK) {
