@@ -119,8 +119,10 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (cw_shaper_holds(endpoint, flow, &timers->probe_ns)) {
         return;
     }
-    if (endpoint->now_ns - timers->shown_ns >= endpoint->config.failure_timeout_ns &&
-        timers->vain_probes >= VAIN_PROBES) {
+    /* news that was lost and is told later is old news */
+    uint64_t fresh_ns = timers->unshown_ns + timeout_ns(flow);
+    uint64_t since_ns = fresh_ns < timers->shown_ns ? fresh_ns : timers->shown_ns;
+    if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns && timers->vain_probes >= VAIN_PROBES) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
         return;
     }
