@@ -87,6 +87,15 @@ static bool goes_eagerly(const struct cw_emit *emit, uint64_t bytes)
     return bytes <= emit->parameters.eager_max_bytes;
 }
 
+/* A single message: to another cluster a handshake takes longer than what it saves. */
+static bool goes_eagerly_to(const struct cw_emit *emit, uint32_t peer, uint64_t bytes)
+{
+    const struct cw_problem *problem = emit->problem;
+    return goes_eagerly(emit, bytes) ||
+           (bytes <= emit->parameters.far_eager_max_bytes && emit->parameters.eager_max_bytes > 0 &&
+            cw_problem_cluster(problem, peer) != cw_problem_cluster(problem, emit->rank));
+}
+
 /* What order the caller asked for is meant for the message, not for its handshake. */
 struct kept_after {
     uint32_t ops[8];
@@ -132,7 +141,7 @@ uint32_t cw_emit_send(struct cw_emit *emit, uint32_t peer, struct cw_place from,
         emit->after_count = 0;
         return CW_NO_OP;
     }
-    if (goes_eagerly(emit, bytes)) {
+    if (goes_eagerly_to(emit, peer, bytes)) {
         return put_eager(emit, peer, emit_tag_out(emit, peer, CW_TAG_DATA), from, bytes);
     }
     struct kept_after kept;
@@ -150,7 +159,7 @@ uint32_t cw_emit_receive(struct cw_emit *emit, uint32_t peer, struct cw_place to
         emit->after_count = 0;
         return CW_NO_OP;
     }
-    if (goes_eagerly(emit, bytes)) {
+    if (goes_eagerly_to(emit, peer, bytes)) {
         return wait_put(emit, CW_OP_EAGER, peer, emit_tag_in(emit, peer, CW_TAG_DATA), to, bytes);
     }
     handshake_offer(emit, peer, to, bytes); /* the caller's order is for the offer: after it the message may come */

@@ -19,7 +19,7 @@
 
 #include "collectives/plan.h"
 
-enum { CW_PLAN_VERSION = 3 };
+enum { CW_PLAN_VERSION = 4 };
 
 /* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: the plan is larger than CW_PLAN_BYTES_MAX, nobody could read it. */
 int cw_plan_encode(const struct cw_plan *plan, void **bytes, size_t *length);

@@ -51,6 +51,7 @@ struct cw_choose_request {
     uint64_t eager_max_bytes;         /* what the transport sends without a handshake */
     bool multicast;                   /* whether the network multicasts */
     uint64_t cast_eager_max_bytes;    /* what it multicasts without one, if that is more */
+    uint64_t far_eager_max_bytes;     /* what it sends to other clusters without one, if that is more */
 };
 
 /* Ranks all candidates. CW_OK; CW_ERROR_UNSUPPORTED if there is none; CW_ERROR_MEMORY. */

@@ -282,6 +282,7 @@ static bool choose_tested(const struct cw_measured *measured, enum cw_measured_p
         };
         best->parameters.eager_max_bytes = request->eager_max_bytes;
         best->parameters.cast_eager_max_bytes = request->cast_eager_max_bytes;
+        best->parameters.far_eager_max_bytes = request->far_eager_max_bytes;
         return true;
     }
     return false;

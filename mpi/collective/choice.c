@@ -127,6 +127,7 @@ static int choice_ask(const struct cw_problem_request *request, uint32_t class, 
         .eager_max_bytes = mpi_process.eager_max_bytes,
         .multicast = multicasts,
         .cast_eager_max_bytes = mpi_cast_eager_max(),
+        .far_eager_max_bytes = mpi_clusters_eager_max(request->ranks),
     };
     status = cw_measured_choose(measured, path, wide, &wanted, &best, &choice->origin);
     cw_problem_destroy(problem);
@@ -284,6 +285,7 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
     }
     choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
     choice->parameters.cast_eager_max_bytes = mpi_cast_eager_max();
+    choice->parameters.far_eager_max_bytes = mpi_clusters_eager_max((uint32_t)comm->size);
     cw_problem_destroy(problem);
     return status;
 }

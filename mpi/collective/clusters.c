@@ -4,7 +4,10 @@
 #include <xxhash.h>
 
 #include "mpi/collective/state.h"
+#include "mpi/collective/transport_state.h"
 #include "mpi/runtime/process.h"
+
+enum { EARLY_MAX_BYTES = 4 << 20 /* from all ranks that send at once */ };
 
 static uint32_t cluster_of(const struct mpi_comm *comm, int rank)
 {
@@ -19,6 +22,12 @@ bool mpi_clusters_are_several(const struct mpi_comm *comm)
         }
     }
     return false;
+}
+
+uint64_t mpi_clusters_eager_max(uint32_t ranks)
+{
+    uint64_t share = EARLY_MAX_BYTES / ranks;
+    return share < EXCHANGE_PARTS_MAX_BYTES ? share : EXCHANGE_PARTS_MAX_BYTES;
 }
 
 /* Numbers the clusters that are there: numbers[] by the topology's, back[] the other way. */

@@ -27,6 +27,9 @@ const struct mpi_clusters *mpi_clusters_of(struct mpi_comm *comm);
 /* Whether the ranks are in several clusters; makes nothing. */
 bool mpi_clusters_are_several(const struct mpi_comm *comm);
 
+/* The longest message to another cluster that waits for no word from there. It may be there before its call: less with more ranks. */
+uint64_t mpi_clusters_eager_max(uint32_t ranks);
+
 /* The request with the communicator's clusters, whose lists it points to. */
 struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const struct cw_problem_request *request);
 

@@ -153,7 +153,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
-    if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two */
+    if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two, or to another cluster */
         return mpi_cast_put(exchange, put);
     }
     mpi_exchange_head_fill(exchange, put, &head);

@@ -19,7 +19,7 @@ enum exchange_message {
     EXCHANGE_HERE = 8,  /* a direct put is there */
 };
 
-/* Longest eager multicast: goes in parts where a message has less room. */
+/* Longest eager multicast, or message to another cluster: goes in parts where a message has less room. */
 enum { EXCHANGE_PARTS_MAX_BYTES = 65536 };
 
 struct exchange_head {

@@ -45,13 +45,15 @@ static bool walk_visit(struct walk *walk)
              cw_collective_name(request->collective), walk->one.algorithm->name, request->ranks, request->root,
              (unsigned long long)request->count, request->counts != NULL ? " (unequal)" : "", request->element_bytes,
              request->ordered ? " ordered" : "", request->cluster_count,
-             parameters->eager_max_bytes == 0 ? "none" : "all", (unsigned long long)parameters->segment_bytes,
-             parameters->degree, parameters->concurrency, parameters->senders,
-             (unsigned long long)parameters->threshold_bytes);
+             parameters->eager_max_bytes == 0       ? "none"
+             : parameters->far_eager_max_bytes == 0 ? "all"
+                                                    : "far",
+             (unsigned long long)parameters->segment_bytes, parameters->degree, parameters->concurrency,
+             parameters->senders, (unsigned long long)parameters->threshold_bytes);
     return walk->visit(walk->context, &walk->one);
 }
 
-/* The parameters that the algorithm takes, each on its own and with both kinds of messages. */
+/* The parameters that the algorithm takes, each on its own and with both kinds of messages; also with only those between clusters eager. */
 static bool walk_parameters(struct walk *walk)
 {
     static const uint64_t segments[] = {64, 1000};
@@ -66,11 +68,13 @@ static bool walk_parameters(struct walk *walk)
     uint32_t sender_count = (takes & CW_TAKES_SENDERS) != 0 ? 4 : 1;
     uint32_t threshold_count = (takes & CW_TAKES_THRESHOLD) != 0 ? 2 : 1;
     uint32_t all = segment_count * degree_count * concurrency_count * sender_count * threshold_count;
-    for (uint32_t eager = 0; eager < 2; eager++) {
+    uint32_t kinds = walk->one.request.cluster_count > 1 ? 3 : 2;
+    for (uint32_t eager = 0; eager < kinds; eager++) {
         for (uint32_t i = 0; i < all; i++) {
             uint32_t rest = i;
             struct cw_parameters *parameters = &walk->one.parameters;
-            parameters->eager_max_bytes = eager != 0 ? CW_EAGER_ALL : 0;
+            parameters->eager_max_bytes = eager == 0 ? 0 : eager == 1 ? CW_EAGER_ALL : 1;
+            parameters->far_eager_max_bytes = eager == 2 ? CW_EAGER_ALL : 0;
             parameters->segment_bytes = segments[rest % segment_count];
             rest /= segment_count;
             parameters->degree = degrees[rest % degree_count];

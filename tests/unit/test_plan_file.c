@@ -37,6 +37,8 @@ static struct cw_plan *plan_make(enum cw_collective collective, const char *algo
         counts[i] = i * 7919 % 301;
     }
     parameters.segment_bytes = 40;
+    parameters.cast_eager_max_bytes = 5000;
+    parameters.far_eager_max_bytes = 6000;
     struct cw_problem_request request = {
         .collective = collective,
         .ranks = ranks,
@@ -128,6 +130,8 @@ static void test_written_and_read(void **state)
         assert_int_equal(cw_plan_decode(bytes, length, &again, error, sizeof(error)), CW_OK);
         assert_string_equal(plan->algorithm, again->algorithm);
         assert_true(plan->parameters.segment_bytes == again->parameters.segment_bytes);
+        assert_true(plan->parameters.cast_eager_max_bytes == again->parameters.cast_eager_max_bytes);
+        assert_true(plan->parameters.far_eager_max_bytes == again->parameters.far_eager_max_bytes);
         assert_true(plan->problem->count == again->problem->count && plan->problem->root == again->problem->root);
         for (uint32_t rank = 0; rank < 7; rank++) {
             assert_schedules_equal(&plan->schedules[rank], &again->schedules[rank]);
@@ -289,7 +293,7 @@ enum {
 static uint8_t *joins_make(uint32_t ops, size_t *length)
 {
     static const uint8_t problem[] = {CW_BARRIER, 1, 0, 1, 0, 0, 0, 1};
-    static const uint8_t how[] = {1, 'x', 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t how[] = {1, 'x', 0, 0, 0, 0, 0, 0, 0, 0};
     static const uint8_t lists_and_promises[10] = {0};
     static const uint8_t join[] = {CW_OP_JOIN, 0, 0, 0};
     uint8_t *content = malloc(64 + ops * sizeof(join));
