@@ -207,10 +207,7 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
 {
     if (traffic->control == CW_TRAFFIC_DELAY) {
         if (flow->bandwidth != NULL) {
-            cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
-            flow->bandwidth = NULL;
-            flow->timers.rate_bps = 0;
-            cw_congestion_init(endpoint, flow);
+            cw_bandwidth_give_up(endpoint, flow);
         }
         return CW_OK;
     }
@@ -221,14 +218,37 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
         }
     }
     flow->bandwidth->known_bps = traffic->rate_bps;
+    flow->bandwidth->by_itself = false;
     cw_bandwidth_init(endpoint, flow);
     return CW_OK;
+}
+
+void cw_bandwidth_take_over(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    uint64_t window_bytes = flow->congestion.window_bytes;
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = flow->shaping.shaper};
+    if (cw_bandwidth_set(endpoint, flow, &traffic) != CW_OK) {
+        return; /* there is one for each flow */
+    }
+    struct cw_bandwidth *model = flow->bandwidth;
+    model->by_itself = true;
+    model->rate_bps = (uint64_t)((double)window_bytes * 8e9 / (double)flow->round_trip.min_ns);
+    model->rounds_bps[model->round_count++] = model->rate_bps;
+    steer(endpoint, flow);
+}
+
+void cw_bandwidth_give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
+    flow->bandwidth = NULL;
+    flow->timers.rate_bps = 0;
+    cw_congestion_init(endpoint, flow);
 }
 
 struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow)
 {
     struct cw_traffic traffic = {.control = CW_TRAFFIC_DELAY, .shaper = flow->shaping.shaper};
-    if (flow->bandwidth != NULL) {
+    if (flow->bandwidth != NULL && !flow->bandwidth->by_itself) {
         traffic.rate_bps = flow->bandwidth->known_bps;
         traffic.control = traffic.rate_bps > 0 ? CW_TRAFFIC_RATE : CW_TRAFFIC_BANDWIDTH;
     }
@@ -237,6 +257,10 @@ struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow)
 
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
+    if (flow->bandwidth->by_itself) {
+        cw_bandwidth_give_up(endpoint, flow); /* the next session looks at its path for itself */
+        return;
+    }
     uint64_t known_bps = flow->bandwidth->known_bps;
     *flow->bandwidth = (struct cw_bandwidth){
         .known_bps = known_bps, .phase_since_ns = endpoint->now_ns, .looked_ns = endpoint->now_ns, .share = UNIT};

@@ -146,6 +146,7 @@ struct cw_congestion {
     uint32_t round_sent;
     uint32_t round_lost;
     uint32_t peer_busy_ns; /* as the peer says: see cw_endpoint_busy */
+    uint8_t rounds_long;   /* that the window held up while no round trip was short */
     bool slow_start;
     bool limited; /* the window, not the application, held packets back in this round */
 };
@@ -160,7 +161,7 @@ struct cw_timers {
     uint32_t probes;             /* without an answer */
     uint64_t rate_bps;           /* paced; 0: not */
     uint64_t pace_next_ns;
-    bool paced; /* the next packet had to wait for its time */
+    bool paced; /* the next packet had to wait for its time, or makes up for one that was late */
 };
 
 struct cw_credit {

@@ -174,12 +174,17 @@ static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, bool ol
     *record = (struct cw_sent){.operation = bundle.first, .count = (uint8_t)bundle.count, .bytes = bytes};
 }
 
+uint32_t cw_transmit_part_bytes(const struct cw_flow *flow)
+{
+    uint32_t payload_bytes_max = flow->session.payload_bytes_max;
+    return flow->state == CW_PEER_ESTABLISHED ? (payload_bytes_max - (uint32_t)sizeof(struct cw_wire_part)) & ~7u : 0;
+}
+
 /* Takes the next part of the first bulk operation. */
-static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes_max,
-                      struct cw_sent *record)
+static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_sent *record)
 {
     struct cw_operation *operation = flow->sender.queue_bulk.first;
-    uint32_t room = (payload_bytes_max - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
+    uint32_t room = cw_transmit_part_bytes(flow);
     uint64_t left = operation->bytes - operation->position;
     uint32_t bytes = left < room ? (uint32_t)left : room;
     *record =
@@ -259,7 +264,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     sender->short_run = bulk ? 0 : sender->short_run + 1;
     if (bulk) {
-        take_part(endpoint, flow, payload_bytes_max, record);
+        take_part(endpoint, flow, record);
     } else {
         take_short(flow, payload_bytes_max, oldest_only, record);
     }
