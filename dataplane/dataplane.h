@@ -75,7 +75,7 @@ struct cw_endpoint_config {
     uint32_t sent_chunk_count;     /* records of packets in flight: 64 a chunk, all peers together */
     uint32_t window_block_count;   /* 1 KiB blocks that keep track of packets that arrived out of order */
     uint32_t congestion_window_max_bytes; /* per peer */
-    uint64_t failure_timeout_ns;          /* a peer that owes an answer and is silent this long has failed */
+    uint64_t failure_timeout_ns;          /* so long a peer that owes an answer may not show that it hears us */
 };
 
 /* Fills in the defaults of `dataplane/limits.h`; address, key and seed stay zero and must be set. */
@@ -119,7 +119,7 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
 /* Sets up the connection before the first operation needs it. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_PEER_FAILED (see cw_peer_reset). */
 int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
 
-/* Asks whether a peer is there, set up or not: if it stays silent CW_EVENT_PEER_DOWN comes, failure_timeout_ns and an interval between probes (up to 250 ms) later. For who
+/* Asks whether a peer is there and hears us, set up or not: if it does not answer CW_EVENT_PEER_DOWN comes, failure_timeout_ns and an interval between probes (up to 250 ms) later. For who
  * waits for something that only the peer can send. If an answer is awaited already it asks nothing. Errors as cw_peer_connect. */
 int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
 

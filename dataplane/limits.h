@@ -49,11 +49,12 @@ enum {
 #define CW_ACK_DELAY_NS               10000ull /* an acknowledgement waits this long for company or for data to ride on */
 #define CW_ACK_STREAM_NS              100000ull /* in a stream of full packets on a slow line */
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
-#define CW_PROBE_SPIN_NS              200000ull    /* least time-out towards a peer that spins */
-#define CW_PROBE_SLEEP_NS             4000000ull   /* ... that is woken: it may be descheduled for milliseconds */
-#define CW_PROBE_NAP_NS               8000000ull   /* ... that naps */
-#define CW_PROBE_MAX_NS               250000000ull /* longest interval between probes */
-#define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
+#define CW_ECHO_KEEP_NS               15000000000ull /* no packet is overtaken by more (of timestamps: at most 34 s) */
+#define CW_PROBE_SPIN_NS              200000ull      /* least time-out towards a peer that spins */
+#define CW_PROBE_SLEEP_NS             4000000ull     /* ... that is woken: it may be descheduled for milliseconds */
+#define CW_PROBE_NAP_NS               8000000ull     /* ... that naps */
+#define CW_PROBE_MAX_NS               250000000ull   /* longest interval between probes */
+#define CW_HELLO_FIRST_NS             1000000ull /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
 #define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
 #define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, the first time; twice as long each time */

@@ -198,8 +198,7 @@ static void build_pattern(struct cw_emit *emit, const struct cw_recipe *recipe)
         emit->schedule.promise.fan_in = emit->schedule.promise.fan_out = 0;
     }
     if ((recipe->variant & SCHEDULER_MASK) == SWITCHES) {
-        uint32_t limit = emit->parameters.senders > 0 ? emit->parameters.senders : 1;
-        emit->schedule.promise.wan_senders = limit * (emit->problem->cluster_count - 1);
+        emit->schedule.promise.wan_senders = emit->parameters.senders * (emit->problem->cluster_count - 1);
     }
     cw_pair_copy_own(emit);
     uint32_t phase = barriers ? 0 : phase_next(emit, shared, out, in);

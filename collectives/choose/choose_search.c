@@ -7,8 +7,13 @@ enum {
     CONCURRENCY_MAX = 16,
     SEGMENT_LEAST = 64, /* bytes: shorter ones are all header */
     TRIED_MAX = 64,     /* segments remembered for one climb */
+    WORSE_MAX = 2,      /* degrees in a row by which trees get worse: the next will as well */
     HOPELESS = 2,       /* a run that many times longer than the best one: its neighbours are not run */
+    STEPS_FORMULA = 64, /* a climb ends with steps of a segment divided by this */
+    STEPS_RUN = 16,
 };
+
+#define WORSE 1.05 /* a run that many times longer than the best one is behind it, clearly */
 
 /* One algorithm's search. */
 struct search {
@@ -16,6 +21,7 @@ struct search {
     struct cw_candidate *best; /* once found */
     bool found;
     double scanned_ns; /* the best of all scans, whose segments can be compared as those of climbs cannot */
+    double last_ns;    /* the last setting's scan, if it was made by running plans; else 0 */
 };
 
 /* The segments for one setting of the other parameters. */
@@ -23,6 +29,8 @@ struct segments {
     struct cw_candidate *best;
     bool found;
     bool hopeless;             /* the last one tried was far behind, and to run more such plans is dear */
+    bool worse;                /* it was behind, clearly */
+    bool same;                 /* it was no sooner and no later than the best: longer than a part is */
     uint64_t tried[TRIED_MAX]; /* bytes; no plan is built twice */
     uint32_t tried_count;
 };
@@ -60,20 +68,35 @@ static int segment_consider(const struct cw_choose_request *request, struct segm
     if (tried.parameters.segment_bytes == 0 || segment_known(segments, tried.parameters.segment_bytes)) {
         return CW_OK;
     }
+    double before = segments->best->time_ns;
     tried.time_ns = 0;
     int status = consider(request, segments->best, &tried, &segments->found);
-    segments->hopeless =
-        segments->found && tried.priced == CW_PRICED_INTERPRETER && tried.time_ns > HOPELESS * segments->best->time_ns;
+    bool run = segments->found && tried.priced == CW_PRICED_INTERPRETER;
+    segments->same = tried.time_ns == before;
+    segments->worse = run && tried.time_ns > WORSE * segments->best->time_ns;
+    segments->hopeless = run && tried.time_ns > HOPELESS * segments->best->time_ns;
     return status;
 }
 
-/* m / 2^i for all i; nothing shorter is looked at when runs only take longer. */
+static bool best_is_eager(const struct cw_choose_request *request, const struct segments *segments)
+{
+    return segments->best->parameters.segment_bytes <= request->eager_max_bytes;
+}
+
+/* m / 2^i for all i. When runs only take longer, what is left is those that are eager, until they do as well: the shorter the dearer. */
 static int segments_scan(const struct cw_choose_request *request, struct segments *segments)
 {
     uint64_t bytes = choose_vector_bytes(request->problem);
+    uint64_t eager = request->eager_max_bytes;
     int status = CW_OK;
-    for (uint64_t segment = bytes; segment >= SEGMENT_LEAST && status == CW_OK && !segments->hopeless; segment /= 2) {
+    for (uint64_t segment = bytes; segment >= SEGMENT_LEAST && status == CW_OK; segment /= 2) {
+        if (segments->hopeless && segment > eager) {
+            continue;
+        }
         status = segment_consider(request, segments, segment);
+        if (segment <= eager && (segments->hopeless || (segments->worse && best_is_eager(request, segments)))) {
+            break;
+        }
     }
     if (!segments->found && status == CW_OK) {
         status = segment_consider(request, segments, bytes > 0 ? bytes : request->problem->element_bytes);
@@ -87,9 +110,15 @@ static int segments_climb(const struct cw_choose_request *request, struct segmen
     struct cw_candidate *best = segments->best;
     int status = CW_OK;
     uint64_t step = best->parameters.segment_bytes / 2;
-    while (step >= SEGMENT_LEAST && step > best->parameters.segment_bytes / 64 && status == CW_OK) {
+    uint64_t steps = best->priced == CW_PRICED_INTERPRETER ? STEPS_RUN : STEPS_FORMULA;
+    uint64_t bytes = choose_vector_bytes(request->problem);
+    segments->same = false;
+    while (step >= SEGMENT_LEAST && step > best->parameters.segment_bytes / steps && !segments->same &&
+           status == CW_OK) {
         double before = best->time_ns;
-        status = segment_consider(request, segments, best->parameters.segment_bytes + step);
+        if (best->parameters.segment_bytes + step <= bytes) {
+            status = segment_consider(request, segments, best->parameters.segment_bytes + step);
+        }
         if (status == CW_OK && best->time_ns == before && best->parameters.segment_bytes > step) {
             status = segment_consider(request, segments, best->parameters.segment_bytes - step);
         }
@@ -109,6 +138,7 @@ static int search_segment(struct search *search, struct cw_candidate *tried, boo
     }
     bool sooner = !search->found || tried->time_ns < search->scanned_ns;
     search->scanned_ns = sooner ? tried->time_ns : search->scanned_ns;
+    search->last_ns = tried->priced == CW_PRICED_INTERPRETER ? tried->time_ns : 0;
     return sooner || tried->priced != CW_PRICED_INTERPRETER ? segments_climb(search->request, &segments) : CW_OK;
 }
 
@@ -128,11 +158,15 @@ static int search_rest(struct search *search, struct cw_candidate *tried)
 static int search_degree(struct search *search)
 {
     int status = CW_OK;
-    for (uint32_t degree = 1; degree <= DEGREE_MAX && degree < search->request->problem->ranks + 1 && status == CW_OK;
-         degree++) {
+    uint32_t ranks = search->request->problem->ranks;
+    uint32_t most = ranks < DEGREE_MAX ? ranks : DEGREE_MAX;
+    uint32_t worse = 0;
+    for (uint32_t degree = 1; degree <= most && worse < WORSE_MAX && status == CW_OK; degree++) {
+        double before = search->last_ns;
         struct cw_candidate tried = *search->best;
         tried.parameters.degree = degree;
         status = search_rest(search, &tried);
+        worse = search->last_ns > before && before > 0 ? worse + 1 : 0;
     }
     return status;
 }
@@ -150,30 +184,46 @@ static int search_concurrency(struct search *search)
     return status;
 }
 
-/* 1, 2, 4, ..., what the link carries, and no limit. */
-static int search_senders(struct search *search)
+static uint32_t largest_cluster(const struct cw_problem *problem)
 {
-    const struct cw_choose_request *request = search->request;
-    const struct cw_network *network = request->network;
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < problem->cluster_count; i++) {
+        uint32_t ranks = problem->cluster_first[i + 1] - problem->cluster_first[i];
+        largest = ranks > largest ? ranks : largest;
+    }
+    return largest;
+}
+
+/* How many ranks that send at the rate of their ports fill a link. */
+static double senders_carried(const struct cw_network *network)
+{
     const struct cw_plogp *path = &network->paths[CW_PATH_WAN];
     const uint64_t much = 1 << 20;
     double node_rate = (double)much / (cw_plogp_gap(path, 2 * much) - cw_plogp_gap(path, much));
-    double carries = network->wan_bytes_per_ns / node_rate;
-    uint32_t carried = carries >= request->problem->ranks ? request->problem->ranks
-                       : carries > 1                      ? (uint32_t)carries
-                                                          : 1;
+    return network->wan_bytes_per_ns / node_rate;
+}
+
+static int search_limit(struct search *search, uint32_t senders)
+{
+    struct cw_candidate tried = *search->best;
+    tried.parameters.senders = senders;
+    return search_rest(search, &tried);
+}
+
+/* 1, 2, 4, ..., what the link carries, and no limit, which is what more than a cluster has would be. */
+static int search_senders(struct search *search)
+{
+    uint32_t largest = largest_cluster(search->request->problem);
+    double carries = senders_carried(search->request->network);
+    uint32_t carried = carries >= largest ? 0 : carries > 1 ? (uint32_t)carries : 1;
     int status = CW_OK;
-    for (uint64_t senders = 1; senders < 2ull * request->problem->ranks && status == CW_OK; senders *= 2) {
-        struct cw_candidate tried = *search->best;
-        tried.parameters.senders = senders < request->problem->ranks ? (uint32_t)senders : 0;
-        status = search_rest(search, &tried);
+    for (uint32_t senders = 1; senders < largest && status == CW_OK; senders *= 2) {
+        status = search_limit(search, senders);
     }
-    if (status == CW_OK) {
-        struct cw_candidate tried = *search->best;
-        tried.parameters.senders = carried;
-        status = search_rest(search, &tried);
+    if (status == CW_OK && (carried & (carried - 1)) != 0) { /* others have had their turn */
+        status = search_limit(search, carried);
     }
-    return status;
+    return status == CW_OK ? search_limit(search, 0) : status;
 }
 
 int choose_search(const struct cw_choose_request *request, struct cw_candidate *candidate)

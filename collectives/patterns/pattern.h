@@ -73,7 +73,8 @@ int cw_schedule_colouring(const struct cw_pattern *pattern, struct cw_phases *ph
  * and Sahni 1976). Every message is a multiple of element_bytes. */
 int cw_schedule_splitting(const struct cw_pattern *pattern, uint32_t element_bytes, struct cw_phases *phases);
 
-/* At most `limit` messages a phase from one cluster (switch) of the problem to another, over every link on the way. */
+/* At most `limit` messages a phase from one cluster (switch) of the problem to another, over every link on the way; 0: as many
+ * as there are. */
 int cw_schedule_switches(const struct cw_pattern *pattern, const struct cw_problem *problem, uint32_t limit,
                          struct cw_phases *phases);
 

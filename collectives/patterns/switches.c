@@ -155,7 +155,7 @@ static bool switches_open(struct switches *switches)
 int cw_schedule_switches(const struct cw_pattern *pattern, const struct cw_problem *problem, uint32_t limit,
                          struct cw_phases *phases)
 {
-    struct switches switches = {.pattern = pattern, .problem = problem, .limit = limit > 0 ? limit : 1};
+    struct switches switches = {.pattern = pattern, .problem = problem, .limit = limit > 0 ? limit : UINT32_MAX};
     int status = CW_ERROR_MEMORY;
     if (switches_open(&switches)) {
         uint32_t phase = 0;

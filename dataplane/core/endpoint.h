@@ -149,6 +149,14 @@ static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_tran
     signature->wanted = true;
 }
 
+/* The local time of a timestamp of ours: the last one that had it, since they repeat after 69 s; 0: there was none. */
+static inline uint64_t cw_timestamp_time(const struct cw_endpoint *endpoint, uint32_t timestamp)
+{
+    uint64_t now_ticks = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT;
+    uint32_t ago = (uint32_t)now_ticks - timestamp;
+    return now_ticks < ago ? 0 : (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
+}
+
 /* How long ago a timestamp came that is echoed, as the header has it. */
 static inline uint16_t cw_echo_delay(const struct cw_endpoint *endpoint, bool has_echo, uint64_t arrival_ns)
 {
@@ -304,11 +312,11 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* The peer holds memory of ours: if it falls silent, find out whether it is still there. */
 void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* The peer is to give a sign of life even if nothing is in flight. */
+/* The peer is to show that it hears us even if nothing is in flight. */
 void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* A valid packet of the peer came. */
-void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow);
+/* A valid packet of the peer came. Echoed is the timestamp of the latest of ours that it had then. */
+void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo);
 
 /* Something was acknowledged: the time-out starts again, or ends if nothing is in flight. */
 void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);

@@ -9,14 +9,6 @@
 
 #include "dataplane/core/endpoint.h"
 
-/* The local time of an echoed timestamp, at most now. */
-static uint64_t echo_time(const struct cw_endpoint *endpoint, uint32_t echo)
-{
-    uint64_t now_ticks = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT;
-    uint32_t ago = (uint32_t)now_ticks - echo;
-    return (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
-}
-
 /* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer than the shortest one
  * of late. The clocks of the two hosts need not agree, but for their rate over a second or two. */
 static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_round_trip *trip, uint32_t timestamp)
@@ -42,7 +34,7 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         return;
     }
     uint64_t held_ns = (uint64_t)header->echo_delay << CW_WIRE_DELAY_SHIFT;
-    uint64_t elapsed_ns = endpoint->now_ns - echo_time(endpoint, header->echo);
+    uint64_t elapsed_ns = endpoint->now_ns - cw_timestamp_time(endpoint, header->echo);
     if (elapsed_ns >= 1ull << 35 || elapsed_ns <= held_ns) {
         return; /* a timestamp from the future, or held longer than it was on its way: not one of ours */
     }
@@ -213,7 +205,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
     struct cw_sent_records *sent = &flow->sender.sent;
     uint64_t at = cw_wire_number_expand(sent->base, report->from);
-    uint64_t echoed_ns = header->echo_delay == CW_WIRE_DELAY_UNKNOWN ? 0 : echo_time(endpoint, header->echo);
+    uint64_t echoed_ns = header->echo_delay == CW_WIRE_DELAY_UNKNOWN ? 0 : cw_timestamp_time(endpoint, header->echo);
     adapt_reordering(flow, report->duplicates);
     flow->congestion.peer_busy_ns = report->busy_ns < CW_BUSY_MAX_NS ? report->busy_ns : CW_BUSY_MAX_NS;
     uint64_t patience_ns = flow->round_trip.reordering_ns;

@@ -157,9 +157,12 @@ struct cw_timers {
     uint64_t probe_ns;           /* when to probe; UINT64_MAX: nothing to wait for */
     uint64_t report_ns;          /* when to acknowledge at the latest */
     uint64_t heard_ns;           /* last valid packet of the peer */
-    uint64_t waiting_since_ns;   /* since when the peer owes us something; UINT64_MAX: it does not */
-    uint32_t probes;             /* without an answer */
-    uint64_t rate_bps;           /* paced; 0: not */
+    uint64_t shown_ns;    /* when a packet came last that shows that more of ours has arrived; or since when we wait */
+    uint64_t unshown_ns;  /* nothing that left at this time or later has been shown to have arrived */
+    uint32_t probes;      /* without progress */
+    uint32_t vain_probes; /* since shown_ns */
+    bool answered;        /* something of ours was shown to have arrived since cw_timers_ask */
+    uint64_t rate_bps;    /* paced; 0: not */
     uint64_t pace_next_ns;
     bool paced; /* the next packet had to wait for its time, or makes up for one that was late */
 };

@@ -334,13 +334,14 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         return;
     }
     struct cw_receiver *receiver = &flow->receiver;
-    if (!receiver->has_echo || (int32_t)(header->timestamp - receiver->echo) >= 0) {
+    if (!receiver->has_echo || (int32_t)(header->timestamp - receiver->echo) >= 0 ||
+        endpoint->now_ns - receiver->echo_arrival_ns > CW_ECHO_KEEP_NS) {
         receiver->has_echo = true;
         receiver->echo = header->timestamp;
         receiver->echo_arrival_ns = endpoint->now_ns;
     }
     flow->session.peer_waiting = header->flags & CW_WIRE_WAITING_MASK;
-    cw_timers_heard(endpoint, flow);
+    cw_timers_heard(endpoint, flow, header->echo);
     uint64_t acknowledged = cw_wire_number_expand(flow->sender.sent.base, header->acknowledged);
     bool advances = acknowledged > flow->sender.sent.base && acknowledged <= flow->sender.sent.next;
     if (advances || header->type == CW_WIRE_ACK) {

@@ -186,6 +186,8 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_bandwidth_init(endpoint, flow);
     }
     flow->timers.heard_ns = endpoint->now_ns;
+    flow->timers.shown_ns = endpoint->now_ns;
+    flow->timers.unshown_ns = endpoint->now_ns;
     cw_session_drop_candidate(endpoint, flow);
     tell(endpoint, flow, CW_EVENT_PEER_UP, up_status);
     cw_messages_pump(endpoint, flow);
@@ -223,7 +225,6 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     }
     flow->timers.probe_ns = UINT64_MAX;
     flow->timers.report_ns = UINT64_MAX;
-    flow->timers.waiting_since_ns = UINT64_MAX;
     flow->timers.probes = 0;
     flow->session.active = false;
     cw_seal_destroy(endpoint, flow->session.seal);

@@ -75,7 +75,6 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->sender.put_next = CW_PUT_NUMBER_FIRST;
     flow->timers.probe_ns = UINT64_MAX;
     flow->timers.report_ns = UINT64_MAX;
-    flow->timers.waiting_since_ns = UINT64_MAX;
     flow->receiver.focus = UINT64_MAX;
     flow->shaping.shaper = CW_SHAPER_NONE;
     cw_wire_network_init(&flow->network, endpoint->config.address.mac, address->mac, endpoint->config.address.ipv4,

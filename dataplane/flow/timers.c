@@ -8,6 +8,8 @@
 enum {
     DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
+    VAIN_PROBES = 3,            /* at least, before a peer is given up: a loop that stood still has asked nobody */
+    PROBE_SHARE = 8,            /* of the failure bound: probes are no further apart */
     SILENCE_SHARE = 4,          /* of the failure bound: a silent peer that holds something of ours is asked */
 };
 
@@ -38,6 +40,19 @@ void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t
     cw_wheel_insert(&endpoint->wheel, timer, time_ns);
 }
 
+/* Asks after the time-out. Who waits for nothing yet begins to: what leaves from now on has to be shown to arrive. */
+static void wait_on(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_timers *timers = &flow->timers;
+    if (timers->probe_ns == UINT64_MAX) {
+        timers->shown_ns = endpoint->now_ns;
+        timers->vain_probes = 0;
+        timers->unshown_ns = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT << CW_WIRE_TIMESTAMP_SHIFT;
+    }
+    timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
+    cw_timers_need(endpoint, flow, timers->probe_ns);
+}
+
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
@@ -45,16 +60,24 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (timers->probe_ns == UINT64_MAX || sent->next - sent->base == 1) {
         /* the only one in flight: what was waited for before set longer and longer intervals */
         timers->probes = 0;
-        timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
-        timers->waiting_since_ns = endpoint->now_ns;
-        cw_timers_need(endpoint, flow, timers->probe_ns);
+        wait_on(endpoint, flow);
     }
     cw_way_return(endpoint, flow);
 }
 
-void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow)
+/* The peer tells with each packet when the latest of ours had left that it has. Whatever else it says may be said in vain: it asks for what is missing even if nothing
+ * gets there any more. */
+void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo)
 {
-    flow->timers.heard_ns = endpoint->now_ns;
+    struct cw_timers *timers = &flow->timers;
+    timers->heard_ns = endpoint->now_ns;
+    uint64_t left_ns = cw_timestamp_time(endpoint, echo);
+    if (left_ns >= timers->unshown_ns) {
+        timers->unshown_ns = left_ns + 1;
+        timers->shown_ns = endpoint->now_ns;
+        timers->vain_probes = 0;
+        timers->answered = true;
+    }
 }
 
 static inline bool nothing_in_flight(const struct cw_flow *flow)
@@ -69,40 +92,37 @@ void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
     timers->probes = 0;
     if (nothing_in_flight(flow) && sender->open_count == 0) {
         timers->probe_ns = UINT64_MAX;
-        timers->waiting_since_ns = UINT64_MAX;
         return;
     }
-    timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
-    timers->waiting_since_ns = endpoint->now_ns;
-    cw_timers_need(endpoint, flow, timers->probe_ns);
+    wait_on(endpoint, flow);
 }
 
 void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_timers *timers = &flow->timers;
-    timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
-    timers->waiting_since_ns = endpoint->now_ns;
-    cw_timers_need(endpoint, flow, timers->probe_ns);
+    flow->timers.answered = false;
+    wait_on(endpoint, flow);
 }
 
-/* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet, and longer apart each time; give up after the bound. */
+/* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet, and longer apart each time; give up when for the bound nothing
+ * has shown that what we send arrives. */
 static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
-    if (nothing_in_flight(flow) && flow->sender.open_count == 0 && timers->heard_ns > timers->waiting_since_ns) {
+    if (nothing_in_flight(flow) && flow->sender.open_count == 0 && timers->answered) {
         timers->probe_ns = UINT64_MAX; /* cw_timers_ask has its answer */
-        timers->waiting_since_ns = UINT64_MAX;
         return;
     }
-    if (nothing_in_flight(flow) && endpoint->now_ns - timers->heard_ns < timeout_ns(flow)) {
-        timers->probe_ns = timers->heard_ns + timeout_ns(flow); /* it owes an answer or credit, and is there */
+    if (nothing_in_flight(flow) && endpoint->now_ns - timers->shown_ns < timeout_ns(flow)) {
+        timers->probe_ns = timers->shown_ns + timeout_ns(flow); /* it owes an answer or credit, and is there */
         return;
     }
     if (cw_shaper_holds(endpoint, flow, &timers->probe_ns)) {
         return;
     }
-    uint64_t since_ns = timers->heard_ns > timers->waiting_since_ns ? timers->heard_ns : timers->waiting_since_ns;
-    if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns) {
+    /* news that was lost and is told later is old news */
+    uint64_t fresh_ns = timers->unshown_ns + timeout_ns(flow);
+    uint64_t since_ns = fresh_ns < timers->shown_ns ? fresh_ns : timers->shown_ns;
+    if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns && timers->vain_probes >= VAIN_PROBES) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
         return;
     }
@@ -111,11 +131,14 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
         cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
     }
     timers->probes++;
+    timers->vain_probes++;
     if (timers->probes >= DETOUR_PROBES) {
         cw_way_detour(endpoint, flow);
     }
     uint64_t interval_ns = timeout_ns(flow) << (timers->probes < 20 ? timers->probes : 20);
-    timers->probe_ns = endpoint->now_ns + (interval_ns < CW_PROBE_MAX_NS ? interval_ns : CW_PROBE_MAX_NS);
+    uint64_t most_ns = endpoint->config.failure_timeout_ns / PROBE_SHARE;
+    most_ns = most_ns < CW_PROBE_MAX_NS ? most_ns : CW_PROBE_MAX_NS;
+    timers->probe_ns = endpoint->now_ns + (interval_ns < most_ns ? interval_ns : most_ns);
 }
 
 static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)

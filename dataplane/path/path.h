@@ -52,6 +52,9 @@ struct cw_path_handler {
     void (*message)(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
     void (*arrived)(void *context, uint32_t rank, uint32_t lane_tag); /* all bytes of a put into own memory are there */
     void (*complete)(void *context, uint64_t operation, int status);  /* an own get or put is done, or has failed */
+    void (*sent)(
+        void *context,
+        uint64_t operation); /* the last byte of an own put has left: before `complete`, or never; NULL: nobody cares */
     void (*down)(void *context, uint32_t rank, int status); /* the rank is gone, what was under way to it has failed */
     void (*guest)(void *context); /* the endpoint's guest has news (core/guest.h); NULL: nobody cares */
 };
@@ -98,6 +101,7 @@ const uint8_t *cw_paths_host(const struct cw_paths *paths, uint32_t rank);
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
 /* Has long gets from a rank of another host divided among its streams 1 .. `streams` (cw_peer_stream); 0: none. */
 void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams);
+bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank);
 
 /* The longest message to `rank`. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
@@ -113,7 +117,7 @@ const char *cw_paths_failure(const struct cw_paths *paths);
 /* Memory that one other rank may reach. */
 struct cw_exposure {
     uint64_t token;
-    uint64_t address;
+    uint64_t address; /* on the own host; the token alone will do for others, and is the same for all of them */
 };
 
 /* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the exposure. CW_OK; CW_ERROR_LIMIT: no more at a time. */
@@ -169,8 +173,9 @@ struct cw_paths_counters {
     uint64_t messages_received;
     uint64_t copies_single; /* gets and puts in one copy by the kernel */
     uint64_t copies_streamed;
-    uint64_t operations_wire; /* gets and puts over the wire */
-    uint64_t refusals;        /* CW_ERROR_AGAIN */
+    uint64_t gets_wire; /* over the wire */
+    uint64_t puts_wire;
+    uint64_t refusals; /* CW_ERROR_AGAIN */
     uint64_t sleeps;
 };
 struct cw_paths_counters cw_paths_counters(const struct cw_paths *paths);

@@ -169,6 +169,11 @@ void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams)
     paths->peers[rank].streams = streams;
 }
 
+bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].streams > 0;
+}
+
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)
 {
     return paths->peers[rank].medium == CW_MEDIUM_WIRE ? paths->config.message_bytes_max

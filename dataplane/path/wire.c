@@ -281,7 +281,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
         .offset = offset,
         .source = {.kind = CW_SOURCE_CONTIGUOUS, .region = made->region, .contiguous = {.data = from, .bytes = bytes}},
         .context = (uint64_t)(uintptr_t)made,
-        .flags = CW_SIGNAL,
+        .flags = CW_SIGNAL | (paths->config.handler.sent != NULL ? CW_SIGNAL_SENT : 0),
     };
     return operation_posted(paths, made, cw_loop_put(paths->config.loop, &put));
 }
@@ -289,8 +289,9 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status)
 {
     uint64_t callers = operation->operation;
+    paths->counters.gets_wire += operation->kind == WIRE_GET;
+    paths->counters.puts_wire += operation->kind == WIRE_PUT;
     path_wire_drop(paths, operation);
-    paths->counters.operations_wire++;
     paths->config.handler.complete(paths->config.handler.context, callers, status);
 }
 
@@ -356,6 +357,9 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
         if (rank != UINT32_MAX) {
             handler->arrived(handler->context, rank, event->lane_tag);
         }
+        break;
+    case CW_EVENT_SENT:
+        handler->sent(handler->context, ((struct path_wire_operation *)(uintptr_t)event->context)->operation);
         break;
     case CW_EVENT_COMPLETE:
     case CW_EVENT_GET:

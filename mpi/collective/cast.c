@@ -111,7 +111,7 @@ static void cast_end(struct mpi_cast *cast)
 {
     group_leave(cast);
     if (cast->exchange != NULL) {
-        mpi_exchange_put_complete(cast->exchange, cast->context);
+        mpi_exchange_put_tell(cast->exchange, CW_TRANSPORT_COMPLETE, cast->context);
     }
     casts_open--;
     mpi_progress_pending(-1);
@@ -269,7 +269,7 @@ int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *p
             memcpy(cast->copy, put->data, put->bytes);
         }
         cast->data = cast->copy;
-        mpi_exchange_put_complete(exchange, put->context);
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     } else {
         exchange->casts_open++;
     }

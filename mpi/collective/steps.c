@@ -124,7 +124,7 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     /* after a failure nobody will get what was offered; but what reads or writes memory of this call must end */
     bool may_end = status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
-                                   : run->exchange.gets_open == 0 && run->exchange.casts_open == 0;
+                                   : run->exchange.operations_open == 0 && run->exchange.casts_open == 0;
     if (!may_end) {
         return MPI_ERR_PENDING;
     }

@@ -8,6 +8,7 @@
 #include "mpi/collective/assembly.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
+#include "mpi/collective/direct.h"
 #include "mpi/collective/past.h"
 #include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
@@ -72,9 +73,9 @@ static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_e
     return true;
 }
 
-void mpi_exchange_put_complete(struct mpi_exchange *exchange, uint64_t context)
+void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context)
 {
-    struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = context};
+    struct cw_transport_event event = {.kind = kind, .context = context};
     (void)event_add(exchange, &event, NULL, 0); /* without memory the exchange has failed */
 }
 
@@ -134,6 +135,15 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
     return CW_OK;
 }
 
+static int transport_put_long(struct mpi_exchange *exchange, const struct cw_transport_put *put, uint32_t rank,
+                              const struct exchange_head *head)
+{
+    int status = mpi_direct_put(exchange, put, rank, head);
+    return status != CW_ERROR_UNSUPPORTED
+               ? status
+               : mpi_exchange_send_offer(exchange, rank, head, put->data, put->bytes, put->offset, NULL, put->context);
+}
+
 static int transport_put(void *state, const struct cw_transport_put *put)
 {
     struct mpi_exchange *exchange = state;
@@ -148,11 +158,13 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     }
     mpi_exchange_head_fill(exchange, put, &head);
     if (!put->eager) {
-        return mpi_exchange_send_offer(exchange, rank, &head, put->data, put->bytes, put->offset, NULL, put->context);
+        return transport_put_long(exchange, put, rank, &head);
     }
-    int status = mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
+    int status = mpi_direct_is_word(put, rank)
+                     ? mpi_direct_tell(exchange, rank, &head)
+                     : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
     if (status == CW_OK) {
-        mpi_exchange_put_complete(exchange, put->context);
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     }
     return status;
 }
@@ -188,7 +200,7 @@ static void get_end(struct mpi_operation *operation, int status)
 {
     struct mpi_exchange_get *get = (struct mpi_exchange_get *)operation;
     struct mpi_exchange *exchange = get->exchange;
-    exchange->gets_open--;
+    exchange->operations_open--;
     if (status != CW_OK) {
         exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
     } else {
@@ -264,7 +276,7 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
         .offer = *offer,
         .rank = rank,
     };
-    exchange->gets_open++;
+    exchange->operations_open++;
     get_start(get);
 }
 
@@ -281,7 +293,7 @@ static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct 
     *link = put->next;
     struct mpi_cast *cast = put->cast;
     if (cast == NULL) {
-        mpi_exchange_put_complete(exchange, put->context);
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     }
     mpi_conceal(rank, &put->exposure);
     free(put);
@@ -354,6 +366,15 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     case EXCHANGE_EAGER: {
         struct cw_transport_event event = exchange_eager_event(head, bytes);
         return event_add(exchange, &event, data, bytes);
+    }
+    case EXCHANGE_READY: {
+        struct cw_transport_event event = exchange_eager_event(head, 0);
+        return mpi_direct_hear(exchange, head, data, bytes) && event_add(exchange, &event, NULL, 0);
+    }
+    case EXCHANGE_HERE: {
+        struct cw_transport_event event = {
+            .kind = CW_TRANSPORT_ARRIVED, .peer = (uint32_t)head->source, .tag = head->tag};
+        return mpi_direct_here(data, bytes, &event.bytes) && event_add(exchange, &event, NULL, 0);
     }
     case EXCHANGE_OFFER:
         if (bytes != sizeof(offer)) {
@@ -431,7 +452,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
 
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
 {
-    return exchange->puts == NULL && exchange->gets_open == 0 && exchange->casts_open == 0;
+    return exchange->puts == NULL && exchange->operations_open == 0 && exchange->casts_open == 0;
 }
 
 void mpi_exchange_end(struct mpi_exchange *exchange)
@@ -448,6 +469,7 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         free(event);
     }
     exchange->last = NULL;
+    mpi_direct_end(exchange);
     exchange_parts_free(exchange);
     while (exchange->puts != NULL) { /* only after a failure */
         struct mpi_exchange_put *put = exchange->puts;

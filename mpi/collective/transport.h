@@ -1,7 +1,7 @@
 /* transport: how a schedule of a collective call meets those of the other ranks (collectives/transport.h over dataplane/path/path.h).
  *
- * An eager put is one message with its data. A direct put is an offer: the target gets the bytes straight into the place that the put names, which the schedule has made
- * sure is free, and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike; what comes for a call that
+ * An eager put is one message with its data. A long one goes straight into the place that it names, which the schedule has made sure is free: put there, if the target has told where (direct.h), else
+ * offered: the target gets the bytes, and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike; what comes for a call that
  * this rank has not begun waits.
  *
  * Within the lock of enter.h only.
@@ -26,9 +26,10 @@ struct mpi_exchange {
     int failure;                             /* status, once a rank that takes part is gone, or is in another call */
     char why[200];                           /* in which one; "": it is not that */
     struct mpi_exchange_event *first, *last; /* for the next poll */
-    struct mpi_exchange_put *puts;           /* direct ones that have not been got yet */
-    uint16_t put_count;                      /* direct ones so far: their numbers */
-    uint32_t gets_open;                      /* own gets under way */
+    struct mpi_exchange_put *puts;           /* offered ones that have not been got yet */
+    uint16_t put_count;                      /* offered ones so far: their numbers */
+    struct mpi_direct *direct;               /* what has been told of places (direct.h); NULL: nothing */
+    uint32_t operations_open;                /* own gets and direct puts under way */
     uint32_t casts_open;                     /* own long multicasts under way (cast.h) */
     struct mpi_exchange_parts *parts;        /* eager multicasts that have come in part (assembly.h) */
     struct mpi_exchange *next;               /* of the communicator */
@@ -40,15 +41,15 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
                         uint32_t kind);
 /* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
-/* Whether all that it has offered has been got, and all that it gets is here. */
+/* Whether all that it has offered or put is there, and all that it gets is here. */
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange);
 
-/* ---- for cast.h ---- */
+/* ---- for cast.h and direct.h ---- */
 
 struct exchange_head;
 struct mpi_cast;
-/* The source of a put may be reused. */
-void mpi_exchange_put_complete(struct mpi_exchange *exchange, uint64_t context);
+/* What has become of a put: its last byte has left; its source may be reused. */
+void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
 /* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the cast (mpi_cast_got), or without one to the schedule, with `context`. */

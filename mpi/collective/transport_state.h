@@ -14,7 +14,9 @@ enum exchange_message {
     EXCHANGE_GOT = 3,
     EXCHANGE_REFUSE = 4,
     EXCHANGE_PIECE = 5,
-    EXCHANGE_PART = 6
+    EXCHANGE_PART = 6,
+    EXCHANGE_READY = 7, /* a place is free, and where (direct.h) */
+    EXCHANGE_HERE = 8,  /* a direct put is there */
 };
 
 /* Longest eager multicast: goes in parts where a message has less room. */

@@ -156,7 +156,7 @@ void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uin
     (void)mpi_outbox_send(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer), NULL, 0, NULL);
 }
 
-/* Nothing here is put into another rank's memory: receivers get what they want. */
+/* Whoever puts into this rank's memory says so by a message behind it (collective/direct.h). */
 void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag)
 {
     (void)context, (void)rank, (void)lane_tag;
@@ -167,6 +167,15 @@ void mpi_incoming_complete(void *context, uint64_t operation, int status)
     (void)context;
     struct mpi_operation *done = (struct mpi_operation *)(uintptr_t)operation;
     done->done(done, status);
+}
+
+void mpi_incoming_sent(void *context, uint64_t operation)
+{
+    (void)context;
+    struct mpi_operation *sent = (struct mpi_operation *)(uintptr_t)operation;
+    if (sent->sent != NULL) {
+        sent->sent(sent);
+    }
 }
 
 static void receive_fail(struct mpi_request *request)

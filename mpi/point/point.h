@@ -67,6 +67,7 @@ extern uint32_t mpi_outbox_waiting;
 /* Handlers of paths (struct cw_path_handler). */
 void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
 void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag);
+void mpi_incoming_sent(void *context, uint64_t operation);
 void mpi_incoming_complete(void *context, uint64_t operation, int status);
 void mpi_incoming_down(void *context, uint32_t rank, int status);
 

@@ -49,6 +49,7 @@ struct mpi_collective;
 /* What a get or put of dataplane/path/ tells when it is done; the address of this is its `operation`. */
 struct mpi_operation {
     void (*done)(struct mpi_operation *operation, int status);
+    void (*sent)(struct mpi_operation *operation); /* puts: the last byte has left, perhaps; NULL: nobody cares */
 };
 
 struct mpi_request {

@@ -95,9 +95,10 @@ static void paths_print(FILE *out)
     struct cw_paths_counters counters = cw_paths_counters(mpi_process.paths);
     fprintf(out,
             "causeway: rank %u: %" PRIu64 " messages sent, %" PRIu64 " received; %" PRIu64
-            " long ones in one copy, %" PRIu64 " in two; %" PRIu64 " times no room, %" PRIu64 " sleeps\n",
+            " long ones in one copy, %" PRIu64 " in two, %" PRIu64 " put and %" PRIu64 " got over the wire; %" PRIu64
+            " times no room, %" PRIu64 " sleeps\n",
             mpi_process.rank, counters.messages_sent, counters.messages_received, counters.copies_single,
-            counters.copies_streamed, counters.refusals, counters.sleeps);
+            counters.copies_streamed, counters.puts_wire, counters.gets_wire, counters.refusals, counters.sleeps);
 }
 
 static void lines_print(FILE *out)

@@ -126,6 +126,7 @@ static int job_start(void)
             {
                 .message = mpi_incoming_message,
                 .arrived = mpi_incoming_arrived,
+                .sent = mpi_incoming_sent,
                 .complete = mpi_incoming_complete,
                 .down = mpi_incoming_down,
             },

@@ -254,6 +254,51 @@ static void a_silent_peer_fails_within_the_bound(void **state)
     }
 }
 
+/* Timestamps repeat after 69 s, and the later of two is known as such up to half of that. */
+static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
+{
+    (void)state;
+    static const uint64_t rests_s[] = {1, 20, 40, 60, 70, 100, 170};
+    for (size_t i = 0; i < sizeof(rests_s) / sizeof(rests_s[0]); i++) {
+        struct sim_hosts hosts;
+        hosts_of_two(&hosts, 2000 * SIMULATION_MS);
+        converse(&hosts);
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + rests_s[i] * 1000 * SIMULATION_MS);
+        cw_simulator_partition(hosts.simulator, 1, true);
+        struct simulation_stream stream;
+        simulation_stream_start(&hosts, &stream, 0, 1, 2000, 10);
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+        cw_simulator_partition(hosts.simulator, 1, false);
+        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 100 * SIMULATION_MS);
+        if (hosts.list[0].completed != 10) {
+            fail_msg("after %d s of rest: %d of 10", (int)rests_s[i], (int)hosts.list[0].completed);
+        }
+        assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+/* Nothing was heard for longer than the bound because nobody was asked. */
+static void who_stood_still_gives_nobody_up(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    hosts_of_two(&hosts, 1000 * SIMULATION_MS);
+    converse(&hosts);
+    cw_simulator_partition(hosts.simulator, 1, true);
+    struct simulation_stream stream;
+    simulation_stream_start(&hosts, &stream, 0, 1, 2000, 10);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+    cw_simulator_stop(hosts.simulator, 0);
+    cw_simulator_partition(hosts.simulator, 1, false);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 5000 * SIMULATION_MS);
+    cw_simulator_resume(hosts.simulator, 0);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 100 * SIMULATION_MS);
+    assert_int_equal(hosts.list[0].completed, 10);
+    assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
+    sim_hosts_destroy(&hosts);
+}
+
 struct answering {
     uint64_t answered;
     uint64_t most;
@@ -304,6 +349,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_to_and_fro_cost_a_packet_each),
         cmocka_unit_test(a_silent_peer_fails_within_the_bound),
+        cmocka_unit_test(what_is_lost_after_a_long_rest_is_sent_again),
+        cmocka_unit_test(who_stood_still_gives_nobody_up),
         cmocka_unit_test(a_restarted_peer_is_a_new_one),
         cmocka_unit_test(packets_of_the_past_do_nothing),
         cmocka_unit_test(old_set_up_packets_do_not_keep_a_new_process_out),
