@@ -143,7 +143,7 @@ struct cw_congestion {
     uint64_t window_bytes;
     uint64_t round_end;     /* a round is over when this packet number is acknowledged */
     uint64_t round_trip_ns; /* smallest seen in this round */
-    uint32_t round_sent;
+    uint32_t round_sent;    /* packets; with bandwidth control perhaps of several rounds */
     uint32_t round_lost;
     uint32_t peer_busy_ns; /* as the peer says: see cw_endpoint_busy */
     uint8_t rounds_long;   /* that the window held up while no round trip was short */

@@ -335,6 +335,7 @@ void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow)
         return;
     }
     if (sender->lost_count == 0 && !has_new(endpoint, flow)) {
+        flow->timers.paced = false; /* from here on it is not the loop that is late */
         look_again(endpoint, flow);
         return;
     }
@@ -357,11 +358,13 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
             if (flow->bandwidth != NULL) {
                 cw_bandwidth_dry(flow);
             }
+            flow->timers.paced = false; /* as above */
             look_again(endpoint, flow);
             return false;
         }
         if (!cw_congestion_open(flow)) {
             flow->congestion.limited = true;
+            flow->timers.paced = false;
             return false;
         }
         if ((flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) || !cw_shaper_pass(endpoint, flow)) {
