@@ -162,9 +162,9 @@ struct cw_timers {
     uint32_t probes;      /* without progress */
     uint32_t vain_probes; /* since shown_ns */
     bool answered;        /* something of ours was shown to have arrived since cw_timers_ask */
+    bool paced;           /* the next packet had to wait for its time, or makes up for one that was late */
     uint64_t rate_bps;    /* paced; 0: not */
     uint64_t pace_next_ns;
-    bool paced; /* the next packet had to wait for its time, or makes up for one that was late */
 };
 
 struct cw_credit {
@@ -201,10 +201,10 @@ struct cw_flow {
     bool was_up;      /* the application has been told of it */
     bool encrypt;     /* no session with this peer but a sealed one: as told, or once there was one */
     struct cw_peer_event events[4];
+    uint16_t stream; /* added to our UDP port */
     struct cw_flow *event_next;
     struct cw_address address;
     struct cw_way way;
-    uint16_t stream;             /* added to our UDP port */
     struct cw_flow *bucket_next; /* by address */
     struct cw_wire_network network;
     struct cw_session session;
