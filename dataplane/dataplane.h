@@ -137,7 +137,8 @@ int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_b
 
 /* What decides how much may be under way to a peer. */
 enum cw_traffic_control {
-    CW_TRAFFIC_DELAY = 0, /* the round trip: on a LAN, where queues are short and shared fairly by it */
+    CW_TRAFFIC_DELAY =
+        0, /* the round trip: on a LAN, where queues are short and shared fairly by it; as CW_TRAFFIC_BANDWIDTH where no round trip turns out to be short */
     CW_TRAFFIC_RATE =
         1, /* a rate that is known, and kept, by the shaper if there is one: across a wide area of which it is told */
     CW_TRAFFIC_BANDWIDTH =
@@ -211,8 +212,9 @@ struct cw_peer_info {
     uint64_t round_trip_min_ns;
     uint64_t congestion_window_bytes;
     uint64_t in_flight_bytes;
-    uint64_t unsent_bytes; /* of puts and messages that were posted, what has not left for the first time */
-    uint64_t packets_sent; /* data packets, retransmissions included */
+    uint64_t unsent_bytes;   /* of puts and messages that were posted, what has not left for the first time */
+    uint32_t part_bytes_max; /* that one packet carries of a long put; 0: not set up */
+    uint64_t packets_sent;   /* data packets, retransmissions included */
     uint64_t packets_retransmitted;
     uint64_t packets_unacknowledged;
     uint64_t heard_ns;        /* when the last valid packet came */

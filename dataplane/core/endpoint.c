@@ -363,6 +363,7 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         .congestion_window_bytes = flow->congestion.window_bytes,
         .in_flight_bytes = flow->sender.in_flight_bytes,
         .unsent_bytes = unsent_bytes(&flow->sender.queue_short) + unsent_bytes(&flow->sender.queue_bulk),
+        .part_bytes_max = cw_transmit_part_bytes(flow),
         .packets_sent = flow->sender.packets_sent,
         .packets_retransmitted = flow->sender.packets_retransmitted,
         .packets_unacknowledged = flow->sender.sent.next - flow->sender.sent.base,

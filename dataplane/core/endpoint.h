@@ -262,6 +262,9 @@ uint8_t *cw_transmit_control(struct cw_endpoint *endpoint, struct cw_flow *flow,
                              uint32_t payload_bytes);
 void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes);
 
+/* Bytes of a bulk operation that a full packet carries; 0: not in session. */
+uint32_t cw_transmit_part_bytes(const struct cw_flow *flow);
+
 /* ---- flow/acknowledge.c ---- */
 
 /* Everything below `number` has arrived. */

@@ -14,7 +14,8 @@ enum {
     LEAST_PACKETS = 2,      /* a round trip, however slow the path seems */
     SLACK_PACKETS = 16,     /* in the window beyond the model: acknowledgements under way, turns */
     LOSS_HEAVY = 16,        /* more than one in so many in a round */
-    LOSS_SAMPLE_MIN = 64,   /* packets of a round before its loss says something */
+    LOSS_ROUND_MIN = 64,    /* packets of a round before its loss says something, at a known rate */
+    LOSS_SAMPLE_MIN = 512,  /* at one that is found: of as many rounds as it takes */
     SHARE_LEAST = UNIT / 8, /* of a known rate's window */
     LOOK_INTERVAL_S = 10,
 };
@@ -51,6 +52,13 @@ static void window_set(const struct cw_endpoint *endpoint, struct cw_flow *flow,
 
 /* ---- rounds ---- */
 
+/* Packets before their loss says something. Beside fast flows that lose as large a part, a slow one's few packets of a round have heavy loss by chance every other time; where it were
+ * then to believe in a slower path it would never get its share of the link, so it counts on for more rounds. */
+static uint32_t loss_sample_min(const struct cw_bandwidth *model)
+{
+    return model->known_bps != 0 ? LOSS_ROUND_MIN : LOSS_SAMPLE_MIN;
+}
+
 static void round_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_bandwidth *model = flow->bandwidth;
@@ -58,9 +66,11 @@ static void round_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow
     model->round_begin_bytes = model->delivered_bytes;
     model->round_end_bytes = model->delivered_bytes + flow->sender.in_flight_bytes;
     model->round_open = true;
-    flow->congestion.round_sent = 0;
-    flow->congestion.round_lost = 0;
     flow->congestion.limited = false;
+    if (model->known_bps != 0 || flow->congestion.round_sent >= LOSS_SAMPLE_MIN) {
+        flow->congestion.round_sent = 0;
+        flow->congestion.round_lost = 0;
+    }
 }
 
 static uint64_t greatest(const struct cw_bandwidth *model)
@@ -74,8 +84,9 @@ static uint64_t greatest(const struct cw_bandwidth *model)
 
 static bool heavy_loss(const struct cw_flow *flow)
 {
-    const struct cw_congestion *round = &flow->congestion;
-    return round->round_sent >= LOSS_SAMPLE_MIN && round->round_lost > round->round_sent / LOSS_HEAVY;
+    const struct cw_congestion *counted = &flow->congestion;
+    return counted->round_sent >= loss_sample_min(flow->bandwidth) &&
+           counted->round_lost > counted->round_sent / LOSS_HEAVY;
 }
 
 /* The round is over: one sample. One in which the application had too little to send says at most that there is more than was known. */
@@ -207,10 +218,7 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
 {
     if (traffic->control == CW_TRAFFIC_DELAY) {
         if (flow->bandwidth != NULL) {
-            cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
-            flow->bandwidth = NULL;
-            flow->timers.rate_bps = 0;
-            cw_congestion_init(endpoint, flow);
+            cw_bandwidth_give_up(endpoint, flow);
         }
         return CW_OK;
     }
@@ -221,14 +229,37 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
         }
     }
     flow->bandwidth->known_bps = traffic->rate_bps;
+    flow->bandwidth->by_itself = false;
     cw_bandwidth_init(endpoint, flow);
     return CW_OK;
+}
+
+void cw_bandwidth_take_over(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    uint64_t window_bytes = flow->congestion.window_bytes;
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = flow->shaping.shaper};
+    if (cw_bandwidth_set(endpoint, flow, &traffic) != CW_OK) {
+        return; /* there is one for each flow */
+    }
+    struct cw_bandwidth *model = flow->bandwidth;
+    model->by_itself = true;
+    model->rate_bps = (uint64_t)((double)window_bytes * 8e9 / (double)flow->round_trip.min_ns);
+    model->rounds_bps[model->round_count++] = model->rate_bps;
+    steer(endpoint, flow);
+}
+
+void cw_bandwidth_give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
+    flow->bandwidth = NULL;
+    flow->timers.rate_bps = 0;
+    cw_congestion_init(endpoint, flow);
 }
 
 struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow)
 {
     struct cw_traffic traffic = {.control = CW_TRAFFIC_DELAY, .shaper = flow->shaping.shaper};
-    if (flow->bandwidth != NULL) {
+    if (flow->bandwidth != NULL && !flow->bandwidth->by_itself) {
         traffic.rate_bps = flow->bandwidth->known_bps;
         traffic.control = traffic.rate_bps > 0 ? CW_TRAFFIC_RATE : CW_TRAFFIC_BANDWIDTH;
     }
@@ -237,7 +268,13 @@ struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow)
 
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
+    if (flow->bandwidth->by_itself) {
+        cw_bandwidth_give_up(endpoint, flow); /* the next session looks at its path for itself */
+        return;
+    }
     uint64_t known_bps = flow->bandwidth->known_bps;
+    flow->congestion.round_sent = 0;
+    flow->congestion.round_lost = 0;
     *flow->bandwidth = (struct cw_bandwidth){
         .known_bps = known_bps, .phase_since_ns = endpoint->now_ns, .looked_ns = endpoint->now_ns, .share = UNIT};
     if (known_bps != 0) {

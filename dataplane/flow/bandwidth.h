@@ -8,6 +8,8 @@
  * Random loss changes nothing: it is repaired, and the rate is that of what was delivered. Only a round in which more than one in CW_LOSS_HEAVY was lost says that the path
  * has less than was thought.
  *
+ * A flow that is controlled by its round trip goes over to CW_TRAFFIC_BANDWIDTH by itself if its path turns out to be long, and back if it was not.
+ *
  * A round is over when as much has been delivered as was in flight when it began, whatever was lost meanwhile; each gives one sample of the rate.
  * Owner: whoever turns the endpoint.
  */
@@ -48,6 +50,7 @@ struct cw_bandwidth {
     uint64_t phase_since_ns; /* since when this phase, or this eighth of the cycle */
     uint64_t looked_ns;      /* when the smallest round trip was looked for the last time */
     uint32_t share;          /* CW_TRAFFIC_RATE: of the window, in 1024ths; less after heavy loss */
+    bool by_itself;          /* nobody asked for it: the path is long */
 };
 
 /* Takes up or gives up this kind of control. CW_OK, CW_ERROR_MEMORY. */
@@ -55,6 +58,12 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
 
 /* As it was set. */
 struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow);
+
+/* The flow's path turned out to be long: takes up CW_TRAFFIC_BANDWIDTH with what the present window lets through. */
+void cw_bandwidth_take_over(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The opposite, for a flow that has taken it up by itself. */
+void cw_bandwidth_give_up(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A session begins: forgets what an earlier one had found. */
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow);

@@ -18,7 +18,11 @@ enum {
         4, /* and what so many full frames take on the line: two switches on the way, and one frame that waits */
     LOSS_ROUND_MIN = 64, /* packets in a round before its loss says something */
     LOSS_SHARE = 8,      /* more than one in so many: the path is overrun */
+    LONG_ROUNDS = 6,     /* that the window held up on a long path, before its bandwidth is looked for */
 };
+
+/* A path with no shorter round trip is long: no LAN is, however late its hosts answer now and then. */
+#define ROUND_TRIP_LONG_NS 4000000ull
 
 static uint32_t full_frame_bytes(const struct cw_flow *flow)
 {
@@ -98,14 +102,33 @@ static uint64_t next_window(struct cw_congestion *congestion, uint64_t frame_byt
     return window + frame_bytes / 2 + (trip_ns < half_way_ns ? window / 16 : 0);
 }
 
+/* True if the round that is over showed once more that the path is long, and that was enough. */
+static bool path_is_long(struct cw_flow *flow)
+{
+    struct cw_congestion *congestion = &flow->congestion;
+    if (flow->round_trip.min_ns < ROUND_TRIP_LONG_NS) {
+        congestion->rounds_long = 0;
+    } else if (congestion->limited) {
+        congestion->rounds_long++;
+    }
+    return congestion->rounds_long >= LONG_ROUNDS;
+}
+
 void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_congestion *congestion = &flow->congestion;
+    if (flow->bandwidth != NULL && flow->bandwidth->by_itself && flow->round_trip.min_ns < ROUND_TRIP_LONG_NS / 2) {
+        cw_bandwidth_give_up(endpoint, flow);
+    }
     if (flow->bandwidth != NULL) {
         cw_bandwidth_progress(endpoint, flow);
         return;
     }
     if (flow->sender.sent.base < congestion->round_end) {
+        return;
+    }
+    if (path_is_long(flow)) {
+        cw_bandwidth_take_over(endpoint, flow);
         return;
     }
     uint64_t frame_bytes = full_frame_bytes(flow);

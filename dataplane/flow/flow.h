@@ -143,9 +143,10 @@ struct cw_congestion {
     uint64_t window_bytes;
     uint64_t round_end;     /* a round is over when this packet number is acknowledged */
     uint64_t round_trip_ns; /* smallest seen in this round */
-    uint32_t round_sent;
+    uint32_t round_sent;    /* packets; with bandwidth control perhaps of several rounds */
     uint32_t round_lost;
     uint32_t peer_busy_ns; /* as the peer says: see cw_endpoint_busy */
+    uint8_t rounds_long;   /* that the window held up while no round trip was short */
     bool slow_start;
     bool limited; /* the window, not the application, held packets back in this round */
 };
@@ -161,9 +162,9 @@ struct cw_timers {
     uint32_t probes;      /* without progress */
     uint32_t vain_probes; /* since shown_ns */
     bool answered;        /* something of ours was shown to have arrived since cw_timers_ask */
+    bool paced;           /* the next packet had to wait for its time, or makes up for one that was late */
     uint64_t rate_bps;    /* paced; 0: not */
     uint64_t pace_next_ns;
-    bool paced; /* the next packet had to wait for its time */
 };
 
 struct cw_credit {
@@ -200,10 +201,10 @@ struct cw_flow {
     bool was_up;      /* the application has been told of it */
     bool encrypt;     /* no session with this peer but a sealed one: as told, or once there was one */
     struct cw_peer_event events[4];
+    uint16_t stream; /* added to our UDP port */
     struct cw_flow *event_next;
     struct cw_address address;
     struct cw_way way;
-    uint16_t stream;             /* added to our UDP port */
     struct cw_flow *bucket_next; /* by address */
     struct cw_wire_network network;
     struct cw_session session;

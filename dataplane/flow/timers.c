@@ -260,10 +260,10 @@ void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
     struct cw_timers *timers = &flow->timers;
     uint64_t bits = (frame_bytes + (uint64_t)CW_LINK_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000ull;
     uint64_t interval_ns = (bits + timers->rate_bps - 1) / timers->rate_bps;
-    /* A flow that had waited for its time and was released late may make up for the loop's lateness; one that had nothing to send or no
-     * window saves up nothing. */
+    /* A flow that had waited for its time and was released late may make up for the loop's lateness, by as many packets as it takes; one that
+     * had nothing to send or no window saves up nothing. */
     uint64_t earliest_ns =
         timers->paced && endpoint->now_ns > PACE_CATCH_UP_NS ? endpoint->now_ns - PACE_CATCH_UP_NS : endpoint->now_ns;
-    timers->paced = false;
     timers->pace_next_ns = (timers->pace_next_ns > earliest_ns ? timers->pace_next_ns : earliest_ns) + interval_ns;
+    timers->paced = timers->paced && timers->pace_next_ns < endpoint->now_ns;
 }

@@ -174,12 +174,17 @@ static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, bool ol
     *record = (struct cw_sent){.operation = bundle.first, .count = (uint8_t)bundle.count, .bytes = bytes};
 }
 
+uint32_t cw_transmit_part_bytes(const struct cw_flow *flow)
+{
+    uint32_t payload_bytes_max = flow->session.payload_bytes_max;
+    return flow->state == CW_PEER_ESTABLISHED ? (payload_bytes_max - (uint32_t)sizeof(struct cw_wire_part)) & ~7u : 0;
+}
+
 /* Takes the next part of the first bulk operation. */
-static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes_max,
-                      struct cw_sent *record)
+static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_sent *record)
 {
     struct cw_operation *operation = flow->sender.queue_bulk.first;
-    uint32_t room = (payload_bytes_max - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
+    uint32_t room = cw_transmit_part_bytes(flow);
     uint64_t left = operation->bytes - operation->position;
     uint32_t bytes = left < room ? (uint32_t)left : room;
     *record =
@@ -259,7 +264,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     sender->short_run = bulk ? 0 : sender->short_run + 1;
     if (bulk) {
-        take_part(endpoint, flow, payload_bytes_max, record);
+        take_part(endpoint, flow, record);
     } else {
         take_short(flow, payload_bytes_max, oldest_only, record);
     }
@@ -330,6 +335,7 @@ void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow)
         return;
     }
     if (sender->lost_count == 0 && !has_new(endpoint, flow)) {
+        flow->timers.paced = false; /* from here on it is not the loop that is late */
         look_again(endpoint, flow);
         return;
     }
@@ -352,11 +358,13 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
             if (flow->bandwidth != NULL) {
                 cw_bandwidth_dry(flow);
             }
+            flow->timers.paced = false; /* as above */
             look_again(endpoint, flow);
             return false;
         }
         if (!cw_congestion_open(flow)) {
             flow->congestion.limited = true;
+            flow->timers.paced = false;
             return false;
         }
         if ((flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) || !cw_shaper_pass(endpoint, flow)) {

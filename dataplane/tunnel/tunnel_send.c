@@ -3,7 +3,10 @@
 
 #include "dataplane/tunnel/hash.h"
 
-enum { FULL_PACKET_BYTES = 1400 };
+enum {
+    FULL_PACKET_BYTES = 1400,
+    EMPTY_SHARE = 8, /* a packet that lacks so little is full */
+};
 
 /* Shorter batches have more packets that are not full, longer ones arrive later. */
 #define BATCH_NS 2000000ull
@@ -74,8 +77,15 @@ static uint64_t room_find(struct tunnel_out *out, uint64_t units, uint64_t *end)
 
 /* ---- batches ---- */
 
-/* Writes the frames that are next, `bytes_max` at most, into the mirror. False: there is none, or no room. */
-static bool batch_stage(struct tunnel_stream *stream, uint64_t now_ns, uint64_t bytes_max)
+/* A batch of so many bytes leaves its last packet as good as full. */
+static bool fills_packets(uint64_t bytes, uint32_t part_bytes)
+{
+    return part_bytes > 0 && (part_bytes - bytes % part_bytes) % part_bytes <= part_bytes / EMPTY_SHARE;
+}
+
+/* Writes the frames that are next, `bytes_max` at most, into the mirror; from half of that on no more than what fills packets, for the last one of each batch takes its time on
+ * the line whatever is in it. False: there is none, or no room. */
+static bool batch_stage(struct tunnel_stream *stream, uint64_t now_ns, uint64_t bytes_max, uint32_t part_bytes)
 {
     struct tunnel_out *out = &stream->out;
     uint32_t length;
@@ -97,7 +107,8 @@ static bool batch_stage(struct tunnel_stream *stream, uint64_t now_ns, uint64_t 
         frames++;
         cw_tunnel_queue_pop(&out->queue);
         frame = worthy_front(stream, now_ns, &length);
-    } while (frame != NULL && bytes + CW_TUNNEL_RECORD_BYTES + length <= (bytes_max < room ? bytes_max : room));
+    } while (frame != NULL && bytes + CW_TUNNEL_RECORD_BYTES + length <= (bytes_max < room ? bytes_max : room) &&
+             (bytes < bytes_max / 2 || !fills_packets(bytes, part_bytes)));
     out->staged.offset = start % out->units;
     out->staged.end = start + tunnel_units(bytes);
     out->staged.bytes = bytes;
@@ -158,7 +169,8 @@ uint32_t tunnel_out_pump(struct cw_tunnel *tunnel, struct tunnel_stream *stream,
            cw_peer_query(tunnel->endpoint, stream->peer, &info) == CW_OK) {
         uint64_t bytes_max = batch_bytes_max(tunnel, &info);
         if (info.unsent_bytes >= bytes_max ||
-            (stream->out.staged.bytes == 0 && !batch_stage(stream, now_ns, bytes_max)) || !batch_post(tunnel, stream)) {
+            (stream->out.staged.bytes == 0 && !batch_stage(stream, now_ns, bytes_max, info.part_bytes_max)) ||
+            !batch_post(tunnel, stream)) {
             break;
         }
         count++;

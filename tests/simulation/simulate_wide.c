@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "dataplane/core/endpoint.h"
+#include "dataplane/flow/bandwidth.h"
 #include "dataplane/wire/wire.h"
 
 #define LINE_BYTES(length) ((length) + CW_LINK_ETHERNET_OVERHEAD_BYTES)
@@ -260,27 +262,31 @@ static void a_flow_finds_its_rate(void **state)
     }
 }
 
+/* Whose share is how great must not hang on when exactly each began. */
 static void flows_share_a_link(void **state)
 {
     (void)state;
     enum { FLOWS = 4 };
-    struct sim_hosts hosts;
-    struct stream streams[FLOWS];
-    double goodput[FLOWS];
-    two_sides(&hosts, FLOWS, 400000000, 10000000, 0);
+    static const uint64_t apart_ms[] = {1500, 1507, 1513, 1550};
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    for (uint32_t i = 0; i < FLOWS; i++) { /* one after the other, so that the last ones find the link full */
-        stream_start(&hosts, &streams[i], i, FLOWS + i, 1 << 20, &traffic);
-        measure(&hosts, streams, i + 1, 1500 * SIMULATION_MS, goodput);
+    for (size_t k = 0; k < sizeof(apart_ms) / sizeof(apart_ms[0]); k++) {
+        struct sim_hosts hosts;
+        struct stream streams[FLOWS];
+        double goodput[FLOWS];
+        two_sides(&hosts, FLOWS, 400000000, 10000000, 0);
+        for (uint32_t i = 0; i < FLOWS; i++) { /* one after the other, so that the last ones find the link full */
+            stream_start(&hosts, &streams[i], i, FLOWS + i, 1 << 20, &traffic);
+            measure(&hosts, streams, i + 1, apart_ms[k] * SIMULATION_MS, goodput);
+        }
+        measure(&hosts, streams, FLOWS, 20000 * SIMULATION_MS, goodput);
+        const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
+        printf("four flows, %llu ms apart: %.3f of the link, Jain %.3f, %llu of %llu frames found the queue full\n",
+               (unsigned long long)apart_ms[k], sum(goodput, FLOWS) / (4e8 * payload_share()), fairness(goodput, FLOWS),
+               (unsigned long long)link->counters.dropped_queue, (unsigned long long)link->counters.offered);
+        assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * payload_share());
+        assert_true(fairness(goodput, FLOWS) > 0.8);
+        sim_hosts_destroy(&hosts);
     }
-    measure(&hosts, streams, FLOWS, 20000 * SIMULATION_MS, goodput);
-    const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
-    printf("four flows: %.3f of the link, Jain %.3f, %llu of %llu frames found the queue full\n",
-           sum(goodput, FLOWS) / (4e8 * payload_share()), fairness(goodput, FLOWS),
-           (unsigned long long)link->counters.dropped_queue, (unsigned long long)link->counters.offered);
-    assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * payload_share());
-    assert_true(fairness(goodput, FLOWS) > 0.8);
-    sim_hosts_destroy(&hosts);
 }
 
 /* The link loses three quarters of its rate, and gets it back. */
@@ -312,6 +318,50 @@ static void a_flow_follows_its_path(void **state)
     measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
     printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * payload_share()));
     assert_true(goodput > 0.9 * 4e8 * payload_share());
+    sim_hosts_destroy(&hosts);
+}
+
+/* ---- a path that nobody has described ---- */
+
+static void trunk_delay(struct sim_hosts *hosts, uint64_t delay_ns)
+{
+    for (uint32_t direction = 0; direction < 2; direction++) {
+        struct cw_link *link = cw_simulator_link_trunk(hosts->simulator, 0, direction);
+        struct cw_link_config config = link->config;
+        config.delay_ns = delay_ns;
+        cw_link_configure(link, &config);
+    }
+}
+
+/* A flow that was told nothing takes up bandwidth control where the path turns out to be long, leaves it where it becomes short, and takes it up again; what was asked of it stays as
+ * it was. */
+static void a_flow_finds_that_its_path_is_long(void **state)
+{
+    (void)state;
+    struct sim_hosts hosts;
+    struct stream stream;
+    double goodput;
+    two_sides(&hosts, 1, 250000000, 10000000, 0.001);
+    const struct cw_traffic traffic = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
+    static const struct {
+        uint64_t delay_ns;
+        uint64_t settle_ms; /* a smallest round trip that has grown is believed after a while */
+        bool is_long;
+    } table[] = {{10000000, 2000, true}, {10000, 200, false}, {10000000, 25000, true}};
+    stream_start(&hosts, &stream, 0, 1, 1 << 20, &traffic);
+    const struct cw_flow *flow = cw_endpoint_flow(hosts.list[0].endpoint, stream.peer);
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        trunk_delay(&hosts, table[i].delay_ns);
+        measure(&hosts, &stream, 1, table[i].settle_ms * SIMULATION_MS, &goodput);
+        measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
+        double share = goodput / (2.5e8 * payload_share() * 0.999);
+        printf("told nothing, %.2f ms: %s, %.3f of what the rate leaves\n", (double)table[i].delay_ns / 1e6,
+               flow->bandwidth != NULL ? "bandwidth" : "delay", share);
+        assert_int_equal(flow->bandwidth != NULL, table[i].is_long);
+        assert_int_equal(flow->timers.rate_bps != 0, table[i].is_long); /* paced, or not */
+        assert_int_equal(cw_bandwidth_traffic(flow).control, CW_TRAFFIC_DELAY);
+        assert_true(share > 0.9);
+    }
     sim_hosts_destroy(&hosts);
 }
 
@@ -395,13 +445,10 @@ static void loss_stays_where_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shaper_keeps_the_sum),
-        cmocka_unit_test(the_turn_moves_on),
-        cmocka_unit_test(a_flow_finds_its_rate),
-        cmocka_unit_test(flows_share_a_link),
-        cmocka_unit_test(a_flow_follows_its_path),
-        cmocka_unit_test(loss_stays_where_it_is),
-        cmocka_unit_test(a_flow_with_little_to_send_stays_fast),
+        cmocka_unit_test(a_shaper_keeps_the_sum),     cmocka_unit_test(the_turn_moves_on),
+        cmocka_unit_test(a_flow_finds_its_rate),      cmocka_unit_test(flows_share_a_link),
+        cmocka_unit_test(a_flow_follows_its_path),    cmocka_unit_test(a_flow_finds_that_its_path_is_long),
+        cmocka_unit_test(loss_stays_where_it_is),     cmocka_unit_test(a_flow_with_little_to_send_stays_fast),
         cmocka_unit_test(a_few_bytes_are_no_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,11 @@ static uint64_t site_turn(void *context, uint64_t now_ns)
         uint64_t bytes = cw_tunnel_queue_bytes(tunnel, i);
         site->queue_max_bytes = bytes > site->queue_max_bytes ? bytes : site->queue_max_bytes;
     }
+    if (site->world->options.hosts_turn != NULL) {
+        uint64_t hosts_ns = site->world->options.hosts_turn(site, now_ns);
+        uint64_t gate_ns = cw_gate_deadline(site->gate);
+        return hosts_ns < gate_ns ? hosts_ns : gate_ns;
+    }
     hosts_receive(site);
     return cw_gate_deadline(site->gate);
 }
@@ -272,7 +277,7 @@ void tunnel_world_close(struct tunnel_world *world)
 void tunnel_world_run(struct tunnel_world *world, uint64_t duration_ns)
 {
     cw_simulator_run_until(world->simulator, cw_simulator_now(world->simulator) + duration_ns);
-    for (uint32_t i = 0; i < SITES; i++) {
+    for (uint32_t i = 0; i < SITES && world->options.hosts_turn == NULL; i++) {
         hosts_receive(&world->sites[i]);
     }
 }

@@ -11,6 +11,8 @@
 
 enum { SITES = 2, FLOWS_MAX = 32 };
 
+struct tunnel_site;
+
 struct tunnel_options {
     uint64_t seed;
     uint32_t stream_count;
@@ -26,6 +28,8 @@ struct tunnel_options {
     bool drops_multicast;
     uint8_t key_of_second;      /* what its key is made of; that of the first: 0x5a */
     uint32_t streams_of_second; /* 0: as the first */
+    /* What runs on the hosts' side of a site in place of numbered frames, in each turn of its gate; returns its deadline. NULL: nothing. */
+    uint64_t (*hosts_turn)(struct tunnel_site *site, uint64_t now_ns);
 };
 
 struct tunnel_world;
