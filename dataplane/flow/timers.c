@@ -129,9 +129,9 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
         cw_transmit_control_finish(endpoint, flow, 0);
         cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
+        timers->vain_probes++;
     }
     timers->probes++;
-    timers->vain_probes++;
     if (timers->probes >= DETOUR_PROBES) {
         cw_way_detour(endpoint, flow);
     }

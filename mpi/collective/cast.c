@@ -211,9 +211,12 @@ static bool cast_step(struct mpi_cast *cast)
         has_moved = has_moved || status == CW_OK;
     }
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
-        has_moved = true;
+        uint64_t position = cast->position;
+        uint32_t peer_at = cast->peer_at;
+        has_moved = !cast->is_single;
         group_leave(cast);
         status = peers_send(cast);
+        has_moved = has_moved || cast->position != position || cast->peer_at != peer_at;
     }
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
         cast->is_sent = true;

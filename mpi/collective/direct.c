@@ -161,7 +161,8 @@ static void put_end(struct mpi_operation *operation, int status)
     exchange->operations_open--;
     if (status == CW_OK) {
         mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
-    } else {
+    } else if (status !=
+               CW_ERROR_REMOTE_ACCESS) { /* the target's call has ended, and it tells why, or who knows does */
         exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
     }
     free(put);
@@ -208,7 +209,8 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
         uint64_t bytes;
     } here = {.head = *head, .bytes = put->bytes};
     here.head.kind = EXCHANGE_HERE;
-    return mpi_outbox_send(rank, lane_tag, &here, sizeof(here), NULL, 0, NULL);
+    status = mpi_outbox_send(rank, lane_tag, &here, sizeof(here), NULL, 0, NULL);
+    return status == CW_ERROR_AGAIN ? CW_OK : status; /* the outbox keeps it */
 }
 
 bool mpi_direct_here(const void *data, uint32_t bytes, uint64_t *put_bytes)

@@ -152,15 +152,30 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
     return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
 }
 
+/* Whether some rank may go from call to call and wait for nobody, though others have not begun: roots, what sends to roots, and the first ranks of scans. */
+static bool may_be_ahead(struct mpi_comm *comm, const struct mpi_plan *plan)
+{
+    switch (plan->collective) {
+    case CW_BCAST:
+    case CW_SCATTER:
+        return (plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0 || mpi_clusters_of(comm) != NULL;
+    case CW_GATHER:
+    case CW_REDUCE:
+    case CW_SCAN:
+    case CW_EXSCAN:
+        return mpi_clusters_of(comm) != NULL;
+    default:
+        return false;
+    }
+}
+
 int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
                   struct mpi_plan **plan)
 {
     struct mpi_plan *usual = *plan;
-    bool is_ahead = (usual->algorithm->needs & CW_NEEDS_MULTICAST) != 0 &&
-                    (request->collective == CW_BCAST || request->collective == CW_SCATTER);
     uint32_t most =
         request->count * request->element_bytes > MPI_AHEAD_SHORT_BYTES ? MPI_AHEAD_MAX : MPI_AHEAD_SHORT_MAX;
-    if (!is_ahead || number % most != most - 1) {
+    if (number % most != most - 1 || !may_be_ahead(comm, usual)) {
         return MPI_SUCCESS;
     }
     if (usual->held == NULL) {

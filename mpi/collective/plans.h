@@ -15,7 +15,7 @@
 
 enum {
     MPI_PLANS_MAX = 64, /* of a communicator; then the one used longest ago goes */
-    MPI_AHEAD_MAX = 64, /* multicasts that a root may be ahead of a receiver ... */
+    MPI_AHEAD_MAX = 64, /* calls that a rank may be ahead of one that it sends to without being asked ... */
     MPI_AHEAD_SHORT_BYTES = 1024,
     MPI_AHEAD_SHORT_MAX = 1024, /* ... and these, if they are no longer than that */
 };
@@ -56,8 +56,8 @@ struct mpi_run {
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
                   size_t error_bytes);
 
-/* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then one that has the root of multicasts wait until all are ready for them, so that it is ahead of nobody by more than
- * MPI_AHEAD_MAX calls and what comes early has a bound. Errors as above. */
+/* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then one that has whoever sends long messages without being asked (by multicast, to other clusters) wait until all are
+ * ready for them, so that nobody is ahead by more than MPI_AHEAD_MAX calls and what comes early has a bound. Errors as above. */
 int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
                   struct mpi_plan **plan);
 

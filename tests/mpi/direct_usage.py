@@ -1,10 +1,10 @@
-"""direct_usage.py CAUSEWAY ALLREDUCE TWO: between hosts the long messages of collectives are put where their targets say, one way long; they are got where several streams carry them."""
+"""direct_usage.py CAUSEWAY ALLREDUCE BEHIND TWO: between hosts the long messages of collectives are put where their targets say, one way long; they are got where several streams carry them."""
 import os
 import re
 import subprocess
 import sys
 
-causeway, program, two = map(os.path.abspath, sys.argv[1:])
+causeway, program, behind, two = map(os.path.abspath, sys.argv[1:])
 failures = 0
 
 RUNS = 3
@@ -34,4 +34,6 @@ put, got = counted(8, f"topology={two},memif", "clusters-rabenseifner")
 expect(put > 0 and got == 0, f"across clusters as well: {put} put, {got} got")
 put, got = counted(8, f"topology={two},memif", "clusters-rabenseifner", CAUSEWAY_RELAYS="2")
 expect(put > 0 and got > 0, f"streams are for what is got: {put} put, {got} got")
+behind_sends = subprocess.run([causeway, "run", "-n", "2", "--emulate", "2,memif", behind], env=dict(os.environ, CAUSEWAY_ALGORITHM="allreduce=ring"), timeout=120)
+expect(behind_sends.returncode == 0, "puts behind many sends are there once")
 sys.exit(1 if failures else 0)
