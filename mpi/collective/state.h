@@ -11,15 +11,19 @@ struct cw_group;
 struct mpi_plan;
 
 struct mpi_clusters;
-struct mpi_early;
 struct mpi_hierarchy;
 struct mpi_replay;
+
+/* Messages that came before their call, in the order of coming. */
+struct mpi_early_list {
+    struct mpi_early *first, *last;
+};
 
 struct mpi_collectives {
     uint32_t next_number;
     uint32_t call_count;            /* by whatever way; for people */
     struct mpi_exchange *exchanges; /* under way */
-    struct mpi_early *early;
+    struct mpi_early_list early;
     struct mpi_past past;   /* calls that are over */
     struct mpi_plan *plans; /* the last used first */
     uint32_t plan_count;
@@ -41,8 +45,6 @@ struct mpi_collectives {
 
 /* Made with the first use; NULL: no memory. */
 struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm);
-
-void mpi_early_free(struct mpi_early **early);
 
 /* Tries again what the paths would not take; NULL: nothing waits. */
 void mpi_exchange_progress(void);

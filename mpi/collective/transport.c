@@ -444,7 +444,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
     mpi_past_tell(exchange);
-    if (collectives->early != NULL) {
+    if (collectives->early.first != NULL) {
         exchange_early_take(&collectives->early, comm, exchange);
     }
     return true;

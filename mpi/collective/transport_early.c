@@ -11,7 +11,7 @@
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
 
-static struct mpi_early *strangers;
+static struct mpi_early_list strangers;
 
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
 {
@@ -23,24 +23,24 @@ void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data,
     }
     *early = (struct mpi_early){.rank = rank, .bytes = bytes};
     memcpy(early->data, data, bytes);
-    struct mpi_early **link = comm == NULL ? &strangers : &collectives->early;
-    while (*link != NULL) {
-        link = &(*link)->next;
-    }
-    *link = early;
+    struct mpi_early_list *list = comm == NULL ? &strangers : &collectives->early;
+    *(list->last == NULL ? &list->first : &list->last->next) = early;
+    list->last = early;
 }
 
-void exchange_early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
+void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
 {
-    while (*link != NULL) {
-        struct mpi_early *early = *link;
+    struct mpi_early *before = NULL; /* the last of those that stay */
+    struct mpi_early *early;
+    while ((early = before == NULL ? list->first : before->next) != NULL) {
         struct exchange_head head;
         memcpy(&head, early->data, sizeof(head));
         if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
-            link = &early->next;
+            before = early;
             continue;
         }
-        *link = early->next;
+        *(before == NULL ? &list->first : &before->next) = early->next;
+        list->last = list->last == early ? before : list->last;
         mpi_collective_message(early->rank, early->data, early->bytes);
         free(early);
     }
@@ -48,18 +48,19 @@ void exchange_early_take(struct mpi_early **link, const struct mpi_comm *comm, c
 
 void mpi_collectives_adopt(struct mpi_comm *comm)
 {
-    if (strangers != NULL) {
+    if (strangers.first != NULL) {
         exchange_early_take(&strangers, comm, NULL);
     }
 }
 
-void mpi_early_free(struct mpi_early **early)
+static void early_free(struct mpi_early_list *list)
 {
-    while (*early != NULL) {
-        struct mpi_early *next = (*early)->next;
-        free(*early);
-        *early = next;
+    while (list->first != NULL) {
+        struct mpi_early *next = list->first->next;
+        free(list->first);
+        list->first = next;
     }
+    list->last = NULL;
 }
 
 struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
@@ -73,7 +74,7 @@ struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
 void mpi_collectives_destroy(struct mpi_collectives *collectives)
 {
     if (collectives != NULL) {
-        mpi_early_free(&collectives->early);
+        early_free(&collectives->early);
         mpi_clusters_free(collectives->clusters);
         mpi_plans_destroy(collectives->plans);
         mpi_replay_detach(collectives->replay);
@@ -86,5 +87,5 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
 
 void mpi_collectives_forget(void)
 {
-    mpi_early_free(&strangers);
+    early_free(&strangers);
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "dataplane/path/path.h"
+#include "mpi/collective/state.h"
 #include "mpi/collective/transport.h"
 #include "mpi/point/message.h"
 
@@ -91,6 +92,6 @@ static inline bool exchange_fits(const struct mpi_exchange *exchange, const stru
 /* Keeps a message until its call begins here, or its communicator is made (NULL). */
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
 /* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */
-void exchange_early_take(struct mpi_early **link, const struct mpi_comm *comm, const struct mpi_exchange *exchange);
+void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange);
 
 #endif
