@@ -13,8 +13,10 @@
 enum { SAMPLES_NEAR = 3, SAMPLES_FAR = 12, KEY_BYTES = 48 };
 
 #define NEAR_NS   (CW_DETECT_FAR_NS / 2) /* a LAN's beyond doubt */
-#define LEAST_NS  UINT64_C(200000000)    /* what is no LAN's is measured for so long */
+#define FAR_NS    UINT64_C(5000000)      /* no LAN's, however busy its hosts are */
+#define LEAST_NS  UINT64_C(200000000)    /* what is far is measured for so long */
 #define MOST_NS   UINT64_C(500000000)    /* ... and no longer, if something has come */
+#define DOUBT_NS  UINT64_C(1000000000)   /* what lies between: until a busy host has answered at once, perhaps */
 #define RESEND_NS UINT64_C(250000000)    /* a probe may be lost; on top of the round trip */
 #define LOOK_NS   UINT64_C(200000)       /* answers are no events: they are looked for */
 
@@ -58,6 +60,9 @@ static bool is_enough(const struct measurement *of, uint64_t elapsed_ns)
 {
     if (of->info.round_trip_min_ns < NEAR_NS) {
         return of->samples >= SAMPLES_NEAR;
+    }
+    if (of->info.round_trip_min_ns < FAR_NS) {
+        return of->samples > 0 && elapsed_ns >= DOUBT_NS;
     }
     return of->samples > 0 && ((of->samples >= SAMPLES_FAR && elapsed_ns >= LEAST_NS) || elapsed_ns >= MOST_NS);
 }
