@@ -7,9 +7,9 @@
 #include "dataplane/wire/wire.h"
 
 enum {
-    MEMORY_BYTES = 4 << 20,
     PUT_BYTES = 1 << 20,
     PUTS = 4,
+    MEMORY_BYTES = PUTS * PUT_BYTES,
     EVENTS = 64,
     SEEDS = 60,
     SEEDS_EACH = 20 /* a seed takes seconds */,
@@ -24,6 +24,7 @@ struct endpoint_host {
     uint64_t token;
     uint64_t arrived_bytes;
     uint32_t under_way;
+    uint64_t posted;
     uint64_t target; /* puts go there; 0: nothing is sent */
     uint32_t peer;
 };
@@ -65,10 +66,12 @@ static void events_take(struct endpoint_host *host)
 static void puts_post(struct endpoint_host *host)
 {
     while (host->target != 0 && host->under_way < PUTS) {
+        uint64_t offset = host->posted++ % PUTS * PUT_BYTES; /* those under way do not overlap */
         struct cw_put put = {
             .peer = host->peer,
             .region = host->target,
-            .source = {.region = host->token, .contiguous = {.data = host->memory, .bytes = PUT_BYTES}},
+            .offset = offset,
+            .source = {.region = host->token, .contiguous = {.data = host->memory + offset, .bytes = PUT_BYTES}},
             .flags = CW_SIGNAL,
         };
         assert_int_equal(cw_put(host->endpoint, &put), CW_OK);
