@@ -30,6 +30,11 @@ static void client_receive(struct cw_port *port, struct tally *tally)
     struct cw_received packets[CW_PORT_BURST_MAX];
     uint32_t count = cw_port_receive(port, packets, CW_PORT_BURST_MAX);
     for (uint32_t i = 0; i < count; i++) {
+        uint32_t fence = 0;
+        if (packets[i].length >= FRAME_BYTES) {
+            memcpy(&fence, packets[i].data + FENCE_AT, sizeof(fence));
+        }
+        tally->fence = fence > tally->fence ? fence : tally->fence;
         tally->total++;
         tally->marked[packets[i].data[MARKER_AT]]++;
     }

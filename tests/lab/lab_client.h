@@ -8,6 +8,7 @@
 enum {
     FRAME_BYTES = 100,
     MARKER_AT = 50, /* the byte by which frames are counted */
+    FENCE_AT = 52,  /* the number of a fence, a uint32_t; 0 in all other frames */
     MARKERS = 256,
 };
 
@@ -21,6 +22,7 @@ struct command {
 struct tally {
     uint64_t total;
     uint64_t marked[MARKERS];
+    uint32_t fence; /* the greatest number that has come */
 };
 
 /* Opens port `index` of the switch at `path`, says so on `control`, and answers each struct command that comes there with a struct tally,

@@ -167,14 +167,13 @@ uint64_t lab_marked(struct lab *lab, uint32_t port, uint8_t marker)
 void lab_fence(struct lab *lab, uint32_t from, uint32_t clients)
 {
     struct command command;
+    uint32_t number = ++lab->fences;
     lab_command_fill(&command, from, broadcast, MARKER_FENCE, 1);
+    memcpy(command.frame + FENCE_AT, &number, sizeof(number));
+    const struct command ask = {.send = false};
     for (uint32_t port = 0; port < clients; port++) {
-        if (port == from) {
-            continue;
-        }
-        uint64_t before = lab_marked(lab, port, MARKER_FENCE);
         uint32_t tries = 0;
-        while (lab_marked(lab, port, MARKER_FENCE) == before) {
+        while (port != from && lab_ask(&lab->clients[port], &ask).fence < number) {
             lab_ask(&lab->clients[from], &command);
             assert_true(++tries < TRIES);
             usleep(200);

@@ -27,6 +27,7 @@ struct lab {
     pid_t process;
     FILE *output;
     struct client clients[LAB_PORTS_MAX];
+    uint32_t fences; /* numbers given so far */
 };
 
 /* Makes the folder, starts the switch with `more` (ended by NULL) behind the options for socket and ports (NULL: no --ports), and the clients. */
@@ -45,7 +46,8 @@ void lab_mac(uint32_t port, uint8_t mac[6]);
 void lab_command_fill(struct command *command, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count);
 uint64_t lab_marked(struct lab *lab, uint32_t port, uint8_t marker);
 
-/* Returns once all that `from` has sent before is where it goes, or lost: a frame to everybody has come through. */
+/* Returns once all that `from` has sent before is where it goes, or lost: a frame to everybody, with a number that none
+ * before it had, has come through. */
 void lab_fence(struct lab *lab, uint32_t from, uint32_t clients);
 /* Sends, with a fence after each few frames. */
 void lab_send(struct lab *lab, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count, uint32_t clients);
