@@ -240,10 +240,9 @@ static int run_failed(int status, const struct testpmd *receiver, const struct t
         }
     }
     if (code == EXIT_NOT_STARTED) {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_NOT_FOUND,
-            "dpdk-testpmd is not installed, so there is nothing to hold the raw figures against; as root: "
-            "apt-get install dpdk");
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "dpdk-testpmd is not installed: the raw figures are held against nothing; as root: "
+                             "apt-get install dpdk-dev");
     }
     const char *cause = receiver->cause[0] != '\0' ? receiver->cause : sender->cause;
     if (status == CW_ERROR_TIMEOUT) {
