@@ -10,7 +10,7 @@
  *   A call whose very problem comes at least `calls_least` times; or one of an all-to-all-v that comes as often with whatever counts: a program that sends differently in each step does the same steps again in its next run.
  *
  * What is served
- *   What is expected to take at most CW_COMPILE_GAIN_LEAST less; what nothing can be expected of, or no more than that, is left as it is, unless `all` is asked for; what a plan has served in the recorded run keeps one. Calls by shared memory (`host`) are expected anything of by tests only.
+ *   What is expected to take at least CW_COMPILE_GAIN_LEAST less; what nothing can be expected of, or no more than that, is left as it is, unless `all` is asked for; what a plan has served in the recorded run keeps one. Calls by shared memory (`host`) are expected anything of by tests only.
  *
  * Order of calls: cw_compile, cw_compile_dispose. No I/O. Thread: any.
  */

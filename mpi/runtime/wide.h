@@ -1,4 +1,4 @@
-/* wide: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/clusters.h), and how other clusters are sent to (control/pacing.h).
+/* wide: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/clusters.h), and how other clusters are sent to (control/wide.h).
  *
  * Invariants
  *   - Rank 0's file counts for all ranks, whatever they have: problems of collectives depend on it. Ranks tell each other a digest with their cards; only if these differ does rank 0 send

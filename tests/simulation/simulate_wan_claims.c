@@ -10,14 +10,14 @@ static bool is_short(void)
     return simulation_count("CW_TEST_SEEDS", 1000) < 100;
 }
 
-/* The paper's setting; a smaller one where every access is checked. */
+/* The paper's setting; half of the ranks, and half of the bytes over half of the rate, where every access is checked. */
 static struct bench_wan_case setting(void)
 {
     struct bench_wan_case of;
     bench_wan_case_init(&of);
     if (is_short()) {
         of.ranks = 8;
-        of.bytes = 8000000;
+        of.bytes = 16000000;
         of.wan_rate_bps = 5000000000;
     }
     return of;
@@ -34,13 +34,13 @@ static struct bench_wan_result run(const struct bench_wan_case *of, enum cw_coll
     return result;
 }
 
-/* Measured and by the model: how many times as fast. Latencies inside clusters, which the model leaves out, count more in the small setting. */
+/* Measured and by the model: how many times as fast. Latencies inside clusters, which the model leaves out, are a few per cent. */
 static void assert_ratio(const struct bench_wan_result *slow, const struct bench_wan_result *fast)
 {
     double measured = slow->median_ns / fast->median_ns;
     double expected = slow->model_ns / fast->model_ns;
     printf("  %.3f times as fast, %.3f by the model\n", measured, expected);
-    assert_true(fabs(measured / expected - 1) <= (is_short() ? 0.10 : 0.05));
+    assert_true(fabs(measured / expected - 1) <= 0.05);
 }
 
 static void broadcasts(void **state)
@@ -56,8 +56,11 @@ static void broadcasts(void **state)
     /* more senders than the link carries: the paper's throughput drops there */
     struct bench_wan_result all = run(&of, CW_BCAST, "clusters-van-de-geijn", of.ranks);
     assert_true(all.median_ns <= 1.02 * fast.median_ns);
+    if (is_short()) {
+        return; /* the pipeline of the next is too long for so few bytes */
+    }
     struct bench_wan_result overlapped = run(&of, CW_BCAST, "clusters-overlapped", half);
-    assert_true(overlapped.median_ns <= (is_short() ? 1.6 : 1.2) * overlapped.model_ns);
+    assert_true(overlapped.median_ns <= 1.2 * overlapped.model_ns);
 }
 
 static void allreduces(void **state)
