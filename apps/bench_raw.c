@@ -25,7 +25,7 @@ enum {
 };
 
 #define RAW_IPV4               0x0a4d0001u
-#define RAW_CONTROL_TIMEOUT_NS UINT64_C(10000000000)
+#define RAW_CONTROL_TIMEOUT_NS UINT64_C(60000000000)
 #define RAW_TAIL_NS            UINT64_C(50000000) /* the sender goes on for this long, so that the receiver never runs dry */
 #define RAW_QUIET_NS           UINT64_C(2000000) /* nothing for this long: the link is empty */
 #define RAW_LOST_NS            UINT64_C(20000000)
