@@ -10,7 +10,8 @@
 #include "mpi/runtime/handle.h"
 #include "mpi_functions.h"
 
-/* The groups of types of MPI 5.0, 6.9.2. */
+/* The groups of types of MPI 5.0, 6.9.2. As in MPICH and Open MPI, MPI_CHAR is an integer, too, and logical operations
+ * take MPI_AINT and its like. */
 enum {
     C_INTEGER = 1,
     FORTRAN_INTEGER = 2,
@@ -22,7 +23,7 @@ enum {
     ORDERED = C_INTEGER | FORTRAN_INTEGER | FLOATING | MULTI,
     ARITHMETIC = ORDERED | COMPLEX,
     BITS = C_INTEGER | FORTRAN_INTEGER | BYTE | MULTI,
-    TRUTH = C_INTEGER | LOGICAL,
+    TRUTH = C_INTEGER | LOGICAL | MULTI,
 };
 
 enum {
@@ -41,6 +42,7 @@ static const struct {
     TYPE(MPI_AINT) = {MULTI, MPI_ELEMENT_I64},
     TYPE(MPI_COUNT) = {MULTI, MPI_ELEMENT_I64},
     TYPE(MPI_OFFSET) = {MULTI, MPI_ELEMENT_I64},
+    TYPE(MPI_CHAR) = {C_INTEGER, CHAR_MIN < 0 ? MPI_ELEMENT_I8 : MPI_ELEMENT_U8},
     TYPE(MPI_SHORT) = {C_INTEGER, MPI_ELEMENT_I16},
     TYPE(MPI_INT) = {C_INTEGER, MPI_ELEMENT_I32},
     TYPE(MPI_LONG) = {C_INTEGER, MPI_ELEMENT_I64},
