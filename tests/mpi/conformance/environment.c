@@ -146,6 +146,33 @@ static void added_classes(void)
     EXPECT(MPI_Remove_error_string(MPI_ERR_TAG) != MPI_SUCCESS);
 }
 
+/* Numbers of removed classes and codes come again, so that a program that adds and removes them for ever does not grow. */
+static void added_again(void)
+{
+    enum { MANY = 40000 };
+    static int classes[MANY], codes[MANY];
+    int before, after, kept = 0;
+    for (int round = 0; round < 3; round++) {
+        attribute(MPI_LASTUSEDCODE, &before);
+        for (int i = 0; i < MANY; i++) {
+            MPI_Add_error_class(&classes[i]);
+            MPI_Add_error_code(classes[i], &codes[i]);
+        }
+        MPI_Add_error_code(classes[0], &kept);
+        EXPECT_CLASS(MPI_Remove_error_class(classes[0]), MPI_ERR_ARG); /* it has two codes */
+        for (int i = 0; i < MANY; i++) {
+            MPI_Remove_error_code(codes[i]);
+        }
+        EXPECT_CLASS(MPI_Remove_error_class(classes[0]), MPI_ERR_ARG);
+        EXPECT_EQUAL(MPI_Remove_error_code(kept), MPI_SUCCESS);
+        for (int i = 0; i < MANY; i++) {
+            EXPECT_EQUAL(MPI_Remove_error_class(classes[i]), MPI_SUCCESS);
+        }
+        attribute(MPI_LASTUSEDCODE, &after);
+        EXPECT(round == 0 || after == before);
+    }
+}
+
 static void memory(void)
 {
     const MPI_Aint sizes[] = {1, 100, 4096, 10000000};
@@ -232,6 +259,7 @@ int main(int argc, char **argv)
     predefined_attributes();
     predefined_classes();
     added_classes();
+    added_again();
     memory();
     addresses();
     what_is_not_supported_says_so();
