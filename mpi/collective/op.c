@@ -341,8 +341,10 @@ int mpi_reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Dat
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (count > 0 && (inbuf == inoutbuf || inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_BUFFER, "both buffers are the same, or one is MPI_IN_PLACE");
+    MPI_Count bytes = type->size * count;
+    if (mpi_buffer_is_wrong(inbuf, type, bytes) || mpi_buffer_is_wrong(inoutbuf, type, bytes) ||
+        (count > 0 && inbuf == inoutbuf)) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_BUFFER, "both buffers are the same, or one is NULL or MPI_IN_PLACE");
     }
     code = mpi_op_apply(found, type, inbuf, inoutbuf, inoutbuf, count);
     return code == MPI_SUCCESS ? code : mpi_error(MPI_COMM_NULL, code, "no memory for the operation");

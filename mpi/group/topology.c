@@ -113,6 +113,15 @@ int mpi_cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int pe
     return made->topology != NULL ? MPI_SUCCESS : mpi_error(comm_old, MPI_ERR_NO_MEM, "no memory for a topology");
 }
 
+/* Arrays that must not be NULL where a grid has a dimension. */
+static int arrays_check(const struct mpi_comm *comm, bool is_null)
+{
+    return is_null && comm->topology->dimension_count > 0
+               ? mpi_error(comm->handle, MPI_ERR_ARG, "an array for %d dimensions is NULL",
+                           comm->topology->dimension_count)
+               : MPI_SUCCESS;
+}
+
 /* The communicator and its grid. */
 static int grid_find(MPI_Comm comm, struct mpi_comm **found)
 {
@@ -167,6 +176,10 @@ int mpi_cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
     struct mpi_comm *found;
     int code = grid_find(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    code = arrays_check(found, coords == NULL);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -257,6 +270,10 @@ int mpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
     struct mpi_comm *found;
     int code = grid_find(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    code = arrays_check(found, remain_dims == NULL);
     if (code != MPI_SUCCESS) {
         return code;
     }

@@ -100,7 +100,7 @@ static int added_free = -1;
 
 static struct added_code *added_find(int code)
 {
-    int index = code - MPI_ERR_LASTCODE - 1;
+    int index = code > MPI_ERR_LASTCODE ? code - MPI_ERR_LASTCODE - 1 : -1;
     return index >= 0 && index < added_count && added[index].is_used ? &added[index] : NULL;
 }
 
@@ -221,7 +221,7 @@ int mpi_add_error_class(int *errorclass)
 
 int mpi_add_error_code(int errorclass, int *errorcode)
 {
-    if (class_of(errorclass) != errorclass) {
+    if (errorclass < 0 || class_of(errorclass) != errorclass) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no error class", errorclass);
     }
     return added_make(false, errorclass, errorcode);

@@ -288,6 +288,9 @@ int mpi_info_get_string(MPI_Info info, const char *key, int *buflen, char *value
     if (*buflen < 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "the length of the buffer is %d", *buflen);
     }
+    if (*buflen > 0 && value == NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "the value is NULL, but its length is %d", *buflen);
+    }
     int code = info_look_up(info, key, &text, flag);
     if (text != NULL) {
         if (*buflen > 0) {
