@@ -171,7 +171,7 @@ static int sizes_check(int nnodes, int ndims, const int dims[], int *rest, int *
 
 int mpi_dims_create(int nnodes, int ndims, int dims[])
 {
-    int rest, free_count;
+    int rest = 0, free_count = 0;
     int code = sizes_check(nnodes, ndims, dims, &rest, &free_count);
     if (code != MPI_SUCCESS || free_count == 0) {
         return code;
