@@ -38,6 +38,15 @@ struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap)
     return bootstrap->info;
 }
 
+uint32_t cw_bootstrap_size_told(void)
+{
+    long size = 0;
+    if (!is_set("PMI_FD")) {
+        return is_set("PMI_PORT") ? 0 : 1;
+    }
+    return is_set("PMI_SIZE") && cw_pmi1_number_read(getenv("PMI_SIZE"), 1, INT32_MAX, &size) ? (uint32_t)size : 0;
+}
+
 int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value)
 {
     if (!cw_pmi1_text_fits(key, true) || strlen(key) > CW_BOOTSTRAP_KEY_MAX || !cw_pmi1_text_fits(value, true)) {

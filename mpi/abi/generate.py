@@ -116,7 +116,7 @@ def arguments(prototype, both):
             values.append(f"mpi_counts_{'int' if kind_text == 'const int' else 'wide'}({name})")
         elif kind == "narrow" and not is_large:
             large = declaration.split(" ")[0]
-            before.append(f"    {large} {name}_large = {'*' + name if name == 'position' else 0};")
+            before.append(f"    {large} {name}_large = {f'{name} == NULL ? 0 : *{name}' if name == 'position' else 0};")
             after.append(f"    if (code == MPI_SUCCESS) {{\n        *{name} = mpi_count_narrow({name}_large);\n    }}")
             values.append(f"&{name}_large")
         elif kind_text == "MPI_Aint *" and "MPI_Count" in declaration:
@@ -126,8 +126,63 @@ def arguments(prototype, both):
     return values, before, after
 
 
+# How many elements an array has, by its name; without an entry the implementation has to look.
+LENGTHS = {
+    "array_of_requests": ["count", "incount"], "array_of_indices": ["incount"],
+    "array_of_blocklengths": ["count"], "array_of_displacements": ["count"], "array_of_types": ["count"],
+    "array_of_sizes": ["ndims"], "array_of_subsizes": ["ndims"], "array_of_starts": ["ndims"],
+    "array_of_integers": ["max_integers"], "array_of_addresses": ["max_addresses"],
+    "array_of_large_counts": ["max_large_counts"], "array_of_datatypes": ["max_datatypes"],
+    "dims": ["ndims", "maxdims"], "periods": ["ndims", "maxdims"], "coords": ["maxdims"],
+    "ranks": ["n"], "ranks1": ["n"], "ranks2": ["n"], "ranges": ["n"],
+}
+# Results behind void *; any other void * is a buffer of the program.
+RESULTS = ("baseptr", "buffer_addr")
+
+
+def refuses_null(prototype, parameter):
+    """When a call is wrong in C if the parameter is NULL: a condition beside that, "" for always, None: not here."""
+    kind, name, array = parameter
+    if array:
+        counts = [p[1] for p in prototype.parameters if p is not None and p[1] in LENGTHS.get(name, [])]
+        return f"{counts[0]} > 0" if counts else None
+    if not kind.endswith("*") or name in ("argc", "argv") or re.search(r"_function(_c)? \*$", kind):
+        return None
+    if prototype.name.startswith("MPI_T_"):
+        return None  # there NULL stands for a result that is not wanted (MPI 5.0, 15.3.3)
+    if kind == "MPI_Status *":
+        return "" if prototype.name.startswith("MPI_Status_") else None  # MPI_STATUS_IGNORE
+    if kind in ("void *", "const void *"):
+        is_result = name in RESULTS or (name == "attribute_val" and re.search(r"_[gG]et(_attr)?$", prototype.name))
+        return "" if is_result else None
+    if prototype.name.startswith("MPI_Info_") and kind == "const char *":
+        return None  # errors of their own
+    if (prototype.name, name) == ("MPI_Info_get_string", "value"):
+        return None  # its length may be 0
+    return ""
+
+
+def null_check(prototype):
+    """The condition under which an argument that must not be NULL is so, and its name or names; None: there is none."""
+    found = [(p[1], refuses_null(prototype, p)) for p in prototype.parameters if p is not None]
+    found = [(name, condition) for name, condition in found if condition is not None]
+    terms = [f"(({name} == NULL) & ({condition}))" if condition else f"({name} == NULL)" for name, condition in found]
+    text = terms[0] if len(terms) == 1 else f"({' | '.join(terms)})"  # one branch for all
+    return (text, " or ".join(name for name, _ in found)) if found else None
+
+
+def call_lines(prototype, result, implementation, values):
+    """The call of the implementation, if no argument is NULL that must not be."""
+    call = f"{implementation}({', '.join(values)})"
+    check = null_check(prototype) if prototype.result == "int" else None
+    if check is None:
+        return [wrap(f"    {prototype.result} {result} = {call};")]
+    return [f"    int code = {check[0]}", f"        ? mpi_null({communicator(prototype)}, \"{check[1]}\")",
+            wrap(f"        : {call};")]
+
+
 def communicator(prototype):
-    """What error handler an unimplemented function raises its error through."""
+    """What error handler the entry point raises an error through."""
     names = [p[1] for p in prototype.parameters if p is not None and p[0] == "MPI_Comm" and p[2] == ""]
     return names[0] if names else "MPI_COMM_NULL"
 
@@ -148,11 +203,11 @@ def entry(prototypes, prototype, known):
                   f"    int code = mpi_unsupported({communicator(prototype)}, \"{prototype.name}\");", "    mpi_leave();", "    return code;"]
     elif ANYTIME.fullmatch(prototype.name.removesuffix("_c")):
         lines += [f"    mpi_enter_anytime(\"{prototype.name}\");"] + before
-        lines += [wrap(f"    {prototype.result} {result} = {implementation}({', '.join(values)});")] + after
+        lines += call_lines(prototype, result, implementation, values) + after
         lines += ["    mpi_leave();", f"    return {result};"]
     else:
         lines += [f"    if (!mpi_enter(\"{prototype.name}\")) {{", f"        return mpi_outside(\"{prototype.name}\");", "    }"] + before
-        lines += [wrap(f"    {prototype.result} {result} = {implementation}({', '.join(values)});")] + after
+        lines += call_lines(prototype, result, implementation, values) + after
         lines += ["    mpi_leave();", f"    return {result};"]
     lines += ["}", f"MPI_ALIAS({prototype.name});", ""]
     return "\n".join(lines)
@@ -161,7 +216,7 @@ def entry(prototypes, prototype, known):
 def write_entries(prototypes_path, out, sources):
     prototypes = read(prototypes_path)
     known = implemented(prototypes, sources)
-    text = ["/* Generated by mpi/abi/generate.py: the functions that programs call. */",
+    text = ["/* Generated by mpi/abi/generate.py: the functions that programs call. */", "#include <stddef.h>", "",
             f'#include "{stem(prototypes)}.h"', '#include "mpi/runtime/enter.h"', f'#include "{stem(prototypes)}_functions.h"', "",
             "/* The weak name is the one that a tool may take. */",
             "#define MPI_ALIAS(name) extern __typeof__(P##name) name __attribute__((weak, alias(\"P\" #name)))", ""]
@@ -197,4 +252,5 @@ def main():
         sys.exit(__doc__)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -19,6 +19,7 @@
 #include "mpi/group/communicator.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
+#include "mpi/runtime/info.h"
 
 enum { WHY_BYTES = 400 };
 
@@ -320,7 +321,9 @@ int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request
 int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request)
 {
     struct mpi_request *made;
-    (void)info; /* no hint is known yet */
+    if (code == MPI_SUCCESS && info != MPI_INFO_NULL && mpi_info_find(info) == NULL) { /* no hint is known yet */
+        code = mpi_error(collective->comm->handle, MPI_ERR_INFO, "unknown info object");
+    }
     if (code != MPI_SUCCESS) {
         mpi_collective_destroy(collective);
         return code;

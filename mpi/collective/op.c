@@ -10,7 +10,8 @@
 #include "mpi/runtime/handle.h"
 #include "mpi_functions.h"
 
-/* The groups of types of MPI 5.0, 6.9.2. */
+/* The groups of types of MPI 5.0, 6.9.2. As in MPICH and Open MPI, MPI_CHAR is an integer, too, and logical operations
+ * take MPI_AINT and its like. */
 enum {
     C_INTEGER = 1,
     FORTRAN_INTEGER = 2,
@@ -22,7 +23,7 @@ enum {
     ORDERED = C_INTEGER | FORTRAN_INTEGER | FLOATING | MULTI,
     ARITHMETIC = ORDERED | COMPLEX,
     BITS = C_INTEGER | FORTRAN_INTEGER | BYTE | MULTI,
-    TRUTH = C_INTEGER | LOGICAL,
+    TRUTH = C_INTEGER | LOGICAL | MULTI,
 };
 
 enum {
@@ -41,6 +42,7 @@ static const struct {
     TYPE(MPI_AINT) = {MULTI, MPI_ELEMENT_I64},
     TYPE(MPI_COUNT) = {MULTI, MPI_ELEMENT_I64},
     TYPE(MPI_OFFSET) = {MULTI, MPI_ELEMENT_I64},
+    TYPE(MPI_CHAR) = {C_INTEGER, CHAR_MIN < 0 ? MPI_ELEMENT_I8 : MPI_ELEMENT_U8},
     TYPE(MPI_SHORT) = {C_INTEGER, MPI_ELEMENT_I16},
     TYPE(MPI_INT) = {C_INTEGER, MPI_ELEMENT_I32},
     TYPE(MPI_LONG) = {C_INTEGER, MPI_ELEMENT_I64},
@@ -339,8 +341,10 @@ int mpi_reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Dat
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (count > 0 && (inbuf == inoutbuf || inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_BUFFER, "both buffers are the same, or one is MPI_IN_PLACE");
+    MPI_Count bytes = type->size * count;
+    if (mpi_buffer_is_wrong(inbuf, type, bytes) || mpi_buffer_is_wrong(inoutbuf, type, bytes) ||
+        (count > 0 && inbuf == inoutbuf)) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_BUFFER, "both buffers are the same, or one is NULL or MPI_IN_PLACE");
     }
     code = mpi_op_apply(found, type, inbuf, inoutbuf, inoutbuf, count);
     return code == MPI_SUCCESS ? code : mpi_error(MPI_COMM_NULL, code, "no memory for the operation");

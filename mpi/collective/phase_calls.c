@@ -40,10 +40,10 @@ static int row_make(struct mpi_comm *comm, struct mpi_counts sendcounts, MPI_Dat
                     struct mpi_counts recvcounts, MPI_Datatype recvtype, uint64_t *row)
 {
     struct mpi_side send = {0}, receive = {0};
-    const struct mpi_counts nowhere = {0};
-    int code = mpi_side_unequal(&send, comm->handle, NULL, comm->size, sendcounts, nowhere, sendtype);
+    const struct mpi_counts none = {0};
+    int code = mpi_side_unequal(&send, comm->handle, &mpi_side_nowhere, comm->size, sendcounts, none, sendtype);
     if (code == MPI_SUCCESS) {
-        code = mpi_side_unequal(&receive, comm->handle, NULL, comm->size, recvcounts, nowhere, recvtype);
+        code = mpi_side_unequal(&receive, comm->handle, &mpi_side_nowhere, comm->size, recvcounts, none, recvtype);
     }
     if (code == MPI_SUCCESS) {
         mpi_pattern_row(&send, &receive, row);

@@ -137,11 +137,10 @@ static int reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_co
     }
     for (int rank = 0; rank < size; rank++) {
         MPI_Count count = mpi_count_at(recvcounts, rank);
-        if (count < 0) {
+        if (count < 0 || __builtin_add_overflow(total, count, &total)) {
             return mpi_error(comm, MPI_ERR_COUNT, "the count for rank %d is %lld", rank, (long long)count);
         }
         made->counts[rank] = made->element->size == 0 ? 0 : (uint64_t)count;
-        total += count;
     }
     made->problem.counts = made->counts;
     code = reduction_receive(made, recvbuf, mpi_count_at(recvcounts, made->comm->rank));

@@ -32,8 +32,8 @@ static int counts_spread(struct mpi_comm *comm, int root, struct mpi_counts coun
     int code = MPI_SUCCESS;
     if (comm->rank == root) {
         struct mpi_side send = {0};
-        const struct mpi_counts nowhere = {0};
-        code = mpi_side_unequal(&send, comm->handle, NULL, comm->size, counts, nowhere, type);
+        const struct mpi_counts none = {0};
+        code = mpi_side_unequal(&send, comm->handle, &mpi_side_nowhere, comm->size, counts, none, type);
         told[0] = code == MPI_SUCCESS ? mpi_context_next() : 0;
         for (int rank = 0; rank < comm->size; rank++) {
             told[1 + rank] = code == MPI_SUCCESS ? (uint64_t)mpi_side_block_bytes(&send, rank) : 0;
@@ -160,8 +160,8 @@ int mpix_scatterv_open_group(struct mpi_counts sendcounts, MPI_Datatype sendtype
         code = mpi_error(comm, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, found->size, found->name);
     }
     if (code == MPI_SUCCESS) {
-        const struct mpi_counts nowhere = {0};
-        code = mpi_side_unequal(&receive, comm, NULL, 1, mpi_counts_wide(&recvcount), nowhere, recvtype);
+        const struct mpi_counts none = {0};
+        code = mpi_side_unequal(&receive, comm, &mpi_side_nowhere, 1, mpi_counts_wide(&recvcount), none, recvtype);
     }
     if (code != MPI_SUCCESS) {
         return code;
@@ -226,6 +226,9 @@ int mpix_scatterv_close_group(MPIX_Scatterv_group *group)
 static int root_side(struct mpi_scatter_group *group, const void *buffer, struct mpi_counts counts,
                      struct mpi_counts displacements, MPI_Datatype type, struct mpi_side *side)
 {
+    if (counts.values == NULL || displacements.values == NULL) {
+        return mpi_error(group->parent->handle, MPI_ERR_ARG, "the array of counts or displacements is NULL");
+    }
     MPI_Count *values = malloc(2 * (size_t)group->count * sizeof(*values));
     if (values == NULL) {
         return mpi_error(group->parent->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", group->count);

@@ -24,16 +24,21 @@ struct mpi_side {
     MPI_Count bytes;          /* of all blocks, packed */
 };
 
-/* `block_count` blocks of `count` elements, one behind the other. Checks count and type; MPI_SUCCESS or the error, raised. */
+/* All three check counts, types and buffer; MPI_SUCCESS or the error, raised, and then the side holds nothing. */
+
+/* `block_count` blocks of `count` elements, one behind the other. */
 int mpi_side_equal(struct mpi_side *side, MPI_Comm comm, const void *buffer, int block_count, MPI_Count count,
                    MPI_Datatype datatype);
-/* A block per rank with counts and, if displacements.values is not NULL, displacements in extents of the type. */
+/* Stands for a buffer where only the counts are asked for. */
+extern char mpi_side_nowhere;
+
+/* A block per rank with counts and displacements in extents of the type; of &mpi_side_nowhere without the latter. */
 int mpi_side_unequal(struct mpi_side *side, MPI_Comm comm, const void *buffer, int block_count,
                      struct mpi_counts counts, struct mpi_counts displacements, MPI_Datatype datatype);
 /* The same with a type per block and displacements in bytes. */
 int mpi_side_mixed(struct mpi_side *side, MPI_Comm comm, const void *buffer, int block_count, struct mpi_counts counts,
                    struct mpi_counts displacements, const MPI_Datatype datatypes[]);
-/* Lets go of types and arrays; a zeroed one is allowed. */
+/* Releases types and arrays; a zeroed one is allowed. */
 void mpi_side_dispose(struct mpi_side *side);
 
 /* Bytes of block `block`, packed. */

@@ -25,8 +25,8 @@ static int packing_check(MPI_Comm comm, const void *elements, MPI_Count count, M
                          "%lld bytes do not fit behind position %lld of a packed buffer of %lld", (long long)bytes,
                          (long long)position, (long long)packed_bytes);
     }
-    if (bytes > 0 && (packed == NULL || (elements == MPI_BOTTOM && (*type)->predefined))) {
-        return mpi_error(comm, MPI_ERR_BUFFER, "a buffer is NULL");
+    if (mpi_buffer_is_wrong(elements, *type, bytes) || (bytes > 0 && (uintptr_t)packed <= (uintptr_t)MPI_IN_PLACE)) {
+        return mpi_error(comm, MPI_ERR_BUFFER, "a buffer is NULL or MPI_IN_PLACE");
     }
     return MPI_SUCCESS;
 }

@@ -169,6 +169,14 @@ static int host_color(const struct mpi_comm *comm)
     return comm->rank;
 }
 
+/* Whether hints ask for the one resource that is known: memory that processes share (MPI 5.0, 7.4.2). */
+static bool asks_for_shared_memory(MPI_Info info)
+{
+    const struct mpi_info *hints = mpi_info_find(info);
+    const char *resource = hints == NULL ? NULL : mpi_info_value(hints, "mpi_hw_resource_type");
+    return resource != NULL && strcmp(resource, "mpi_shared_memory") == 0;
+}
+
 int mpi_comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
     struct mpi_comm *found;
@@ -180,10 +188,12 @@ int mpi_comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, M
         return mpi_error(comm, MPI_ERR_INFO, "unknown info object");
     }
     switch (split_type) {
-    case MPI_UNDEFINED:
-    case MPI_COMM_TYPE_HW_GUIDED: /* no resource of hardware is named by us: nobody is in any */
+    case MPI_COMM_TYPE_HW_GUIDED:
     case MPI_COMM_TYPE_RESOURCE_GUIDED:
-    case MPI_COMM_TYPE_HW_UNGUIDED:
+        return comm_split(found, asks_for_shared_memory(info) ? host_color(found) : MPI_UNDEFINED, key, MPI_SUCCESS,
+                          newcomm);
+    case MPI_UNDEFINED:
+    case MPI_COMM_TYPE_HW_UNGUIDED: /* no part of a host is known: nobody is in any */
         return comm_split(found, MPI_UNDEFINED, key, MPI_SUCCESS, newcomm);
     case MPI_COMM_TYPE_SHARED:
         return comm_split(found, host_color(found), key, MPI_SUCCESS, newcomm);

@@ -43,11 +43,17 @@ void mpi_group_release(struct mpi_group *group)
     if (--group->references > 0) {
         return;
     }
-    if (group->handle != NULL) {
-        mpi_handle_free(MPI_KIND_GROUP, (uintptr_t)group->handle);
-    }
+    mpi_group_conceal(group);
     free(group->ranks);
     free(group);
+}
+
+void mpi_group_conceal(struct mpi_group *group)
+{
+    if (group->handle != NULL) {
+        mpi_handle_free(MPI_KIND_GROUP, (uintptr_t)group->handle);
+        group->handle = NULL;
+    }
 }
 
 MPI_Group mpi_group_handle(struct mpi_group *group)

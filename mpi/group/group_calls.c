@@ -26,6 +26,9 @@ static int group_give(uint32_t *ranks, int size, MPI_Group *newgroup)
     struct mpi_group *group = mpi_group_make(ranks, size);
     MPI_Group handle = group == NULL ? NULL : mpi_group_handle(group);
     if (handle == NULL) {
+        if (group != NULL) {
+            mpi_group_release(group);
+        }
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for a group of %d", size);
     }
     *newgroup = handle;
@@ -253,6 +256,7 @@ int mpi_group_free(MPI_Group *group)
         return code;
     }
     if (*group != MPI_GROUP_EMPTY) {
+        mpi_group_conceal(found); /* a communicator may hold the group still, but a freed handle names nothing */
         mpi_group_release(found);
     }
     *group = MPI_GROUP_NULL;

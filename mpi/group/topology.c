@@ -113,6 +113,15 @@ int mpi_cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int pe
     return made->topology != NULL ? MPI_SUCCESS : mpi_error(comm_old, MPI_ERR_NO_MEM, "no memory for a topology");
 }
 
+/* Arrays that must not be NULL where a grid has a dimension. */
+static int arrays_check(const struct mpi_comm *comm, bool is_null)
+{
+    return is_null && comm->topology->dimension_count > 0
+               ? mpi_error(comm->handle, MPI_ERR_ARG, "an array for %d dimensions is NULL",
+                           comm->topology->dimension_count)
+               : MPI_SUCCESS;
+}
+
 /* The communicator and its grid. */
 static int grid_find(MPI_Comm comm, struct mpi_comm **found)
 {
@@ -167,6 +176,10 @@ int mpi_cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
     struct mpi_comm *found;
     int code = grid_find(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    code = arrays_check(found, coords == NULL);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -260,6 +273,10 @@ int mpi_cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
     if (code != MPI_SUCCESS) {
         return code;
     }
+    code = arrays_check(found, remain_dims == NULL);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
     size_t count = (size_t)found->topology->dimension_count;
     struct subgrid part = {.sizes = malloc((2 * count + 1) * sizeof(int))};
     if (part.sizes == NULL) {
@@ -296,127 +313,5 @@ int mpi_cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[]
                          found->size);
     }
     *newrank = found->rank < count ? found->rank : MPI_UNDEFINED;
-    return MPI_SUCCESS;
-}
-
-enum {
-    DIVISORS_MAX = 1600, /* of 2095133040; no other int has as many */
-    PRIMES_MAX = 9,      /* 2 * 3 * 5 * 7 * 11 * 13 * 17 * 19 * 23 < 2^31, and no tenth */
-};
-
-/* What divides a number, ascending. */
-struct divisors {
-    int count;
-    int prime_count;
-    int values[DIVISORS_MAX];
-    int primes[PRIMES_MAX];
-};
-
-static void divisors_find(int number, struct divisors *divisors)
-{
-    divisors->count = 0;
-    for (int small = 1; small <= number / small; small++) {
-        if (number % small == 0) {
-            divisors->values[divisors->count++] = small;
-        }
-    }
-    for (int index = divisors->count - 1; index >= 0; index--) {
-        int large = number / divisors->values[index];
-        if (large > divisors->values[divisors->count - 1]) {
-            divisors->values[divisors->count++] = large;
-        }
-    }
-    divisors->prime_count = 0;
-    for (int index = 1; index < divisors->count; index++) {
-        bool prime = true;
-        for (int earlier = 0; earlier < divisors->prime_count; earlier++) {
-            prime = prime && divisors->values[index] % divisors->primes[earlier] != 0;
-        }
-        if (prime) {
-            divisors->primes[divisors->prime_count++] = divisors->values[index];
-        }
-    }
-}
-
-/* The greatest of the factors of a number is at least its greatest prime. */
-static int greatest_prime(const struct divisors *divisors, int number)
-{
-    for (int index = divisors->prime_count - 1; index >= 0; index--) {
-        if (number % divisors->primes[index] == 0) {
-            return divisors->primes[index];
-        }
-    }
-    return 1;
-}
-
-/* Whether `n` factors that are no greater than this one can make up the number. */
-static bool is_enough(int factor, int n, int number)
-{
-    long long power = 1;
-    for (int i = 0; i < n && power < number; i++) {
-        power *= factor;
-    }
-    return power >= number;
-}
-
-/* The most even way to write `number` as a product of `n` factors, greatest first: the smallest divisor that can be the
- * greatest, and so on. */
-static bool factors_find(const struct divisors *divisors, int number, int n, int at_most, int factors[])
-{
-    if (n == 0) {
-        return number == 1;
-    }
-    int least = greatest_prime(divisors, number);
-    for (int index = 0; index < divisors->count && divisors->values[index] <= at_most; index++) {
-        int factor = divisors->values[index];
-        if (factor < least || number % factor != 0 || !is_enough(factor, n, number)) {
-            continue;
-        }
-        factors[0] = factor;
-        if (factors_find(divisors, number / factor, n - 1, factor, factors + 1)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-int mpi_dims_create(int nnodes, int ndims, int dims[])
-{
-    int free_count = 0;
-    long long fixed = 1;
-    if (nnodes <= 0 || ndims < 0) {
-        return mpi_error(MPI_COMM_NULL, ndims < 0 ? MPI_ERR_DIMS : MPI_ERR_ARG, "%d nodes in %d dimensions", nnodes,
-                         ndims);
-    }
-    for (int dimension = 0; dimension < ndims; dimension++) {
-        if (dims[dimension] < 0) {
-            return mpi_error(MPI_COMM_NULL, MPI_ERR_DIMS, "dimension %d has size %d", dimension, dims[dimension]);
-        }
-        fixed *= dims[dimension] > 0 ? dims[dimension] : 1;
-        free_count += dims[dimension] == 0;
-        if (fixed > nnodes) {
-            break;
-        }
-    }
-    if (nnodes % fixed != 0 || (free_count == 0 && fixed != nnodes && ndims > 0)) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_DIMS, "%d nodes cannot be divided by the %lld that are fixed", nnodes,
-                         fixed);
-    }
-    int *factors = malloc(((size_t)free_count + 1) * sizeof(int));
-    if (factors == NULL) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for %d dimensions", ndims);
-    }
-    int rest = nnodes / (int)fixed;
-    if (free_count > 0) {
-        struct divisors divisors;
-        divisors_find(rest, &divisors);
-        (void)factors_find(&divisors, rest, free_count, rest, factors);
-    }
-    for (int dimension = 0, next = 0; dimension < ndims; dimension++) {
-        if (dims[dimension] == 0) {
-            dims[dimension] = factors[next++];
-        }
-    }
-    free(factors);
     return MPI_SUCCESS;
 }

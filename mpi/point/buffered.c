@@ -143,9 +143,9 @@ static int buffer_attach(struct buffer *buffer, MPI_Comm comm, void *address, MP
         return mpi_error(comm, MPI_ERR_BUFFER, "a buffer of %lld bytes is attached already; detach it first",
                          (long long)buffer->bytes);
     }
-    if (size < 0 || (address == NULL && size > 0)) {
-        return mpi_error(comm, size < 0 ? MPI_ERR_ARG : MPI_ERR_BUFFER, "a buffer of %lld bytes%s", (long long)size,
-                         address == NULL ? " at NULL" : "");
+    if (size < 0 || ((uintptr_t)address <= (uintptr_t)MPI_IN_PLACE && size > 0)) {
+        return mpi_error(comm, size < 0 ? MPI_ERR_ARG : MPI_ERR_BUFFER, "a buffer of %lld bytes at %p", (long long)size,
+                         address);
     }
     buffer->is_attached = true;
     buffer->is_automatic = address == MPI_BUFFER_AUTOMATIC;
@@ -227,6 +227,9 @@ static int buffer_iflush(struct buffer *buffer, MPI_Comm comm, MPI_Request *requ
     struct flush *flush = malloc(sizeof(*flush));
     if (made == NULL || flush == NULL || mpi_request_handle_make(made) != MPI_SUCCESS) {
         free(flush);
+        if (made != NULL) {
+            mpi_request_destroy(made);
+        }
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a request");
     }
     *flush = (struct flush){.user = {.turn = flush_turn}, .buffer = buffer, .request = made};
@@ -261,16 +264,22 @@ int mpi_comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (attached == NULL) {
-        attached = calloc(1, sizeof(*attached));
-        if (attached == NULL) {
-            return mpi_error(comm, MPI_ERR_NO_MEM, "no memory to attach a buffer");
-        }
-        attached->comm = found;
-        attached->next = comm_buffers;
-        comm_buffers = attached;
+    if (attached != NULL) {
+        return buffer_attach(attached, comm, buffer, size);
     }
-    return buffer_attach(attached, comm, buffer, size);
+    attached = calloc(1, sizeof(*attached));
+    if (attached == NULL) {
+        return mpi_error(comm, MPI_ERR_NO_MEM, "no memory to attach a buffer");
+    }
+    code = buffer_attach(attached, comm, buffer, size);
+    if (code != MPI_SUCCESS) {
+        free(attached); /* lest messages look for room in it instead of the process's buffer */
+        return code;
+    }
+    attached->comm = found;
+    attached->next = comm_buffers;
+    comm_buffers = attached;
+    return MPI_SUCCESS;
 }
 
 int mpi_comm_detach_buffer(MPI_Comm comm, void *buffer_addr, MPI_Count *size)

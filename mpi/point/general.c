@@ -27,6 +27,9 @@ int mpi_grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_
     struct mpi_request *made = mpi_request_make(MPI_REQUEST_GENERAL);
     if (made == NULL || (made->general = malloc(sizeof(*made->general))) == NULL ||
         mpi_request_handle_make(made) != MPI_SUCCESS) {
+        if (made != NULL) {
+            mpi_request_destroy(made);
+        }
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for a request");
     }
     *made->general = (struct mpi_request_general){

@@ -36,8 +36,9 @@ int mpi_receive_prepare(struct mpi_request *request, void *buffer, MPI_Count cou
         return mpi_error(comm, MPI_ERR_TAG, "tag %d of a receive is neither MPI_ANY_TAG nor within 0 .. %d", tag,
                          MPI_TAG_MAX);
     }
-    if (buffer == MPI_BOTTOM && type->size * count > 0 && type->predefined) {
-        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is NULL, but %lld elements may come", (long long)count);
+    if (mpi_buffer_is_wrong(buffer, type, type->size * count)) {
+        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is %s, but %lld elements may come",
+                         buffer == NULL ? "NULL" : "MPI_IN_PLACE", (long long)count);
     }
     request->kind = MPI_REQUEST_RECEIVE;
     request->comm = found;

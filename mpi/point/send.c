@@ -36,9 +36,9 @@ int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const
     if (tag < 0 || tag > MPI_TAG_MAX) {
         return mpi_error(comm, MPI_ERR_TAG, "tag %d of a message to send is outside 0 .. %d", tag, MPI_TAG_MAX);
     }
-    if (buffer == MPI_BOTTOM && type->size * count > 0 && type->predefined) {
-        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is NULL, but %lld elements are to be sent",
-                         (long long)count);
+    if (mpi_buffer_is_wrong(buffer, type, type->size * count)) {
+        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is %s, but %lld elements are to be sent",
+                         buffer == NULL ? "NULL" : "MPI_IN_PLACE", (long long)count);
     }
     request->kind = MPI_REQUEST_SEND;
     request->mode = mode;
@@ -173,8 +173,8 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     const struct mpi_comm *found = mpi_comm_find(comm);
     const struct mpi_type *type = mpi_type_find(datatype);
     if (found == NULL || type == NULL || !type->dense || !type->committed || dest < 0 || dest >= found->size ||
-        tag < 0 || tag > MPI_TAG_MAX || buffer == NULL || count < 0 || (uint64_t)count > mpi_process.eager_max_bytes ||
-        mpi_outbox_waiting > 0) {
+        tag < 0 || tag > MPI_TAG_MAX || (uintptr_t)buffer <= (uintptr_t)MPI_IN_PLACE || count < 0 ||
+        (uint64_t)count > mpi_process.eager_max_bytes || mpi_outbox_waiting > 0) {
         return false;
     }
     uint64_t bytes = (uint64_t)(count * type->size);

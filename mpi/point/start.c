@@ -42,17 +42,27 @@ void mpi_request_start(struct mpi_request *request)
     }
 }
 
-int mpi_start(MPI_Request *request)
+/* A persistent request that may be started. */
+static int startable_find(MPI_Request handle, struct mpi_request **request)
 {
-    struct mpi_request *found = mpi_request_find(*request);
-    if (found == NULL || !found->is_persistent) {
+    *request = mpi_request_find(handle);
+    if (*request == NULL || !(*request)->is_persistent) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_REQUEST, "only persistent requests can be started");
     }
-    if (found->is_active) {
+    if ((*request)->is_active) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_REQUEST, "the request is active already; wait for it first");
     }
-    mpi_request_start(found);
     return MPI_SUCCESS;
+}
+
+int mpi_start(MPI_Request *request)
+{
+    struct mpi_request *found;
+    int code = startable_find(*request, &found);
+    if (code == MPI_SUCCESS) {
+        mpi_request_start(found);
+    }
+    return code;
 }
 
 int mpi_startall(int count, MPI_Request array_of_requests[])
@@ -60,13 +70,15 @@ int mpi_startall(int count, MPI_Request array_of_requests[])
     if (count < 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_COUNT, "%d requests", count);
     }
-    for (int index = 0; index < count; index++) {
-        int code = mpi_start(&array_of_requests[index]);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
+    int code = MPI_SUCCESS;
+    struct mpi_request *found;
+    for (int index = 0; code == MPI_SUCCESS && index < count; index++) { /* all or none */
+        code = startable_find(array_of_requests[index], &found);
     }
-    return MPI_SUCCESS;
+    for (int index = 0; code == MPI_SUCCESS && index < count; index++) {
+        code = mpi_start(&array_of_requests[index]);
+    }
+    return code;
 }
 
 int mpi_request_free(MPI_Request *request)

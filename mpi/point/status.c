@@ -40,7 +40,12 @@ int mpi_status_set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_Count
         return mpi_error(MPI_COMM_NULL, type == NULL ? MPI_ERR_TYPE : MPI_ERR_COUNT,
                          type == NULL ? "unknown datatype" : "a negative count");
     }
-    mpi_status_set_bytes(status, mpi_type_elements_bytes(type, count));
+    MPI_Count bytes = mpi_type_elements_bytes(type, count);
+    if (bytes == 0 && count > 0 && type->size > 0) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_COUNT, "%lld elements are more than MPI_Count can tell in bytes",
+                         (long long)count);
+    }
+    mpi_status_set_bytes(status, bytes);
     return MPI_SUCCESS;
 }
 

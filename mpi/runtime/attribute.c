@@ -61,7 +61,7 @@ static int key_count;
 
 static struct key *key_find(enum key_kind kind, int number)
 {
-    int index = number - KEY_FIRST;
+    int index = number >= KEY_FIRST ? number - KEY_FIRST : -1;
     struct key *key = index >= 0 && index < key_count ? keys[index] : NULL;
     return key != NULL && key->kind == kind ? key : NULL;
 }

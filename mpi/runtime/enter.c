@@ -49,6 +49,11 @@ int mpi_unsupported(MPI_Comm comm, const char *call)
                      "%s is not implemented yet; `causeway doctor --mpi` lists all that are not", call);
 }
 
+int mpi_null(MPI_Comm comm, const char *names)
+{
+    return mpi_error(comm, MPI_ERR_ARG, "%s is NULL; give an address", names);
+}
+
 const char *mpi_call_name(void)
 {
     return call_name;

@@ -24,6 +24,9 @@ int mpi_outside(const char *call);
 /* Raises MPI_ERR_UNSUPPORTED_OPERATION through the error handler of `comm` and names the call. */
 int mpi_unsupported(MPI_Comm comm, const char *call);
 
+/* Raises MPI_ERR_ARG through the error handler of `comm`: one of the arguments that `names` lists is NULL. */
+int mpi_null(MPI_Comm comm, const char *names);
+
 /* The MPI call that this thread is in, for messages; "MPI" outside of any. */
 const char *mpi_call_name(void);
 

@@ -60,8 +60,11 @@ static int errhandler_give(struct mpi_errhandler *errhandler, MPI_Errhandler *ha
     return MPI_SUCCESS;
 }
 
-static int errhandler_make(struct mpi_errhandler value, MPI_Errhandler *handle)
+static int errhandler_make(struct mpi_errhandler value, bool has_function, MPI_Errhandler *handle)
 {
+    if (!has_function) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "the function is NULL");
+    }
     struct mpi_errhandler *made = malloc(sizeof(*made));
     if (made == NULL) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an error handler");
@@ -76,25 +79,26 @@ static int errhandler_make(struct mpi_errhandler value, MPI_Errhandler *handle)
 int mpi_comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
     return errhandler_make((struct mpi_errhandler){.kind = MPI_ERRHANDLER_COMM, .comm_function = comm_errhandler_fn},
-                           errhandler);
+                           comm_errhandler_fn != NULL, errhandler);
 }
 
 int mpi_win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
 {
     return errhandler_make((struct mpi_errhandler){.kind = MPI_ERRHANDLER_WIN, .win_function = win_errhandler_fn},
-                           errhandler);
+                           win_errhandler_fn != NULL, errhandler);
 }
 
 int mpi_file_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
     return errhandler_make((struct mpi_errhandler){.kind = MPI_ERRHANDLER_FILE, .file_function = file_errhandler_fn},
-                           errhandler);
+                           file_errhandler_fn != NULL, errhandler);
 }
 
 int mpi_session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn, MPI_Errhandler *errhandler)
 {
     return errhandler_make(
-        (struct mpi_errhandler){.kind = MPI_ERRHANDLER_SESSION, .session_function = session_errhandler_fn}, errhandler);
+        (struct mpi_errhandler){.kind = MPI_ERRHANDLER_SESSION, .session_function = session_errhandler_fn},
+        session_errhandler_fn != NULL, errhandler);
 }
 
 int mpi_errhandler_free(MPI_Errhandler *errhandler)

@@ -82,20 +82,25 @@ static const char *const class_texts[] = {
 
 enum { CLASS_COUNT = sizeof(class_texts) / sizeof(class_texts[0]) };
 
-/* Classes and codes that the program has added, numbered from MPI_ERR_LASTCODE + 1. */
+/* Classes and codes that the program has added, numbered from MPI_ERR_LASTCODE + 1; numbers of removed ones are used
+ * again. */
 struct added_code {
     bool is_used;
     bool is_class;
-    int error_class;
+    int error_class; /* of a code */
+    int code_count;  /* of a class: codes that the program has added to it and has not removed */
+    int next_free;   /* index of the next removed one; -1: none */
     char *text;
 };
 
 static struct added_code *added;
 static int added_count;
+static int added_capacity;
+static int added_free = -1;
 
 static struct added_code *added_find(int code)
 {
-    int index = code - MPI_ERR_LASTCODE - 1;
+    int index = code > MPI_ERR_LASTCODE ? code - MPI_ERR_LASTCODE - 1 : -1;
     return index >= 0 && index < added_count && added[index].is_used ? &added[index] : NULL;
 }
 
@@ -169,15 +174,38 @@ int mpi_error_string(int errorcode, char *string, int *resultlen)
     return MPI_SUCCESS;
 }
 
+/* The index of an unused entry; -1: no memory. */
+static int added_take(void)
+{
+    int index = added_free;
+    if (index >= 0) {
+        added_free = added[index].next_free;
+        return index;
+    }
+    if (added_count == added_capacity) {
+        int capacity = 2 * added_capacity + 16;
+        struct added_code *grown = realloc(added, (size_t)capacity * sizeof(*added));
+        if (grown == NULL) {
+            return -1;
+        }
+        added = grown;
+        added_capacity = capacity;
+    }
+    return added_count++;
+}
+
 static int added_make(bool is_class, int error_class, int *code)
 {
-    struct added_code *grown = realloc(added, (size_t)(added_count + 1) * sizeof(*added));
-    if (grown == NULL) {
+    int index = added_take();
+    if (index < 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for another error code");
     }
-    added = grown;
-    added[added_count] = (struct added_code){.is_used = true, .is_class = is_class, .error_class = error_class};
-    *code = MPI_ERR_LASTCODE + 1 + added_count++;
+    added[index] = (struct added_code){.is_used = true, .is_class = is_class, .error_class = error_class};
+    struct added_code *own_class = is_class ? NULL : added_find(error_class);
+    if (own_class != NULL) {
+        own_class->code_count++;
+    }
+    *code = MPI_ERR_LASTCODE + 1 + index;
     return MPI_SUCCESS;
 }
 
@@ -193,7 +221,7 @@ int mpi_add_error_class(int *errorclass)
 
 int mpi_add_error_code(int errorclass, int *errorcode)
 {
-    if (class_of(errorclass) != errorclass) {
+    if (errorclass < 0 || class_of(errorclass) != errorclass) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no error class", errorclass);
     }
     return added_make(false, errorclass, errorcode);
@@ -216,17 +244,6 @@ int mpi_add_error_string(int errorcode, const char *string)
     return MPI_SUCCESS;
 }
 
-/* Whether codes of the class are still there. */
-static bool class_in_use(int error_class)
-{
-    for (int index = 0; index < added_count; index++) {
-        if (added[index].is_used && !added[index].is_class && added[index].error_class == error_class) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int added_remove(bool is_class, int code)
 {
     struct added_code *found = added_find(code);
@@ -234,11 +251,16 @@ static int added_remove(bool is_class, int code)
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no error %s that this program has added", code,
                          is_class ? "class" : "code");
     }
-    if (is_class && class_in_use(code)) {
+    if (found->code_count > 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "error class %d still has error codes; remove them first", code);
     }
+    struct added_code *own_class = is_class ? NULL : added_find(found->error_class);
+    if (own_class != NULL) {
+        own_class->code_count--;
+    }
     free(found->text);
-    *found = (struct added_code){0};
+    *found = (struct added_code){.next_free = added_free};
+    added_free = (int)(found - added);
     return MPI_SUCCESS;
 }
 

@@ -8,7 +8,6 @@
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
 #include "mpi/runtime/info_env.h"
-#include "mpi/runtime/process.h"
 #include "mpi_functions.h"
 
 struct entry {
@@ -114,15 +113,12 @@ static struct mpi_info *env_make(int argc, char *const argv[])
     return info;
 }
 
-/* MPI_INFO_ENV, made when it is first asked for, and again after MPI_Init, when more is known. */
+/* MPI_INFO_ENV, made when it is first asked for. */
 static struct mpi_info *env_find(void)
 {
     static struct mpi_info *env;
-    static enum mpi_process_state made_in;
-    if (env == NULL || (made_in == MPI_PROCESS_NEW && mpi_process.state != MPI_PROCESS_NEW)) {
-        mpi_info_free_object(env);
+    if (env == NULL) {
         env = env_make(0, NULL);
-        made_in = mpi_process.state;
     }
     return env;
 }
@@ -291,6 +287,9 @@ int mpi_info_get_string(MPI_Info info, const char *key, int *buflen, char *value
     const char *text = NULL;
     if (*buflen < 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "the length of the buffer is %d", *buflen);
+    }
+    if (*buflen > 0 && value == NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "the value is NULL, but its length is %d", *buflen);
     }
     int code = info_look_up(info, key, &text, flag);
     if (text != NULL) {

@@ -2,12 +2,13 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "mpi/runtime/process.h"
+#include "control/bootstrap.h"
 
 static void pair_add(struct mpi_info_env *env, const char *key, const char *value)
 {
@@ -73,30 +74,16 @@ static void command_add(struct mpi_info_env *env, int argc, char *const argv[])
     }
 }
 
-static const char *level_name(int level)
-{
-    switch (level) {
-    case MPI_THREAD_MULTIPLE:
-        return "MPI_THREAD_MULTIPLE";
-    case MPI_THREAD_SERIALIZED:
-        return "MPI_THREAD_SERIALIZED";
-    case MPI_THREAD_FUNNELED:
-        return "MPI_THREAD_FUNNELED";
-    default:
-        return "MPI_THREAD_SINGLE";
-    }
-}
-
 void mpi_info_env_read(struct mpi_info_env *env, int argc, char *const argv[])
 {
     char text[MPI_MAX_INFO_VAL];
     struct utsname name;
     env->count = 0;
     command_add(env, argc, argv);
-    if (mpi_process.state == MPI_PROCESS_RUNNING) {
-        snprintf(text, sizeof(text), "%u", mpi_process.size);
+    uint32_t size = cw_bootstrap_size_told();
+    if (size > 0) {
+        snprintf(text, sizeof(text), "%" PRIu32, size);
         pair_add(env, "maxprocs", text);
-        pair_add(env, "thread_level", level_name(mpi_process.thread_level));
     }
     if (uname(&name) == 0) {
         pair_add(env, "host", name.nodename);

@@ -1,5 +1,6 @@
 /* info_env: what a process can say about how it was started, for MPI_INFO_ENV and MPI_Info_create_env (MPI 5.0,
- * 11.2.1). What it does not know has no key.
+ * 11.2.1): the same before, between and after MPI_Init and MPI_Finalize. What it does not know has no key; nobody can
+ * ask for a thread_level before the start.
  *
  * Within the lock of enter.h only.
  */
@@ -9,7 +10,7 @@
 #include "mpi.h"
 
 enum {
-    MPI_INFO_ENV_PAIRS = 7,
+    MPI_INFO_ENV_PAIRS = 6,
 };
 
 struct mpi_info_env {

@@ -136,6 +136,33 @@ static void splits_by_host(void)
     EXPECT(none == MPI_COMM_NULL);
 }
 
+/* 7.4.2: mpi_shared_memory is a resource that every library knows; of one that it does not know nobody has a part. */
+static void splits_by_resource(void)
+{
+    const int types[] = {MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED};
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm part, shared;
+        MPI_Info info;
+        int relation = -1;
+        MPI_Info_create(&info);
+        EXPECT_EQUAL(MPI_Comm_split_type(MPI_COMM_WORLD, types[i], 0, info, &part), MPI_SUCCESS);
+        EXPECT(part == MPI_COMM_NULL);
+        MPI_Info_set(info, "mpi_hw_resource_type", "a drawer");
+        EXPECT_EQUAL(MPI_Comm_split_type(MPI_COMM_WORLD, types[i], 0, info, &part), MPI_SUCCESS);
+        EXPECT(part == MPI_COMM_NULL);
+        MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
+        EXPECT_EQUAL(MPI_Comm_split_type(MPI_COMM_WORLD, types[i], 0, info, &part), MPI_SUCCESS);
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared);
+        EXPECT_EQUAL(MPI_Comm_compare(part, shared, &relation), MPI_SUCCESS);
+        EXPECT_EQUAL(relation, MPI_CONGRUENT);
+        MPI_Comm_free(&shared);
+        if (part != MPI_COMM_NULL) {
+            MPI_Comm_free(&part);
+        }
+        MPI_Info_free(&info);
+    }
+}
+
 static MPI_Group group_from(int first, int stride)
 {
     int count, *ranks = ranks_from(first, stride, &count);
@@ -319,6 +346,7 @@ int main(int argc, char **argv)
     duplicates_without_waiting();
     splits();
     splits_by_host();
+    splits_by_resource();
     made_of_groups();
     made_by_groups_alone();
     messages_may_come_before_their_communicator();

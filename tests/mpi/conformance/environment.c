@@ -146,6 +146,33 @@ static void added_classes(void)
     EXPECT(MPI_Remove_error_string(MPI_ERR_TAG) != MPI_SUCCESS);
 }
 
+/* Numbers of removed classes and codes come again, so that a program that adds and removes them for ever does not grow. */
+static void added_again(void)
+{
+    enum { MANY = 40000 };
+    static int classes[MANY], codes[MANY];
+    int before, after, kept = 0;
+    for (int round = 0; round < 3; round++) {
+        attribute(MPI_LASTUSEDCODE, &before);
+        for (int i = 0; i < MANY; i++) {
+            MPI_Add_error_class(&classes[i]);
+            MPI_Add_error_code(classes[i], &codes[i]);
+        }
+        MPI_Add_error_code(classes[0], &kept);
+        EXPECT_CLASS(MPI_Remove_error_class(classes[0]), MPI_ERR_ARG); /* it has two codes */
+        for (int i = 0; i < MANY; i++) {
+            MPI_Remove_error_code(codes[i]);
+        }
+        EXPECT_CLASS(MPI_Remove_error_class(classes[0]), MPI_ERR_ARG);
+        EXPECT_EQUAL(MPI_Remove_error_code(kept), MPI_SUCCESS);
+        for (int i = 0; i < MANY; i++) {
+            EXPECT_EQUAL(MPI_Remove_error_class(classes[i]), MPI_SUCCESS);
+        }
+        attribute(MPI_LASTUSEDCODE, &after);
+        EXPECT(round == 0 || after == before);
+    }
+}
+
 static void memory(void)
 {
     const MPI_Aint sizes[] = {1, 100, 4096, 10000000};
@@ -216,22 +243,56 @@ static void attributes_for_the_end(void)
     }
 }
 
+/* All pairs of the object that MPI_Info_create_env makes, as lines. */
+static void env_text(char *text, size_t text_bytes)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    int count = -1;
+    size_t length = 0;
+    EXPECT_EQUAL(MPI_Info_create_env(0, NULL, &info), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Info_get_nkeys(info, &count), MPI_SUCCESS);
+    for (int i = 0; i < count && length < text_bytes; i++) {
+        char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
+        int room = sizeof(value), flag = 0;
+        MPI_Info_get_nthkey(info, i, key);
+        MPI_Info_get_string(info, key, &room, value, &flag);
+        length += (size_t)snprintf(text + length, text_bytes - length, "%s=%s\n", key, value);
+    }
+    MPI_Info_free(&info);
+}
+
+/* 11.2.1: it may be called at any time, and tells the same each time. */
+static char env_before[8 * MPI_MAX_INFO_VAL];
+
+static void env_is_the_same(void)
+{
+    static char now[sizeof(env_before)];
+    char size[64];
+    env_text(now, sizeof(now));
+    EXPECT(strcmp(now, env_before) == 0);
+    snprintf(size, sizeof(size), "maxprocs=%d\n", expect_size);
+    EXPECT(strstr(now, size) != NULL);
+}
+
 int main(int argc, char **argv)
 {
     int provided = -1;
     callable_at_any_time(0, 0);
+    env_text(env_before, sizeof(env_before));
     EXPECT_EQUAL(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided), MPI_SUCCESS);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &expect_size);
     callable_at_any_time(1, 0);
+    env_is_the_same();
     threads(provided);
     clocks();
     names();
     predefined_attributes();
     predefined_classes();
     added_classes();
+    added_again();
     memory();
     addresses();
     what_is_not_supported_says_so();
@@ -240,5 +301,6 @@ int main(int argc, char **argv)
     EXPECT_EQUAL(deletions, 3);
     EXPECT(deleted[0] == 3 && deleted[1] == 2 && deleted[2] == 1);
     callable_at_any_time(1, 1);
+    env_is_the_same();
     return expect_failures == 0 ? 0 : 1;
 }

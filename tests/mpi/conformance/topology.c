@@ -55,12 +55,53 @@ static void dimensions_of_large_numbers(void)
         expect_even(1000000000, count);
         expect_even(1999966000, count);
     }
+    int cube[3] = {0};
+    MPI_Dims_create(7488, 3, cube);
+    EXPECT(cube[0] == 26 && cube[1] == 18 && cube[2] == 16); /* not 24 x 24 x 13 */
     for (int nodes = 1; nodes <= 2000; nodes++) {
         int greatest = expect_even(nodes, 2), wanted = nodes;
         for (int divisor = 1; divisor * divisor <= nodes; divisor++) {
             wanted = nodes % divisor == 0 ? nodes / divisor : wanted;
         }
         EXPECT_EQUAL(greatest, wanted);
+    }
+}
+
+/* The smallest difference between greatest and smallest of `count` factors, and the smallest sum that goes with it. */
+struct evenness {
+    int range, sum;
+};
+
+/* Tries all ways to write `nodes` as a product of `count` factors that do not decrease. */
+static void all_ways(int nodes, int count, int first, int last, int sum, struct evenness *best)
+{
+    if (count == 1) {
+        int range = nodes - (first > 0 ? first : nodes);
+        if (nodes >= last && (range < best->range || (range == best->range && sum + nodes < best->sum))) {
+            *best = (struct evenness){range, sum + nodes};
+        }
+        return;
+    }
+    for (int factor = last; factor <= nodes; factor++) {
+        if (nodes % factor == 0) {
+            all_ways(nodes / factor, count - 1, first > 0 ? first : factor, factor, sum + factor, best);
+        }
+    }
+}
+
+static void dimensions_against_all_ways(void)
+{
+    for (int nodes = 1; nodes <= 8000; nodes++) {
+        for (int count = 1; count <= 5; count++) {
+            struct evenness best = {nodes, 8 * nodes};
+            int dims[6] = {0}, sum = 0;
+            all_ways(nodes, count, 0, 1, 0, &best);
+            MPI_Dims_create(nodes, count, dims);
+            for (int i = 0; i < count; i++) {
+                sum += dims[i];
+            }
+            EXPECT(dims[0] - dims[count - 1] == best.range && sum == best.sum);
+        }
     }
 }
 
@@ -257,6 +298,9 @@ int main(int argc, char **argv)
     expect_start(&argc, &argv);
     dimensions();
     dimensions_of_large_numbers();
+    if (expect_size == 1) {
+        dimensions_against_all_ways();
+    }
     grids(1, expect_size);
     grids(expect_size, 1);
     grids(2, 2);
