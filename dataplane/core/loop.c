@@ -56,7 +56,7 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
 {
     struct cw_endpoint *endpoint = loop->endpoint;
     uint32_t packets = cw_endpoint_fetch(endpoint);
-    bool commands = !cw_commands_empty(&loop->commands);
+    bool commands = !cw_commands_empty(&loop->commands) || cw_loop_has_calls(loop);
     loop->counters.turns++;
     if (packets == 0 && !commands && loop->skipped < SKIP_MAX && cw_endpoint_idle(endpoint)) {
         cw_endpoint_fetched_nothing(endpoint);
@@ -71,6 +71,10 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
     cw_endpoint_clock(endpoint, cw_clock_ns());
     uint32_t work = commands ? cw_loop_run_commands(loop) : 0;
     work += cw_endpoint_turn(endpoint, endpoint->now_ns);
+    if (loop->backlog.chain_count > 0 && cw_loop_run_backlog(loop) > 0) {
+        (void)cw_flush(endpoint);
+        work++;
+    }
     if (work >= BUSY_MIN) {
         cw_endpoint_busy(endpoint, cw_clock_ns() - endpoint->now_ns);
     }
@@ -80,19 +84,20 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
 
 void cw_loop_give(struct cw_loop *loop)
 {
+    bool is_stuck = false; /* commands wait for room among the events: the next turn tries again */
     for (;;) {
         cw_token_give(&loop->token);
-        if (cw_commands_empty(&loop->commands) || !cw_token_take(&loop->token)) {
+        bool has_commands = !is_stuck && !cw_commands_empty(&loop->commands);
+        if ((!has_commands && !cw_loop_has_calls(loop)) || !cw_token_take(&loop->token)) {
             return;
         }
         /* looked at before anything runs: what comes later is announced later */
-        bool waiting = !cw_commands_empty(&loop->commands);
+        bool is_waiting = !cw_commands_empty(&loop->commands);
         uint32_t done = cw_loop_run_commands(loop);
-        if (done == 0 && waiting) {
-            cw_token_give(&loop->token); /* it has to wait for room: the next turn tries again */
-            return;
+        is_stuck = done == 0 && is_waiting;
+        if (done > 0) {
+            (void)cw_flush(loop->endpoint);
         }
-        (void)cw_flush(loop->endpoint);
     }
 }
 
@@ -126,6 +131,13 @@ static void unpark(struct cw_loop *loop)
     syscall(SYS_futex, &loop->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* Whether commands wait for somebody to take events, who wakes nobody. What waits for room at its peer gets it in a turn. */
+static bool waits_for_events(const struct cw_loop *loop)
+{
+    return loop->backlog.chain_count > 0 &&
+           cw_events_count(&loop->endpoint->events) >= loop->endpoint->config.event_count_max;
+}
+
 /* Sleeps as owner until a packet, a command, the endpoint's deadline or `until_ns`. */
 static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in)
 {
@@ -137,8 +149,8 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
     /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and concerns nobody else: an
      * application that heeded it would never sleep again. */
     bool wanted = standing_in && atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0;
-    if (cw_commands_empty(&loop->commands) && !wanted && wake_ns > now_ns &&
-        atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
+    if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
+        wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint64_t sleep_ns = wake_ns - now_ns;
         cw_port_sleep(loop->port, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS);
         loop->counters.sleeps++;
@@ -360,13 +372,18 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
     created->endpoint = endpoint;
     created->port = port;
     cw_token_init(&created->token);
+    atomic_init(&created->calls, NULL);
     int status = cw_commands_init(&created->commands, count);
+    if (status == CW_OK) {
+        status = cw_backlog_init(&created->backlog, endpoint->config.peer_count_max);
+    }
     if (status == CW_OK) {
         status = start_thread(created, error, error_bytes);
     } else {
         snprintf(error, error_bytes, "loop: no memory for %u commands", count);
     }
     if (status != CW_OK) {
+        cw_backlog_dispose(&created->backlog);
         cw_commands_dispose(&created->commands);
         free(created);
         return status;
@@ -388,6 +405,7 @@ void cw_loop_destroy(struct cw_loop *loop)
         cw_port_wake(loop->port);
         pthread_join(loop->thread, NULL);
     }
+    cw_backlog_dispose(&loop->backlog);
     cw_commands_dispose(&loop->commands);
     free(loop);
 }

@@ -10,7 +10,7 @@
 
 #include "dataplane/status.h"
 
-enum { QUEUE = 256, FRAME_BYTES = 14 + 1500 };
+enum { QUEUE = 256, FRAME_BYTES = 14 + 1500, SIDES_MAX = 3 };
 
 struct pair_frame {
     uint32_t length;
@@ -28,7 +28,8 @@ struct pair_side {
 
 struct pair {
     pthread_mutex_t lock;
-    struct pair_side sides[2];
+    struct pair_side sides[SIDES_MAX];
+    uint32_t side_count;
     uint32_t open;
 };
 
@@ -78,24 +79,39 @@ static uint32_t pair_reserve(struct cw_port *port, struct cw_transmit *packets, 
     return count;
 }
 
+/* By the last byte of the destination's MAC address; the first other side, if nobody has it. */
+static struct pair_side *target(const struct pair_port *own, const struct pair_frame *frame)
+{
+    struct pair *pair = own->pair;
+    uint32_t side = (uint32_t)frame->bytes[5] - 1;
+    return &pair->sides[side < pair->side_count && side != own->side ? side : own->side == 0];
+}
+
 static uint32_t pair_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     struct pair_port *own = pair_of(port);
     struct pair *pair = own->pair;
-    struct pair_side *other = &pair->sides[1 - own->side];
     uint32_t one_in = atomic_load(&own->lose_one_in);
     pthread_mutex_lock(&pair->lock);
     uint32_t taken = 0;
-    for (; taken < count && other->head - other->tail < QUEUE; taken++) {
+    for (; taken < count; taken++) {
         struct pair_frame *frame = packets[taken].handle;
+        struct pair_side *other = target(own, frame);
+        if (other->head - other->tail == QUEUE) {
+            if (pair->side_count == 2) {
+                break;
+            }
+            free(frame); /* one that does not look holds up no other */
+            continue;
+        }
         frame->length = packets[taken].length;
         if (one_in != 0 && ++own->sent % one_in == 0) {
             free(frame);
             continue;
         }
         other->queue[other->head++ % QUEUE] = frame;
+        pthread_cond_broadcast(&other->changed);
     }
-    pthread_cond_broadcast(&other->changed);
     pthread_mutex_unlock(&pair->lock);
     return taken;
 }
@@ -133,7 +149,7 @@ static int pair_memory_unregister(struct cw_port *port, struct cw_port_memory *m
 
 static bool pair_link_up(struct cw_port *port)
 {
-    return pair_of(port)->pair->open == 2;
+    return pair_of(port)->pair->open == pair_of(port)->pair->side_count;
 }
 
 static void pair_sleep(struct cw_port *port, uint64_t timeout_ns)
@@ -171,7 +187,7 @@ static void pair_close(struct cw_port *port)
     bool last = --pair->open == 0;
     pthread_mutex_unlock(&pair->lock);
     if (last) {
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < pair->side_count; i++) {
             struct pair_side *side = &pair->sides[i];
             while (side->tail != side->head) {
                 free(side->queue[side->tail++ % QUEUE]);
@@ -202,11 +218,17 @@ static const struct cw_port_ops operations = {
 
 void pair_port_open(struct cw_port *ports[2])
 {
+    pair_ports_open(ports, 2);
+}
+
+void pair_ports_open(struct cw_port **ports, uint32_t count)
+{
+    assert(count >= 2 && count <= SIDES_MAX);
     struct pair *pair = calloc(1, sizeof(*pair));
     assert(pair != NULL);
     pthread_mutex_init(&pair->lock, NULL);
-    pair->open = 2;
-    for (uint32_t i = 0; i < 2; i++) {
+    pair->open = pair->side_count = count;
+    for (uint32_t i = 0; i < count; i++) {
         pthread_cond_init(&pair->sides[i].changed, NULL);
         struct pair_port *port = calloc(1, sizeof(*port));
         assert(port != NULL);
