@@ -138,7 +138,8 @@ static inline int cw_port_leave(struct cw_port *port, const uint8_t mac[6])
 }
 
 /* Tells the driver about memory that pieces will point into (mapped for DMA where the device needs it).
- * CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT, CW_ERROR_SYSTEM. */
+ * Registrations may share pages. CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT, CW_ERROR_BUSY (some of its pages
+ * were given back, and are still mapped for another registration), CW_ERROR_SYSTEM. */
 static inline int cw_port_memory_register(struct cw_port *port, void *base, size_t bytes,
                                           struct cw_port_memory **memory)
 {
