@@ -289,16 +289,25 @@ static int shared_check(const struct cw_inbox_shared *shared, const struct cw_in
 
 static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t sender, char *error, size_t error_bytes)
 {
-    uint32_t slot = atomic_fetch_add_explicit(&end->shared->claimed, 1, memory_order_relaxed);
-    if (slot >= end->shared->senders_max) {
-        return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
-                             "inbox of process %d: all %u slots for senders are taken", end->pid,
-                             end->shared->senders_max);
-    }
-    end->mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
-    if (end->mapping == NULL) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: map a ring: %s", end->pid,
-                             strerror(errno));
+    /* mapped before it is claimed: nobody could give back what a sender claims and then cannot map */
+    uint32_t slot = atomic_load_explicit(&end->shared->claimed, memory_order_relaxed);
+    for (;;) {
+        if (slot >= end->shared->senders_max) {
+            return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
+                                 "inbox of process %d: all %u slots for senders are taken", end->pid,
+                                 end->shared->senders_max);
+        }
+        void *mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
+        if (mapping == NULL) {
+            return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: map a ring: %s", end->pid,
+                                 strerror(errno));
+        }
+        if (atomic_compare_exchange_strong_explicit(&end->shared->claimed, &slot, slot + 1, memory_order_relaxed,
+                                                    memory_order_relaxed)) {
+            end->mapping = mapping;
+            break;
+        }
+        munmap(mapping, 2 * CW_INBOX_RING_BYTES);
     }
     struct inbox_slot *claimed = (struct inbox_slot *)(end->shared + 1) + slot;
     claimed->sender = sender;
