@@ -139,7 +139,7 @@ static bool waits_for_events(const struct cw_loop *loop)
 }
 
 /* Sleeps as owner until a packet, a command, the endpoint's deadline or `until_ns`. */
-static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in)
+static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in, const struct cw_port_alarm *alarm)
 {
     atomic_store_explicit(&loop->sleeping, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_wake_owner */
@@ -152,7 +152,7 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
     if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
         wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint64_t sleep_ns = wake_ns - now_ns;
-        cw_port_sleep(loop->port, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS);
+        cw_port_sleep_alarm(loop->port, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS, alarm);
         loop->counters.sleeps++;
     }
     atomic_store_explicit(&loop->sleeping, 0, memory_order_relaxed);
@@ -163,7 +163,7 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
 }
 
 /* Waits as the consumer of a loop that another thread turns. */
-static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
+static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const struct cw_port_alarm *alarm)
 {
     uint64_t now_ns = cw_clock_ns();
     if (now_ns >= until_ns) {
@@ -175,7 +175,9 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
     /* a token that is only taken for a call means that nobody turns the loop for us: then turn it ourselves */
     bool turning = atomic_load_explicit(&loop->turning, memory_order_relaxed) != 0;
     if (cw_events_count(&loop->endpoint->events) == 0 && turning) {
-        cw_loop_futex_wait(&loop->consumer, 1, sleep_ns);
+        static const struct cw_word none;
+        cw_words_wait(&(struct cw_word){.at = &loop->consumer, .value = 1, .is_private = true},
+                      alarm == NULL ? &none : &alarm->word, sleep_ns);
     } else if (!turning) {
         sched_yield();
     }
@@ -217,6 +219,17 @@ static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t cou
 
 uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns)
 {
+    return cw_loop_wait_alarm(loop, events, count_max, timeout_ns, NULL);
+}
+
+bool cw_loop_needs_descriptor(const struct cw_loop *loop)
+{
+    return loop->port->info.wait == CW_PORT_WAIT_DESCRIPTOR || loop->port->info.wait == CW_PORT_WAIT_TIMED;
+}
+
+uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
+                            const struct cw_port_alarm *alarm)
+{
     uint32_t count = cw_loop_poll(loop, events, count_max);
     if (count > 0 || timeout_ns == 0) {
         return count;
@@ -226,7 +239,7 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
     for (;;) {
         count = loop->config.spin ? spin(loop, events, count_max) : cw_loop_poll(loop, events, count_max);
         uint64_t now_ns = cw_clock_ns();
-        if (count > 0 || now_ns >= until_ns) {
+        if (count > 0 || now_ns >= until_ns || (alarm != NULL && cw_word_has_changed(&alarm->word))) {
             return count;
         }
         uint64_t waited_ns = now_ns - start_ns;
@@ -239,12 +252,12 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
         if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
             /* what came while the token was elsewhere is looked at before the sleep */
             if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
-                sleep_on_port(loop, until_ns, false);
+                sleep_on_port(loop, until_ns, false, alarm);
                 (void)cw_loop_turn(loop);
             }
             cw_loop_give(loop);
         } else {
-            sleep_for_events(loop, until_ns);
+            sleep_for_events(loop, until_ns, alarm);
         }
     }
 }
@@ -268,7 +281,7 @@ static void *dedicated_thread(void *argument)
             pause_cpu();
         } else if (loop->endpoint->now_ns - busy_ns >= loop->config.yield_ns ||
                    !cw_crowding_yield(&loop->crowding, cw_clock_ns())) {
-            sleep_on_port(loop, UINT64_MAX, false);
+            sleep_on_port(loop, UINT64_MAX, false, NULL);
         }
     }
     cw_token_give(&loop->token);
@@ -285,7 +298,7 @@ static void stand_in(struct cw_loop *loop)
         if (work > 0) {
             tell_consumer(loop);
         } else {
-            sleep_on_port(loop, UINT64_MAX, true);
+            sleep_on_port(loop, UINT64_MAX, true, NULL);
         }
     }
 }

@@ -71,6 +71,12 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
 /* The same, but waits up to `timeout_ns` for the first event. 0 events: timed out. */
 uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns);
 
+/* The same, and returns when the alarm goes off (NULL: none), if it has not by then, however few events there are. */
+uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
+                            const struct cw_port_alarm *alarm);
+/* Whether an alarm needs its descriptor here. */
+bool cw_loop_needs_descriptor(const struct cw_loop *loop);
+
 struct cw_loop_counters {
     uint64_t turns;
     uint64_t turns_idle;

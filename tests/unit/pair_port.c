@@ -1,12 +1,13 @@
 #include "tests/unit/pair_port.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "dataplane/status.h"
 
@@ -23,7 +24,7 @@ struct pair_side {
     uint32_t head;
     uint32_t tail;
     bool woken;
-    pthread_cond_t changed;
+    _Atomic uint32_t changed; /* counts what might end a sleep */
 };
 
 struct pair {
@@ -44,6 +45,12 @@ struct pair_port {
 static struct pair_port *pair_of(struct cw_port *port)
 {
     return (struct pair_port *)port;
+}
+
+static void side_change(struct pair_side *side)
+{
+    atomic_fetch_add(&side->changed, 1);
+    syscall(SYS_futex, &side->changed, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static uint32_t pair_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
@@ -110,7 +117,7 @@ static uint32_t pair_transmit(struct cw_port *port, struct cw_transmit *packets,
             continue;
         }
         other->queue[other->head++ % QUEUE] = frame;
-        pthread_cond_broadcast(&other->changed);
+        side_change(other);
     }
     pthread_mutex_unlock(&pair->lock);
     return taken;
@@ -154,19 +161,17 @@ static bool pair_link_up(struct cw_port *port)
 
 static void pair_sleep(struct cw_port *port, uint64_t timeout_ns)
 {
+    static const struct cw_word none;
     struct pair *pair = pair_of(port)->pair;
     struct pair_side *side = &pair->sides[pair_of(port)->side];
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t end_ns = (uint64_t)until.tv_nsec + timeout_ns;
-    until.tv_sec += (time_t)(end_ns / 1000000000ull);
-    until.tv_nsec = (long)(end_ns % 1000000000ull);
     pthread_mutex_lock(&pair->lock);
-    while (!side->woken && side->head == side->tail &&
-           pthread_cond_timedwait(&side->changed, &pair->lock, &until) != ETIMEDOUT) {
-    }
+    struct cw_word word = {.at = &side->changed, .value = atomic_load(&side->changed), .is_private = true};
+    bool sleeps = !side->woken && side->head == side->tail;
     side->woken = false;
     pthread_mutex_unlock(&pair->lock);
+    if (sleeps) {
+        cw_words_wait(&word, port->alarm == NULL ? &none : &port->alarm->word, timeout_ns);
+    }
 }
 
 static void pair_wake(struct cw_port *port)
@@ -175,7 +180,7 @@ static void pair_wake(struct cw_port *port)
     struct pair_side *side = &pair->sides[pair_of(port)->side];
     pthread_mutex_lock(&pair->lock);
     side->woken = true;
-    pthread_cond_broadcast(&side->changed);
+    side_change(side);
     pthread_mutex_unlock(&pair->lock);
 }
 
@@ -192,7 +197,6 @@ static void pair_close(struct cw_port *port)
             while (side->tail != side->head) {
                 free(side->queue[side->tail++ % QUEUE]);
             }
-            pthread_cond_destroy(&side->changed);
         }
         pthread_mutex_destroy(&pair->lock);
         free(pair);
@@ -229,12 +233,12 @@ void pair_ports_open(struct cw_port **ports, uint32_t count)
     pthread_mutex_init(&pair->lock, NULL);
     pair->open = pair->side_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        pthread_cond_init(&pair->sides[i].changed, NULL);
         struct pair_port *port = calloc(1, sizeof(*port));
         assert(port != NULL);
         port->port.ops = &operations;
         port->port.info.mtu_bytes = 1500;
         port->port.info.wait = CW_PORT_WAIT_DOORBELL;
+        port->port.info.alarms = true;
         port->port.info.mac[0] = 2;
         port->port.info.mac[5] = (uint8_t)(1 + i);
         port->pair = pair;
