@@ -310,6 +310,27 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
     cw_inbox_destroy(inbox);
 }
 
+/* Nobody but the job's processes on this host: the descendants of the launcher's, or of the parent; and only where Yama asks for it. */
+static void only_the_job_is_let_in(void **state)
+{
+    (void)state;
+    char own[16], parent[16];
+    pid_t above = getppid();
+    snprintf(own, sizeof(own), "%d", getpid());
+    snprintf(parent, sizeof(parent), "%d", above);
+    assert_int_equal(cw_copy_tracer(-1, parent, above), 0);
+    assert_int_equal(cw_copy_tracer(0, parent, above), 0);
+    assert_int_equal(cw_copy_tracer(2, parent, above), 0);
+    assert_int_equal(cw_copy_tracer(1, parent, 4711), above > 1 ? above : 4711);
+    static const char *const useless[] = {NULL, "", "x", "0", "1", "-1", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof(useless) / sizeof(useless[0]); i++) {
+        assert_int_equal(cw_copy_tracer(1, useless[i], 4711), 4711);
+        assert_int_equal(cw_copy_tracer(1, useless[i], 1), 0);
+        assert_int_equal(cw_copy_tracer(1, useless[i], 0), 0);
+    }
+    assert_int_equal(cw_copy_tracer(1, own, 4711), 4711); /* no ancestor: the number is somebody else's now */
+}
+
 static void memory_of_another_process_is_copied(void **state)
 {
     (void)state;
@@ -352,6 +373,7 @@ int main(void)
         cmocka_unit_test(other_memory_is_refused),
         cmocka_unit_test(who_sleeps_often_lets_the_senders_pay),
         cmocka_unit_test(sleepers_are_woken),
+        cmocka_unit_test(only_the_job_is_let_in),
         cmocka_unit_test(memory_of_another_process_is_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
