@@ -62,8 +62,8 @@ int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32
 {
     struct cw_mcast_config mcast;
     cw_mcast_config_init(&mcast);
-    mcast.canary_ipv4 = cw_groups_canary(ADDRESS_BASE);
-    mcast.keeps_canary = rank == 0;
+    mcast.flood_ipv4 = cw_groups_flood_address(ADDRESS_BASE);
+    mcast.keeps_flood_address = rank == 0;
     mcast.lag_ns = config->lag_ns > 0 ? config->lag_ns : mcast.lag_ns;
     *member = (struct sim_groups){
         .config = *config, .hosts = hosts, .rank = rank, .peers = calloc(hosts->count, sizeof(uint32_t))};

@@ -27,7 +27,7 @@
 #include "mcast/mcast.h"
 
 enum {
-    CW_GROUPS_ADDRESSES = 64, /* of a job: the first for all that find no other, the last one the canary's */
+    CW_GROUPS_ADDRESSES = 64, /* of a job: the first for all that find no other, the last one the flood address's */
     CW_GROUPS_FILTERS = 20,   /* that a port lets in at a time, unless configured: what network cards have */
     CW_GROUPS_FILTERS_LEAST = 2,
     CW_GROUPS_WHY_BYTES = 160,
@@ -59,13 +59,13 @@ struct cw_groups_config {
     uint32_t
         address_base; /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
     uint32_t
-        filter_budget; /* addresses that the port lets in at a time, the canary's included; >= CW_GROUPS_FILTERS_LEAST */
-    uint64_t seed;     /* random: ids are made of it */
-    struct cw_mcast *mcast; /* with cw_groups_canary(address_base) as canary */
+        filter_budget; /* addresses that the port lets in at a time, the flood address's included; >= CW_GROUPS_FILTERS_LEAST */
+    uint64_t seed;          /* random: ids are made of it */
+    struct cw_mcast *mcast; /* with cw_groups_flood_address(address_base) as flood_ipv4 */
     struct cw_groups_links links;
 };
 
-static inline uint32_t cw_groups_canary(uint32_t address_base)
+static inline uint32_t cw_groups_flood_address(uint32_t address_base)
 {
     return address_base + CW_GROUPS_ADDRESSES - 1;
 }
@@ -120,7 +120,7 @@ bool cw_groups_is_closing(const struct cw_groups *groups);
 struct cw_groups_info {
     uint32_t open;      /* groups */
     uint32_t shared;    /* ... that had to share an address */
-    uint32_t filters;   /* addresses that the port lets in for this, the canary's included */
+    uint32_t filters;   /* addresses that the port lets in for this, the flood address's included */
     uint64_t malformed; /* control messages */
     uint32_t unreached; /* a rank that multicast does not reach; UINT32_MAX: none is known */
     bool floods;        /* the network brings multicast to all, whoever wants it */

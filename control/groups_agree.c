@@ -209,7 +209,7 @@ static void take_go(struct cw_group *group)
         return;
     }
     group->stage = STAGE_OPEN;
-    groups_canary(group->groups);
+    groups_flood_probe(group);
     if (groups_leader(group) == group->self && group->spread == CW_MCAST_BY_NETWORK) {
         groups_probe(group);
     }

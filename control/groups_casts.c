@@ -98,7 +98,7 @@ void groups_shut(struct cw_group *group)
     if (group->mcast == NULL) {
         return;
     }
-    (void)groups_events_take(groups); /* while what they speak of is there */
+    (void)groups_events_take(groups); /* what comes from here on is not looked at any more */
     (void)groups->config.links.run(groups->config.links.context, group_shut, group->mcast);
     group->mcast = NULL;
     (void)groups_events_take(groups); /* its own messages have ended */
@@ -125,9 +125,10 @@ static int put_send(struct cw_group *group, const struct cw_mcast_put *put)
     return status;
 }
 
-static int canary_send(void *argument)
+static int flood_probe_send(void *argument)
 {
-    cw_mcast_canary(argument);
+    const struct cw_group *group = argument;
+    cw_mcast_flood_probe(group->mcast);
     return CW_OK;
 }
 
@@ -137,10 +138,10 @@ void groups_probe(struct cw_group *group)
     (void)put_send(group, &put); /* without memory the first message is the probe */
 }
 
-void groups_canary(struct cw_groups *groups)
+void groups_flood_probe(struct cw_group *group)
 {
-    const struct cw_groups_links *links = &groups->config.links;
-    (void)links->run(links->context, canary_send, groups->config.mcast);
+    const struct cw_groups_links *links = &group->groups->config.links;
+    (void)links->run(links->context, flood_probe_send, group);
 }
 
 int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,

@@ -1,6 +1,6 @@
 /* groups_filters: which multicast addresses a port lets in, within its budget. Pure: no port here.
  *
- * An address may serve several groups. The first one of a job is everybody's last resort: room for it is always kept, as for the canary's.
+ * An address may serve several groups. The first one of a job is everybody's last resort: room for it is always kept, as for the flood address's.
  */
 #ifndef CW_GROUPS_FILTERS_H
 #define CW_GROUPS_FILTERS_H
@@ -31,7 +31,7 @@ uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw);
 
 void groups_filters_take(struct groups_filters *filters, uint32_t address);
 void groups_filters_give(struct groups_filters *filters, uint32_t address);
-/* Addresses let in, the canary's included. */
+/* Addresses let in, the flood address's included. */
 uint32_t groups_filters_count(const struct groups_filters *filters);
 
 #endif

@@ -113,9 +113,9 @@ void groups_free(struct cw_group *group);
 /* Takes what has come; returns how much. */
 uint32_t groups_events_take(struct cw_groups *groups);
 void groups_shut(struct cw_group *group);
-/* Sends something that only shows whether it comes: to the members, and to the canary. */
+/* Sends something that only shows whether it comes: to the members, and to the flood address. */
 void groups_probe(struct cw_group *group);
-void groups_canary(struct cw_groups *groups);
+void groups_flood_probe(struct cw_group *group);
 
 /* ---- groups_agree.c ---- */
 

@@ -75,7 +75,7 @@ struct cw_groups_info cw_groups_info(struct cw_groups *groups)
         .filters = groups_filters_count(&groups->filters),
         .malformed = groups->malformed,
         .unreached = groups->unreached,
-        .floods = call.counters.canaries > 0,
+        .floods = call.counters.flood_probes > 0,
         .packets = call.counters,
         .laggard = groups->laggard,
     };

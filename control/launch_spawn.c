@@ -1,4 +1,5 @@
 #include "control/launch_private.h"
+#include "dataplane/shm/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { OWN_VARIABLES = 4, VARIABLE_BYTES = 32 };
+enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32 };
 
 /* What the child does and the parent fills in: it must not allocate, since it runs in the parent's memory. */
 struct child {
@@ -236,6 +237,7 @@ static bool rank_start(struct launch_job *job, uint32_t rank, struct ends *ends)
     snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
     snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, rank);
     snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, job->rank_count);
+    snprintf(own[4], VARIABLE_BYTES, CW_COPY_VARIABLE "=%d", getpid());
     snprintf(own[3], VARIABLE_BYTES, CW_WATCH_VARIABLE "=%d",
              child.watch); /* also where there is none: not somebody else's */
     child.environment = environment_make(at->program, own);

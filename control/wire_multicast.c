@@ -36,7 +36,7 @@ static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_wire *wire, char *error,
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, struct cw_wire *wire, char *error,
                         size_t error_bytes)
 {
     const char *word = getenv("CAUSEWAY_MULTICAST");
@@ -58,8 +58,8 @@ int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_
     cw_mcast_config_init(&config);
     config.group_count_max = GROUPS;
     config.queue_max = QUEUE;
-    config.canary_ipv4 = cw_groups_canary(wire->multicast_base);
-    config.keeps_canary = keeps_canary;
+    config.flood_ipv4 = cw_groups_flood_address(wire->multicast_base);
+    config.keeps_flood_address = keeps_flood_address;
     status = cw_mcast_create(&config, wire->endpoint, &wire->mcast, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED) {
         wire->mcast = NULL; /* the port cannot join: there are no groups, and the card says so */

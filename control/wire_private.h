@@ -21,7 +21,7 @@ int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct
                    size_t error_bytes);
 
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_canary, struct cw_wire *wire, char *error,
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, struct cw_wire *wire, char *error,
                         size_t error_bytes);
 
 #endif

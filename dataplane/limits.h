@@ -34,10 +34,10 @@ enum {
     /* defaults of struct cw_endpoint_config */
     CW_DEFAULT_PEERS = 1024,
     CW_DEFAULT_REGIONS = 1024,
-    CW_DEFAULT_OPERATIONS = 8192,
+    CW_DEFAULT_OPERATIONS = 16384, /* a peer may have half of them: its window */
     CW_DEFAULT_ARRIVALS = 8192,
     CW_DEFAULT_EVENTS = 4096,
-    CW_DEFAULT_GETS = 1024,
+    CW_DEFAULT_GETS = 2048,
     CW_DEFAULT_SLOTS = 1024,
     CW_DEFAULT_SLOT_BYTES = 4096,
     CW_DEFAULT_SENT_CHUNKS = 4096,

@@ -123,6 +123,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
         .members = calloc(count, sizeof(struct member)),
         .streams = calloc(count, sizeof(struct stream *)),
         .epoch = config->epoch,
+        .control_next = 1, /* newer than nothing, at who has heard nothing */
         .joins_late = config->joins_late,
         .spread = config->spread,
         .tree_places = calloc(count, sizeof(uint32_t)),
@@ -189,6 +190,7 @@ void mcast_group_destroy(struct cw_mcast_group *group)
         }
     }
     mcast_membership_end(mcast, &group->membership);
+    mcast_events_forget(mcast, group);
     group_free(group);
 }
 

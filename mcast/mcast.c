@@ -42,6 +42,21 @@ uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, 
     return count;
 }
 
+void mcast_events_forget(struct cw_mcast *mcast, const struct cw_mcast_group *group)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < mcast->event_count; i++) {
+        struct cw_mcast_event event = mcast->events[(mcast->event_first + i) % mcast->event_room];
+        if (event.group == group) {
+            event.group = NULL;
+        }
+        if (event.group != NULL || event.kind == CW_MCAST_COMPLETE) {
+            mcast->events[(mcast->event_first + kept++) % mcast->event_room] = event;
+        }
+    }
+    mcast->event_count = kept;
+}
+
 /* ---- timers ---- */
 
 void mcast_timer_init(struct timer *timer, enum timer_kind kind, struct stream *stream)
@@ -189,13 +204,13 @@ static bool is_authentic(struct cw_mcast_group *group, uint32_t author, const st
 static void take_data(struct cw_mcast_group *group, const struct cw_wire_header *header)
 {
     const struct cw_mcast_data *data = (const struct cw_mcast_data *)(header + 1);
+    uint64_t number = mcast_receive_number(group->streams[data->prefix.sender], header->number);
+    if (!is_authentic(group, data->prefix.author, header, number)) {
+        return; /* before anything is made for it: a stream takes 256 KiB */
+    }
     struct stream *stream = mcast_stream(group, data->prefix.sender);
     if (stream == NULL) {
         group->mcast->counters.drop_room++;
-        return;
-    }
-    uint64_t number = mcast_receive_number(stream, header->number);
-    if (!is_authentic(group, data->prefix.author, header, number)) {
         return;
     }
     if ((data->flags & CW_MCAST_PASS_ON) != 0) {
@@ -220,7 +235,12 @@ static void take_control(struct cw_mcast_group *group, const struct cw_wire_head
     if (!is_authentic(group, prefix->author, header, number)) {
         return;
     }
+    bool is_new = number > author->control_highest;
     author->control_highest = later(author->control_highest, number);
+    if (header->type == CW_MCAST_FLOOD_PROBE) {
+        mcast_flood_receive(group->mcast, header, is_new);
+        return;
+    }
     struct stream *stream = mcast_stream(group, prefix->sender);
     if (stream == NULL) {
         counters->drop_room++;
@@ -249,7 +269,7 @@ static const uint16_t fixed_bytes[CW_MCAST_TYPE_END - CW_MCAST_DATA] = {
     [CW_MCAST_STATE - CW_MCAST_DATA] = sizeof(struct cw_mcast_state),
     [CW_MCAST_ACK - CW_MCAST_DATA] = sizeof(struct cw_mcast_ack),
     [CW_MCAST_NAK - CW_MCAST_DATA] = sizeof(struct cw_mcast_nak),
-    [CW_MCAST_CANARY - CW_MCAST_DATA] = sizeof(struct cw_mcast_prefix),
+    [CW_MCAST_FLOOD_PROBE - CW_MCAST_DATA] = sizeof(struct cw_mcast_prefix),
 };
 
 static bool has_length(const struct cw_wire_header *header)
@@ -266,10 +286,6 @@ static void guest_receive(struct cw_guest *guest, const struct cw_wire_header *h
     mcast->now_ns = later(mcast->now_ns, now_ns);
     if (!has_length(header)) {
         mcast->counters.drop_malformed++;
-        return;
-    }
-    if (header->type == CW_MCAST_CANARY) {
-        mcast_canary_receive(mcast, header);
         return;
     }
     struct cw_mcast_group *group = mcast_group_find(mcast, (uint64_t)prefix->group_high << 32 | header->flow);
@@ -378,7 +394,7 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
     made->events = calloc(made->event_room, sizeof(*made->events));
     cw_wheel_init(&made->wheel, made->now_ns);
     status = made->events == NULL ? CW_ERROR_MEMORY : cw_endpoint_invite(endpoint, &made->guest);
-    if (status == CW_OK && (status = mcast_canary_begin(made)) != CW_OK) {
+    if (status == CW_OK && (status = mcast_flood_begin(made)) != CW_OK) {
         (void)cw_endpoint_invite(endpoint, NULL);
     }
     if (status != CW_OK) {
@@ -400,7 +416,7 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
             mcast_group_destroy(mcast->buckets[bucket]);
         }
     }
-    mcast_canary_end(mcast);
+    mcast_flood_end(mcast);
     (void)cw_endpoint_invite(mcast->endpoint, NULL);
     free(mcast->events);
     free(mcast);

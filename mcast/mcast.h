@@ -38,8 +38,8 @@ struct cw_mcast_config {
     uint32_t event_count_max;
     uint64_t lag_ns; /* without progress for so long, somebody is named */
     /* An address that no group has, and that all ports let in; switches are told so by one, its keeper. What comes to it elsewhere was flooded. 0: none */
-    uint32_t canary_ipv4;
-    bool keeps_canary;
+    uint32_t flood_ipv4;
+    bool keeps_flood_address;
 };
 
 void cw_mcast_config_init(struct cw_mcast_config *config);
@@ -50,8 +50,9 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
 /* Shuts all groups. NULL is allowed. */
 void cw_mcast_destroy(struct cw_mcast *mcast);
 
-/* Sends a packet to the canary's address, if there is one: switches that flood bring it to all, who count it (`canaries`); others to its keeper only. */
-void cw_mcast_canary(struct cw_mcast *mcast);
+/* Sends a packet of the group to the flood address, if there is one: switches that flood bring it to all members, who count it
+ * (`flood_probes`); others to its keeper only. */
+void cw_mcast_flood_probe(struct cw_mcast_group *group);
 
 /* ---- groups ---- */
 
@@ -79,7 +80,7 @@ struct cw_mcast_group_config {
 /* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port. Packets that come before are lost, and come again.
  * CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's filters); CW_ERROR_MEMORY; others as cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
-/* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED, their events are still given. */
+/* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED; of its events only those of own messages are still given. */
 void cw_mcast_shut(struct cw_mcast_group *group);
 
 /* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with `joins_late`. All live members are told the same; the order of epochs counts, not that of the
@@ -131,7 +132,7 @@ enum cw_mcast_event_kind {
 struct cw_mcast_event {
     enum cw_mcast_event_kind kind;
     int status;
-    struct cw_mcast_group *group; /* not to be used when it has been shut */
+    struct cw_mcast_group *group; /* NULL: it has been shut */
     void *owner;                  /* of its configuration */
     uint32_t member;              /* who sent it; the own index with COMPLETE */
     uint32_t lane_tag;
@@ -156,7 +157,8 @@ struct cw_mcast_counters {
     uint64_t naks_in;
     uint64_t states_out;
     uint64_t duplicates; /* data packets that had been here before */
-    uint64_t canaries;   /* packets that came though no switch was told that they are wanted here: the network floods */
+    uint64_t
+        flood_probes;    /* packets that came though no switch was told that they are wanted here: the network floods */
     uint64_t drop_group; /* no such group, or no member of it */
     uint64_t drop_tag;
     uint64_t drop_checksum;

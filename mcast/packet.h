@@ -17,7 +17,7 @@ enum cw_mcast_type {
     CW_MCAST_STATE,                      /* a sender says how far it is; to the group */
     CW_MCAST_ACK,                        /* to the parent in the tree */
     CW_MCAST_NAK,                        /* to the sender */
-    CW_MCAST_CANARY,                     /* to an address that no switch has been told of */
+    CW_MCAST_FLOOD_PROBE,                /* to an address that no switch has been told of */
     CW_MCAST_TYPE_END,
 };
 

@@ -57,7 +57,7 @@ void mcast_receiving_destroy(struct stream *stream)
 
 uint64_t mcast_receive_number(const struct stream *stream, uint32_t low)
 {
-    return cw_wire_number_expand(stream->receiving->end, low);
+    return cw_wire_number_expand(stream == NULL ? CW_MCAST_NUMBER_FIRST : stream->receiving->end, low);
 }
 
 /* Marks a number of the window, and moves its base. */

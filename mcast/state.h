@@ -6,7 +6,7 @@
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   tell.c     a sender that hears nothing
  *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the guest: packets in, timers, events
- *   canary.c   does the network flood?   membership.c, igmp.c    what switches are told
+ *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told
  */
 #ifndef CW_MCAST_STATE_H
 #define CW_MCAST_STATE_H
@@ -241,8 +241,7 @@ struct cw_mcast {
     struct stream *active_last;
     struct stream *waiting_first; /* messages are complete, and found no room for their events */
     bool port_full;
-    struct cw_wire_key canary_key;
-    struct membership canary;      /* of its keeper */
+    struct membership flood;       /* of the flood address, at its keeper */
     struct cw_mcast_event *events; /* a ring of event_room */
     uint32_t event_room;
     uint32_t event_first;
@@ -292,6 +291,8 @@ static inline bool mcast_timer_runs(const struct timer *timer)
 /* Whether an event that can wait has room; those of own messages always have. */
 bool mcast_event_room(const struct cw_mcast *mcast);
 void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event);
+/* The group goes: of its events only those of own messages are left, without it. */
+void mcast_events_forget(struct cw_mcast *mcast, const struct cw_mcast_group *group);
 
 /* ---- membership.c ---- */
 
@@ -300,12 +301,13 @@ int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership
 void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership);
 void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership);
 
-/* ---- canary.c ---- */
+/* ---- flood_probe.c ---- */
 
 /* As cw_port_join. */
-int mcast_canary_begin(struct cw_mcast *mcast);
-void mcast_canary_end(struct cw_mcast *mcast);
-void mcast_canary_receive(struct cw_mcast *mcast, const struct cw_wire_header *header);
+int mcast_flood_begin(struct cw_mcast *mcast);
+void mcast_flood_end(struct cw_mcast *mcast);
+/* An authentic one; `is_new`: it was sent after everything else that has come of its author. */
+void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *header, bool is_new);
 
 /* ---- send.c, tell.c, congestion.c ---- */
 
@@ -337,7 +339,7 @@ uint64_t mcast_congestion_patience(const struct sending *sending);
 
 int mcast_receiving_make(struct stream *stream);
 void mcast_receiving_destroy(struct stream *stream);
-/* The number that a data packet would have. */
+/* The number that a data packet would have; `stream` may be NULL: nothing of it has come. */
 uint64_t mcast_receive_number(const struct stream *stream, uint32_t low);
 void mcast_receive_data(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_data *data,
                         uint64_t number, uint32_t bytes);

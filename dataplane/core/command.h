@@ -17,11 +17,11 @@ enum cw_command_kind {
     CW_COMMAND_GET,
     CW_COMMAND_MESSAGE,
     CW_COMMAND_RELEASE,
-    CW_COMMAND_CALL,
 };
 
 /* A function to be run by the owner, and the one who waits for it. */
 struct cw_command_call {
+    struct cw_command_call *next; /* asked for before */
     int (*function)(struct cw_endpoint *endpoint, void *context);
     void *context;
     int status;
@@ -35,7 +35,6 @@ struct cw_command {
         struct cw_get get;
         struct cw_message message;
         uint32_t slot;
-        struct cw_command_call *call;
     };
     uint8_t bytes_inline[CW_INLINE_MAX]; /* the source, if it is short: the caller may reuse its own at once */
 };

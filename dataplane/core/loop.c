@@ -56,7 +56,7 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
 {
     struct cw_endpoint *endpoint = loop->endpoint;
     uint32_t packets = cw_endpoint_fetch(endpoint);
-    bool commands = !cw_commands_empty(&loop->commands);
+    bool commands = !cw_commands_empty(&loop->commands) || cw_loop_has_calls(loop);
     loop->counters.turns++;
     if (packets == 0 && !commands && loop->skipped < SKIP_MAX && cw_endpoint_idle(endpoint)) {
         cw_endpoint_fetched_nothing(endpoint);
@@ -71,6 +71,10 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
     cw_endpoint_clock(endpoint, cw_clock_ns());
     uint32_t work = commands ? cw_loop_run_commands(loop) : 0;
     work += cw_endpoint_turn(endpoint, endpoint->now_ns);
+    if (loop->backlog.chain_count > 0 && cw_loop_run_backlog(loop) > 0) {
+        (void)cw_flush(endpoint);
+        work++;
+    }
     if (work >= BUSY_MIN) {
         cw_endpoint_busy(endpoint, cw_clock_ns() - endpoint->now_ns);
     }
@@ -80,19 +84,20 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
 
 void cw_loop_give(struct cw_loop *loop)
 {
+    bool is_stuck = false; /* commands wait for room among the events: the next turn tries again */
     for (;;) {
         cw_token_give(&loop->token);
-        if (cw_commands_empty(&loop->commands) || !cw_token_take(&loop->token)) {
+        bool has_commands = !is_stuck && !cw_commands_empty(&loop->commands);
+        if ((!has_commands && !cw_loop_has_calls(loop)) || !cw_token_take(&loop->token)) {
             return;
         }
         /* looked at before anything runs: what comes later is announced later */
-        bool waiting = !cw_commands_empty(&loop->commands);
+        bool is_waiting = !cw_commands_empty(&loop->commands);
         uint32_t done = cw_loop_run_commands(loop);
-        if (done == 0 && waiting) {
-            cw_token_give(&loop->token); /* it has to wait for room: the next turn tries again */
-            return;
+        is_stuck = done == 0 && is_waiting;
+        if (done > 0) {
+            (void)cw_flush(loop->endpoint);
         }
-        (void)cw_flush(loop->endpoint);
     }
 }
 
@@ -126,8 +131,15 @@ static void unpark(struct cw_loop *loop)
     syscall(SYS_futex, &loop->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* Whether commands wait for somebody to take events, who wakes nobody. What waits for room at its peer gets it in a turn. */
+static bool waits_for_events(const struct cw_loop *loop)
+{
+    return loop->backlog.chain_count > 0 &&
+           cw_events_count(&loop->endpoint->events) >= loop->endpoint->config.event_count_max;
+}
+
 /* Sleeps as owner until a packet, a command, the endpoint's deadline or `until_ns`. */
-static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in)
+static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in, const struct cw_port_alarm *alarm)
 {
     atomic_store_explicit(&loop->sleeping, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_wake_owner */
@@ -137,10 +149,10 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
     /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and concerns nobody else: an
      * application that heeded it would never sleep again. */
     bool wanted = standing_in && atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0;
-    if (cw_commands_empty(&loop->commands) && !wanted && wake_ns > now_ns &&
-        atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
+    if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
+        wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint64_t sleep_ns = wake_ns - now_ns;
-        cw_port_sleep(loop->port, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS);
+        cw_port_sleep_alarm(loop->port, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS, alarm);
         loop->counters.sleeps++;
     }
     atomic_store_explicit(&loop->sleeping, 0, memory_order_relaxed);
@@ -151,7 +163,7 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
 }
 
 /* Waits as the consumer of a loop that another thread turns. */
-static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
+static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const struct cw_port_alarm *alarm)
 {
     uint64_t now_ns = cw_clock_ns();
     if (now_ns >= until_ns) {
@@ -163,7 +175,9 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns)
     /* a token that is only taken for a call means that nobody turns the loop for us: then turn it ourselves */
     bool turning = atomic_load_explicit(&loop->turning, memory_order_relaxed) != 0;
     if (cw_events_count(&loop->endpoint->events) == 0 && turning) {
-        cw_loop_futex_wait(&loop->consumer, 1, sleep_ns);
+        static const struct cw_word none;
+        cw_words_wait(&(struct cw_word){.at = &loop->consumer, .value = 1, .is_private = true},
+                      alarm == NULL ? &none : &alarm->word, sleep_ns);
     } else if (!turning) {
         sched_yield();
     }
@@ -205,6 +219,17 @@ static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t cou
 
 uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns)
 {
+    return cw_loop_wait_alarm(loop, events, count_max, timeout_ns, NULL);
+}
+
+bool cw_loop_needs_descriptor(const struct cw_loop *loop)
+{
+    return loop->port->info.wait == CW_PORT_WAIT_DESCRIPTOR || loop->port->info.wait == CW_PORT_WAIT_TIMED;
+}
+
+uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
+                            const struct cw_port_alarm *alarm)
+{
     uint32_t count = cw_loop_poll(loop, events, count_max);
     if (count > 0 || timeout_ns == 0) {
         return count;
@@ -214,7 +239,7 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
     for (;;) {
         count = loop->config.spin ? spin(loop, events, count_max) : cw_loop_poll(loop, events, count_max);
         uint64_t now_ns = cw_clock_ns();
-        if (count > 0 || now_ns >= until_ns) {
+        if (count > 0 || now_ns >= until_ns || (alarm != NULL && cw_word_has_changed(&alarm->word))) {
             return count;
         }
         uint64_t waited_ns = now_ns - start_ns;
@@ -227,12 +252,12 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
         if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
             /* what came while the token was elsewhere is looked at before the sleep */
             if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
-                sleep_on_port(loop, until_ns, false);
+                sleep_on_port(loop, until_ns, false, alarm);
                 (void)cw_loop_turn(loop);
             }
             cw_loop_give(loop);
         } else {
-            sleep_for_events(loop, until_ns);
+            sleep_for_events(loop, until_ns, alarm);
         }
     }
 }
@@ -256,7 +281,7 @@ static void *dedicated_thread(void *argument)
             pause_cpu();
         } else if (loop->endpoint->now_ns - busy_ns >= loop->config.yield_ns ||
                    !cw_crowding_yield(&loop->crowding, cw_clock_ns())) {
-            sleep_on_port(loop, UINT64_MAX, false);
+            sleep_on_port(loop, UINT64_MAX, false, NULL);
         }
     }
     cw_token_give(&loop->token);
@@ -273,7 +298,7 @@ static void stand_in(struct cw_loop *loop)
         if (work > 0) {
             tell_consumer(loop);
         } else {
-            sleep_on_port(loop, UINT64_MAX, true);
+            sleep_on_port(loop, UINT64_MAX, true, NULL);
         }
     }
 }
@@ -360,13 +385,18 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
     created->endpoint = endpoint;
     created->port = port;
     cw_token_init(&created->token);
+    atomic_init(&created->calls, NULL);
     int status = cw_commands_init(&created->commands, count);
+    if (status == CW_OK) {
+        status = cw_backlog_init(&created->backlog, endpoint->config.peer_count_max);
+    }
     if (status == CW_OK) {
         status = start_thread(created, error, error_bytes);
     } else {
         snprintf(error, error_bytes, "loop: no memory for %u commands", count);
     }
     if (status != CW_OK) {
+        cw_backlog_dispose(&created->backlog);
         cw_commands_dispose(&created->commands);
         free(created);
         return status;
@@ -388,6 +418,7 @@ void cw_loop_destroy(struct cw_loop *loop)
         cw_port_wake(loop->port);
         pthread_join(loop->thread, NULL);
     }
+    cw_backlog_dispose(&loop->backlog);
     cw_commands_dispose(&loop->commands);
     free(loop);
 }

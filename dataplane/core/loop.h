@@ -4,6 +4,7 @@
  *   - The right to turn an endpoint is a token (token.h). Whoever has it is the owner.
  *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in order before
  *     anything newer. A command never waits for a thread that has left: whoever gives the token back looks once more.
+ *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is refused: CW_ERROR_AGAIN.
  *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command or a deadline comes.
  *
  * Modes, all with the same turn:
@@ -53,15 +54,15 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
 /* Ends the threads. No other call may be under way. */
 void cw_loop_destroy(struct cw_loop *loop);
 
-/* As cw_put, cw_get, cw_message_send, cw_message_release, from any thread. CW_ERROR_AGAIN also if the queue of commands is full. If
+/* As cw_put, cw_get, cw_message_send, cw_message_release, from any thread. CW_ERROR_AGAIN also if the queue of commands, or the peer's share of it, is full. If
  * another thread turns the loop, what is wrong with the operation shows later, as its CW_EVENT_COMPLETE or CW_EVENT_GET. */
 int cw_loop_put(struct cw_loop *loop, const struct cw_put *put);
 int cw_loop_get(struct cw_loop *loop, const struct cw_get *get);
 int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message);
 int cw_loop_message_release(struct cw_loop *loop, uint32_t slot);
 
-/* Runs `function` as owner of the endpoint and returns what it returns: for everything else in dataplane.h. Any thread but one that is
- * owner already. */
+/* Runs `function` as owner of the endpoint and returns what it returns: for everything else in dataplane.h. It waits for no peer: what this
+ * thread has queued before has run, except what waits for room. Any thread but one that is owner already. */
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context);
 
 /* Turns once, if the token is free, and takes up to `count_max` events; returns how many. One consumer at a time. */
@@ -69,6 +70,12 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
 
 /* The same, but waits up to `timeout_ns` for the first event. 0 events: timed out. */
 uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns);
+
+/* The same, and returns when the alarm goes off (NULL: none), if it has not by then, however few events there are. */
+uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
+                            const struct cw_port_alarm *alarm);
+/* Whether an alarm needs its descriptor here. */
+bool cw_loop_needs_descriptor(const struct cw_loop *loop);
 
 struct cw_loop_counters {
     uint64_t turns;

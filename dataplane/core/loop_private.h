@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "dataplane/core/backlog.h"
 #include "dataplane/core/command.h"
 #include "dataplane/core/crowding.h"
 #include "dataplane/core/endpoint.h"
@@ -16,6 +17,8 @@ struct cw_loop {
     struct cw_endpoint *endpoint;
     struct cw_port *port;
     struct cw_commands commands;
+    _Atomic(struct cw_command_call *) calls; /* of other threads, which wait for them; newest first */
+    struct cw_backlog backlog;               /* the owner's, but for its counts */
     _Alignas(64) struct cw_token token;
     atomic_int sleeping;              /* the owner sleeps on the port: wake it for commands */
     atomic_int turning;               /* a thread of ours has the token and turns all the time */
@@ -47,7 +50,15 @@ void cw_loop_futex_wait(atomic_int *word, int value, uint64_t timeout_ns);
 
 /* ---- loop_calls.c ---- */
 
-/* Runs commands in order, as owner, until one has to wait; returns how many. */
+/* Runs commands in order, as owner, and the calls; what finds no room goes to the backlog. Returns how many it took. */
 uint32_t cw_loop_run_commands(struct cw_loop *loop);
+
+/* Runs what has waited for room and finds it now, as owner; returns how many. */
+uint32_t cw_loop_run_backlog(struct cw_loop *loop);
+
+static inline bool cw_loop_has_calls(const struct cw_loop *loop)
+{
+    return atomic_load_explicit(&loop->calls, memory_order_relaxed) != NULL;
+}
 
 #endif

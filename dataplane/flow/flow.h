@@ -98,6 +98,7 @@ struct cw_sender {
     struct cw_operation *open_last;
     uint64_t put_next;
     uint32_t open_count;
+    uint32_t get_count;        /* own gets that are not answered */
     uint32_t duplicates_known; /* as the peer last counted them */
     bool stopped;              /* the peer's queues are full */
     bool again_last;           /* the last packet was sent again */

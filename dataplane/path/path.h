@@ -177,6 +177,7 @@ struct cw_paths_counters {
     uint64_t puts_wire;
     uint64_t refusals; /* CW_ERROR_AGAIN */
     uint64_t sleeps;
+    uint64_t time_outs; /* of them: nothing ended them but their time */
 };
 struct cw_paths_counters cw_paths_counters(const struct cw_paths *paths);
 

@@ -136,8 +136,8 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
 int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
                   const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 uint32_t path_wire_poll(struct cw_paths *paths);
-/* The same, but sleeps up to `timeout_ns` for the first packet. */
-uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns);
+/* The same, but sleeps up to `timeout_ns` for the first packet, or the alarm. */
+uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
 /* Notes that the endpoint's `peer` is that rank, also when it was noted before. CW_OK, CW_ERROR_MEMORY. */
 int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank);
 /* An operation on memory that is registered for its time; NULL: *status says why not. */

@@ -26,7 +26,8 @@ int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **path
     uint32_t senders = config->rank_count < CW_INBOX_SLOTS_MAX ? config->rank_count : CW_INBOX_SLOTS_MAX;
     int status = cw_inbox_create(senders, config->nonce, &made->inbox, error, error_bytes);
     if (status == CW_OK && config->loop != NULL) {
-        status = path_wire_create(made);
+        status = cw_loop_needs_descriptor(config->loop) ? cw_inbox_bell_open(made->inbox, error, error_bytes) : CW_OK;
+        status = status == CW_OK ? path_wire_create(made) : status;
     }
     if (status != CW_OK) {
         cw_paths_destroy(made);
@@ -312,9 +313,6 @@ uint32_t cw_paths_poll(struct cw_paths *paths)
     return count;
 }
 
-/* With both kinds of paths a sleep is on the port, and short: nothing there hears the inbox. */
-#define WAIT_MIXED_NS 500000ull
-
 /* Nobody rings when there is room in a ring again: whoever was refused looks for itself. */
 #define WAIT_REFUSED_NS 100000ull
 
@@ -323,19 +321,17 @@ void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(
     bool was_refused = paths->counters.refusals != paths->refusals_seen;
     paths->refusals_seen = paths->counters.refusals;
     timeout_ns = was_refused && timeout_ns > WAIT_REFUSED_NS ? WAIT_REFUSED_NS : timeout_ns;
-    if (paths->wire != NULL) {
-        if (is_over != NULL && is_over(context)) {
-            return;
-        }
-        paths->counters.sleeps++;
-        (void)path_wire_wait(paths, cw_inbox_slots(paths->inbox) == 0 || timeout_ns < WAIT_MIXED_NS ? timeout_ns
-                                                                                                    : WAIT_MIXED_NS);
-        return;
-    }
     cw_inbox_arm(paths->inbox, cw_clock_ns());
     if (cw_paths_poll(paths) == 0 && (is_over == NULL || !is_over(context))) {
+        struct cw_port_alarm alarm = cw_inbox_alarm(paths->inbox);
+        uint32_t count = 0;
         paths->counters.sleeps++;
-        cw_inbox_sleep(paths->inbox, timeout_ns);
+        if (paths->wire != NULL) {
+            count = path_wire_wait(paths, timeout_ns, &alarm);
+        } else {
+            cw_inbox_sleep(paths->inbox, timeout_ns);
+        }
+        paths->counters.time_outs += count == 0 && !cw_word_has_changed(&alarm.word);
     }
     cw_inbox_disarm(paths->inbox);
 }

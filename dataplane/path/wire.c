@@ -407,8 +407,8 @@ uint32_t path_wire_poll(struct cw_paths *paths)
     return events_take(paths, events, cw_loop_poll(paths->config.loop, events, WIRE_BURST));
 }
 
-uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns)
+uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
     struct cw_event events[WIRE_BURST];
-    return events_take(paths, events, cw_loop_wait(paths->config.loop, events, WIRE_BURST, timeout_ns));
+    return events_take(paths, events, cw_loop_wait_alarm(paths->config.loop, events, WIRE_BURST, timeout_ns, alarm));
 }

@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DOORBELL_MAGIC UINT64_C(0x4c4c454257434a31) /* "1JCWBELL" as little-endian bytes */
@@ -182,9 +181,13 @@ void cw_doorbell_arm(struct cw_doorbell *bell)
 
 bool cw_doorbell_wait(struct cw_doorbell *bell, uint64_t timeout_ns)
 {
-    struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
+    return cw_doorbell_wait_either(bell, &(struct cw_word){0}, timeout_ns);
+}
+
+bool cw_doorbell_wait_either(struct cw_doorbell *bell, const struct cw_word *other, uint64_t timeout_ns)
+{
     /* The kernel compares the word with WORD_ASLEEP before it sleeps, so a ring between arm and here returns at once. */
-    syscall(SYS_futex, &bell->own->state, FUTEX_WAIT, WORD_ASLEEP, &timeout, NULL, 0);
+    cw_words_wait(&(struct cw_word){.at = &bell->own->state, .value = WORD_ASLEEP}, other, timeout_ns);
     /* Acquire pairs with the release half of the exchange in cw_doorbell_ring. */
     return atomic_load_explicit(&bell->own->state, memory_order_acquire) != WORD_ASLEEP;
 }

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/port/words.h"
+
 enum {
     CW_DOORBELL_WORDS = 64, /* participants of one file */
     CW_DOORBELL_FILE_VERSION = 1,
@@ -45,6 +47,8 @@ void cw_doorbell_arm(struct cw_doorbell *bell);
 
 /* Sleeps until the word is rung, `timeout_ns` has passed or a signal came. Returns true if it was rung since cw_doorbell_arm. Owner. */
 bool cw_doorbell_wait(struct cw_doorbell *bell, uint64_t timeout_ns);
+/* The same, and until `other` changes, or is woken. */
+bool cw_doorbell_wait_either(struct cw_doorbell *bell, const struct cw_word *other, uint64_t timeout_ns);
 
 /* Says that this side is awake again. Owner. */
 void cw_doorbell_disarm(struct cw_doorbell *bell);

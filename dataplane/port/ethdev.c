@@ -162,6 +162,7 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .driver = *driver};
     strcpy(created->device, config->device);
     ethdev_gate_init(created);
+    ethdev_memory_init(created);
     uint32_t connections =
         ethdev_driver_dials(driver, config->device_arguments) ? ethdev_driver_connections(config->device_arguments) : 0;
     int status = ethdev_open(created, config, error, error_bytes);

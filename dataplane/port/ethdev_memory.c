@@ -2,6 +2,7 @@
 #define ALLOW_EXPERIMENTAL_API /* rte_dev_dma_map: in DPDK since 19.05 */
 #include "dataplane/port/ethdev_private.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,37 +24,82 @@ static struct rte_device *port_device(const struct ethdev_port *port)
     return rte_eth_dev_info_get(port->id, &info) == 0 ? info.device : NULL;
 }
 
-/* Makes the whole pages around the memory known to DPDK and to the device's IOMMU. Pages that an earlier registration brought
- * along stay its own (page_bytes is 0 then): two regions in one page are legal as long as the first outlives the second. */
-static int memory_map(const struct ethdev_port *port, struct cw_port_memory *memory)
+/* DPDK's table of external memory is the process's, and so is this one: two ports may register the same pages. */
+static pthread_mutex_t extmem_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int extmem_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = RTE_ALIGN_FLOOR((uintptr_t)memory->base, page);
-    size_t bytes = RTE_ALIGN_CEIL((uintptr_t)memory->base + memory->bytes, page) - first;
-    if (rte_extmem_register((void *)first, bytes, NULL, 0, page) != 0) {
-        return rte_errno == EEXIST ? CW_OK : rte_errno == ENOSPC ? CW_ERROR_LIMIT : CW_ERROR_SYSTEM;
+    (void)context;
+    (void)below;
+    if (rte_extmem_register((void *)first, end - first, NULL, 0, (size_t)sysconf(_SC_PAGESIZE)) != 0) {
+        return rte_errno == ENOSPC ? CW_ERROR_LIMIT : CW_ERROR_SYSTEM; /* EEXIST: not ours, and so not ours to keep */
     }
-    struct rte_device *device = port_device(port);
-    /* A device that knows no mapping of its own reads through DPDK's tables. */
-    if (device == NULL || (rte_dev_dma_map(device, (void *)first, first, bytes) != 0 && rte_errno != ENOTSUP)) {
-        rte_extmem_unregister((void *)first, bytes);
-        return CW_ERROR_SYSTEM;
-    }
-    memory->page_base = (void *)first;
-    memory->page_bytes = bytes;
     return CW_OK;
 }
 
-static void memory_unmap(const struct ethdev_port *port, struct cw_port_memory *memory)
+static void extmem_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
-    if (memory->page_bytes == 0) {
-        return;
+    (void)context;
+    (void)below;
+    rte_extmem_unregister((void *)first, end - first);
+}
+
+static struct cw_mappings extmem = {.map = extmem_map, .unmap = extmem_unmap};
+
+static void extmem_give(struct cw_pages *pages)
+{
+    pthread_mutex_lock(&extmem_lock);
+    cw_mappings_remove(&extmem, pages);
+    pthread_mutex_unlock(&extmem_lock);
+}
+
+/* Makes pages known to DPDK and to the device's IOMMU. */
+static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
+{
+    struct rte_device *device = port_device(context);
+    if (device == NULL) {
+        return CW_ERROR_SYSTEM;
     }
-    struct rte_device *device = port_device(port);
+    pthread_mutex_lock(&extmem_lock);
+    int status = cw_mappings_add(&extmem, below, first, end);
+    pthread_mutex_unlock(&extmem_lock);
+    if (status != CW_OK) {
+        return status;
+    }
+    /* A device that knows no mapping of its own reads through DPDK's tables. */
+    if (rte_dev_dma_map(device, (void *)first, first, end - first) != 0 && rte_errno != ENOTSUP) {
+        extmem_give(below);
+        return CW_ERROR_SYSTEM;
+    }
+    return CW_OK;
+}
+
+static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
+{
+    struct rte_device *device = port_device(context);
     if (device != NULL) {
-        rte_dev_dma_unmap(device, memory->page_base, (uint64_t)(uintptr_t)memory->page_base, memory->page_bytes);
+        rte_dev_dma_unmap(device, (void *)first, first, end - first);
     }
-    rte_extmem_unregister(memory->page_base, memory->page_bytes);
+    extmem_give(below);
+}
+
+void ethdev_memory_init(struct ethdev_port *port)
+{
+    port->mappings = (struct cw_mappings){.map = device_map, .unmap = device_unmap, .context = port};
+}
+
+static int memory_map(struct ethdev_port *port, struct cw_port_memory *memory)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    return cw_mappings_add(&port->mappings, &memory->pages, RTE_ALIGN_FLOOR((uintptr_t)memory->base, page),
+                           RTE_ALIGN_CEIL((uintptr_t)memory->base + memory->bytes, page));
+}
+
+static void memory_unmap(struct ethdev_port *port, struct cw_port_memory *memory)
+{
+    if (port->needs_dma) {
+        cw_mappings_remove(&port->mappings, &memory->pages);
+    }
 }
 
 int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory)

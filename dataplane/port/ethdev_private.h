@@ -4,7 +4,7 @@
  *    ethdev_device.c  the device: found or plugged, configured, started, stopped
  *    ethdev_driver.c  what single drivers need and do not say themselves
  *    ethdev_burst.c   the hot path
- *    ethdev_memory.c  registered memory, external pieces
+ *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
  *    ethdev_filter.c  multicast
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart
@@ -15,6 +15,7 @@
 #include "dataplane/port/doorbell.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
+#include "dataplane/port/mappings.h"
 #include "dataplane/status.h"
 
 #include <assert.h>
@@ -91,6 +92,7 @@ struct ethdev_port {
     bool needs_dma; /* pieces must be mapped for the device */
     uint64_t owner; /* ethdev's owner number, 0: none */
     struct cw_port_memory *memories;
+    struct cw_mappings mappings; /* of the device, if needs_dma */
 
     enum ethdev_multicast multicast;
     uint32_t group_count;
@@ -111,8 +113,7 @@ struct cw_port_memory {
     struct rte_mbuf_ext_shared_info shared; /* its count is 1 + the pieces that the driver holds */
     uint8_t *base;
     size_t bytes;
-    void *page_base; /* what was mapped for the device, if needs_dma */
-    size_t page_bytes;
+    struct cw_pages pages; /* mapped for the device, if needs_dma */
     struct cw_port_memory *next;
 };
 
@@ -157,6 +158,7 @@ ethdev_peek(struct ethdev_port *port); /* into the stash; barred: it could not b
 void ethdev_stash_free(struct ethdev_port *port);
 
 /* ethdev_memory.c */
+void ethdev_memory_init(struct ethdev_port *port); /* nothing is registered */
 int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory);
 int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
 void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */

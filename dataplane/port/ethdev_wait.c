@@ -72,6 +72,7 @@ static int packet_socket_find(const struct ethdev_port *port)
 int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
 {
     port->nap_ns = ETHDEV_NAP_MIN_NS;
+    port->port.info.alarms = true;
     if (port->bell != NULL) {
         port->port.info.wait = CW_PORT_WAIT_DOORBELL;
         return CW_OK;
@@ -131,15 +132,37 @@ static void wake_drain(struct ethdev_port *port)
     (void)taken;
 }
 
+/* What a sleep on descriptors is to end by, beside its own; poll ignores -1. */
+static struct pollfd alarm_of(const struct ethdev_port *port)
+{
+    const struct cw_port_alarm *alarm = port->port.alarm;
+    return (struct pollfd){.fd = alarm == NULL ? -1 : alarm->descriptor, .events = POLLIN};
+}
+
+/* The word tells whether it has gone off: it changes before anything is written. */
+static void alarm_drain(const struct pollfd *alarm)
+{
+    uint8_t rings[64];
+    while ((alarm->revents & POLLIN) != 0 && read(alarm->fd, rings, sizeof(rings)) == sizeof(rings)) {
+    }
+}
+
+static bool alarm_is_off(const struct ethdev_port *port)
+{
+    return port->port.alarm != NULL && cw_word_has_changed(&port->port.alarm->word);
+}
+
 static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
 {
     if (port->interrupt_switched) {
         rte_eth_dev_rx_intr_enable(port->id, 0);
     }
     if (ethdev_peek(port) == ETHDEV_PEEK_NOTHING) {
-        struct pollfd set = {.fd = port->epoll_descriptor, .events = POLLIN};
+        struct pollfd set[2] = {{.fd = port->epoll_descriptor, .events = POLLIN}, alarm_of(port)};
         struct timespec timeout = timespec_of(timeout_ns);
-        if (ppoll(&set, 1, &timeout, NULL) > 0) {
+        int ready = ppoll(set, 2, &timeout, NULL);
+        alarm_drain(&set[1]);
+        if (ready > 0 && set[0].revents != 0) {
             struct rte_epoll_event events[2];
             rte_epoll_wait(port->epoll_descriptor, events, 2, 0);
             wake_drain(port);
@@ -153,23 +176,26 @@ static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
 /* The socket is readable while the newest frame of its ring has not been taken. False: it cannot be waited on now, as its interface is down. */
 static bool sleep_socket(struct ethdev_port *port, uint64_t timeout_ns)
 {
-    struct pollfd set[2] = {{.fd = port->packet_descriptor, .events = POLLIN},
-                            {.fd = port->wake_descriptor, .events = POLLIN}};
+    struct pollfd set[3] = {{.fd = port->packet_descriptor, .events = POLLIN},
+                            {.fd = port->wake_descriptor, .events = POLLIN},
+                            alarm_of(port)};
     struct timespec timeout = timespec_of(timeout_ns);
-    if (ppoll(set, 2, &timeout, NULL) > 0 && set[1].revents != 0) {
+    if (ppoll(set, 3, &timeout, NULL) > 0 && set[1].revents != 0) {
         wake_drain(port);
     }
+    alarm_drain(&set[2]);
     return (set[0].revents & POLLERR) == 0;
 }
 
 /* One nap, ended early by a wake-up. */
 static void nap(struct ethdev_port *port, uint64_t duration_ns)
 {
-    struct pollfd wake = {.fd = port->wake_descriptor, .events = POLLIN};
+    struct pollfd set[2] = {{.fd = port->wake_descriptor, .events = POLLIN}, alarm_of(port)};
     struct timespec timeout = timespec_of(duration_ns);
-    if (ppoll(&wake, 1, &timeout, NULL) > 0) {
+    if (ppoll(set, 2, &timeout, NULL) > 0 && set[0].revents != 0) {
         wake_drain(port);
     }
+    alarm_drain(&set[1]);
 }
 
 static void sleep_timed(struct ethdev_port *port, uint64_t timeout_ns)
@@ -180,7 +206,7 @@ static void sleep_timed(struct ethdev_port *port, uint64_t timeout_ns)
         nap(port, RTE_MIN(port->nap_ns, end_ns - now_ns));
         port->nap_ns = RTE_MIN(2 * port->nap_ns, (uint64_t)ETHDEV_NAP_MAX_NS);
         /* Relaxed: whether it was woken is decided by wake_take. */
-        if (atomic_load_explicit(&port->woken, memory_order_relaxed) != 0) {
+        if (atomic_load_explicit(&port->woken, memory_order_relaxed) != 0 || alarm_is_off(port)) {
             return;
         }
         now_ns = clock_ns();
@@ -196,7 +222,10 @@ static void sleep_doorbell(struct ethdev_port *port, uint64_t timeout_ns)
         if (found != ETHDEV_PEEK_PACKETS) {
             /* Packets that could not be looked for may have been announced already: the gate closes in a moment. */
             bool barred = found == ETHDEV_PEEK_BARRED;
-            cw_doorbell_wait(port->bell, barred ? RTE_MIN(timeout_ns, (uint64_t)ETHDEV_NAP_MIN_NS) : timeout_ns);
+            const struct cw_port_alarm *alarm = port->port.alarm;
+            static const struct cw_word none;
+            cw_doorbell_wait_either(port->bell, alarm == NULL ? &none : &alarm->word,
+                                    barred ? RTE_MIN(timeout_ns, (uint64_t)ETHDEV_NAP_MIN_NS) : timeout_ns);
         }
     }
     cw_doorbell_disarm(port->bell);

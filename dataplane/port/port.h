@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/port/words.h"
+
 enum {
     CW_PORT_BURST_MAX = 64,   /* packets in one burst */
     CW_PORT_PIECES_MAX = 4,   /* external pieces behind one header */
@@ -40,6 +42,7 @@ struct cw_port_info {
     uint64_t rate_bps;  /* nominal link rate, bits per second; 0: not known */
     bool gather;        /* external pieces are transmitted without a copy by the core */
     enum cw_port_wait wait;
+    bool alarms;     /* its sleep ends by an alarm, too */
     char driver[32]; /* the driver's own name, for people; never compared */
 };
 
@@ -89,9 +92,16 @@ struct cw_port_ops {
 };
 
 /* Implementations put this first in their own structure. */
+/* What ends a sleep beside packets and cw_port_wake: a word that changes, and a descriptor that is readable by then. */
+struct cw_port_alarm {
+    struct cw_word word;
+    int descriptor; /* a pipe, which the port reads empty; -1: none. Needed where a port waits for descriptors */
+};
+
 struct cw_port {
     const struct cw_port_ops *ops;
     struct cw_port_info info;
+    const struct cw_port_alarm *alarm; /* of the sleep under way; NULL: none */
 };
 
 /* Takes up to `count_max` (<= CW_PORT_BURST_MAX) packets that have arrived; returns how many. Never blocks. */
@@ -138,7 +148,8 @@ static inline int cw_port_leave(struct cw_port *port, const uint8_t mac[6])
 }
 
 /* Tells the driver about memory that pieces will point into (mapped for DMA where the device needs it).
- * CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT, CW_ERROR_SYSTEM. */
+ * Registrations may share pages. CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT, CW_ERROR_BUSY (some of its pages
+ * were given back, and are still mapped for another registration), CW_ERROR_SYSTEM. */
 static inline int cw_port_memory_register(struct cw_port *port, void *base, size_t bytes,
                                           struct cw_port_memory **memory)
 {
@@ -162,6 +173,15 @@ static inline bool cw_port_link_up(struct cw_port *port)
 static inline void cw_port_sleep(struct cw_port *port, uint64_t timeout_ns)
 {
     port->ops->sleep(port, timeout_ns);
+}
+
+/* As cw_port_sleep, and ends by an alarm (NULL: none) that goes off during it or before. A port that hears none looks often. */
+static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
+{
+    bool is_deaf = alarm != NULL && !port->info.alarms;
+    port->alarm = alarm;
+    port->ops->sleep(port, is_deaf && timeout_ns > CW_WORDS_PATIENCE_NS ? CW_WORDS_PATIENCE_NS : timeout_ns);
+    port->alarm = NULL;
 }
 
 /* Ends a cw_port_sleep under way, or the next one. Any thread, any number of them. */

@@ -17,6 +17,7 @@ int cw_gets_init(struct cw_gets *gets, uint32_t count)
         gets->next_free[i] = (uint16_t)(i + 1);
     }
     gets->free = 1;
+    gets->free_count = count;
     return CW_OK;
 }
 
@@ -42,7 +43,7 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
         return CW_ERROR_NOT_FOUND;
     }
     struct cw_gets *gets = &endpoint->gets;
-    if (gets->free == 0) {
+    if (flow->sender.get_count >= gets->free_count) { /* as with operations: as many as are left for others */
         return CW_ERROR_AGAIN;
     }
     struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, false, false);
@@ -51,6 +52,8 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
     }
     operation->reply = gets->free;
     gets->free = gets->next_free[operation->reply];
+    gets->free_count--;
+    flow->sender.get_count++;
     gets->table[operation->reply] = operation;
     operation->bytes = get->bytes;
     operation->token = get->region;
@@ -94,6 +97,8 @@ void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
         gets->table[operation->reply] = NULL;
         gets->next_free[operation->reply] = gets->free;
         gets->free = operation->reply;
+        gets->free_count++;
+        operation->flow->sender.get_count--;
     }
 }
 

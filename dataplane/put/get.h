@@ -21,6 +21,7 @@ struct cw_gets {
     uint16_t *next_free;
     uint16_t free;
     uint32_t count;
+    uint32_t free_count;
 };
 
 int cw_gets_init(struct cw_gets *gets, uint32_t count);

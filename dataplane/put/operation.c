@@ -98,12 +98,19 @@ struct cw_operation *cw_operation_oldest(const struct cw_flow *flow)
     return operation;
 }
 
+/* Whether the flow may have another operation: no more than are left for all others (dynamic thresholds, Choudhury and Hahne
+ * 1998), so that a peer that stops leaves room for those that go on. */
+static inline bool has_share(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    uint32_t available = cw_pool_available(&endpoint->operations);
+    return available > CW_OPERATIONS_RESERVED && flow->sender.open_count < available - CW_OPERATIONS_RESERVED;
+}
+
 struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
                                        uint32_t lane_tag, bool ordered, bool internal)
 {
     struct cw_sender *sender = &flow->sender;
-    if (!number_free(flow, internal ? 0 : CW_PUT_WINDOW_RESERVED) ||
-        (!internal && cw_pool_available(&endpoint->operations) <= CW_OPERATIONS_RESERVED)) {
+    if (!number_free(flow, internal ? 0 : CW_PUT_WINDOW_RESERVED) || (!internal && !has_share(endpoint, flow))) {
         return NULL;
     }
     struct cw_operation *operation = cw_pool_take(&endpoint->operations);

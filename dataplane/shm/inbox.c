@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define INBOX_MAGIC UINT64_C(0x584f424e49574331) /* "1CWINBOX" as little-endian bytes */
@@ -38,6 +37,8 @@ struct inbox_ring {
 
 struct cw_inbox {
     int descriptor;
+    int bell[2];   /* a pipe's ends; -1: none */
+    uint32_t rung; /* when it was armed */
     uint32_t senders_max;
     bool can_barrier;     /* else senders fence for ever */
     uint64_t armed_ns;    /* when it was armed last */
@@ -94,6 +95,7 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
         return CW_ERROR_MEMORY;
     }
     made->senders_max = senders_max;
+    made->bell[0] = made->bell[1] = -1;
     made->header_bytes = header_bytes(senders_max);
     made->descriptor = memfd_create("causeway-inbox", MFD_CLOEXEC);
     off_t bytes = (off_t)(made->header_bytes + (uint64_t)senders_max * CW_INBOX_RING_BYTES);
@@ -110,6 +112,7 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
     }
     made->slots = (struct inbox_slot *)(made->shared + 1);
     made->shared->nonce = nonce;
+    made->shared->bell = -1;
     made->shared->version = CW_INBOX_VERSION;
     made->shared->senders_max = senders_max;
     made->shared->ring_bytes = CW_INBOX_RING_BYTES;
@@ -138,8 +141,23 @@ void cw_inbox_destroy(struct cw_inbox *inbox)
     if (inbox->descriptor >= 0) {
         close(inbox->descriptor);
     }
+    for (int end = 0; end < 2; end++) {
+        if (inbox->bell[end] >= 0) {
+            close(inbox->bell[end]);
+        }
+    }
     free(inbox->rings);
     free(inbox);
+}
+
+int cw_inbox_bell_open(struct cw_inbox *inbox, char *error, size_t error_bytes)
+{
+    if (pipe2(inbox->bell, O_NONBLOCK | O_CLOEXEC) != 0) {
+        inbox->bell[0] = inbox->bell[1] = -1;
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox: pipe: %s", strerror(errno));
+    }
+    inbox->shared->bell = inbox->bell[1];
+    return CW_OK;
 }
 
 struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox)
@@ -197,6 +215,7 @@ static void payer_choose(struct cw_inbox *inbox, uint64_t now_ns)
 
 void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns)
 {
+    inbox->rung = atomic_load_explicit(&inbox->shared->rung, memory_order_relaxed);
     bool senders_paid = atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) != 0;
     atomic_store_explicit(&inbox->shared->asleep, 1, memory_order_relaxed);
     if (inbox->can_barrier) {
@@ -212,13 +231,16 @@ void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns)
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_inbox_ring */
 }
 
+struct cw_port_alarm cw_inbox_alarm(const struct cw_inbox *inbox)
+{
+    return (struct cw_port_alarm){.word = {.at = &inbox->shared->rung, .value = inbox->rung},
+                                  .descriptor = inbox->bell[0]};
+}
+
 void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns)
 {
-    struct timespec timeout = {
-        .tv_sec = (time_t)(timeout_ns / 1000000000),
-        .tv_nsec = (long)(timeout_ns % 1000000000),
-    };
-    syscall(SYS_futex, &inbox->shared->asleep, FUTEX_WAIT, 1, &timeout, NULL, 0);
+    struct cw_port_alarm alarm = cw_inbox_alarm(inbox);
+    cw_words_wait(&alarm.word, &(struct cw_word){0}, timeout_ns);
 }
 
 void cw_inbox_disarm(struct cw_inbox *inbox)
@@ -239,17 +261,36 @@ bool cw_inbox_owner_is_on(const struct cw_inbox_sender *end, uint32_t core)
            atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) == 0;
 }
 
-void cw_inbox_wake(struct cw_inbox_shared *shared)
+void cw_inbox_wake(struct cw_inbox_shared *shared, int bell)
 {
-    /* only who finds it armed pays for the call to the kernel */
-    if (atomic_exchange_explicit(&shared->asleep, 0, memory_order_relaxed) != 0) {
-        syscall(SYS_futex, &shared->asleep, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    /* only who finds it armed pays for the calls to the kernel */
+    if (atomic_exchange_explicit(&shared->asleep, 0, memory_order_relaxed) == 0) {
+        return;
+    }
+    /* pairs with the acquire in cw_word_has_changed */
+    atomic_fetch_add_explicit(&shared->rung, 1, memory_order_release);
+    syscall(SYS_futex, &shared->rung, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    if (bell >= 0) {
+        ssize_t written = write(bell, "", 1);
+        (void)written; /* fails only if it is full, and so readable, or nobody is there any more */
     }
 }
 
 void cw_inbox_ring_own(struct cw_inbox *inbox)
 {
-    cw_inbox_wake(inbox->shared);
+    cw_inbox_wake(inbox->shared, inbox->bell[1]);
+}
+
+/* Opens the pipe of an owner that has one. False: errno tells. */
+static bool bell_open(struct cw_inbox_sender *end)
+{
+    char path[64];
+    if (end->shared->bell < 0) {
+        return true;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", end->pid, end->shared->bell);
+    end->bell = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return end->bell >= 0;
 }
 
 /* Opens the memfd; which process it is of is checked by its nonce. */
@@ -289,16 +330,25 @@ static int shared_check(const struct cw_inbox_shared *shared, const struct cw_in
 
 static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t sender, char *error, size_t error_bytes)
 {
-    uint32_t slot = atomic_fetch_add_explicit(&end->shared->claimed, 1, memory_order_relaxed);
-    if (slot >= end->shared->senders_max) {
-        return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
-                             "inbox of process %d: all %u slots for senders are taken", end->pid,
-                             end->shared->senders_max);
-    }
-    end->mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
-    if (end->mapping == NULL) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: map a ring: %s", end->pid,
-                             strerror(errno));
+    /* mapped before it is claimed: nobody could give back what a sender claims and then cannot map */
+    uint32_t slot = atomic_load_explicit(&end->shared->claimed, memory_order_relaxed);
+    for (;;) {
+        if (slot >= end->shared->senders_max) {
+            return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
+                                 "inbox of process %d: all %u slots for senders are taken", end->pid,
+                                 end->shared->senders_max);
+        }
+        void *mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
+        if (mapping == NULL) {
+            return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: map a ring: %s", end->pid,
+                                 strerror(errno));
+        }
+        if (atomic_compare_exchange_strong_explicit(&end->shared->claimed, &slot, slot + 1, memory_order_relaxed,
+                                                    memory_order_relaxed)) {
+            end->mapping = mapping;
+            break;
+        }
+        munmap(mapping, 2 * CW_INBOX_RING_BYTES);
     }
     struct inbox_slot *claimed = (struct inbox_slot *)(end->shared + 1) + slot;
     claimed->sender = sender;
@@ -322,7 +372,7 @@ int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct 
     if (status != CW_OK) {
         return status;
     }
-    *end = (struct cw_inbox_sender){.pid = place->pid};
+    *end = (struct cw_inbox_sender){.pid = place->pid, .bell = -1};
     size_t map_bytes = header_bytes(CW_INBOX_SLOTS_MAX);
     if (fstat(descriptor, &file) != 0 || file.st_size < (off_t)header_bytes(1)) {
         status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "inbox of process %d: the process is gone",
@@ -337,6 +387,10 @@ int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct 
     }
     if (status == CW_OK) {
         status = shared_check(end->shared, place, (uint64_t)file.st_size, error, error_bytes);
+    }
+    if (status == CW_OK && !bell_open(end)) {
+        status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: its pipe: %s", place->pid,
+                               strerror(errno));
     }
     if (status == CW_OK) {
         (void)barrier_register(); /* the owner's barrier must reach this process, too */
@@ -355,7 +409,10 @@ void cw_inbox_detach(struct cw_inbox_sender *end)
         munmap(end->mapping, 2 * CW_INBOX_RING_BYTES);
     }
     if (end->shared != NULL) {
+        if (end->bell >= 0) {
+            close(end->bell);
+        }
         munmap(end->shared, header_bytes(CW_INBOX_SLOTS_MAX));
     }
-    *end = (struct cw_inbox_sender){0};
+    *end = (struct cw_inbox_sender){.bell = -1};
 }

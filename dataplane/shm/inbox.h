@@ -26,10 +26,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "dataplane/port/port.h"
 #include "dataplane/shm/ring.h"
 
 enum {
-    CW_INBOX_VERSION = 2,
+    CW_INBOX_VERSION = 3,
     CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
     CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
     /* The mean time from sleep to sleep: below, senders pay for the barrier (10 to 100 ns a record, 20 us a sleep); above, the owner does again. */
@@ -61,6 +62,10 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
 
 /* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before cw_inbox_sleep. */
 void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns);
+/* For an owner that sleeps on descriptors: makes one for cw_inbox_alarm. Before anybody is told of its place. CW_OK, CW_ERROR_SYSTEM. */
+int cw_inbox_bell_open(struct cw_inbox *inbox, char *error, size_t error_bytes);
+/* What ends another sleep of the owner's between cw_inbox_arm and cw_inbox_disarm. */
+struct cw_port_alarm cw_inbox_alarm(const struct cw_inbox *inbox);
 /* Until it is rung, `timeout_ns` has passed or a signal came. */
 void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns);
 void cw_inbox_disarm(struct cw_inbox *inbox);
@@ -76,6 +81,7 @@ struct cw_inbox_sender {
     void *mapping; /* of the ring */
     pid_t pid;     /* of the owner */
     uint32_t slot;
+    int bell; /* the owner's pipe; -1: none */
 };
 
 /* Opens an inbox and claims a slot; `sender` is the number that the owner will see. CW_OK; CW_ERROR_NOT_FOUND: no such process, or another one has its
@@ -96,16 +102,18 @@ struct cw_inbox_shared {
     uint32_t senders_max;
     uint64_t ring_bytes;
     uint64_t rings_offset; /* of the first ring in the file */
+    int32_t bell; /* the owner's descriptor of a pipe, into which who wakes it writes; -1: it sleeps on `rung` alone */
     _Atomic uint32_t senders_fence;
     /* read by senders after each record, written when the owner goes to sleep */
     _Alignas(CW_RING_LINE) _Atomic uint32_t asleep;
+    _Atomic uint32_t rung; /* how often the owner was woken: what it sleeps on */
     _Atomic uint32_t core; /* where the owner was when it last looked, plus 1; 0: not known */
     /* written by senders, once each */
     _Alignas(CW_RING_LINE) _Atomic uint32_t claimed;
 };
 
-/* Wakes the owner. */
-void cw_inbox_wake(struct cw_inbox_shared *shared);
+/* Wakes the owner; `bell`: its pipe, or -1. */
+void cw_inbox_wake(struct cw_inbox_shared *shared, int bell);
 
 /* After records have been published: wakes the owner if it sleeps. */
 static inline void cw_inbox_ring(struct cw_inbox_sender *end)
@@ -116,7 +124,7 @@ static inline void cw_inbox_ring(struct cw_inbox_sender *end)
         atomic_signal_fence(memory_order_seq_cst); /* the owner's membarrier turns this into a real one */
     }
     if (atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) != 0) {
-        cw_inbox_wake(end->shared);
+        cw_inbox_wake(end->shared, end->bell);
     }
 }
 

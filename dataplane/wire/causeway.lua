@@ -6,7 +6,7 @@ local causeway = Proto("causeway", "Causeway")
 
 local types = {
   "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE",
-  [16] = "MCAST_DATA", [17] = "MCAST_STATE", [18] = "MCAST_ACK", [19] = "MCAST_NAK", [20] = "MCAST_CANARY",
+  [16] = "MCAST_DATA", [17] = "MCAST_STATE", [18] = "MCAST_ACK", [19] = "MCAST_NAK", [20] = "MCAST_FLOOD_PROBE",
 }
 local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN"}
 local waits = {[0] = "spins", [1] = "sleeps", [2] = "naps"}
@@ -227,9 +227,9 @@ local guests = {
   },
   MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.pause, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.exposed, 8}},
   MCAST_NAK = {{F.mcast_run_count, 4}, {F.mcast_reserved, 4}, {F.mcast_from, 8}},
-  MCAST_CANARY = {},
+  MCAST_FLOOD_PROBE = {},
 }
-local guest_bytes = {MCAST_DATA = 56, MCAST_STATE = 64, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_CANARY = 16}
+local guest_bytes = {MCAST_DATA = 56, MCAST_STATE = 64, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_FLOOD_PROBE = 16}
 
 -- Who has written it, and about whose stream, for the line of the packet; nil: malformed.
 local function guest(buffer, tree, name)

@@ -187,7 +187,7 @@ static const struct {
       {"run.received", 34, 2},
       {"run.missing", 36, 2},
       {"run.received", 38, 2}}},
-    {CW_MCAST_CANARY, sizeof(struct cw_mcast_prefix), {{0}}},
+    {CW_MCAST_FLOOD_PROBE, sizeof(struct cw_mcast_prefix), {{0}}},
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]), MARK = 0x5eed0000 /* of packets that are made by hand */ };
 

@@ -2,8 +2,6 @@
 #include "tests/unit/bridge_frames.h"
 
 enum { EXPOSURES_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
-#define GROUP_IPV4  0xef010203u
-#define CANARY_IPV4 0xef010204u
 
 /* ---- what is sent ---- */
 
@@ -274,8 +272,8 @@ static void member_create(struct mcast_world *world, uint32_t index)
         member->buffers[sender] = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
     }
     struct cw_mcast_config mcast = config->mcast;
-    mcast.canary_ipv4 = CANARY_IPV4;
-    mcast.keeps_canary = index == 0;
+    mcast.flood_ipv4 = FLOOD_IPV4;
+    mcast.keeps_flood_address = index == 0;
     int status = cw_mcast_create(&mcast, world->hosts.list[index].endpoint, &member->mcast, error, sizeof(error));
     if (status != CW_OK) {
         fail_msg("%s: %s", cw_status_text(status), error);

@@ -10,6 +10,9 @@
 #include "mcast/mcast.h"
 #include "tests/simulation/simulation.h"
 
+#define GROUP_IPV4 0xef010203u
+#define FLOOD_IPV4 0xef010204u
+
 struct mcast_world_config {
     uint64_t seed;
     uint32_t members;

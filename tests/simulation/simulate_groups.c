@@ -309,8 +309,8 @@ static void party_create(struct town *town, uint32_t rank)
     struct cw_mcast_config mcast;
     uint32_t base = ADDRESS_BASE | 1u << 31;
     cw_mcast_config_init(&mcast);
-    mcast.canary_ipv4 = cw_groups_canary(base);
-    mcast.keeps_canary = rank == 0;
+    mcast.flood_ipv4 = cw_groups_flood_address(base);
+    mcast.keeps_flood_address = rank == 0;
     *party = (struct party){.town = town, .rank = rank};
     if (cw_mcast_create(&mcast, town->hosts.list[rank].endpoint, &party->mcast, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
@@ -440,7 +440,7 @@ static void opened_in_any_order(void **state)
             assert_true(
                 !info.floods ||
                 seed % 3 ==
-                    0); /* where frames are lost the switch may not have heard of the canary yet: then it did flood */
+                    0); /* where frames are lost the switch may not have heard of the flood address yet: then it did flood */
         }
         town_destroy(town);
     }

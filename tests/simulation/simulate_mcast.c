@@ -1,4 +1,5 @@
 /* Reliable multicast in virtual time: every byte to every survivor, whatever the network does; and what it costs. */
+#include "mcast/state.h"
 #include "tests/simulation/mcast_world.h"
 
 enum { SEEDS = 200 };
@@ -319,7 +320,7 @@ static void a_network_that_drops_is_noticed(void **state)
     assert_true(noticed > seeds / 4); /* most transfers were no longer than that */
 }
 
-/* A canary comes to its keeper only, where switches listen to what they are told; to all, where they flood. */
+/* A flood probe comes to the keeper of its address only, where switches listen to what they are told; to all, where they flood. */
 static void a_network_that_floods_is_noticed(void **state)
 {
     (void)state;
@@ -334,15 +335,127 @@ static void a_network_that_floods_is_noticed(void **state)
         mcast_world_create(&world, &config);
         mcast_world_pass(&world, SIMULATION_MS);
         for (uint32_t member = 1; member < MEMBERS; member++) {
-            cw_mcast_canary(world.members[member].mcast);
+            cw_mcast_flood_probe(world.members[member].group);
         }
         mcast_world_pass(&world, SIMULATION_MS);
         for (uint32_t member = 0; member < MEMBERS; member++) {
-            uint64_t canaries = cw_mcast_counters(world.members[member].mcast).canaries;
-            assert_int_equal(canaries, kinds[i] == CW_SIMULATOR_FLOODS && member > 0 ? MEMBERS - 2 : 0);
+            uint64_t flood_probes = cw_mcast_counters(world.members[member].mcast).flood_probes;
+            assert_int_equal(flood_probes, kinds[i] == CW_SIMULATOR_FLOODS && member > 0 ? MEMBERS - 2 : 0);
         }
         mcast_world_destroy(&world);
     }
+}
+
+/* A packet to the flood address, signed with the key of that id and author. */
+static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t author, uint64_t number)
+{
+    struct cw_endpoint *endpoint = world->hosts.list[author].endpoint;
+    struct cw_mcast_prefix prefix = {
+        .group_high = (uint32_t)(id >> 32), .author = author, .sender = author, .epoch = 1};
+    struct cw_guest_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)id, .number = number};
+    struct cw_wire_network network;
+    struct cw_wire_key key;
+    uint8_t *at = cw_guest_stage(endpoint);
+    assert_non_null(at);
+    memcpy(at, &prefix, sizeof(prefix));
+    cw_guest_key(endpoint, id, author, &key);
+    cw_guest_group(endpoint, FLOOD_IPV4, &network);
+    cw_guest_finish(endpoint, &network, &header, sizeof(prefix), &key);
+    cw_guest_flush(endpoint);
+    mcast_world_pass(world, SIMULATION_MS);
+}
+
+/* Of an earlier job under the same key, whose groups had other ids; of no group, as all jobs once sent it; and of this group, but again. */
+static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 3, AUTHOR = 1, OTHER = 2 };
+    struct mcast_world_config config;
+    struct mcast_world world;
+    mcast_world_config_init(&config, MEMBERS);
+    config.multicast = CW_SIMULATOR_FLOODS;
+    config.learning = true;
+    config.senders = 0;
+    mcast_world_create(&world, &config);
+    uint64_t id = mcast_world_group(&world);
+    flood_probe_forge(&world, 0, 0, 0);
+    flood_probe_forge(&world, id ^ 2, AUTHOR, 1);
+    assert_int_equal(cw_mcast_counters(world.members[OTHER].mcast).flood_probes, 0);
+    for (int again = 0; again < 2; again++) {
+        flood_probe_forge(&world, id, AUTHOR, 7);
+        assert_int_equal(cw_mcast_counters(world.members[OTHER].mcast).flood_probes, 1);
+    }
+    mcast_world_destroy(&world);
+}
+
+/* Members of a group without streams yet get data that nobody of it has signed. */
+static void what_is_not_authentic_takes_no_memory(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 4, STRANGER = 3, PACKETS = 100 };
+    struct mcast_world_config config;
+    struct mcast_world world;
+    mcast_world_config_init(&config, MEMBERS);
+    config.senders = 0;
+    mcast_world_create(&world, &config);
+    uint64_t id = mcast_world_group(&world);
+    struct cw_endpoint *endpoint = world.hosts.list[STRANGER].endpoint;
+    for (uint32_t i = 0; i < PACKETS; i++) {
+        struct cw_wire_key key = {.bytes = {(uint8_t)i, 1}};
+        uint16_t author = (uint16_t)(i % STRANGER);
+        struct cw_mcast_data data = {
+            .prefix = {.group_high = (uint32_t)(id >> 32), .author = author, .sender = author, .epoch = 1}};
+        struct cw_guest_header header = {
+            .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + i};
+        struct cw_wire_network network;
+        uint8_t *at = cw_guest_stage(endpoint);
+        assert_non_null(at);
+        memcpy(at, &data, sizeof(data));
+        cw_guest_group(endpoint, GROUP_IPV4, &network);
+        cw_guest_finish(endpoint, &network, &header, sizeof(data), &key);
+        cw_guest_flush(endpoint);
+        mcast_world_pass(&world, SIMULATION_MS);
+    }
+    uint64_t dropped = 0;
+    for (uint32_t member = 0; member < STRANGER; member++) {
+        const struct cw_mcast_group *group = world.members[member].group;
+        dropped += cw_mcast_counters(world.members[member].mcast).drop_tag;
+        for (uint32_t sender = 0; sender < MEMBERS; sender++) {
+            assert_true(sender == member || group->streams[sender] == NULL);
+        }
+    }
+    assert_int_equal(dropped, PACKETS * (STRANGER - 1)); /* what names oneself is dropped before */
+    mcast_world_destroy(&world);
+}
+
+/* Messages have come, and nobody has asked for their events when the group is shut: then none speaks of it any more, but of own messages. */
+static void a_group_that_is_shut_leaves_no_events(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 2, MESSAGES = 5 };
+    struct mcast_world_config config;
+    struct mcast_world world;
+    struct cw_mcast_event events[2 * MESSAGES];
+    mcast_world_config_init(&config, MEMBERS);
+    config.senders = 0;
+    mcast_world_create(&world, &config);
+    for (uint32_t member = 0; member < MEMBERS; member++) {
+        world.hosts.list[member].work = NULL;
+        for (uint32_t i = 0; i < MESSAGES; i++) {
+            struct cw_mcast_put put = {.data = "12345678", .bytes = 8, .context = i, .flags = CW_MCAST_SIGNAL};
+            assert_int_equal(cw_mcast_send(world.members[member].group, &put), CW_OK);
+        }
+    }
+    mcast_world_pass(&world, 10 * SIMULATION_MS);
+    cw_mcast_shut(world.members[0].group);
+    world.members[0].group = NULL;
+    assert_int_equal(cw_mcast_events(world.members[0].mcast, events, 2 * MESSAGES), MESSAGES);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        assert_int_equal(events[i].kind, CW_MCAST_COMPLETE);
+        assert_int_equal(events[i].context, i);
+        assert_null(events[i].group);
+    }
+    mcast_world_destroy(&world);
 }
 
 /* What one member behind a trunk leaves, the others there keep. */
@@ -386,6 +499,9 @@ int main(void)
         cmocka_unit_test(switches_are_told),
         cmocka_unit_test(a_network_that_drops_is_noticed),
         cmocka_unit_test(a_network_that_floods_is_noticed),
+        cmocka_unit_test(a_flood_probe_that_is_replayed_proves_nothing),
+        cmocka_unit_test(what_is_not_authentic_takes_no_memory),
+        cmocka_unit_test(a_group_that_is_shut_leaves_no_events),
         cmocka_unit_test(groups_reach_across_switches),
         cmocka_unit_test(leaving_takes_nothing_from_others),
     };

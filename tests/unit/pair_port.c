@@ -1,16 +1,17 @@
 #include "tests/unit/pair_port.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "dataplane/status.h"
 
-enum { QUEUE = 256, FRAME_BYTES = 14 + 1500 };
+enum { QUEUE = 256, FRAME_BYTES = 14 + 1500, SIDES_MAX = 3 };
 
 struct pair_frame {
     uint32_t length;
@@ -23,12 +24,13 @@ struct pair_side {
     uint32_t head;
     uint32_t tail;
     bool woken;
-    pthread_cond_t changed;
+    _Atomic uint32_t changed; /* counts what might end a sleep */
 };
 
 struct pair {
     pthread_mutex_t lock;
-    struct pair_side sides[2];
+    struct pair_side sides[SIDES_MAX];
+    uint32_t side_count;
     uint32_t open;
 };
 
@@ -43,6 +45,12 @@ struct pair_port {
 static struct pair_port *pair_of(struct cw_port *port)
 {
     return (struct pair_port *)port;
+}
+
+static void side_change(struct pair_side *side)
+{
+    atomic_fetch_add(&side->changed, 1);
+    syscall(SYS_futex, &side->changed, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static uint32_t pair_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
@@ -78,24 +86,39 @@ static uint32_t pair_reserve(struct cw_port *port, struct cw_transmit *packets, 
     return count;
 }
 
+/* By the last byte of the destination's MAC address; the first other side, if nobody has it. */
+static struct pair_side *target(const struct pair_port *own, const struct pair_frame *frame)
+{
+    struct pair *pair = own->pair;
+    uint32_t side = (uint32_t)frame->bytes[5] - 1;
+    return &pair->sides[side < pair->side_count && side != own->side ? side : own->side == 0];
+}
+
 static uint32_t pair_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     struct pair_port *own = pair_of(port);
     struct pair *pair = own->pair;
-    struct pair_side *other = &pair->sides[1 - own->side];
     uint32_t one_in = atomic_load(&own->lose_one_in);
     pthread_mutex_lock(&pair->lock);
     uint32_t taken = 0;
-    for (; taken < count && other->head - other->tail < QUEUE; taken++) {
+    for (; taken < count; taken++) {
         struct pair_frame *frame = packets[taken].handle;
+        struct pair_side *other = target(own, frame);
+        if (other->head - other->tail == QUEUE) {
+            if (pair->side_count == 2) {
+                break;
+            }
+            free(frame); /* one that does not look holds up no other */
+            continue;
+        }
         frame->length = packets[taken].length;
         if (one_in != 0 && ++own->sent % one_in == 0) {
             free(frame);
             continue;
         }
         other->queue[other->head++ % QUEUE] = frame;
+        side_change(other);
     }
-    pthread_cond_broadcast(&other->changed);
     pthread_mutex_unlock(&pair->lock);
     return taken;
 }
@@ -133,24 +156,22 @@ static int pair_memory_unregister(struct cw_port *port, struct cw_port_memory *m
 
 static bool pair_link_up(struct cw_port *port)
 {
-    return pair_of(port)->pair->open == 2;
+    return pair_of(port)->pair->open == pair_of(port)->pair->side_count;
 }
 
 static void pair_sleep(struct cw_port *port, uint64_t timeout_ns)
 {
+    static const struct cw_word none;
     struct pair *pair = pair_of(port)->pair;
     struct pair_side *side = &pair->sides[pair_of(port)->side];
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t end_ns = (uint64_t)until.tv_nsec + timeout_ns;
-    until.tv_sec += (time_t)(end_ns / 1000000000ull);
-    until.tv_nsec = (long)(end_ns % 1000000000ull);
     pthread_mutex_lock(&pair->lock);
-    while (!side->woken && side->head == side->tail &&
-           pthread_cond_timedwait(&side->changed, &pair->lock, &until) != ETIMEDOUT) {
-    }
+    struct cw_word word = {.at = &side->changed, .value = atomic_load(&side->changed), .is_private = true};
+    bool sleeps = !side->woken && side->head == side->tail;
     side->woken = false;
     pthread_mutex_unlock(&pair->lock);
+    if (sleeps) {
+        cw_words_wait(&word, port->alarm == NULL ? &none : &port->alarm->word, timeout_ns);
+    }
 }
 
 static void pair_wake(struct cw_port *port)
@@ -159,7 +180,7 @@ static void pair_wake(struct cw_port *port)
     struct pair_side *side = &pair->sides[pair_of(port)->side];
     pthread_mutex_lock(&pair->lock);
     side->woken = true;
-    pthread_cond_broadcast(&side->changed);
+    side_change(side);
     pthread_mutex_unlock(&pair->lock);
 }
 
@@ -171,12 +192,11 @@ static void pair_close(struct cw_port *port)
     bool last = --pair->open == 0;
     pthread_mutex_unlock(&pair->lock);
     if (last) {
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < pair->side_count; i++) {
             struct pair_side *side = &pair->sides[i];
             while (side->tail != side->head) {
                 free(side->queue[side->tail++ % QUEUE]);
             }
-            pthread_cond_destroy(&side->changed);
         }
         pthread_mutex_destroy(&pair->lock);
         free(pair);
@@ -202,17 +222,23 @@ static const struct cw_port_ops operations = {
 
 void pair_port_open(struct cw_port *ports[2])
 {
+    pair_ports_open(ports, 2);
+}
+
+void pair_ports_open(struct cw_port **ports, uint32_t count)
+{
+    assert(count >= 2 && count <= SIDES_MAX);
     struct pair *pair = calloc(1, sizeof(*pair));
     assert(pair != NULL);
     pthread_mutex_init(&pair->lock, NULL);
-    pair->open = 2;
-    for (uint32_t i = 0; i < 2; i++) {
-        pthread_cond_init(&pair->sides[i].changed, NULL);
+    pair->open = pair->side_count = count;
+    for (uint32_t i = 0; i < count; i++) {
         struct pair_port *port = calloc(1, sizeof(*port));
         assert(port != NULL);
         port->port.ops = &operations;
         port->port.info.mtu_bytes = 1500;
         port->port.info.wait = CW_PORT_WAIT_DOORBELL;
+        port->port.info.alarms = true;
         port->port.info.mac[0] = 2;
         port->port.info.mac[5] = (uint8_t)(1 + i);
         port->pair = pair;

@@ -1,4 +1,4 @@
-/* Pair port: two ports of one process, joined by bounded queues: the real clock and real threads without any driver. */
+/* Pair port: two ports of one process (or three), joined by bounded queues: the real clock and real threads without any driver. */
 #ifndef TESTS_PAIR_PORT_H
 #define TESTS_PAIR_PORT_H
 
@@ -6,6 +6,9 @@
 
 /* Two ports joined to each other; each is closed by cw_port_close, and the last one frees what they share. */
 void pair_port_open(struct cw_port *ports[2]);
+
+/* The same with two or three, joined by a switch: who does not look at its port loses frames, and holds up no other. */
+void pair_ports_open(struct cw_port **ports, uint32_t count);
 
 /* From now on, or no longer, every `one_in`-th frame is lost on its way; 0: none. */
 void pair_port_lose(struct cw_port *port, uint32_t one_in);

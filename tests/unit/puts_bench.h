@@ -74,7 +74,7 @@ static inline void bench_begin(struct bench *bench)
     memset(bench, 0, sizeof(*bench));
     sim_hosts_config_init(&config, RANKS);
     config.memory_bytes = BUFFER_BYTES;
-    config.endpoint.operation_count_max = 128; /* 64 of them for the transport */
+    config.endpoint.operation_count_max = 128; /* 64 of them for the transport, half of these for one peer */
     config.endpoint.pool_slot_count = SLOTS;
     config.endpoint.pool_slot_bytes = SLOT_BYTES;
     config.endpoint.failure_timeout_ns = 50000000;

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,49 @@ static void records_come_whole_and_in_order(void **state)
     }
     assert_true(refused > 100);
     cw_inbox_detach(&end);
+    cw_inbox_destroy(inbox);
+}
+
+/* Pages of address space that this process has. */
+static uint64_t address_space_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A sender that runs out of address space tries again and again; then all slots are still there. */
+static void who_cannot_map_a_ring_takes_no_slot(void **state)
+{
+    (void)state;
+    enum { SENDERS = 3, TRIES = 10 };
+    struct cw_inbox *inbox = inbox_make(SENDERS);
+    struct cw_inbox_place place = cw_inbox_place(inbox);
+    struct cw_inbox_sender ends[SENDERS];
+    char error[200] = "";
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    tight = before;
+    /* room for the header, which the attaching side maps with all slots there may be, and not for a ring as well */
+    tight.rlim_cur = address_space_bytes() + CW_INBOX_SLOTS_MAX * 2 * CW_RING_LINE + 2 * CW_INBOX_RING_BYTES - 16384;
+    int statuses[TRIES];
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    for (int i = 0; i < TRIES; i++) {
+        statuses[i] = cw_inbox_attach(&place, 1, &ends[0], error, sizeof(error));
+    }
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    for (int i = 0; i < TRIES; i++) {
+        assert_int_equal(statuses[i], CW_ERROR_SYSTEM);
+    }
+    for (uint32_t sender = 0; sender < SENDERS; sender++) {
+        attach(inbox, sender, &ends[sender]);
+    }
+    for (uint32_t sender = 0; sender < SENDERS; sender++) {
+        cw_inbox_detach(&ends[sender]);
+    }
     cw_inbox_destroy(inbox);
 }
 
@@ -265,6 +310,27 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
     cw_inbox_destroy(inbox);
 }
 
+/* Nobody but the job's processes on this host: the descendants of the launcher's, or of the parent; and only where Yama asks for it. */
+static void only_the_job_is_let_in(void **state)
+{
+    (void)state;
+    char own[16], parent[16];
+    pid_t above = getppid();
+    snprintf(own, sizeof(own), "%d", getpid());
+    snprintf(parent, sizeof(parent), "%d", above);
+    assert_int_equal(cw_copy_tracer(-1, parent, above), 0);
+    assert_int_equal(cw_copy_tracer(0, parent, above), 0);
+    assert_int_equal(cw_copy_tracer(2, parent, above), 0);
+    assert_int_equal(cw_copy_tracer(1, parent, 4711), above > 1 ? above : 4711);
+    static const char *const useless[] = {NULL, "", "x", "0", "1", "-1", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof(useless) / sizeof(useless[0]); i++) {
+        assert_int_equal(cw_copy_tracer(1, useless[i], 4711), 4711);
+        assert_int_equal(cw_copy_tracer(1, useless[i], 1), 0);
+        assert_int_equal(cw_copy_tracer(1, useless[i], 0), 0);
+    }
+    assert_int_equal(cw_copy_tracer(1, own, 4711), 4711); /* no ancestor: the number is somebody else's now */
+}
+
 static void memory_of_another_process_is_copied(void **state)
 {
     (void)state;
@@ -301,11 +367,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_whole_and_in_order),
+        cmocka_unit_test(who_cannot_map_a_ring_takes_no_slot),
         cmocka_unit_test(each_sender_has_its_own_slot_until_none_is_left),
         cmocka_unit_test(nonsense_is_told),
         cmocka_unit_test(other_memory_is_refused),
         cmocka_unit_test(who_sleeps_often_lets_the_senders_pay),
         cmocka_unit_test(sleepers_are_woken),
+        cmocka_unit_test(only_the_job_is_let_in),
         cmocka_unit_test(memory_of_another_process_is_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -297,12 +300,111 @@ static void the_reason_can_be_asked(void **state)
     hosts_close(hosts);
 }
 
+/* ---- a rank that waits for shared memory and the wire at once ---- */
+
+enum { ROUNDS = 100, YIELDS = 5000 };
+
+/* Rank 1 of this host, which has no wire of its own. */
+struct neighbour {
+    struct cw_paths *paths;
+    atomic_uint answers;
+};
+
+static void take_answer(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct neighbour *neighbour = context;
+    (void)from, (void)lane_tag, (void)data, (void)bytes;
+    atomic_fetch_add(&neighbour->answers, 1);
+}
+
+static void count_message(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct host *host = context;
+    (void)from, (void)lane_tag, (void)data, (void)bytes;
+    host->messages++;
+}
+
+/* Sleeps for an hour each time there is nothing, and answers each message. */
+static void *answer_all(void *argument)
+{
+    struct host *host = argument;
+    for (uint32_t answered = 0; answered < ROUNDS;) {
+        if (cw_paths_poll(host->paths) == 0) {
+            cw_paths_wait(host->paths, 3600000000000ull, NULL, NULL);
+        }
+        while (answered < host->messages && cw_paths_send(host->paths, 1, 0, "answer", 6, NULL, 0) == CW_OK) {
+            answered++;
+        }
+    }
+    return NULL;
+}
+
+/* What a neighbour says ends the sleep at the port: no sleep ends by its time. */
+static void shared_memory_ends_a_sleep_at_the_port(void **state)
+{
+    (void)state;
+    struct cw_port *ports[2];
+    struct host host;
+    struct neighbour neighbour = {0};
+    struct cw_path_card cards[2];
+    char error[200] = "";
+    pthread_t thread;
+    pair_port_open(ports);
+    host_open(&host, 0, ports[0]);
+    cw_paths_destroy(host.paths);
+    struct cw_paths_config config = {
+        .rank_count = 2,
+        .nonce = 5,
+        .loop = host.loop,
+        .address = cw_endpoint_address(host.endpoint),
+        .message_bytes_max = SLOT_BYTES,
+        .handler = {.context = &host,
+                    .message = count_message,
+                    .arrived = take_arrival,
+                    .complete = take_completion,
+                    .down = take_down},
+    };
+    assert_int_equal(cw_paths_create(&config, &host.paths, error, sizeof(error)), CW_OK);
+    config.rank = 1;
+    config.loop = NULL;
+    config.handler.context = &neighbour;
+    config.handler.message = take_answer;
+    assert_int_equal(cw_paths_create(&config, &neighbour.paths, error, sizeof(error)), CW_OK);
+    cw_paths_card(host.paths, &cards[0]);
+    cw_paths_card(neighbour.paths, &cards[1]);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(cw_paths_add(host.paths, i, &cards[i], error, sizeof(error)), CW_OK);
+        assert_int_equal(cw_paths_add(neighbour.paths, i, &cards[i], error, sizeof(error)), CW_OK);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, answer_all, &host), 0);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < YIELDS; i++) { /* so that it sleeps, mostly; nothing depends on that */
+            sched_yield();
+        }
+        assert_int_equal(cw_paths_send(neighbour.paths, 0, 0, "question", 8, NULL, 0), CW_OK);
+        while (atomic_load(&neighbour.answers) <= round) {
+            (void)cw_paths_poll(neighbour.paths);
+        }
+    }
+    pthread_join(thread, NULL);
+    struct cw_paths_counters counters = cw_paths_counters(host.paths);
+    assert_true(counters.sleeps > 0);
+    assert_int_equal(counters.time_outs, 0);
+    cw_paths_destroy(neighbour.paths);
+    cw_paths_destroy(host.paths);
+    cw_loop_destroy(host.loop);
+    cw_endpoint_destroy(host.endpoint);
+    cw_port_close(ports[0]);
+    cw_port_close(ports[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(over_a_good_network),
         cmocka_unit_test(over_one_that_loses_frames),
         cmocka_unit_test(the_reason_can_be_asked),
+        cmocka_unit_test(shared_memory_ends_a_sleep_at_the_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

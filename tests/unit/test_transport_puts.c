@@ -93,11 +93,11 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
     struct cw_transport_event event;
     uint32_t puts = 0;
     bench_begin(&bench);
-    for (uint32_t i = 0; i < 64; i++) {
+    for (uint32_t i = 0; i < 33; i++) {
         pair_add(&bench, 0, 1, 4 * i, false, 100);
     }
-    bench.members[0] = 1;
-    bench.members[1] = 2;
+    bench.members[0] = 2;
+    bench.members[1] = 1; /* which has its share of the operations */
     bench.group = (struct cw_group_range){.first = 0, .count = 2};
     bench.sides[0].schedule.groups = &bench.group;
     bench.sides[0].schedule.members = bench.members;
@@ -116,18 +116,18 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
                                          .offset = 64 * PLACE_BYTES,
                                          .context = 1000};
     const struct cw_transport *calls = bench.sides[0].calls;
-    for (; puts < 63; puts++) {
+    for (; puts < 32; puts++) {
         assert_int_equal(put(&bench, 0, 1, 4 * puts, false, 100), CW_OK);
     }
-    assert_int_equal(cw_puts_transport_open(bench.sides[0].transport), 63);
+    assert_int_equal(cw_puts_transport_open(bench.sides[0].transport), 32);
     assert_int_equal(calls->put(calls->state, &multicast), CW_ERROR_AGAIN);
-    assert_int_equal(cw_puts_transport_open(bench.sides[0].transport), 64); /* one half */
+    assert_int_equal(cw_puts_transport_open(bench.sides[0].transport), 33); /* one half */
     uint64_t refusals = cw_puts_transport_refusals(bench.sides[0].transport);
     assert_int_equal(put(&bench, 0, 1, 4 * puts, false, 100), CW_ERROR_AGAIN); /* a record there is, no operation */
     assert_int_equal(calls->put(calls->state, &multicast), CW_ERROR_AGAIN);
     assert_int_equal(cw_puts_transport_refusals(bench.sides[0].transport), refusals + 2);
     deliver(&bench, 0);
-    for (uint32_t i = 0; i < 63; i++) { /* not that of the multicast */
+    for (uint32_t i = 0; i < 32; i++) { /* not that of the multicast */
         assert_int_equal(poll(&bench, 0, &event), 1);
         assert_true(event.kind == CW_TRANSPORT_COMPLETE && event.context < 1000);
     }
@@ -137,7 +137,7 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
     deliver(&bench, 0);
     completes(&bench, 0, 1000);
     deliver(&bench, 1);
-    for (uint32_t i = 0; i < 64; i++) {
+    for (uint32_t i = 0; i < 33; i++) {
         assert_int_equal(poll(&bench, 1, &event), 1);
     }
     nothing(&bench, 1);

@@ -1,0 +1,57 @@
+/* Does the network flood multicast? A packet goes to an address that all ports of the job let in, but of which the switches have been told by
+ * one of them only, the keeper: a switch that snoops brings it to nobody else. A flood probe is of a group, whose id no other job and no
+ * other group has, and counts once: one that is sent again proves nothing. */
+#include <string.h>
+
+#include "mcast/state.h"
+
+int mcast_flood_begin(struct cw_mcast *mcast)
+{
+    const struct cw_mcast_config *config = &mcast->config;
+    if (config->flood_ipv4 == 0) {
+        return CW_OK;
+    }
+    return config->keeps_flood_address ? mcast_membership_begin(mcast, &mcast->flood, config->flood_ipv4)
+                                       : cw_guest_join(mcast->endpoint, config->flood_ipv4);
+}
+
+void mcast_flood_end(struct cw_mcast *mcast)
+{
+    const struct cw_mcast_config *config = &mcast->config;
+    if (config->keeps_flood_address && config->flood_ipv4 != 0) {
+        mcast_membership_end(mcast, &mcast->flood);
+    } else if (config->flood_ipv4 != 0) {
+        (void)cw_guest_leave(mcast->endpoint, config->flood_ipv4);
+    }
+}
+
+void cw_mcast_flood_probe(struct cw_mcast_group *group)
+{
+    struct cw_mcast *mcast = group->mcast;
+    struct cw_mcast_prefix prefix = {
+        .group_high = (uint32_t)(group->id >> 32),
+        .author = (uint16_t)group->self,
+        .sender = (uint16_t)group->self,
+        .epoch = group->epoch,
+    };
+    struct cw_guest_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)group->id};
+    struct cw_wire_network network;
+    uint8_t *at = mcast->config.flood_ipv4 == 0 ? NULL : cw_guest_stage(mcast->endpoint);
+    if (at == NULL) {
+        return;
+    }
+    memcpy(at, &prefix, sizeof(prefix));
+    header.number = mcast_control_number(group);
+    cw_guest_group(mcast->endpoint, mcast->config.flood_ipv4, &network);
+    cw_guest_finish(mcast->endpoint, &network, &header, sizeof(prefix), mcast_key(group, group->self));
+    cw_guest_flush(mcast->endpoint);
+}
+
+void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *header, bool is_new)
+{
+    if (mcast->config.flood_ipv4 == 0 || !cw_guest_is_to_group(header) || !is_new) {
+        mcast->counters.drop_malformed++;
+        return;
+    }
+    mcast->counters.flood_probes += !mcast->config.keeps_flood_address;
+}
