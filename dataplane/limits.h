@@ -56,7 +56,7 @@ enum {
 #define CW_PROBE_MAX_NS               250000000ull   /* longest interval between probes */
 #define CW_HELLO_FIRST_NS             1000000ull /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
-#define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
+#define CW_STRANGER_NS                300000000ull /* so long a stranger that asks for a session keeps its place */
 #define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, the first time; twice as long each time */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */

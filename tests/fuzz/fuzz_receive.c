@@ -349,7 +349,7 @@ static void attack_signed_one(struct world *world)
     bool data = header.type == CW_WIRE_DATA;
     uint64_t number =
         data ? flow->receiver.packets.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 70000 : 40)
-             : flow->receiver.control_highest + cw_random_below(random, 3);
+             : flow->receiver.control_end - 1 + cw_random_below(random, 3);
     if (data && cw_random_chance(random, 0.2)) {
         header.payload_bytes = (uint16_t)compose(world, payload);
         frame.length = CW_WIRE_OVERHEAD_BYTES + header.payload_bytes;
@@ -380,7 +380,8 @@ static void attack_signed_one(struct world *world)
     header.echo = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.echo;
     header.timestamp = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.timestamp;
     header.checksum = cw_wire_checksum(0, payload, header.payload_bytes);
-    header.tag = cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
+    header.tag = hello ? cw_wire_setup_tag(&header, (const struct cw_wire_hello *)payload, &key)
+                       : cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
     memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
     keep(world, frame.bytes, frame.length);
 }

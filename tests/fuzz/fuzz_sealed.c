@@ -278,7 +278,7 @@ static void mad_packet(struct world *world, struct frame *frame)
     }
     bool data = header.type == CW_WIRE_DATA;
     uint64_t number = data ? flow->receiver.packets.base + cw_random_below(random, 40)
-                           : flow->receiver.control_highest + cw_random_below(random, 3);
+                           : flow->receiver.control_end - 1 + cw_random_below(random, 3);
     header.number = (uint32_t)number;
     header.acknowledged = (uint32_t)(flow->sender.sent.base + cw_random_below(random, 3));
     header.flow = cw_seal_flow(flow->index, flow->session.local);
