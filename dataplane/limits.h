@@ -9,8 +9,13 @@ enum {
     CW_PACKET_WINDOW = 65536, /* packet numbers in flight per direction; 200 ms at 1 Gb/s need some 17,000 */
     CW_PUT_WINDOW = 8192,     /* operations in flight per direction: one window block */
     CW_PEERS_MAX = 1 << 20,
-    CW_SHAPERS_MAX = 16,          /* of an endpoint */
-    CW_STREAMS_MAX = 64,          /* sessions with one process */
+    CW_SHAPERS_MAX = 16, /* of an endpoint */
+    CW_STREAMS_MAX = 64, /* sessions with one process */
+
+    /* UDP ports: of 29170 to 29998, which IANA has assigned to nobody, and below those that kernels give out. */
+    CW_UDP_PORT = 29300,                                /* of a process; further streams have those behind it */
+    CW_UDP_PORT_GATEWAY = CW_UDP_PORT + CW_STREAMS_MAX, /* of gateways, which may run beside it */
+
     CW_RELAY_QUEUE_MAX = 1 << 30, /* bytes that wait for one shaper */
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,

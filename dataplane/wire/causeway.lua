@@ -1,6 +1,7 @@
 -- Wireshark dissector of Causeway's wire format, version 2 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
--- Packets are told by UDP port 4792, or by "Decode As" for any other; a heuristic finds them on every port.
+-- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
+-- on every port that no other protocol has.
 
 local causeway = Proto("causeway", "Causeway")
 
@@ -345,5 +346,5 @@ local function heuristic(buffer, pinfo, root)
   return true
 end
 
-DissectorTable.get("udp.port"):add(4792, causeway)
+DissectorTable.get("udp.port"):add("29300-29427", causeway)
 causeway:register_heuristic("udp", heuristic)

@@ -7,7 +7,7 @@
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 
-enum { SENDER = 0, TARGET = 1, FRAMES_MAX = 4000, FRAME_BYTES = 2048, UDP_PORT = 4792 };
+enum { SENDER = 0, TARGET = 1, FRAMES_MAX = 4000, FRAME_BYTES = 2048, UDP_PORT = CW_UDP_PORT };
 
 struct frame {
     uint32_t node; /* it was on its way from */

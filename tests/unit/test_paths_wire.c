@@ -88,7 +88,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port, ui
     cw_loop_config_init(&loop);
     loop.fallback = false;
     config.address.ipv4 = 0x0a000001 + rank;
-    config.address.udp_port = 4791;
+    config.address.udp_port = CW_UDP_PORT;
     config.seed = seed;
     config.pool_slot_bytes = SLOT_BYTES;
     config.stream_count = 1 + STREAMS;
@@ -327,7 +327,7 @@ static void the_reason_can_be_asked(void **state)
     char text[200];
     hosts_open(hosts, 0);
     cw_paths_why(hosts[1].paths, 0, text, sizeof(text));
-    assert_string_equal(text, "rank 0: wire, since it is on another host; 10.0.0.1, UDP port 4791");
+    assert_string_equal(text, "rank 0: wire, since it is on another host; 10.0.0.1, UDP port 29300");
     assert_int_equal(cw_paths_message_max(hosts[1].paths, 0), SLOT_BYTES);
     hosts_close(hosts);
 }

@@ -13,7 +13,7 @@
 #include "dataplane/wire/tags.h"
 #include "dataplane/wire/wire.h"
 
-enum { FRAME_BYTES = 200, PAYLOAD_BYTES = 24, OWN_IPV4 = 0x0a000002, OWN_PORT = 4792 };
+enum { FRAME_BYTES = 200, PAYLOAD_BYTES = 24, OWN_IPV4 = 0x0a000002, OWN_PORT = 29300 };
 
 /* CRC-32C, RFC 3720 appendix B.4. */
 static void test_checksum_vectors(void **state)
