@@ -153,7 +153,7 @@ static int side_open(struct cost_side *side, uint32_t index, const struct cost_s
     cw_endpoint_config_init(&config);
     config.waiting = CW_WAITING_SPIN;
     config.address.ipv4 = 0x0a4d0001u + index;
-    config.address.udp_port = 4792;
+    config.address.udp_port = CW_UDP_PORT;
     config.seed = 1 + index;
     config.accept_unknown = true;
     config.encryption = sealing->wanted ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;

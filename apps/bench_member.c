@@ -12,7 +12,7 @@
 
 #define LOOK_NS 1000000 /* between two looks at how far the others are */
 
-enum { UDP_PORT = 4792 };
+enum { UDP_PORT = CW_UDP_PORT };
 
 void bench_member_reach(struct bench_member *member, enum bench_step step)
 {

@@ -16,7 +16,7 @@
 enum {
     EVENTS = 64,
     LANE = 1,
-    UDP_PORT = 4791 + 1,
+    UDP_PORT = CW_UDP_PORT,
     WINDOW_BYTES = 2 << 20, /* of large puts under way */
     WALK_BYTES = 1 << 20,
     SIGNAL_EVERY = 64,

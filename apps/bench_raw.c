@@ -1,6 +1,7 @@
 #include "apps/bench_raw.h"
 
 #include "apps/bench_control.h"
+#include "dataplane/limits.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
@@ -16,8 +17,8 @@
 #include <rte_mbuf.h>
 
 enum {
-    RAW_UDP_PORT = 4793,    /* no endpoint's: what is left of the raw frames is foreign to it */
-    RAW_BURST_DEFAULT = 32, /* testpmd's, too */
+    RAW_UDP_PORT = CW_UDP_PORT_GATEWAY, /* no endpoint's: what is left of the raw frames is foreign to it */
+    RAW_BURST_DEFAULT = 32,             /* testpmd's, too */
     RAW_PHASE_START = 0x52415701,
     RAW_PHASE_END = 0x52415702,
     RAW_SLOTS = 15, /* parts of the measured time; the median counts, so that a hiccup of the machine does not */

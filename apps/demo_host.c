@@ -18,7 +18,7 @@
 #define WAIT_NS      30000000000ull
 #define LINK_WAIT_NS 10000000000ull
 
-enum { EVENTS = 64, UDP_PORT = 4791, LANE = 1, UNDER_WAY_MAX = 16 };
+enum { EVENTS = 64, UDP_PORT = CW_UDP_PORT, LANE = 1, UNDER_WAY_MAX = 16 };
 
 struct host {
     uint32_t number;

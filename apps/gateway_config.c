@@ -16,7 +16,7 @@
 #define QUEUE_BYTES_MAX   (1ull << 30)
 
 enum {
-    UDP_PORT_DEFAULT = 4800,
+    UDP_PORT_DEFAULT = CW_UDP_PORT_GATEWAY,
     PATH_BYTES_MAX = 107, /* of a Unix socket's address */
 };
 
@@ -255,7 +255,7 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
          CW_PORT_MTU_MAX, NULL},
         {"outer-mtu", "BYTES", "of the outer one, which may be less; default 1500", APP_OPTION_BYTES,
          &config->outer.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX, NULL},
-        {"udp-port", "N", "of the first stream, at both; the others follow; default 4800", APP_OPTION_COUNT,
+        {"udp-port", "N", "of the first stream, at both; the others follow; default 29364", APP_OPTION_COUNT,
          &texts.udp_port, 1, UINT16_MAX - CW_TUNNEL_STREAMS_MAX, NULL},
         {"seconds", "N", "ends by itself; default: at SIGINT or SIGTERM", APP_OPTION_COUNT, &config->seconds, 0,
          1000000000, NULL},

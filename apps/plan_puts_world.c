@@ -5,7 +5,7 @@
 #include "apps/plan_puts_state.h"
 
 enum {
-    UDP_PORT = 4792,
+    UDP_PORT = CW_UDP_PORT,
     WAN_QUEUE_BYTES = 1 << 20,
     FRAME_BYTES = 1514,
     HOST_QUEUE_PACKETS = 256, /* as cw_simulator_node_config_init has it */

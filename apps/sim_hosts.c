@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS = 64, UDP_PORT = 4792 };
+enum { EVENTS = 64, UDP_PORT = CW_UDP_PORT };
 
 void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
 {

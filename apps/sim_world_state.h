@@ -194,7 +194,7 @@ struct world {
 
 extern const uint32_t world_lanes[WORLD_LANES];
 
-enum { WORLD_IPV4 = 0x0a640001, WORLD_UDP_PORT = 4792 };
+enum { WORLD_IPV4 = 0x0a640001, WORLD_UDP_PORT = CW_UDP_PORT };
 
 /* Notes the first failure; the run ends soon after. */
 __attribute__((format(printf, 2, 3))) void world_fail(struct world *world, const char *format, ...);

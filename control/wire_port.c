@@ -55,7 +55,7 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
     config.doorbell_path = bell;
     config.doorbell_own = 1 + rank;
     config.doorbell_peer = 0;
-    wire->address = (struct cw_address){.ipv4 = 0x0a000001u + rank, .udp_port = WIRE_UDP_PORT}; /* the port's own MAC */
+    wire->address = (struct cw_address){.ipv4 = 0x0a000001u + rank, .udp_port = CW_UDP_PORT}; /* the port's own MAC */
     return port_open(&config, wire, emulation->socket, error, error_bytes);
 }
 
@@ -91,7 +91,7 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
     snprintf(interface, sizeof(interface), CW_WIRE_INTERFACE, rank);
     /* What comes for the driver comes to the kernel, too, which would look for a socket and answer that there is none. By a MAC that is not the interface's
      * it sees at once that a packet is none of its own; a veth delivers all to the driver. */
-    wire->address = (struct cw_address){.mac = {0x02, 0, 0x0b, 0, 0, (uint8_t)(rank + 1)}, .udp_port = WIRE_UDP_PORT};
+    wire->address = (struct cw_address){.mac = {0x02, 0, 0x0b, 0, 0, (uint8_t)(rank + 1)}, .udp_port = CW_UDP_PORT};
     int status = address_read(interface, &wire->address.ipv4, error, error_bytes);
     if (status != CW_OK) {
         return status;

@@ -6,8 +6,6 @@
 
 #include "control/wire.h"
 
-enum { WIRE_UDP_PORT = 4791 };
-
 /* CAUSEWAY_EMULATE, read. */
 struct wire_emulation {
     uint32_t hosts;   /* 0: none */

@@ -360,7 +360,8 @@ enum cw_event_kind {
     CW_EVENT_MESSAGE = 2,  /* a message has arrived: peer, lane_tag, data, bytes, slot (cw_message_release) */
     CW_EVENT_GET = 3,      /* a get of ours is done: peer, lane_tag, region, offset, bytes, context, status */
     CW_EVENT_COMPLETE = 4, /* a source may be reused: peer, lane_tag, context, status */
-    CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session */
+    CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session,
+                              or of one with another process at that address */
     CW_EVENT_PEER_DOWN =
         6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED (see
                                cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40 packets: the next

@@ -9,8 +9,13 @@ enum {
     CW_PACKET_WINDOW = 65536, /* packet numbers in flight per direction; 200 ms at 1 Gb/s need some 17,000 */
     CW_PUT_WINDOW = 8192,     /* operations in flight per direction: one window block */
     CW_PEERS_MAX = 1 << 20,
-    CW_SHAPERS_MAX = 16,          /* of an endpoint */
-    CW_STREAMS_MAX = 64,          /* sessions with one process */
+    CW_SHAPERS_MAX = 16, /* of an endpoint */
+    CW_STREAMS_MAX = 64, /* sessions with one process */
+
+    /* UDP ports: of 29170 to 29998, which IANA has assigned to nobody, and below those that kernels give out. */
+    CW_UDP_PORT = 29300,                                /* of a process; further streams have those behind it */
+    CW_UDP_PORT_GATEWAY = CW_UDP_PORT + CW_STREAMS_MAX, /* of gateways, which may run beside it */
+
     CW_RELAY_QUEUE_MAX = 1 << 30, /* bytes that wait for one shaper */
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,
@@ -56,7 +61,7 @@ enum {
 #define CW_PROBE_MAX_NS               250000000ull   /* longest interval between probes */
 #define CW_HELLO_FIRST_NS             1000000ull /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
-#define CW_CANDIDATE_NS               300000000ull /* who asks for a session has so long to prove itself before another may ask */
+#define CW_STRANGER_NS                300000000ull /* so long a stranger that asks for a session keeps its place */
 #define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, the first time; twice as long each time */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */

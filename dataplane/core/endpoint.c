@@ -86,11 +86,8 @@ static int init_tables(struct cw_endpoint *endpoint)
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->flows, config->peer_count_max, sizeof(struct cw_flow));
     }
-    if (status == CW_OK) {
-        status = cw_pool_init(&endpoint->candidates, config->peer_count_max, sizeof(struct cw_candidate));
-    }
     if (status == CW_OK && endpoint->aead != NULL) {
-        status = cw_pool_init(&endpoint->seals, 2 * config->peer_count_max, sizeof(struct cw_seal));
+        status = cw_pool_init(&endpoint->seals, config->peer_count_max + 1, sizeof(struct cw_seal));
     }
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->bandwidths, config->peer_count_max, sizeof(struct cw_bandwidth));
@@ -128,7 +125,6 @@ static void dispose_seals(struct cw_endpoint *endpoint)
     for (uint32_t i = 0; endpoint->aead != NULL && i < endpoint->flows.fresh; i++) {
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
         cw_seal_destroy(endpoint, flow->session.seal);
-        cw_session_drop_candidate(endpoint, flow);
     }
     cw_pool_dispose(&endpoint->seals);
     sodium_memzero(endpoint->setup_key, sizeof(endpoint->setup_key));
@@ -160,7 +156,6 @@ static void dispose(struct cw_endpoint *endpoint)
     cw_pool_dispose(&endpoint->blocks);
     cw_pool_dispose(&endpoint->sent_chunks);
     cw_pool_dispose(&endpoint->bandwidths);
-    cw_pool_dispose(&endpoint->candidates);
     cw_pool_dispose(&endpoint->flows);
     free(endpoint->flow_buckets);
     sodium_memzero(endpoint->config.job_key, sizeof(endpoint->config.job_key));
@@ -325,10 +320,7 @@ int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
     if (encrypt ? endpoint->aead == NULL : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
         return CW_ERROR_UNSUPPORTED;
     }
-    const struct cw_candidate *candidate = flow->session.candidate;
-    bool asked_to =
-        flow->state == CW_PEER_CONNECTING && !flow->session.active && candidate != NULL && candidate->sealed;
-    if ((flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) && !(encrypt && asked_to)) {
+    if (flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) {
         return flow->encrypt == encrypt ? CW_OK : CW_ERROR_BUSY;
     }
     flow->encrypt = encrypt;
@@ -411,8 +403,8 @@ static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
 {
     const struct cw_endpoint_config *config = &endpoint->config;
     const struct cw_pool *pools[] = {
-        &endpoint->flows,       &endpoint->candidates, &endpoint->seals,      &endpoint->bandwidths,
-        &endpoint->sent_chunks, &endpoint->blocks,     &endpoint->operations, &endpoint->arrivals.pool,
+        &endpoint->flows,  &endpoint->seals,      &endpoint->bandwidths,    &endpoint->sent_chunks,
+        &endpoint->blocks, &endpoint->operations, &endpoint->arrivals.pool,
     };
     uint64_t bytes = sizeof(*endpoint) + config->event_count_max * sizeof(struct cw_event) +
                      config->pool_slot_count * sizeof(struct cw_slot) +
@@ -429,10 +421,10 @@ struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
     const struct cw_endpoint_config *config = &endpoint->config;
     return (struct cw_memory_info){
         .touched_bytes = touched_bytes(endpoint),
-        .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->candidates) +
-                          cw_pool_bytes(&endpoint->seals) + cw_pool_bytes(&endpoint->bandwidths) +
-                          cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +
-                          cw_pool_bytes(&endpoint->operations) + cw_pool_bytes(&endpoint->arrivals.pool) +
+        .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->seals) +
+                          cw_pool_bytes(&endpoint->bandwidths) + cw_pool_bytes(&endpoint->sent_chunks) +
+                          cw_pool_bytes(&endpoint->blocks) + cw_pool_bytes(&endpoint->operations) +
+                          cw_pool_bytes(&endpoint->arrivals.pool) +
                           (uint64_t)config->event_count_max * sizeof(struct cw_event) +
                           (uint64_t)config->pool_slot_count * (config->pool_slot_bytes + sizeof(struct cw_slot)) +
                           (uint64_t)endpoint->regions.count * sizeof(struct cw_region),

@@ -62,13 +62,12 @@ struct cw_endpoint {
     struct cw_pool flows;
     struct cw_flow **flow_buckets; /* by address */
     uint32_t flow_bucket_mask;
-    struct cw_pool candidates;
     struct cw_pool bandwidths;
     struct cw_shaper shapers[CW_SHAPERS_MAX];
     struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like ... */
     bool stream_is_set[CW_STREAMS_MAX];       /* ... if it was said */
     struct cw_relay *relay;                   /* NULL: nothing is passed on */
-    struct cw_pool seals;                     /* one for each session and one for its candidate */
+    struct cw_pool seals;                     /* one for each session, and one for that which takes another's place */
     uint32_t reclaim_next;                    /* where to look for a flow to reclaim */
     struct cw_wheel wheel;
     struct cw_flow *active_first; /* may send, in turn */
@@ -208,23 +207,33 @@ void cw_way_return(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* ---- flow/session.c ---- */
 
+/* Payload bytes that a signed session leaves unused until it is confirmed: the peer may yet insist on a sealed one. */
+static inline uint32_t cw_session_spare(const struct cw_endpoint *endpoint, const struct cw_session *session)
+{
+    return endpoint->aead != NULL && session->seal == NULL ? CW_WIRE_MAC_BYTES : 0;
+}
+
 /* Starts set-up if the flow is closed; does nothing if it is under way or done. */
 void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A set-up packet has come in (still unverified). */
 void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header);
 
-/* The seal under which the candidate's packets are, made when the first one comes. NULL: there is no candidate for a sealed session, or no room. */
-struct cw_seal *cw_session_candidate_seal(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-/* Lets go of a flow's candidate, if there is one. */
-void cw_session_drop_candidate(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-/* Sends a set-up packet that is due. */
+/* Sends a request that is due. */
 void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* A packet verified under the candidate's key: it takes the session's place. */
-void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow);
+/* Sends the peer the proof that it needs to begin the session that we have begun. */
+void cw_session_prove(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A packet of the session has come. */
+static inline void cw_session_confirm(const struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_session *session = &flow->session;
+    if (!session->confirmed) {
+        session->confirmed = true;
+        session->payload_bytes_max = (uint16_t)(session->payload_bytes_max + cw_session_spare(endpoint, session));
+    }
+}
 
 /* Ends a session: all operations end with `status`, the state becomes `state`, and the application is told. */
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status);

@@ -37,30 +37,9 @@
 
 struct cw_seal;
 
-/* What a peer says of itself in a set-up packet, and the key its packets would carry. */
-struct cw_candidate {
-    uint64_t
-        local; /* our nonce towards it: while a session is up a fresh one, so that nothing from old sessions fits */
-    uint64_t since_ns; /* when it took its place */
-    uint64_t session;
-    uint64_t incarnation;
-    uint64_t pool_token;
-    uint32_t pool_slot_bytes;
-    uint32_t flow;
-    uint32_t data_number;
-    uint32_t control_number;
-    uint32_t packet_window;
-    uint32_t put_window;
-    uint16_t payload_bytes_max;
-    uint8_t waiting;
-    uint8_t mac[6];
-    struct cw_wire_key key_in;
-    bool sealed;          /* it asks for a sealed session */
-    struct cw_seal *seal; /* NULL until its first packet comes */
-};
-
 struct cw_session {
-    uint64_t local;       /* our nonce of this attempt or session; 0: none */
+    uint64_t local;       /* our nonce of this session; 0: none */
+    uint64_t next;        /* our nonce for the next one, in all that we ask and answer until then; 0: not drawn yet */
     uint64_t peer;        /* the peer's */
     uint64_t incarnation; /* the peer's endpoint */
     uint64_t pool_token;
@@ -73,11 +52,10 @@ struct cw_session {
     uint32_t put_window;
     uint16_t payload_bytes_max; /* behind our header, the least of both sides */
     uint8_t peer_waiting;
-    bool active; /* we asked: send set-up packets until answered */
+    bool confirmed; /* a packet of this session has come, so the peer has it too */
     uint32_t hello_count;
-    uint64_t hello_ns; /* when to ask again */
-    uint64_t started_ns;
-    struct cw_candidate *candidate; /* asks to take this session's place and has yet to prove that it is not a replay */
+    uint64_t hello_ns;   /* when to ask again */
+    uint64_t started_ns; /* when set-up began, or the flow was made */
 };
 
 struct cw_sender {
@@ -111,7 +89,7 @@ struct cw_sender {
 struct cw_receiver {
     struct cw_window packets;
     struct cw_window puts;
-    uint64_t control_highest; /* highest number outside the data sequence */
+    uint64_t control_end; /* the number behind the highest outside the data sequence */
     uint64_t echo_arrival_ns;
     uint32_t echo; /* latest timestamp received */
     uint32_t duplicates;

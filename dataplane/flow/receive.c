@@ -61,9 +61,9 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
                          uint64_t number)
 {
     struct cw_receiver *receiver = &flow->receiver;
-    bool newest = number > receiver->control_highest;
+    bool newest = number >= receiver->control_end;
     if (newest) {
-        receiver->control_highest = number;
+        receiver->control_end = number + 1;
     }
     bool good = true;
     switch (header->type) {
@@ -130,7 +130,7 @@ static inline bool has_no_session(const struct cw_wire_header *header)
 static inline uint64_t number_of(const struct cw_flow *flow, const struct cw_wire_header *header)
 {
     const struct cw_receiver *receiver = &flow->receiver;
-    uint64_t expected = header->type == CW_WIRE_DATA ? receiver->packets.end : receiver->control_highest;
+    uint64_t expected = header->type == CW_WIRE_DATA ? receiver->packets.end : receiver->control_end;
     return cw_wire_number_expand(expected, header->number);
 }
 
@@ -172,7 +172,7 @@ static struct cw_flow *flow_of_sealed(const struct cw_endpoint *endpoint, const 
     return cw_endpoint_flow(endpoint, header->flow & ((1u << CW_WIRE_FLOW_BITS) - 1));
 }
 
-/* Finds the seal that a packet says it is under: the session's, or that of who asks to take its place. */
+/* Finds the seal that a packet says it is under. */
 static void find_seal(struct cw_endpoint *endpoint, struct incoming *incoming)
 {
     const struct cw_wire_header *header = incoming->header;
@@ -188,8 +188,6 @@ static void find_seal(struct cw_endpoint *endpoint, struct incoming *incoming)
     uint32_t phase = header->flow >> CW_WIRE_FLOW_BITS;
     if (flow->session.seal != NULL && phase == cw_seal_phase(flow->session.local)) {
         incoming->seal = flow->session.seal;
-    } else if (flow->session.candidate != NULL && phase == cw_seal_phase(flow->session.candidate->local)) {
-        incoming->seal = cw_session_candidate_seal(endpoint, flow);
     }
     incoming->serial = incoming->seal == NULL ? 0 : incoming->seal->serial;
     memcpy(&incoming->count, &((const struct cw_wire_sealed *)header)->count, sizeof(incoming->count));
@@ -228,18 +226,13 @@ static void open_alike(struct burst *burst, uint32_t first, uint32_t count)
     }
 }
 
-/* True if a sealed packet was opened under the present session, or under the candidate's, which then replaces it, and came for the first time.
+/* True if a sealed packet was opened under the present session, and came for the first time.
  * An earlier packet of the burst may have ended the session that its seal belonged to. */
 static bool admit_sealed(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct incoming *incoming)
 {
-    const struct cw_candidate *candidate = flow->session.candidate;
     if (incoming->serial != 0 && !incoming->opened) {
         cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
         return false;
-    }
-    if (incoming->opened && candidate != NULL && candidate->seal != NULL &&
-        candidate->seal->serial == incoming->serial) {
-        cw_session_promote(endpoint, flow);
     }
     struct cw_seal *seal = flow->session.seal;
     if (!incoming->opened || seal == NULL || seal->serial != incoming->serial) {
@@ -267,30 +260,20 @@ static bool fits_session(const struct cw_flow *flow, const struct burst *burst, 
     return cw_wire_tag(header, (uint32_t)(number >> 32), &flow->session.key_in) == header->tag;
 }
 
-/* The number and tag under the present session, or under the candidate's, which it then replaces. */
+/* The number and tag under the present session. */
 static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct burst *burst,
                          const struct incoming *incoming, uint64_t *number)
 {
-    const struct cw_wire_header *header = incoming->header;
-    if (flow->state == CW_PEER_ESTABLISHED) {
-        *number = number_of(flow, header);
-        if (fits_session(flow, burst, incoming, *number)) {
-            return true;
-        }
+    if (flow->state != CW_PEER_ESTABLISHED) {
+        cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
+        return false;
     }
-    const struct cw_candidate *candidate = flow->session.candidate;
-    if (candidate != NULL && !candidate->sealed) {
-        bool data = header->type == CW_WIRE_DATA;
-        *number = cw_wire_number_expand(data ? candidate->data_number : candidate->control_number, header->number);
-        if (cw_wire_tag(header, (uint32_t)(*number >> 32), &candidate->key_in) == header->tag &&
-            cw_wire_checksum(0, header + 1, header->payload_bytes) == header->checksum) {
-            cw_session_promote(endpoint, flow);
-            return true;
-        }
+    *number = number_of(flow, incoming->header);
+    if (!fits_session(flow, burst, incoming, *number)) {
+        cw_count(endpoint, CW_COUNTER_DROP_TAG, 1);
+        return false;
     }
-    cw_count(endpoint,
-             flow->state == CW_PEER_ESTABLISHED || candidate != NULL ? CW_COUNTER_DROP_TAG : CW_COUNTER_DROP_FLOW, 1);
-    return false;
+    return true;
 }
 
 /* The flow of a packet that is authentic, and its number; NULL: it is not, and was counted. */
@@ -333,6 +316,7 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
     if (flow == NULL || cw_session_spent(endpoint, flow)) {
         return;
     }
+    cw_session_confirm(endpoint, flow);
     struct cw_receiver *receiver = &flow->receiver;
     if (!receiver->has_echo || (int32_t)(header->timestamp - receiver->echo) >= 0 ||
         endpoint->now_ns - receiver->echo_arrival_ns > CW_ECHO_KEEP_NS) {
@@ -395,9 +379,10 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     }
 }
 
-void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
+/* Takes packets up to the first set-up packet, and that one: those behind it may be of the session that it begins.
+ * Returns how many. */
+static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
 {
-    assert(count <= CW_BURST);
     struct burst burst;
     burst.tags.count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -405,10 +390,15 @@ void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *p
             __builtin_prefetch(packets[i + PREFETCH].data);
             __builtin_prefetch(packets[i + PREFETCH].data + 64);
         }
-        look(endpoint, &packets[i], &burst.packets[i]);
-        find_seal(endpoint, &burst.packets[i]);
+        struct incoming *incoming = &burst.packets[i];
+        look(endpoint, &packets[i], incoming);
+        if (incoming->verdict == CW_WIRE_GOOD && incoming->header->type <= CW_WIRE_HELLO_REPLY) {
+            count = i + 1;
+            break;
+        }
+        find_seal(endpoint, incoming);
         if (count > CW_WIRE_TAGS_FEW) {
-            expect_tag(endpoint, &burst, &burst.packets[i]);
+            expect_tag(endpoint, &burst, incoming);
         }
     }
     cw_wire_tags_compute(&burst.tags);
@@ -419,5 +409,14 @@ void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *p
     }
     for (uint32_t i = 0; i < count; i++) {
         take_frame(endpoint, &burst, &burst.packets[i]);
+    }
+    return count;
+}
+
+void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
+{
+    assert(count <= CW_BURST);
+    for (uint32_t taken = 0; taken < count;) {
+        taken += take_burst(endpoint, packets + taken, count - taken);
     }
 }

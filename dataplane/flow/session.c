@@ -1,14 +1,16 @@
 /* Set-up of connections, incarnations, keys.
  *
- * HELLO carries a fresh nonce (session) and what the receiver must know; HELLO_REPLY carries the same of the other side and echoes the
- * nonce, which proves that it is no replay. The keys of both directions are derived from both nonces, so the first valid packet under
- * them proves the asker's freshness too: only then does a new session take an old one's place. Simultaneous set-up from both sides
- * ends in the same session, since both use the nonces they have.
+ * HELLO asks with a fresh nonce (session). HELLO_REPLY echoes it, which proves that it is no replay, and brings the
+ * nonce of the other side. The asker has a session then, and proves the same of itself by a HELLO that echoes that
+ * nonce; only then has the other side one too.
  *
- * Who wants an encrypted session seals its set-up packets, and is answered by sealed ones; it takes no others, so nobody between the two can
- * talk them out of it. An ordinary request makes it ask itself: the other side may not have been told.
+ * Invariant: a set-up packet that does not echo the nonce of our next session is answered and changes nothing,
+ * whatever the state: it may be a replay. One nonce serves all answers and requests until a session begins with it, so
+ * both sides of a simultaneous set-up find the same session.
+ *
+ * A side that wants an encrypted session seals its set-up packets, whatever it was asked with, and takes no others, so
+ * nobody between the two can talk them out of it.
  */
-#include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
@@ -70,19 +72,23 @@ uint32_t cw_session_deliver(struct cw_endpoint *endpoint)
 
 /* ---- set-up packets ---- */
 
-/* `echo` is the header of the request that is answered, NULL: a request. */
+/* The nonce of the next session with this peer: another phase tells its packets from those of the present one. */
+static uint64_t next_nonce(struct cw_endpoint *endpoint, struct cw_session *session)
+{
+    while (session->next == 0) {
+        uint64_t drawn = cw_setup_session(endpoint);
+        bool alike = session->local != 0 && cw_seal_phase(drawn) == cw_seal_phase(session->local);
+        session->next = alike ? 0 : drawn;
+    }
+    return session->next;
+}
+
 void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_session *session = &flow->session;
     if (flow->state == CW_PEER_CLOSED) {
-        session->local = cw_setup_session(endpoint);
-        session->started_ns = endpoint->now_ns;
         flow->state = CW_PEER_CONNECTING;
-    }
-    if (flow->state == CW_PEER_CONNECTING && !session->active) {
-        session->active = true;
-        session->started_ns = endpoint->now_ns;
-        session->hello_count = 0;
+        flow->session.started_ns = endpoint->now_ns;
+        flow->session.hello_count = 0;
         cw_session_retry(endpoint, flow);
     }
 }
@@ -90,9 +96,7 @@ void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
-    struct cw_setup_content content = {.local = session->local,
-                                       .peer = session->candidate == NULL ? 0 : session->candidate->session,
-                                       .sealed = flow->encrypt};
+    struct cw_setup_content content = {.local = next_nonce(endpoint, session), .sealed = flow->encrypt};
     cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
     if (session->hello_count >= DETOUR_REQUESTS) {
         cw_way_detour(endpoint, flow);
@@ -104,28 +108,14 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_timers_need(endpoint, flow, session->hello_ns);
 }
 
+void cw_session_prove(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    const struct cw_session *session = &flow->session;
+    struct cw_setup_content content = {.local = session->local, .peer = session->peer, .sealed = session->seal != NULL};
+    cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
+}
+
 /* ---- sessions ---- */
-
-void cw_session_drop_candidate(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    if (flow->session.candidate != NULL) {
-        cw_seal_destroy(endpoint, flow->session.candidate->seal);
-        cw_pool_give(&endpoint->candidates, flow->session.candidate);
-        flow->session.candidate = NULL;
-    }
-}
-
-struct cw_seal *cw_session_candidate_seal(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    struct cw_candidate *candidate = flow->session.candidate;
-    if (candidate == NULL || !candidate->sealed) {
-        return NULL;
-    }
-    if (candidate->seal == NULL) {
-        candidate->seal = cw_seal_create(endpoint, candidate->local, candidate->session);
-    }
-    return candidate->seal;
-}
 
 bool cw_session_spent(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
@@ -144,32 +134,60 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_candidate *peer,
-                      int up_status)
+/* Takes what the peer says of itself for the session of our nonce `local` and its own. False, and nothing has changed:
+ * no room for the keys. */
+static bool adopt(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup, uint64_t local)
+{
+    const struct cw_wire_hello *hello = &setup->hello;
+    struct cw_session *session = &flow->session;
+    struct cw_seal *seal = NULL;
+    if (cw_setup_is_sealed(setup)) {
+        seal = cw_seal_create(endpoint, local, hello->session);
+        if (seal == NULL) {
+            cw_count(endpoint, CW_COUNTER_DROP_FULL, 1); /* it is asked for again */
+            return false;
+        }
+        if (session->seal != NULL) {
+            seal->sent = session->seal->sent; /* the keys of before may come back, but no count */
+        }
+    } else {
+        cw_wire_key_derive(&session->key_in, endpoint->config.job_key, hello->session, local);
+        cw_wire_key_derive(&session->key_out, endpoint->config.job_key, local, hello->session);
+    }
+    cw_seal_destroy(endpoint, session->seal);
+    session->seal = seal;
+    session->local = local;
+    session->peer = hello->session;
+    session->incarnation = hello->incarnation;
+    session->pool_token = hello->pool_token;
+    session->pool_slot_bytes = hello->pool_slot_bytes;
+    session->peer_flow = hello->flow;
+    session->packet_window = least((uint32_t)least((uint32_t)cw_sent_span(), CW_PACKET_WINDOW), hello->packet_window);
+    session->put_window = least(CW_PUT_WINDOW, hello->put_window);
+    session->payload_bytes_max = (uint16_t)(least(endpoint->payload_bytes_max, hello->payload_bytes_max) -
+                                            (seal != NULL ? CW_WIRE_MAC_BYTES : cw_session_spare(endpoint, session)));
+    session->peer_waiting = setup->header.flags & CW_WIRE_WAITING_MASK;
+    session->confirmed = false;
+    flow->encrypt = flow->encrypt || seal != NULL;
+    if (flow->mac_learned) {
+        cw_way_address(flow, hello->sender_mac);
+    }
+    cw_window_init(&flow->receiver.packets, hello->data_number);
+    flow->receiver.control_end = hello->control_number;
+    return true;
+}
+
+/* Begins the session of our next nonce; there is none at the moment. */
+static bool establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup, int up_status)
 {
     struct cw_session *session = &flow->session;
-    session->peer = peer->session;
-    session->incarnation = peer->incarnation;
-    session->pool_token = peer->pool_token;
-    session->pool_slot_bytes = peer->pool_slot_bytes;
-    session->seal = peer->seal;
-    if (peer->seal == NULL) {
-        session->key_in = peer->key_in;
-        cw_wire_key_derive(&session->key_out, endpoint->config.job_key, session->local, session->peer);
+    bool is_other = flow->was_up && session->incarnation != setup->hello.incarnation;
+    if (!adopt(endpoint, flow, setup, session->next)) {
+        return false;
     }
-    flow->encrypt = flow->encrypt || peer->seal != NULL;
-    session->peer_flow = peer->flow;
-    session->packet_window = least((uint32_t)least((uint32_t)cw_sent_span(), CW_PACKET_WINDOW), peer->packet_window);
-    session->put_window = least(CW_PUT_WINDOW, peer->put_window);
-    session->payload_bytes_max = (uint16_t)(least(endpoint->payload_bytes_max, peer->payload_bytes_max) -
-                                            (peer->seal != NULL ? CW_WIRE_MAC_BYTES : 0));
-    session->peer_waiting = peer->waiting;
-    session->active = false;
+    session->next = 0;
     flow->state = CW_PEER_ESTABLISHED;
     flow->was_up = true;
-    if (flow->mac_learned) {
-        cw_way_address(flow, peer->mac);
-    }
     cw_sent_init(&flow->sender.sent, cw_setup_data_number(session->local));
     flow->sender.control_next = cw_setup_control_number(session->local);
     flow->sender.lost_lowest = flow->sender.sent.base;
@@ -177,9 +195,7 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->sender.report_asked = 0;
     flow->sender.duplicates_known = 0;
     flow->receiver.duplicates = 0;
-    cw_window_init(&flow->receiver.packets, peer->data_number);
     cw_window_init(&flow->receiver.puts, CW_PUT_NUMBER_FIRST);
-    flow->receiver.control_highest = (uint64_t)peer->control_number - 1;
     flow->round_trip.reordering_ns = 0;
     cw_congestion_init(endpoint, flow);
     if (flow->bandwidth != NULL) {
@@ -188,10 +204,10 @@ static void establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->timers.heard_ns = endpoint->now_ns;
     flow->timers.shown_ns = endpoint->now_ns;
     flow->timers.unshown_ns = endpoint->now_ns;
-    cw_session_drop_candidate(endpoint, flow);
-    tell(endpoint, flow, CW_EVENT_PEER_UP, up_status);
+    tell(endpoint, flow, CW_EVENT_PEER_UP, is_other ? CW_ERROR_PEER_RESTARTED : up_status);
     cw_messages_pump(endpoint, flow);
     cw_transmit_wake(endpoint, flow);
+    return true;
 }
 
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status)
@@ -226,32 +242,14 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     flow->timers.probe_ns = UINT64_MAX;
     flow->timers.report_ns = UINT64_MAX;
     flow->timers.probes = 0;
-    flow->session.active = false;
     cw_seal_destroy(endpoint, flow->session.seal);
     flow->session.seal = NULL;
+    flow->session.local = 0;
     flow->round_trip = (struct cw_round_trip){0};
-    if (state != CW_PEER_CONNECTING) {
-        cw_session_drop_candidate(endpoint, flow);
-        flow->session.local = 0;
-    }
     flow->state = (uint8_t)state;
     if (was_up || had_work) {
         tell(endpoint, flow, CW_EVENT_PEER_DOWN, status);
     }
-}
-
-void cw_session_promote(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    assert(flow->session.candidate != NULL);
-    struct cw_candidate peer = *flow->session.candidate;
-    flow->session.candidate->seal = NULL; /* the session's from now on */
-    int up_status = CW_OK;
-    if (flow->state == CW_PEER_ESTABLISHED) {
-        up_status = CW_ERROR_PEER_RESTARTED;
-        cw_session_end(endpoint, flow, CW_PEER_CONNECTING, CW_ERROR_PEER_RESTARTED);
-    }
-    flow->session.local = peer.local;
-    establish(endpoint, flow, &peer, up_status);
 }
 
 /* ---- set-up packets that come in ---- */
@@ -272,121 +270,90 @@ static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup
            (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));
 }
 
-static void candidate_from(struct cw_endpoint *endpoint, const struct cw_setup *setup, struct cw_candidate *candidate)
+/* The peer has this session of ours: it hears so at once, with how much of it has come. */
+static void acknowledge(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
-    const struct cw_wire_hello *hello = &setup->hello;
-    *candidate = (struct cw_candidate){
-        .local = candidate->local,
-        .since_ns = candidate->since_ns,
-        .session = hello->session,
-        .incarnation = hello->incarnation,
-        .pool_token = hello->pool_token,
-        .pool_slot_bytes = hello->pool_slot_bytes,
-        .flow = hello->flow,
-        .data_number = hello->data_number,
-        .control_number = hello->control_number,
-        .packet_window = hello->packet_window,
-        .put_window = hello->put_window,
-        .payload_bytes_max = hello->payload_bytes_max,
-        .waiting = setup->header.flags & CW_WIRE_WAITING_MASK,
-        .sealed = cw_setup_is_sealed(setup),
-        .seal = candidate->seal,
-    };
-    memcpy(candidate->mac, hello->sender_mac, 6);
-    if (!candidate->sealed) {
-        cw_wire_key_derive(&candidate->key_in, endpoint->config.job_key, hello->session, candidate->local);
+    cw_session_confirm(endpoint, flow);
+    if (!flow->receiver.has_echo) { /* else it may be an old one */
+        flow->receiver.has_echo = true;
+        flow->receiver.echo = setup->header.timestamp;
+        flow->receiver.echo_arrival_ns = endpoint->now_ns;
     }
+    flow->receiver.report_from_base = true;
+    cw_report_want(endpoint, flow, true, false);
 }
 
-/* A nonce for a candidate beside a session: another phase tells the packets of the two apart. */
-static uint64_t nonce_beside(struct cw_endpoint *endpoint, uint64_t local)
+/* True if the peer means another session than we have for the same nonce of ours: with another nonce, or sealed. */
+static bool is_outdated(const struct cw_flow *flow, const struct cw_setup *setup)
 {
-    uint64_t value;
-    do {
-        value = cw_setup_session(endpoint);
-    } while (cw_seal_phase(value) == cw_seal_phase(local));
-    return value;
+    const struct cw_session *session = &flow->session;
+    return !session->confirmed &&
+           (session->peer != setup->hello.session || cw_setup_is_sealed(setup) != (session->seal != NULL));
 }
 
-/* A place for who asks. Whoever has one keeps it for a while: a request that was recorded long ago must not push out the one that is about
- * to prove itself; who finds it taken asks again. */
-static bool candidate_place(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
+/* The peer has the session that echoes our nonce of this session or the next, and is there now. */
+static void hello_proved(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     struct cw_session *session = &flow->session;
-    struct cw_candidate *candidate = session->candidate;
-    if (candidate != NULL && candidate->session == setup->hello.session &&
-        candidate->sealed == cw_setup_is_sealed(setup)) {
-        return true;
-    }
-    if (candidate != NULL && endpoint->now_ns - candidate->since_ns < CW_CANDIDATE_NS) {
-        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
-        return false;
-    }
-    if (candidate == NULL) {
-        candidate = cw_pool_take(&endpoint->candidates);
-        if (candidate == NULL) {
-            cw_count(endpoint, CW_COUNTER_DROP_UNKNOWN_PEER, 1);
-            return false;
+    if (setup->hello.peer_session == session->local) {
+        if (!is_outdated(flow, setup) || adopt(endpoint, flow, setup, session->local)) {
+            acknowledge(endpoint, flow, setup);
         }
-        session->candidate = candidate;
-    } else {
-        cw_seal_destroy(endpoint, candidate->seal);
+        return;
     }
-    candidate->seal = NULL;
-    candidate->since_ns = endpoint->now_ns;
-    candidate->local = flow->state == CW_PEER_ESTABLISHED ? nonce_beside(endpoint, session->local) : session->local;
-    return true;
+    int up_status = CW_OK;
+    if (flow->state == CW_PEER_ESTABLISHED) {
+        up_status = CW_ERROR_PEER_RESTARTED;
+        cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_PEER_RESTARTED);
+    }
+    if (establish(endpoint, flow, setup, up_status)) {
+        acknowledge(endpoint, flow, setup);
+    }
 }
 
-/* A request: answered always, since the answer may have been lost; taken up when the asker has proved to be there now. */
+/* A request. An answer costs the state of nothing, so each one has it. */
 static void hello_asked(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     struct cw_session *session = &flow->session;
-    if (flow->state == CW_PEER_CLOSED || flow->state == CW_PEER_FAILED) {
-        session->local = cw_setup_session(endpoint);
-        session->started_ns = endpoint->now_ns;
-        session->active = false;
-        flow->state = CW_PEER_CONNECTING;
-        cw_timers_need(endpoint, flow, endpoint->now_ns + endpoint->config.failure_timeout_ns);
+    const struct cw_wire_hello *hello = &setup->hello;
+    bool is_present = flow->state == CW_PEER_ESTABLISHED && session->peer == hello->session;
+    bool seals = cw_setup_is_sealed(setup) || flow->encrypt;
+    bool proves = hello->peer_session == session->next ||
+                  (hello->peer_session == session->local && (is_present || !session->confirmed));
+    if (hello->peer_session != 0 && proves && cw_setup_is_sealed(setup) == seals) {
+        hello_proved(endpoint, flow, setup);
+        return;
     }
-    uint64_t local = session->local;
-    if (flow->state != CW_PEER_ESTABLISHED || session->peer != setup->hello.session) {
-        if (!candidate_place(endpoint, flow, setup)) {
-            return;
-        }
-        candidate_from(endpoint, setup, session->candidate);
-        local = session->candidate->local;
-    }
-    struct cw_setup_content content = {
-        .local = local, .peer = setup->hello.session, .echo = setup, .sealed = cw_setup_is_sealed(setup)};
+    struct cw_setup_content content = {.local = is_present ? session->local : next_nonce(endpoint, session),
+                                       .peer = hello->session,
+                                       .echo = setup,
+                                       .sealed = seals};
     cw_setup_send(endpoint, flow, CW_WIRE_HELLO_REPLY, &content);
 }
 
-/* An answer to our request of this attempt: the peer is there, and so is the session. */
+/* An answer to a request of this attempt: the peer is there, and so is the session. A second answer may mean another
+ * session, of which nothing has come yet: its place was taken, or it was told to seal. */
 static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
-    if (flow->state == CW_PEER_ESTABLISHED && flow->session.peer == setup->hello.session) {
+    struct cw_session *session = &flow->session;
+    bool again = flow->state == CW_PEER_ESTABLISHED && setup->hello.peer_session == session->local;
+    if (again && !is_outdated(flow, setup)) {
         return; /* a second answer */
     }
-    if (flow->state != CW_PEER_CONNECTING || setup->hello.peer_session != flow->session.local) {
+    if (again && setup->hello.incarnation != session->incarnation) {
+        cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_PEER_RESTARTED);
+        return;
+    }
+    if (!again && (flow->state != CW_PEER_CONNECTING || setup->hello.peer_session != session->next)) {
         cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1);
         return;
     }
-    struct cw_candidate peer = {.local = flow->session.local};
-    candidate_from(endpoint, setup, &peer);
-    if (peer.sealed) {
-        peer.seal = cw_seal_create(endpoint, peer.local, peer.session);
-        if (peer.seal == NULL) {
-            cw_count(endpoint, CW_COUNTER_DROP_FULL, 1); /* it is asked for again */
-            return;
-        }
+    if (again ? !adopt(endpoint, flow, setup, session->local) : !establish(endpoint, flow, setup, CW_OK)) {
+        return;
     }
-    establish(endpoint, flow, &peer, CW_OK);
     cw_acknowledge_echo(endpoint, flow, &setup->header);
-    if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
-        cw_transmit_control_finish(endpoint, flow, 0);
-    }
-    cw_timers_ask(endpoint, flow); /* until it has heard us the peer has no session, and would forget us */
+    cw_session_prove(endpoint, flow);
+    cw_timers_ask(endpoint, flow); /* until it has the proof the peer has no session */
 }
 
 /* One side insists on a sealed session and the other cannot have one: no use in asking again. */
@@ -403,38 +370,22 @@ static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
 static bool seal_possible(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     bool asked = setup->header.type == CW_WIRE_HELLO;
-    bool ours = flow->state == CW_PEER_CONNECTING && flow->session.active;
     if (asked && endpoint->aead == NULL) {
         struct cw_setup_content refusal = {
             .local = cw_setup_session(endpoint), .peer = setup->hello.session, .echo = setup, .sealed = true};
         cw_setup_send(endpoint, flow, CW_WIRE_HELLO_REPLY, &refusal);
-        if (ours) {
-            give_up(endpoint, flow);
-        }
         return false;
     }
-    if (asked) {
+    if (asked || (endpoint->aead != NULL && !is_refusal(setup))) {
         return true;
     }
-    bool answers = ours && flow->encrypt && setup->hello.peer_session == flow->session.local;
-    if (answers && is_refusal(setup)) {
+    if (flow->state == CW_PEER_CONNECTING && setup->hello.peer_session == flow->session.next &&
+        (flow->encrypt || endpoint->aead == NULL)) {
         give_up(endpoint, flow);
-        return false;
-    }
-    if (is_refusal(setup) || !flow->encrypt) {
+    } else {
         cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1); /* not to what we have asked */
-        return false;
     }
-    return true;
-}
-
-/* What we do about an ordinary set-up packet of a peer with which we have none but sealed sessions: it may not know, so we ask. */
-static void insist(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
-    if (flow->state == CW_PEER_CLOSED) {
-        cw_session_start(endpoint, flow);
-    }
+    return false;
 }
 
 void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header *header)
@@ -453,8 +404,10 @@ void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header 
         return;
     }
     if (!cw_setup_is_sealed(&setup) && flow->encrypt) {
-        insist(endpoint, flow);
-        return;
+        cw_count(endpoint, CW_COUNTER_DROP_SEAL, 1);
+        if (header->type != CW_WIRE_HELLO || flow->state == CW_PEER_ESTABLISHED) {
+            return;
+        }
     }
     if (cw_setup_is_sealed(&setup) && !seal_possible(endpoint, flow, &setup)) {
         return;

@@ -41,7 +41,7 @@ static void sign_setup(const struct cw_endpoint *endpoint, struct cw_setup *setu
     struct cw_wire_key key;
     memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
     setup->header.checksum = cw_wire_checksum(0, &setup->hello, sizeof(setup->hello));
-    setup->header.tag = cw_wire_tag(&setup->header, 0, &key);
+    setup->header.tag = cw_wire_setup_tag(&setup->header, &setup->hello, &key);
 }
 
 /* A keyed hash of what nothing else in the job is made from: even processes that were given the same seed, by mistake, have other addresses or
@@ -133,7 +133,8 @@ bool cw_setup_verified(struct cw_endpoint *endpoint, const struct cw_wire_header
     }
     struct cw_wire_key key;
     memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
-    if (header->flow != 0 || header->number != 0 || cw_wire_tag(header, 0, &key) != header->tag) {
+    const struct cw_wire_hello *hello = (const struct cw_wire_hello *)(header + 1);
+    if (header->flow != 0 || header->number != 0 || cw_wire_setup_tag(header, hello, &key) != header->tag) {
         cw_count(endpoint, CW_COUNTER_DROP_TAG, 1);
         return false;
     }

@@ -24,10 +24,9 @@ struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, 
 /* True if nobody would miss the flow: a request from an unknown address made it, and what asked has not proved itself. */
 static bool reclaimable(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    const struct cw_candidate *candidate = flow->session.candidate;
-    bool idle = flow->state != CW_PEER_ESTABLISHED && !flow->session.active && flow->sender.open_count == 0;
+    bool idle = (flow->state == CW_PEER_CLOSED || flow->state == CW_PEER_FAILED) && flow->sender.open_count == 0;
     return flow->mac_learned && !flow->was_up && !flow->in_event_list && idle &&
-           (candidate == NULL || endpoint->now_ns - candidate->since_ns >= CW_CANDIDATE_NS);
+           endpoint->now_ns - flow->session.started_ns >= CW_STRANGER_NS;
 }
 
 static void remove_from_bucket(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -53,7 +52,6 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         if (flow->bandwidth != NULL) {
             cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
         }
-        cw_session_drop_candidate(endpoint, flow);
         return flow;
     }
     return NULL;
@@ -71,6 +69,7 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->address = *address;
     flow->stream = (uint16_t)stream;
     flow->state = CW_PEER_CLOSED;
+    flow->session.started_ns = endpoint->now_ns;
     flow->encrypt = endpoint->config.encryption == CW_ENCRYPTION_REQUIRED;
     flow->sender.put_next = CW_PUT_NUMBER_FIRST;
     flow->timers.probe_ns = UINT64_MAX;

@@ -126,7 +126,10 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
         return;
     }
-    if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
+    if (!flow->session.confirmed) {
+        cw_session_prove(endpoint, flow);
+        timers->vain_probes++;
+    } else if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) != NULL) {
         cw_transmit_control_finish(endpoint, flow, 0);
         cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
         timers->vain_probes++;
@@ -145,18 +148,13 @@ static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
     if (endpoint->now_ns - session->started_ns >= endpoint->config.failure_timeout_ns) {
-        if (session->active) {
-            cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
-        } else {
-            cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_CLOSED);
-        }
+        cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
         return;
     }
-    if (session->active && endpoint->now_ns >= session->hello_ns) {
+    if (endpoint->now_ns >= session->hello_ns) {
         cw_session_retry(endpoint, flow);
     }
-    cw_timers_need(endpoint, flow,
-                   session->active ? session->hello_ns : session->started_ns + endpoint->config.failure_timeout_ns);
+    cw_timers_need(endpoint, flow, session->hello_ns);
 }
 
 void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow)

@@ -55,7 +55,9 @@ struct cw_path_handler {
     void (*sent)(
         void *context,
         uint64_t operation); /* the last byte of an own put has left: before `complete`, or never; NULL: nobody cares */
-    void (*down)(void *context, uint32_t rank, int status); /* the rank is gone, what was under way to it has failed */
+    /* The rank is gone, what was under way to it has failed: CW_ERROR_PEER_FAILED, or CW_ERROR_PEER_RESTARTED: another
+     * process is in its place. */
+    void (*down)(void *context, uint32_t rank, int status);
     void (*guest)(void *context); /* the endpoint's guest has news (core/guest.h); NULL: nobody cares */
 };
 

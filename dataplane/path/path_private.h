@@ -40,7 +40,7 @@ struct path_peer {
     bool attached;    /* SHARED: `sender` is in use */
     bool single_copy; /* SHARED, attached */
     bool failed;
-    bool silent; /* failed: since nothing was heard of it */
+    int failure; /* of the session with it, by which it has failed; CW_OK: there was none */
     int process; /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
     bool has_wire_peer; /* SHARED: `wire_peer` is in use, for groups */

@@ -271,7 +271,7 @@ int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure
 
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
 {
-    return paths->peers[rank].silent;
+    return paths->peers[rank].failure == CW_ERROR_PEER_FAILED;
 }
 
 void path_peer_fail(struct cw_paths *paths, uint32_t rank)
@@ -291,8 +291,9 @@ static void down_report(struct cw_paths *paths)
         if (peer->failed && peer->medium != CW_MEDIUM_NONE) {
             peer->medium = CW_MEDIUM_NONE;
             paths->down_count--;
-            path_stream_fail(paths, rank, CW_ERROR_PEER_FAILED);
-            paths->config.handler.down(paths->config.handler.context, rank, CW_ERROR_PEER_FAILED);
+            int status = peer->failure == CW_ERROR_PEER_RESTARTED ? CW_ERROR_PEER_RESTARTED : CW_ERROR_PEER_FAILED;
+            path_stream_fail(paths, rank, status);
+            paths->config.handler.down(paths->config.handler.context, rank, status);
         }
     }
 }

@@ -341,6 +341,16 @@ static void slots_release(struct cw_paths *paths)
     }
 }
 
+/* One that says goodbye has done its part: whoever leaves too early is told by its launcher. */
+static void session_end(struct cw_paths *paths, uint32_t rank, int status)
+{
+    if (rank != UINT32_MAX && status != CW_ERROR_CLOSED) {
+        cw_error_text(paths->failure, sizeof(paths->failure), status, "rank %u: %s", rank, cw_status_text(status));
+        paths->peers[rank].failure = status;
+        path_peer_fail(paths, rank);
+    }
+}
+
 static void event_take(struct cw_paths *paths, const struct cw_event *event)
 {
     const struct cw_path_handler *handler = &paths->config.handler;
@@ -366,12 +376,11 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
         complete_take(paths, event);
         break;
     case CW_EVENT_PEER_DOWN:
-        /* one that says goodbye has done its part: whoever leaves too early is told by its launcher */
-        if (rank != UINT32_MAX && event->status != CW_ERROR_CLOSED) {
-            cw_error_text(paths->failure, sizeof(paths->failure), event->status, "rank %u: %s", rank,
-                          cw_status_text(event->status));
-            paths->peers[rank].silent = event->status == CW_ERROR_PEER_FAILED;
-            path_peer_fail(paths, rank);
+        session_end(paths, rank, event->status);
+        break;
+    case CW_EVENT_PEER_UP:
+        if (event->status == CW_ERROR_PEER_RESTARTED) {
+            session_end(paths, rank, event->status); /* what the process before had promised is lost */
         }
         break;
     case CW_EVENT_GUEST:

@@ -1,6 +1,7 @@
--- Wireshark dissector of Causeway's wire format, version 1 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 2 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
--- Packets are told by UDP port 4792, or by "Decode As" for any other; a heuristic finds them on every port.
+-- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
+-- on every port that no other protocol has.
 
 local causeway = Proto("causeway", "Causeway")
 
@@ -286,8 +287,8 @@ function causeway.dissector(buffer, pinfo, root)
   pinfo.cols.protocol = "Causeway"
   local tree = root:add(causeway, buffer())
   tree:add(F.version, buffer(0, 1))
-  if buffer(0, 1):uint() ~= 1 then
-    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 1")
+  if buffer(0, 1):uint() ~= 2 then
+    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 2")
     return buffer:len()
   end
   local name = types[buffer(1, 1):uint()]
@@ -333,7 +334,7 @@ function causeway.dissector(buffer, pinfo, root)
 end
 
 local function heuristic(buffer, pinfo, root)
-  if buffer:len() < 40 or buffer(0, 1):uint() ~= 1 or not types[buffer(1, 1):uint()] then
+  if buffer:len() < 40 or buffer(0, 1):uint() ~= 2 or not types[buffer(1, 1):uint()] then
     return false
   end
   local flags = buffer(2, 2):le_uint()
@@ -345,5 +346,5 @@ local function heuristic(buffer, pinfo, root)
   return true
 end
 
-DissectorTable.get("udp.port"):add(4792, causeway)
+DissectorTable.get("udp.port"):add("29300-29427", causeway)
 causeway:register_heuristic("udp", heuristic)

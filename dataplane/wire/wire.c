@@ -166,6 +166,20 @@ uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, 
     return cw_wire_tag_words(words, key);
 }
 
+uint64_t cw_wire_setup_tag(const struct cw_wire_header *header, const struct cw_wire_hello *hello,
+                           const struct cw_wire_key *key)
+{
+    static_assert(crypto_shorthash_siphash24_BYTES == sizeof(uint64_t) &&
+                      crypto_shorthash_siphash24_KEYBYTES == sizeof(key->bytes),
+                  "SipHash-2-4");
+    uint8_t input[offsetof(struct cw_wire_header, tag) + sizeof(*hello)];
+    uint64_t tag;
+    memcpy(input, header, offsetof(struct cw_wire_header, tag));
+    memcpy(input + offsetof(struct cw_wire_header, tag), hello, sizeof(*hello));
+    (void)crypto_shorthash_siphash24((uint8_t *)&tag, input, sizeof(input), key->bytes);
+    return tag;
+}
+
 void cw_wire_key_derive(struct cw_wire_key *key, const uint8_t job_key[16], uint64_t sender_session,
                         uint64_t receiver_session)
 {

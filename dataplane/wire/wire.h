@@ -17,7 +17,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 1,
+    CW_WIRE_VERSION = 2,
     CW_WIRE_NETWORK_BYTES = 42, /* Ethernet 14, IPv4 20, UDP 8 */
     CW_WIRE_HEADER_BYTES = 40,
     CW_WIRE_OVERHEAD_BYTES = CW_WIRE_NETWORK_BYTES + CW_WIRE_HEADER_BYTES,
@@ -90,7 +90,7 @@ static_assert(offsetof(struct cw_wire_header, flow) == 4 && offsetof(struct cw_w
 /* Set-up, both directions. */
 struct __attribute__((packed)) cw_wire_hello {
     uint64_t session;      /* of the sender: random for each attempt to connect */
-    uint64_t peer_session; /* of the receiver, 0 if not known */
+    uint64_t peer_session; /* of the receiver: proves that the sender has heard of it; 0: a request */
     uint64_t incarnation;  /* of the sending endpoint: random at its creation */
     uint64_t pool_token;   /* region of the sender's message pool, 0: takes no messages */
     uint32_t pool_slot_bytes;
@@ -231,6 +231,11 @@ uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
 
 /* The tag of a header: SipHash-2-4 of its first 32 bytes, with the high half of the packet number in place of `flow`. */
 uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, const struct cw_wire_key *key);
+
+/* The tag of a set-up packet, under the job's key: SipHash-2-4 of the header's first 32 bytes and of all behind the
+ * header. A CRC alone would let others alter what makes and ends sessions. */
+uint64_t cw_wire_setup_tag(const struct cw_wire_header *header, const struct cw_wire_hello *hello,
+                           const struct cw_wire_key *key);
 
 /* The first 32 bytes of a header as four words. Packets are written in these: a header stored field by field and read back in wider
  * pieces, for its tag, would have the core wait for its own stores. */

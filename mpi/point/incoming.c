@@ -192,6 +192,13 @@ static void send_fail(struct mpi_request *request)
 void mpi_incoming_down(void *context, uint32_t rank, int status)
 {
     (void)context;
+    if (status == CW_ERROR_PEER_RESTARTED) {
+        fprintf(stderr,
+                "causeway: rank %u: rank %u has started again, as another process: a rank cannot come back into a "
+                "running job, which ends now; start the whole job again\n",
+                mpi_process.rank, rank);
+        mpi_process_abort(1);
+    }
     if (cw_paths_is_silent(mpi_process.paths, rank)) {
         fprintf(stderr,
                 "causeway: rank %u: nothing was heard of rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is taken for "

@@ -279,7 +279,8 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
             put.offset = offsets[cw_random_below(random, 8)];
         }
         if (cw_random_chance(random, 0.5)) {
-            const struct cw_flow *flow = cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, 4792);
+            const struct cw_flow *flow =
+                cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
             put.frame.put_number = (uint32_t)(flow->receiver.puts.base + cw_random_below(random, 40) - 8);
         }
         put.predecessor = cw_random_chance(random, 0.2) ? (uint16_t)cw_random_next(random) : put.predecessor;
@@ -295,7 +296,7 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
 static uint32_t compose(struct world *world, uint8_t *payload)
 {
     struct cw_random *random = &world->random;
-    const struct cw_flow *flow = cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, 4792);
+    const struct cw_flow *flow = cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
     uint64_t number = flow->receiver.puts.base + cw_random_below(random, 3);
     uint64_t count = cw_random_between(random, 1, 24);
     uint32_t used = 0;
@@ -336,7 +337,7 @@ static void attack_signed_one(struct world *world)
 {
     struct cw_random *random = &world->random;
     struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
-    const struct cw_flow *flow = cw_flow_find(endpoint, 0x0a000001u + MADMAN, 4792);
+    const struct cw_flow *flow = cw_flow_find(endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
     struct frame frame = world->frames[cw_random_below(random, world->frame_count)];
     struct cw_wire_header header;
     memcpy(&header, frame.bytes + CW_WIRE_NETWORK_BYTES, sizeof(header));
@@ -349,13 +350,13 @@ static void attack_signed_one(struct world *world)
     bool data = header.type == CW_WIRE_DATA;
     uint64_t number =
         data ? flow->receiver.packets.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 70000 : 40)
-             : flow->receiver.control_highest + cw_random_below(random, 3);
+             : flow->receiver.control_end - 1 + cw_random_below(random, 3);
     if (data && cw_random_chance(random, 0.2)) {
         header.payload_bytes = (uint16_t)compose(world, payload);
         frame.length = CW_WIRE_OVERHEAD_BYTES + header.payload_bytes;
         cw_wire_network_init((struct cw_wire_network *)frame.bytes, endpoint->config.address.mac,
-                             endpoint->config.address.mac, 0x0a000001u + MADMAN, endpoint->config.address.ipv4, 4792,
-                             endpoint->config.address.udp_port);
+                             endpoint->config.address.mac, 0x0a000001u + MADMAN, endpoint->config.address.ipv4,
+                             CW_UDP_PORT, endpoint->config.address.udp_port);
         cw_wire_network_finish((struct cw_wire_network *)frame.bytes, header.payload_bytes);
     } else {
         change_fields(world, payload, header.payload_bytes, header.type);
@@ -380,7 +381,8 @@ static void attack_signed_one(struct world *world)
     header.echo = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.echo;
     header.timestamp = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.timestamp;
     header.checksum = cw_wire_checksum(0, payload, header.payload_bytes);
-    header.tag = cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
+    header.tag = hello ? cw_wire_setup_tag(&header, (const struct cw_wire_hello *)payload, &key)
+                       : cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
     memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
     keep(world, frame.bytes, frame.length);
 }

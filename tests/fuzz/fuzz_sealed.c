@@ -18,7 +18,7 @@ enum {
     PACKETS_A_WORLD = 400,
     GUARD_BYTES = 8192,
     GRANTED_BYTES = 16384,
-    UDP_PORT = 4792,
+    UDP_PORT = CW_UDP_PORT,
 };
 
 struct frame {
@@ -207,7 +207,9 @@ static void attack_from_outside(struct world *world)
             change_bytes(random, changed.bytes, CW_WIRE_NETWORK_BYTES, changed.length);
             break;
         }
-    } while (changed.length == original->length && memcmp(changed.bytes, original->bytes, changed.length) == 0);
+    } while (changed.length == original->length &&
+             memcmp(changed.bytes + CW_WIRE_NETWORK_BYTES, original->bytes + CW_WIRE_NETWORK_BYTES,
+                    changed.length - CW_WIRE_NETWORK_BYTES) == 0);
     uint64_t refused = refused_count(target);
     uint64_t arrived = cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED);
     keep(world, &changed);
@@ -278,7 +280,7 @@ static void mad_packet(struct world *world, struct frame *frame)
     }
     bool data = header.type == CW_WIRE_DATA;
     uint64_t number = data ? flow->receiver.packets.base + cw_random_below(random, 40)
-                           : flow->receiver.control_highest + cw_random_below(random, 3);
+                           : flow->receiver.control_end - 1 + cw_random_below(random, 3);
     header.number = (uint32_t)number;
     header.acknowledged = (uint32_t)(flow->sender.sent.base + cw_random_below(random, 3));
     header.flow = cw_seal_flow(flow->index, flow->session.local);

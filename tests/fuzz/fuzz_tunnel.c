@@ -14,7 +14,14 @@
 #include "dataplane/tunnel/records.h"
 #include "dataplane/tunnel/tunnel.h"
 
-enum { UDP_PORT = 4800, FRAME_MAX = 1522, BATCH_ROOM = 9000, HELLO_BYTES = 40, RING_BYTES = 256 << 10, LIFE = 500 };
+enum {
+    UDP_PORT = CW_UDP_PORT_GATEWAY,
+    FRAME_MAX = 1522,
+    BATCH_ROOM = 9000,
+    HELLO_BYTES = 40,
+    RING_BYTES = 256 << 10,
+    LIFE = 500
+};
 
 static const uint64_t MS = 1000000;
 

@@ -61,8 +61,9 @@ static void make_traffic(struct sim_hosts *hosts)
                          .lane_tag = cw_lane_tag(3, 77),
                          .region = far->token,
                          .source = {.contiguous = {.data = near->memory, .bytes = 100}}};
-    assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* HELLO, HELLO_REPLY, PROBE, ACK, PUT */
+    assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* HELLO, HELLO_REPLY, ACK, PUT */
     run_for(hosts, 1000000);
+    assert_int_equal(cw_peer_probe(near->endpoint, peer), CW_OK); /* PROBE */
     put.source.contiguous.bytes = 20000;
     assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* PART */
     sim_host_wake(near);
@@ -212,7 +213,7 @@ static void make_marked(struct capture *capture)
             .payload_bytes = (uint16_t)layouts[layout].bytes,
         };
         struct cw_wire_network network;
-        cw_wire_network_init(&network, from, to, 0x0a000001, 0x0a000002, 4792, 4792);
+        cw_wire_network_init(&network, from, to, 0x0a000001, 0x0a000002, CW_UDP_PORT, CW_UDP_PORT);
         cw_wire_network_finish(&network, header.payload_bytes);
         memcpy(frame, &network, sizeof(network));
         memcpy(frame + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
@@ -242,6 +243,7 @@ static uint64_t make_sealed(struct capture *capture)
     assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
     sim_host_wake(&hosts.list[0]);
     run_for(&hosts, 5000000);
+    assert_int_equal(cw_peer_probe(hosts.list[0].endpoint, 0), CW_OK);
     assert_int_equal(hosts.list[1].arrived_puts, 1);
     sim_hosts_destroy(&hosts);
     return capture->frames - before;
@@ -295,7 +297,8 @@ static void check_sealed(const char *folder, uint64_t frames)
     check_field(
         folder,
         "causeway.type == 3 && causeway.sealed.count > 2 && causeway.sealed.flow == 0 && causeway.sealed.phase");
-    check_field(folder, "causeway.type == 5 && causeway.sealed.count == 0");
+    check_field(folder, "causeway.type == 4 && causeway.sealed.count == 0");
+    check_field(folder, "causeway.type == 5 && causeway.sealed.count > 0");
     check_field(folder, "causeway.type == 7 && causeway.sealed.count > 0");
 }
 
@@ -371,6 +374,7 @@ static void test_every_packet_is_decoded(void **state)
 
     assert_true(capture.frames > 40);
     assert_int_equal(count_packets(folder, "causeway || igmp"), capture.frames);
+    assert_int_equal(count_packets(folder, "infiniband"), 0); /* as on RoCE's port */
     assert_int_equal(
         count_packets(folder, "_ws.malformed || causeway.malformed || _ws.lua.error || ip.checksum.status == 0"), 0);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -387,6 +391,8 @@ static void test_every_packet_is_decoded(void **state)
     check_field(folder, "causeway.mcast.run.missing > 0 && causeway.mcast.author == 2");
     check_marked(folder);
     check_sealed(folder, sealed);
+    check_field(folder, "causeway.type == 1 && causeway.hello.peer_session == 0");
+    check_field(folder, "causeway.type == 1 && causeway.hello.peer_session != 0");
     check_field(folder, "causeway.hello.sender_ipv4 == 0x0a000001 && causeway.hello.receiver_ipv4 == 0x0a000002");
 
     char command[256];

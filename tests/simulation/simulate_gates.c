@@ -14,7 +14,7 @@ enum {
     SEEDS = 60,
     SEEDS_EACH = 20 /* a seed takes seconds */,
     TURNS = 4,
-    UDP_PORT = 4792
+    UDP_PORT = CW_UDP_PORT
 };
 
 /* The site's one host. */

@@ -35,7 +35,7 @@ static void world_open(struct world *world, uint32_t window_blocks)
     simulation_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 32, 20);
     (void)simulation_stream_finish(&world->hosts, MADMAN, 1000 * SIMULATION_MS);
     world->endpoint = world->hosts.list[TARGET].endpoint;
-    world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, 4792);
+    world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
     assert_non_null(world->flow);
     world->base = world->flow->receiver.puts.base;
 }
@@ -95,7 +95,7 @@ static void deliver(struct world *world, uint64_t ahead)
     const struct cw_endpoint_config *config = &world->endpoint->config;
     struct cw_wire_network *network = (struct cw_wire_network *)world->frame;
     cw_wire_network_init(network, config->address.mac, config->address.mac, 0x0a000001u + MADMAN, config->address.ipv4,
-                         4792, config->address.udp_port);
+                         CW_UDP_PORT, config->address.udp_port);
     cw_wire_network_finish(network, world->used);
     uint64_t number = world->flow->receiver.packets.base + ahead;
     struct cw_wire_header header = {

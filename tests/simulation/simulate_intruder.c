@@ -7,7 +7,7 @@
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 
-enum { SENDER = 0, TARGET = 1, FRAMES_MAX = 4000, FRAME_BYTES = 2048, UDP_PORT = 4792 };
+enum { SENDER = 0, TARGET = 1, FRAMES_MAX = 4000, FRAME_BYTES = 2048, UDP_PORT = CW_UDP_PORT };
 
 struct frame {
     uint32_t node; /* it was on its way from */
@@ -371,7 +371,7 @@ static void another_jobs_key_opens_nothing(void **state)
     assert_false(is_refused(&world, frame, length));
     assert_int_equal(world.hosts.list[TARGET].memory[7], 0x66);
     /* a set-up packet of another job */
-    struct cw_wire_sealed_setup setup = {.version = 1, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED};
+    struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED};
     uint8_t key[CW_WIRE_SETUP_KEY_BYTES];
     other[0] ^= 1;
     cw_wire_setup_derive(key, other);
@@ -421,7 +421,7 @@ static void nobody_is_talked_out_of_it(void **state)
                                         .type = (uint8_t)type,
                                         .payload_bytes = sizeof(hello),
                                         .checksum = cw_wire_checksum(0, &hello, sizeof(hello))};
-        header.tag = cw_wire_tag(&header, 0, &keys[1]);
+        header.tag = cw_wire_setup_tag(&header, &hello, &keys[1]);
         uint32_t length = write_frame(&world, frame, &header, sizeof(hello));
         uint64_t dropped = cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL);
         assert_true(is_refused(&world, frame, length));
@@ -446,13 +446,13 @@ static void asking_for_it_opens_no_other_door(void **state)
     cw_receive_frames(world.target, &packet, 1);
     (void)cw_flush(world.target);
     const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
-    const struct cw_candidate *candidate = flow->session.candidate;
-    assert_true(candidate->sealed);
+    uint64_t asking = cw_endpoint_flow(sender->endpoint, peer)->session.next;
+    assert_true(asking != 0 && flow->session.next != 0);
     struct cw_wire_key keys[2] = {{{0}}};
-    cw_wire_key_derive(&keys[1], world.target->config.job_key, candidate->session, candidate->local);
+    cw_wire_key_derive(&keys[1], world.target->config.job_key, asking, flow->session.next);
     for (uint32_t i = 0; i < 2; i++) {
         struct cw_wire_header header = next_put(&world, frame);
-        header.number = candidate->data_number;
+        header.number = (uint32_t)(asking >> 7);
         header.checksum = cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, header.payload_bytes);
         header.tag = cw_wire_tag(&header, 0, &keys[i]);
         uint32_t length = write_frame(&world, frame, &header, header.payload_bytes);
@@ -469,7 +469,7 @@ static void held_back_packets_are_taken_once(void **state)
     struct frame *caught;
     uint32_t count = world_overheard(&world, &caught) - 1; /* without the goodbye */
     uint64_t arrived = cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED);
-    uint64_t highest = cw_endpoint_flow(world.target, 0)->receiver.control_highest;
+    uint64_t highest = cw_endpoint_flow(world.target, 0)->receiver.control_end;
     for (uint32_t i = count; i-- > 0;) {
         struct frame copy = caught[i];
         struct cw_received packet = {.data = copy.bytes, .length = copy.length};
@@ -478,7 +478,7 @@ static void held_back_packets_are_taken_once(void **state)
         assert_true(is_refused(&world, caught[i].bytes, caught[i].length));
     }
     assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
-    assert_true(cw_endpoint_flow(world.target, 0)->receiver.control_highest > highest);
+    assert_true(cw_endpoint_flow(world.target, 0)->receiver.control_end > highest);
     world_close(&world);
 }
 

@@ -1,7 +1,8 @@
 /* Sessions: restarts, the failure bound, and packets of the past. */
 #include "tests/simulation/simulation.h"
 
-#include "dataplane/wire/wire.h"
+#include "dataplane/core/endpoint.h"
+#include "dataplane/flow/setup.h"
 
 enum { FRAMES_MAX = 20000, SMALL_COUNT = 200 };
 
@@ -344,6 +345,37 @@ static void messages_to_and_fro_cost_a_packet_each(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* Numbers of packets begin anywhere, also where the first one below would be negative. */
+static void sessions_hear_from_their_first_number_on(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[] = {0, 1, UINT32_MAX};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct sim_hosts hosts;
+        hosts_of_two(&hosts, 1000 * SIMULATION_MS);
+        for (uint32_t node = 0; node < 2; node++) {
+            struct sim_host *host = &hosts.list[node];
+            struct cw_flow *flow = cw_endpoint_flow(host->endpoint, sim_hosts_peer(&hosts, node, 1 - node));
+            flow->session.next = (uint64_t)numbers[i] << 29 | (node + 1);
+            assert_int_equal(cw_setup_control_number(flow->session.next), numbers[i]);
+        }
+        struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
+        struct cw_link_config lossy = link->config, before = lossy;
+        lossy.loss = 0.05; /* what is missing only acknowledgements tell */
+        cw_link_configure(link, &lossy);
+        struct simulation_stream stream;
+        simulation_stream_start(&hosts, &stream, 0, 1, 5000, SMALL_COUNT);
+        uint64_t took_ns = simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].completed, SMALL_COUNT);
+        assert_int_equal(hosts.list[0].failed + hosts.list[0].down, 0);
+        assert_true(took_ns < 50 * SIMULATION_MS);
+        hosts.list[0].work = NULL;
+        cw_link_configure(link, &before);
+        converse(&hosts);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_silent_peer_fails_within_the_bound),
         cmocka_unit_test(what_is_lost_after_a_long_rest_is_sent_again),
         cmocka_unit_test(who_stood_still_gives_nobody_up),
+        cmocka_unit_test(sessions_hear_from_their_first_number_on),
         cmocka_unit_test(a_restarted_peer_is_a_new_one),
         cmocka_unit_test(packets_of_the_past_do_nothing),
         cmocka_unit_test(old_set_up_packets_do_not_keep_a_new_process_out),

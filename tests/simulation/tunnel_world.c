@@ -11,7 +11,7 @@
 
 #include "tests/unit/pair_port.h"
 
-enum { UDP_PORT = 4792, HEADER = 54, MTU = 1500, BURST = 32 };
+enum { UDP_PORT = CW_UDP_PORT, HEADER = 54, MTU = 1500, BURST = 32 };
 
 static const uint64_t MS = 1000000;
 static const uint64_t STEP_NS = 100000;

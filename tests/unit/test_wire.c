@@ -13,7 +13,7 @@
 #include "dataplane/wire/tags.h"
 #include "dataplane/wire/wire.h"
 
-enum { FRAME_BYTES = 200, PAYLOAD_BYTES = 24, OWN_IPV4 = 0x0a000002, OWN_PORT = 4792 };
+enum { FRAME_BYTES = 200, PAYLOAD_BYTES = 24, OWN_IPV4 = 0x0a000002, OWN_PORT = 29300 };
 
 /* CRC-32C, RFC 3720 appendix B.4. */
 static void test_checksum_vectors(void **state)
@@ -199,7 +199,7 @@ static void test_altered_packets_are_told_apart(void **state)
         {17, 200, CW_WIRE_SHORT},    /* IPv4 length beyond the frame */
         {17, 60, CW_WIRE_SHORT},     /* ... too short for a header */
         {39, 71, CW_WIRE_MALFORMED}, /* UDP length */
-        {42, 2, CW_WIRE_OTHER_VERSION},
+        {42, CW_WIRE_VERSION - 1, CW_WIRE_OTHER_VERSION},
         {42, 0, CW_WIRE_OTHER_VERSION},
         {44, CW_WIRE_ENCRYPTED, CW_WIRE_GOOD}, /* sealed: its lengths are told when it has been opened */
         {45, 0x80, CW_WIRE_MALFORMED},         /* unknown flag */
@@ -246,7 +246,7 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
 static void test_sealed_form_and_back(void **state)
 {
     (void)state;
-    struct cw_wire_header header = {.version = 1,
+    struct cw_wire_header header = {.version = CW_WIRE_VERSION,
                                     .type = CW_WIRE_DATA,
                                     .flags = CW_WIRE_ACK_NOW,
                                     .flow = 0x12345678,
@@ -270,6 +270,26 @@ static void test_sealed_form_and_back(void **state)
     assert_false(cw_wire_sealed_restore(&back, CW_WIRE_FIELDS_BYTES + 101));
 }
 
+static void test_set_up_tag_covers_all_of_it(void **state)
+{
+    (void)state;
+    struct {
+        struct cw_wire_header header;
+        struct cw_wire_hello hello;
+    } setup;
+    struct cw_wire_key key = {.bytes = {1, 2, 3}};
+    memset(&setup, 0x5a, sizeof(setup));
+    uint64_t tag = cw_wire_setup_tag(&setup.header, &setup.hello, &key);
+    for (size_t bit = 0; bit < 8 * sizeof(setup); bit++) {
+        bool is_tag = bit / 8 - offsetof(struct cw_wire_header, tag) < sizeof(setup.header.tag);
+        ((uint8_t *)&setup)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(cw_wire_setup_tag(&setup.header, &setup.hello, &key) == tag, is_tag);
+        ((uint8_t *)&setup)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    key.bytes[15] ^= 1;
+    assert_true(cw_wire_setup_tag(&setup.header, &setup.hello, &key) != tag);
+}
+
 static void test_sealed_set_up(void **state)
 {
     (void)state;
@@ -278,7 +298,8 @@ static void test_sealed_set_up(void **state)
     cw_wire_setup_derive(key, job_key);
     job_key[0] = 2;
     cw_wire_setup_derive(other, job_key);
-    struct cw_wire_sealed_setup setup = {.version = 1, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED, .echo = 7};
+    struct cw_wire_sealed_setup setup = {
+        .version = CW_WIRE_VERSION, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED, .echo = 7};
     setup.hello.session = 77;
     struct cw_wire_sealed_setup opened;
     cw_wire_setup_nonce(setup.nonce, key, "this", 4);
@@ -323,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_altered_packets_are_told_apart),
         cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
         cmocka_unit_test(test_sealed_form_and_back),
+        cmocka_unit_test(test_set_up_tag_covers_all_of_it),
         cmocka_unit_test(test_sealed_set_up),
         cmocka_unit_test(test_seal_keys_differ_by_direction_and_session),
     };

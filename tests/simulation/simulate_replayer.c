@@ -1,0 +1,394 @@
+/* Somebody on the network without the key, who has recorded the set-up packets of an earlier job with the same key and
+ * sends them again and again, as they were, altered, or with a tag of his own: nothing is delivered twice or lost, no
+ * session ends, and set-up takes no longer than twice what it takes without. */
+#include "tests/simulation/simulation.h"
+
+#include "dataplane/core/endpoint.h"
+#include "dataplane/crypt/aead.h"
+#include "dataplane/wire/sealed.h"
+
+enum { HOSTS = 3, FRAMES_MAX = 2000, FRAME_BYTES = 256, PUTS = 60, PUT_BYTES = 3000, BOUND_MS = 300 };
+
+struct recording {
+    uint32_t count;
+    struct {
+        uint32_t node; /* it came to */
+        uint32_t length;
+        uint8_t bytes[FRAME_BYTES];
+    } frames[FRAMES_MAX];
+};
+
+enum kind { REPLAYED, ALTERED, FORGED, KINDS };
+static const char *const kinds[] = {"replayed", "altered", "forged"};
+
+struct flood {
+    const struct recording *recording; /* NULL: none */
+    enum kind kind;
+    uint64_t rate; /* packets a second to each host */
+    uint64_t next_ns;
+    uint64_t sent;
+    struct cw_random random;
+};
+
+struct world {
+    struct sim_hosts hosts;
+    struct flood flood;
+};
+
+static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                   const uint8_t *frame, uint32_t length)
+{
+    struct recording *recording = context;
+    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    (void)time_ns;
+    if (kind == CW_SIMULATOR_ARRIVAL && header->type <= CW_WIRE_HELLO_REPLY && length <= FRAME_BYTES &&
+        recording->count < FRAMES_MAX) {
+        recording->frames[recording->count].node = node;
+        recording->frames[recording->count].length = length;
+        memcpy(recording->frames[recording->count++].bytes, frame, length);
+    }
+}
+
+/* ---- the flood ---- */
+
+/* Changes the last four bytes so that the CRC is `checksum` again. It is linear: the effect of each bit is found by
+ * trying, the rest by elimination. */
+static void keep_checksum(uint8_t *data, size_t bytes, uint32_t checksum)
+{
+    uint32_t rows[32], bits[32], last;
+    uint32_t wrong = cw_wire_checksum(0, data, bytes) ^ checksum, flip = 0;
+    memcpy(&last, data + bytes - 4, 4);
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t tried = last ^ 1u << i;
+        memcpy(data + bytes - 4, &tried, 4);
+        rows[i] = cw_wire_checksum(0, data, bytes) ^ wrong ^ checksum;
+        bits[i] = 1u << i;
+    }
+    for (uint32_t column = 0; column < 32; column++) {
+        uint32_t pivot = column;
+        while ((rows[pivot] >> column & 1) == 0) {
+            pivot++;
+        }
+        uint32_t row = rows[pivot], bit = bits[pivot];
+        rows[pivot] = rows[column];
+        bits[pivot] = bits[column];
+        for (uint32_t i = column + 1; i < 32; i++) {
+            bool has = (rows[i] >> column & 1) != 0;
+            rows[i] ^= has ? row : 0;
+            bits[i] ^= has ? bit : 0;
+        }
+        bool has = (wrong >> column & 1) != 0;
+        wrong ^= has ? row : 0;
+        flip ^= has ? bit : 0;
+    }
+    last ^= flip;
+    memcpy(data + bytes - 4, &last, 4);
+}
+
+/* A bit; or, where all can be read, another process with the nonce that the target has for its next session, under the
+ * same CRC, which leaves the header as it was signed. */
+static void alter(struct world *world, uint32_t node, uint8_t *frame, uint32_t length)
+{
+    struct cw_random *random = &world->flood.random;
+    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    struct cw_wire_hello hello;
+    if ((header->flags & CW_WIRE_ENCRYPTED) != 0 || cw_random_chance(random, 0.3)) {
+        uint64_t bit = cw_random_below(random, 8 * (uint64_t)(length - CW_WIRE_NETWORK_BYTES));
+        frame[CW_WIRE_NETWORK_BYTES + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        return;
+    }
+    memcpy(&hello, frame + CW_WIRE_OVERHEAD_BYTES, sizeof(hello));
+    const struct cw_flow *flow = cw_flow_find(world->hosts.list[node].endpoint, hello.sender_ipv4, hello.sender_port);
+    hello.session = cw_random_next(random);
+    hello.incarnation = cw_random_next(random);
+    hello.peer_session = flow->session.next;
+    keep_checksum((uint8_t *)&hello, sizeof(hello), header->checksum);
+    assert_int_equal(cw_wire_checksum(0, &hello, sizeof(hello)), header->checksum);
+    memcpy(frame + CW_WIRE_OVERHEAD_BYTES, &hello, sizeof(hello));
+}
+
+static void forge(struct cw_random *random, uint8_t *frame, uint32_t length)
+{
+    struct cw_wire_header *header = (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    header->tag = cw_random_next(random);
+    if ((header->flags & CW_WIRE_ENCRYPTED) != 0) {
+        memset(frame + length - CW_WIRE_MAC_BYTES, (int)cw_random_below(random, 256), CW_WIRE_MAC_BYTES);
+    }
+}
+
+static void flood_send(struct world *world)
+{
+    struct flood *flood = &world->flood;
+    uint32_t chosen = (uint32_t)cw_random_below(&flood->random, flood->recording->count);
+    uint32_t length = flood->recording->frames[chosen].length;
+    uint8_t frame[FRAME_BYTES];
+    memcpy(frame, flood->recording->frames[chosen].bytes, length);
+    uint32_t node = flood->recording->frames[chosen].node;
+    if (world->hosts.list[node].endpoint == NULL) {
+        return; /* it has left */
+    }
+    if (flood->kind == ALTERED) {
+        alter(world, node, frame, length);
+    } else if (flood->kind == FORGED) {
+        forge(&flood->random, frame, length);
+    }
+    (void)cw_simulator_inject(world->hosts.simulator, node, frame, length);
+    flood->sent++;
+}
+
+static void run_until(struct world *world, uint64_t time_ns)
+{
+    struct flood *flood = &world->flood;
+    while (flood->recording != NULL && flood->next_ns <= time_ns) {
+        cw_simulator_run_until(world->hosts.simulator, flood->next_ns);
+        flood_send(world);
+        flood->next_ns += cw_random_below(&flood->random, 2 * 1000000000 / (flood->rate * HOSTS));
+    }
+    cw_simulator_run_until(world->hosts.simulator, time_ns);
+}
+
+static void run(struct world *world, uint64_t duration_ns)
+{
+    run_until(world, cw_simulator_now(world->hosts.simulator) + duration_ns);
+}
+
+/* ---- a job ---- */
+
+static void world_open(struct world *world, uint64_t seed, bool sealed)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, HOSTS);
+    config.seed = seed;
+    config.endpoint.accept_unknown = false;
+    config.endpoint.encryption = sealed ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
+    config.endpoint.failure_timeout_ns = BOUND_MS * SIMULATION_MS;
+    memset(world, 0, sizeof(*world));
+    simulation_hosts(&world->hosts, &config);
+    for (uint32_t from = 0; from < HOSTS; from++) {
+        for (uint32_t to = 0; to < HOSTS; to++) {
+            (void)(from == to ? 0 : sim_hosts_peer(&world->hosts, from, to));
+        }
+    }
+}
+
+/* Puts from each to each other; a host begins up to 200 us after the first. */
+static void post(struct world *world, struct cw_random *random, uint8_t value)
+{
+    for (uint32_t from = 0; from < HOSTS; from++) {
+        struct sim_host *host = &world->hosts.list[from];
+        memset(host->memory, value + (int)from, PUT_BYTES);
+        cw_endpoint_clock(host->endpoint, cw_simulator_now(world->hosts.simulator));
+        for (uint32_t i = 0; i < PUTS * (HOSTS - 1); i++) {
+            uint32_t to = (from + 1 + i % (HOSTS - 1)) % HOSTS;
+            struct cw_put put = {.peer = sim_hosts_peer(&world->hosts, from, to),
+                                 .region = world->hosts.list[to].token,
+                                 .offset = (1 + from * PUTS + i / (HOSTS - 1)) * PUT_BYTES,
+                                 .source = {.contiguous = {.data = host->memory, .bytes = PUT_BYTES}},
+                                 .flags = CW_SIGNAL};
+            assert_int_equal(cw_put(host->endpoint, &put), CW_OK);
+        }
+        sim_host_wake(host);
+        run(world, cw_random_below(random, 100) * SIMULATION_US);
+    }
+}
+
+/* Until all puts of all rounds have been completed; how long that took. */
+static uint64_t finish(struct world *world, uint64_t rounds)
+{
+    uint64_t start_ns = cw_simulator_now(world->hosts.simulator);
+    uint64_t want = rounds * PUTS * (HOSTS - 1);
+    for (uint32_t node = 0; node < HOSTS;) {
+        struct sim_host *host = &world->hosts.list[node];
+        if (host->completed >= want && host->arrived_puts >= want) {
+            node++;
+            continue;
+        }
+        if (cw_simulator_now(world->hosts.simulator) - start_ns > 20000 * SIMULATION_MS) {
+            fail_msg("host %d: %d of %d puts, %d failed, %d arrived", (int)node, (int)host->completed, (int)want,
+                     (int)host->failed, (int)host->arrived_puts);
+        }
+        run(world, 10 * SIMULATION_US);
+    }
+    return cw_simulator_now(world->hosts.simulator) - start_ns;
+}
+
+static void assert_all_is_well(struct world *world, uint64_t rounds, uint8_t value)
+{
+    for (uint32_t node = 0; node < HOSTS; node++) {
+        struct sim_host *host = &world->hosts.list[node];
+        assert_int_equal(host->completed, rounds * PUTS * (HOSTS - 1));
+        assert_int_equal(host->arrived_puts, rounds * PUTS * (HOSTS - 1));
+        assert_int_equal(host->failed, 0);
+        assert_int_equal(host->up, HOSTS - 1);
+        assert_int_equal(host->down, 0);
+        for (uint32_t from = 0; from < HOSTS; from++) {
+            for (uint32_t i = 0; i < PUTS * PUT_BYTES && from != node; i++) {
+                assert_int_equal(host->memory[(1 + from * PUTS) * PUT_BYTES + i], (uint8_t)(value + from));
+            }
+        }
+    }
+}
+
+/* The packets of set-up of an earlier job, of two processes at each host. */
+static struct recording *record_job(bool sealed)
+{
+    struct recording *recording = calloc(1, sizeof(*recording));
+    struct cw_random random;
+    cw_random_seed(&random, 99);
+    for (uint64_t seed = 1000; seed < 1020; seed++) {
+        struct world world;
+        world_open(&world, seed, sealed);
+        cw_simulator_tap_set(world.hosts.simulator, record, recording);
+        post(&world, &random, 1);
+        (void)finish(&world, 1);
+        sim_hosts_destroy(&world.hosts);
+    }
+    assert_true(recording->count >= 100);
+    return recording;
+}
+
+/* A job with the flood before, beside and after it. Returns the time that set-up and the first puts take. */
+static uint64_t job(struct world *world, uint64_t seed, bool sealed, const struct flood *flood)
+{
+    struct cw_random random;
+    cw_random_seed(&random, seed);
+    world_open(world, seed, sealed);
+    world->flood = *flood;
+    run(world, (BOUND_MS / 2 + cw_random_below(&random, BOUND_MS)) * SIMULATION_MS); /* nobody has begun */
+    post(world, &random, 10);
+    uint64_t took_ns = finish(world, 1);
+    run(world, 2 * BOUND_MS * SIMULATION_MS); /* at rest */
+    assert_all_is_well(world, 1, 10);
+    post(world, &random, 20);
+    (void)finish(world, 2);
+    assert_all_is_well(world, 2, 20);
+    /* the last one leaves, and nobody misses it */
+    cw_endpoint_destroy(world->hosts.list[HOSTS - 1].endpoint);
+    cw_simulator_attach(world->hosts.simulator, HOSTS - 1, NULL, NULL);
+    world->hosts.list[HOSTS - 1].endpoint = NULL;
+    run(world, 2 * BOUND_MS * SIMULATION_MS);
+    for (uint32_t node = 0; node < HOSTS - 1; node++) {
+        struct cw_peer_info info;
+        assert_int_equal(world->hosts.list[node].down, 1);
+        assert_int_equal(world->hosts.list[node].up, HOSTS - 1);
+        assert_int_equal(cw_peer_query(world->hosts.list[node].endpoint, 1, &info), CW_OK);
+        assert_int_equal(info.state, CW_PEER_CLOSED);
+    }
+    sim_hosts_destroy(&world->hosts);
+    return took_ns;
+}
+
+static bool can_seal(void)
+{
+    struct cw_aead *aead;
+    char error[200];
+    static int can = -1;
+    if (can < 0) {
+        can = cw_aead_open(NULL, &aead, error, sizeof(error)) == CW_OK;
+        if (can == 0) {
+            printf("signed sessions only: %s\n", error);
+        }
+    }
+    return can != 0;
+}
+
+static void flooded_jobs(enum kind kind)
+{
+    static const uint64_t rates[] = {300, 3000, 5000, 50000};
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", 5);
+    for (uint32_t sealed = 0; sealed < (can_seal() ? 2 : 1); sealed++) {
+        struct recording *recording = record_job(sealed != 0);
+        for (uint32_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+            double worst = 0;
+            uint64_t sent = 0;
+            for (uint64_t seed = 1; seed <= seeds; seed++) {
+                static struct world world;
+                struct flood none = {0};
+                struct flood flood = {.recording = recording, .kind = kind, .rate = rates[r]};
+                cw_random_seed(&flood.random, seed + 7);
+                uint64_t quiet_ns = job(&world, seed, sealed != 0, &none);
+                uint64_t took_ns = job(&world, seed, sealed != 0, &flood);
+                double ratio = (double)took_ns / (double)quiet_ns;
+                worst = ratio > worst ? ratio : worst;
+                sent += world.flood.sent;
+                if (ratio > 2) {
+                    fail_msg("%s, %s, %d/s, seed %d: %.2f times as long", kinds[kind],
+                             sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)seed, ratio);
+                }
+            }
+            printf("%s, %s, %d/s: %d packets, set-up and first puts take %.2f times as long at most\n", kinds[kind],
+                   sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)sent, worst);
+        }
+        free(recording);
+    }
+}
+
+static void replayed_packets(void **state)
+{
+    (void)state;
+    flooded_jobs(REPLAYED);
+}
+
+static void altered_packets(void **state)
+{
+    (void)state;
+    flooded_jobs(ALTERED);
+}
+
+static void forged_packets(void **state)
+{
+    (void)state;
+    flooded_jobs(FORGED);
+}
+
+/* A process that takes another's place is let in as fast as without the flood, and all that it meets are told. */
+static void a_new_process(void **state)
+{
+    (void)state;
+    struct recording *recording = record_job(false);
+    uint64_t took_ns[2];
+    for (uint32_t flooded = 0; flooded < 2; flooded++) {
+        static struct world world;
+        struct cw_random random;
+        char error[200];
+        cw_random_seed(&random, 5);
+        world_open(&world, 5, false);
+        world.flood = (struct flood){.recording = flooded != 0 ? recording : NULL, .rate = 5000};
+        cw_random_seed(&world.flood.random, 6);
+        run(&world, SIMULATION_MS);
+        post(&world, &random, 1);
+        (void)finish(&world, 1);
+        sim_hosts_crash(&world.hosts, 0);
+        run(&world, 100 * SIMULATION_MS);
+        assert_int_equal(sim_hosts_restart(&world.hosts, 0, error, sizeof(error)), CW_OK);
+        uint64_t start_ns = cw_simulator_now(world.hosts.simulator);
+        for (uint32_t to = 1; to < HOSTS; to++) {
+            cw_endpoint_clock(world.hosts.list[0].endpoint, start_ns);
+            assert_int_equal(cw_peer_connect(world.hosts.list[0].endpoint, sim_hosts_peer(&world.hosts, 0, to)), CW_OK);
+        }
+        while (world.hosts.list[1].down + world.hosts.list[2].down < 2 || world.hosts.list[0].up < 2) {
+            run(&world, SIMULATION_US);
+            assert_true(cw_simulator_now(world.hosts.simulator) - start_ns < BOUND_MS * SIMULATION_MS);
+        }
+        took_ns[flooded] = cw_simulator_now(world.hosts.simulator) - start_ns;
+        run(&world, 2 * BOUND_MS * SIMULATION_MS);
+        assert_int_equal(world.hosts.list[1].up + world.hosts.list[2].up, 2 * (HOSTS - 1) + 2);
+        assert_int_equal(world.hosts.list[1].down + world.hosts.list[2].down, 2);
+        sim_hosts_destroy(&world.hosts);
+    }
+    printf("a new process has its sessions after %.1f us, under the flood after %.1f us\n", (double)took_ns[0] / 1e3,
+           (double)took_ns[1] / 1e3);
+    assert_true(took_ns[1] <= 2 * took_ns[0]);
+    free(recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replayed_packets),
+        cmocka_unit_test(altered_packets),
+        cmocka_unit_test(forged_packets),
+        cmocka_unit_test(a_new_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
