@@ -151,9 +151,8 @@ static void collective_end(struct mpi_collective *collective, int code)
     }
     collective->run_count++;
     if (collective->after != NULL) {
-        int after = collective->after->end(collective->after);
+        code = collective->after->end(collective->after, code);
         collective->after = NULL;
-        code = code == MPI_SUCCESS ? after : code;
     }
     mpi_request_complete(collective->request, code);
 }
@@ -197,8 +196,7 @@ void mpi_collective_after(MPI_Request request, struct mpi_after *after)
         found->collective->after = after;
         return;
     }
-    int code = after->end(after);
-    found->error = found->error == MPI_SUCCESS ? code : found->error;
+    found->error = after->end(after, found->error);
 }
 
 /* A request for the call, which from now on belongs to it. */

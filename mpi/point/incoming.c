@@ -42,14 +42,20 @@ static bool parts_read(enum mpi_message_kind kind, const void *data, uint32_t by
            (kind != MPI_SENT_LONG || part_take(&parts->data, &parts->bytes, &parts->offer, sizeof(parts->offer)));
 }
 
+/* A message is lost: no call is to blame, and whoever waits for it would wait for ever. */
+static _Noreturn void message_lose(uint32_t rank, uint64_t bytes)
+{
+    fprintf(stderr, "causeway: rank %u: no memory for an unexpected message of %llu bytes from rank %u\n",
+            mpi_process.rank, (unsigned long long)bytes, rank);
+    mpi_process_abort(MPI_ERR_NO_MEM);
+}
+
 /* Keeps a message that nobody has asked for yet. */
 static void message_keep(struct mpi_comm *comm, uint32_t rank, enum mpi_message_kind kind, const struct parts *parts)
 {
     struct mpi_message *message = malloc(sizeof(*message) + parts->bytes);
     if (message == NULL) {
-        mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an unexpected message of %u bytes from rank %u",
-                  parts->bytes, rank);
-        return;
+        message_lose(rank, parts->bytes);
     }
     *message = (struct mpi_message){
         .envelope = parts->envelope,
@@ -61,8 +67,7 @@ static void message_keep(struct mpi_comm *comm, uint32_t rank, enum mpi_message_
     };
     memcpy(message->data, parts->data, parts->bytes);
     if (!mpi_match_keep(comm, message)) {
-        free(message);
-        mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an unexpected message from rank %u", rank);
+        message_lose(rank, parts->bytes);
     }
 }
 
