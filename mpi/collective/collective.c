@@ -7,6 +7,7 @@
 #include "collectives/recording.h"
 #include "dataplane/core/clock.h"
 #include "mpi/collective/aggregate.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/hierarchy.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/pairs.h"
@@ -109,6 +110,7 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory nobody hears of it */
         mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_cast_open(comm); /* as whoever hears of it */
     }
 }
 

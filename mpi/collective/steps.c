@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/recording.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/aggregate.h"
@@ -12,6 +13,7 @@
 #include "mpi/collective/pairs.h"
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/collective/replay.h"
 #include "mpi/collective/vote.h"
 #include "mpi/point/point.h"
@@ -83,6 +85,8 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
         mpi_cast_open(comm);
     }
+    bool is_persistent = collective->mode == CW_RECORDING_PERSISTENT;
+    collective->run->exchange.ordinal = comm == collective->comm && !is_persistent ? collective->ordinal : 0;
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
     if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
@@ -139,6 +143,7 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     if (status == CW_ERROR_ARGUMENT) {
         mismatch_note(collective);
+        mpi_exchange_mismatch_tell(&run->exchange, -1);
     }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;

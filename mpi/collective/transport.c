@@ -254,6 +254,7 @@ static bool is_inside(struct mpi_exchange *exchange, const struct exchange_head 
         snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
                  head->source, (unsigned long long)bytes, exchange->comm->rank);
         exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_mismatch_tell(exchange, head->source);
     }
     return inside;
 }
@@ -339,12 +340,11 @@ static bool part_take(struct mpi_exchange *exchange, const struct exchange_head 
 /* The ranks are in different calls. This one will not send what the others may be waiting for. */
 static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
 {
-    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
-    if (exchange->failure == CW_OK && (mpi_describe_refuses(head->call) || mpi_describe_refuses(exchange->kind))) {
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    mpi_exchange_mismatch_tell(exchange, head->source);
+    if (exchange->failure == CW_OK) {
+        mpi_describe_mismatch(exchange, head->source, head->call);
+        exchange->failure = CW_ERROR_ARGUMENT;
     }
-    mpi_describe_mismatch(exchange, head->source, head->call);
-    exchange->failure = CW_ERROR_ARGUMENT;
 }
 
 /* Gives a message to its call. False: it makes no sense. */
@@ -390,6 +390,8 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return piece_take(exchange, head, data, bytes);
     case EXCHANGE_PART:
         return part_take(exchange, head, data, bytes);
+    case EXCHANGE_ASK:
+        return true;
     default:
         return false;
     }
@@ -413,6 +415,10 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     memcpy(&head, data, sizeof(head));
     struct mpi_comm *comm = mpi_comm_of_context(head.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
+    if (exchange == NULL && head.kind == EXCHANGE_ASK) {
+        mpi_refusal_answer(comm, &head);
+        return;
+    }
     if (exchange == NULL && !mpi_past_takes(comm, &head)) {
         exchange_early_keep(comm, rank, data, bytes);
     }
@@ -434,6 +440,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
+    exchange->is_told = false;
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,
