@@ -13,6 +13,7 @@
 #include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
+#include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/process.h"
@@ -417,6 +418,10 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     struct mpi_exchange *exchange = exchange_find(comm, &head);
     if (exchange == NULL && head.kind == EXCHANGE_ASK) {
         mpi_refusal_answer(comm, &head);
+        return;
+    }
+    if (comm == NULL && mpi_context_was_freed(head.context)) {
+        mpi_kept.dropped++;
         return;
     }
     if (exchange == NULL && !mpi_past_takes(comm, &head)) {
