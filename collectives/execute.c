@@ -101,6 +101,13 @@ static void copy_run(struct cw_execution *execution, const struct cw_op *op, uin
     memcpy(to, from, cw_op_bytes(op, iteration));
 }
 
+/* False: not by this poll. */
+static bool reduce_may_run(const struct cw_execution *execution)
+{
+    const struct cw_execution_request *request = &execution->request;
+    return request->may_reduce == NULL || request->may_reduce(request->reduce_context);
+}
+
 static void reduce_run(struct cw_execution *execution, const struct cw_op *op, uint32_t iteration)
 {
     uint8_t *to = execution_at(execution, &op->to, iteration);
@@ -118,6 +125,11 @@ static void local_start(struct cw_execution *execution, uint32_t index)
     if (op->kind == CW_OP_COPY) {
         copy_run(execution, op, iteration);
     } else if (op->kind == CW_OP_REDUCE) {
+        if (!reduce_may_run(execution)) {
+            execution->reductions_left = true;
+            execution_refused_add(execution, index);
+            return;
+        }
         reduce_run(execution, op, iteration);
     }
     iteration_started(execution, index);
@@ -148,11 +160,13 @@ static void start(struct cw_execution *execution, uint32_t index)
     }
 }
 
-/* Tries puts again that were refused at earlier polls; what is refused now goes to the end of the line. */
+/* Tries puts and reductions again that were refused at earlier polls; what is refused now goes to the end of the line. */
 static void refused_retry(struct cw_execution *execution)
 {
+    bool reduces = execution->reductions_left && reduce_may_run(execution);
+    execution->reductions_left = execution->reductions_left && !reduces;
     for (uint32_t left = execution->refused_count; left > 0; left--) {
-        if (execution->refusals >= EXECUTION_REFUSALS_MAX || execution->status != CW_ERROR_AGAIN) {
+        if ((execution->refusals >= EXECUTION_REFUSALS_MAX && !reduces) || execution->status != CW_ERROR_AGAIN) {
             return;
         }
         uint32_t index = execution->refused[execution->refused_first];
@@ -162,7 +176,7 @@ static void refused_retry(struct cw_execution *execution)
         if (execution->schedule->ops[index].kind == CW_OP_BARRIER) {
             execution_barrier_retry(execution, index);
         } else {
-            put_start(execution, index);
+            start(execution, index);
         }
     }
 }

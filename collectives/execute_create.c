@@ -122,6 +122,7 @@ void cw_execution_reset(struct cw_execution *execution)
     execution_barriers_clear(execution);
     execution->refused_first = 0;
     execution->refused_count = 0;
+    execution->reductions_left = false;
     execution->barrier_puts = 0;
     execution->steps_left = execution->steps;
     execution->status = CW_ERROR_AGAIN;

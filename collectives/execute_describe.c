@@ -51,6 +51,8 @@ static void op_describe(const struct cw_execution *execution, uint32_t index, ch
         barrier_describe(execution, op, what, sizeof(what));
     } else if (op->kind == CW_OP_WAIT) {
         snprintf(what, sizeof(what), " for tag %u of rank %u", cw_op_tag(op, state->prefix), op->peer);
+    } else if (op->kind == CW_OP_REDUCE) {
+        snprintf(what, sizeof(what), ", left to the next call of the program");
     } else {
         snprintf(what, sizeof(what), " with tag %u to %s %u, %s", cw_op_tag(op, state->prefix),
                  op->kind == CW_OP_MULTICAST ? "group" : "rank", op->peer,

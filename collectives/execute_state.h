@@ -2,7 +2,7 @@
  * is next), execute_arrival.c (matching arrivals with waits), execute_barrier.c, execute_describe.c. Private to them.
  *
  * Invariants
- *   - An op is in the ready set or in the line of refused puts exactly if progress.h has said that it may start and it has not.
+ *   - An op is in the ready set or in the line of refused puts and reductions exactly if progress.h has said that it may start and it has not.
  *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are complete, too, so that
  *     nothing is under way between two runs.
  */
@@ -64,10 +64,11 @@ struct cw_execution {
     uint32_t *ready_list; /* instead, if `pick` chooses */
     uint32_t ready_count;
 
-    uint32_t *refused; /* ring of ops whose put was refused */
+    uint32_t *refused; /* ring of ops whose put or reduction was refused */
     uint32_t refused_first;
     uint32_t refused_count;
-    uint32_t refusals; /* in this poll */
+    uint32_t refusals;    /* in this poll */
+    bool reductions_left; /* some of the ring are reductions */
 
     struct match_entry *matches;
     uint64_t match_mask;
@@ -96,7 +97,7 @@ __attribute__((format(printf, 3, 4))) void execution_fail(struct cw_execution *e
 /* One iteration of an op is complete. */
 void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration);
 
-/* A put was answered with CW_ERROR_AGAIN: once more at a later poll. */
+/* A put was answered with CW_ERROR_AGAIN, or a reduction may not be made now: once more at a later poll. */
 void execution_refused_add(struct cw_execution *execution, uint32_t index);
 
 static inline uint8_t *execution_at(const struct cw_execution *execution, const struct cw_place *place,

@@ -7,6 +7,7 @@
 #include "collectives/recording.h"
 #include "dataplane/core/clock.h"
 #include "mpi/collective/aggregate.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/hierarchy.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/pairs.h"
@@ -110,6 +111,7 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory nobody hears of it */
         mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_cast_open(comm); /* as whoever hears of it */
     }
 }
 
@@ -152,9 +154,8 @@ static void collective_end(struct mpi_collective *collective, int code)
     }
     collective->run_count++;
     if (collective->after != NULL) {
-        int after = collective->after->end(collective->after);
+        code = collective->after->end(collective->after, code);
         collective->after = NULL;
-        code = code == MPI_SUCCESS ? after : code;
     }
     mpi_request_complete(collective->request, code);
 }
@@ -198,8 +199,7 @@ void mpi_collective_after(MPI_Request request, struct mpi_after *after)
         found->collective->after = after;
         return;
     }
-    int code = after->end(after);
-    found->error = found->error == MPI_SUCCESS ? code : found->error;
+    found->error = after->end(after, found->error);
 }
 
 /* A request for the call, which from now on belongs to it. */

@@ -12,7 +12,7 @@
 #include "mpi/collective/vote.h"
 #include "mpi/point/describe.h"
 
-enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24 };
+enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24, ROOT_BITS = 12 /* of plain collectives; the others tell sizes */ };
 
 /* Kinds behind those of problem.h. */
 enum {
@@ -125,6 +125,22 @@ void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_
 
 /* ---- what ranks tell each other ---- */
 
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* Of how many bytes a collective is about, between the root and the collective. */
+static uint32_t size_digest(const struct cw_problem_request *problem)
+{
+    uint64_t hash = mixed(1, problem->count * problem->element_bytes);
+    for (uint32_t rank = 0; problem->counts != NULL && rank < problem->ranks; rank++) {
+        hash = mixed(hash, problem->counts[rank] * problem->element_bytes);
+    }
+    return (uint32_t)(hash & ((1u << (KIND_ROOT_BITS - ROOT_BITS)) - 1)) << ROOT_BITS;
+}
+
 uint32_t mpi_describe_kind(const struct mpi_collective *collective)
 {
     const struct mpi_pattern *pattern = collective->pattern;
@@ -144,15 +160,12 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
     if (pattern != NULL) {
         return (uint32_t)(pattern->is_exchanging ? KIND_COUNTS : KIND_ALLTOALLV) << KIND_ROOT_BITS;
     }
-    uint32_t kind = collective->aggregate == NULL                     ? (uint32_t)collective->problem.collective
-                    : mpi_aggregate_is_telling(collective->aggregate) ? KIND_TELLING
-                                                                      : KIND_SCATTERV;
+    if (collective->aggregate == NULL) {
+        return (uint32_t)collective->problem.collective << KIND_ROOT_BITS | size_digest(&collective->problem) |
+               (collective->problem.root & ((1u << ROOT_BITS) - 1));
+    }
+    uint32_t kind = mpi_aggregate_is_telling(collective->aggregate) ? KIND_TELLING : KIND_SCATTERV;
     return kind << KIND_ROOT_BITS | (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
-}
-
-bool mpi_describe_refuses(uint32_t kind)
-{
-    return kind >> KIND_ROOT_BITS >= KIND_COUNTS;
 }
 
 static void kind_text(uint32_t kind, char *text, size_t text_bytes)
@@ -176,26 +189,40 @@ static void kind_text(uint32_t kind, char *text, size_t text_bytes)
     } else if (collective >= CW_COLLECTIVE_COUNT) {
         snprintf(text, text_bytes, "an unknown collective");
     } else if (cw_collective_rooted((enum cw_collective)collective)) {
-        snprintf(text, text_bytes, "%s, root %u", cw_collective_name(collective), root);
+        snprintf(text, text_bytes, "%s, root %u", cw_collective_name(collective), root & ((1u << ROOT_BITS) - 1));
     } else {
         snprintf(text, text_bytes, "%s", cw_collective_name(collective));
     }
+}
+
+/* Both kinds for people; false: they differ in sizes only, and `text` says so. */
+static bool kinds_text(uint32_t theirs, uint32_t ours, int rank, int own, char their_text[64], char our_text[64],
+                       char *text, size_t text_bytes)
+{
+    kind_text(theirs, their_text, 64);
+    kind_text(ours, our_text, 64);
+    if (strcmp(their_text, our_text) != 0) {
+        return true;
+    }
+    snprintf(text, text_bytes, "rank %d is in %s with another count than rank %d, or with a type of another size", rank,
+             our_text, own);
+    return false;
 }
 
 void mpi_describe_late(const struct mpi_comm *comm, int rank, uint32_t theirs, uint32_t ours, char *text,
                        size_t text_bytes)
 {
     char their_text[64], our_text[64];
-    kind_text(theirs, their_text, sizeof(their_text));
-    kind_text(ours, our_text, sizeof(our_text));
-    snprintf(text, text_bytes, "rank %d was in %s, when rank %d was in %s", rank, their_text, comm->rank, our_text);
+    if (kinds_text(theirs, ours, rank, comm->rank, their_text, our_text, text, text_bytes)) {
+        snprintf(text, text_bytes, "rank %d was in %s, when rank %d was in %s", rank, their_text, comm->rank, our_text);
+    }
 }
 
 void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind)
 {
     char theirs[64], ours[64];
-    kind_text(kind, theirs, sizeof(theirs));
-    kind_text(exchange->kind, ours, sizeof(ours));
-    snprintf(exchange->why, sizeof(exchange->why), "rank %d is in %s, rank %d in %s", rank, theirs,
-             exchange->comm->rank, ours);
+    int own = exchange->comm->rank;
+    if (kinds_text(kind, exchange->kind, rank, own, theirs, ours, exchange->why, sizeof(exchange->why))) {
+        snprintf(exchange->why, sizeof(exchange->why), "rank %d is in %s, rank %d in %s", rank, theirs, own, ours);
+    }
 }

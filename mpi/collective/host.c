@@ -459,6 +459,17 @@ void mpi_host_abandon(struct mpi_collective *of)
     (void)broken(&call, MPI_ERR_NO_MEM);
 }
 
+bool mpi_host_mismatch(struct mpi_comm *comm, int peer)
+{
+    struct mpi_host *host = comm->collectives->host;
+    if (host == NULL || host->call == NULL) {
+        return false;
+    }
+    (void)differs(host->call, (uint32_t)peer);
+    (void)broken(host->call, MPI_ERR_NOT_SAME);
+    return true;
+}
+
 int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
 {
     struct mpi_host *host = of->comm->collectives->host;
@@ -488,7 +499,9 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
     cw_board_enter(call.board, host->round + 1, &call.entry);
+    host->call = &call;
     int code = direct ? service->direct(&call) : service->copied(&call);
+    host->call = NULL;
     if (host->accounts != NULL) {
         account(&call, bytes, cw_clock_ns() - started_ns);
     }

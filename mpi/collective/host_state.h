@@ -31,6 +31,7 @@ struct mpi_host {
     uint64_t passed;  /* signatures of the calls since then; 0: none */
     struct cw_board_call passed_last;
     struct host_account (*accounts)[HOST_SIZE_CLASSES]; /* per collective; NULL: nobody asked */
+    struct host_call *call;                             /* under way; NULL: none */
     char why[CW_BOARD_WHY_BYTES];
 };
 

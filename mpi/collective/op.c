@@ -6,8 +6,10 @@
 
 #include "mpi/collective/op_kernels.h"
 #include "mpi/datatype/datatype.h"
+#include "mpi/runtime/enter.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
+#include "mpi/runtime/lock.h"
 #include "mpi_functions.h"
 
 /* The groups of types of MPI 5.0, 6.9.2. As in MPICH and Open MPI, MPI_CHAR is an integer, too, and logical operations
@@ -252,6 +254,8 @@ static int user_apply(const struct mpi_op *op, struct mpi_type *type, const void
         return MPI_ERR_NO_MEM;
     }
     int code = MPI_SUCCESS;
+    const char *call = mpi_call_name();
+    assert(!mpi_lock_is_control());
     if (to == right) {
         user_call(op, datatype, type, left, to, count);
     } else if (op->commutative) {
@@ -259,6 +263,7 @@ static int user_apply(const struct mpi_op *op, struct mpi_type *type, const void
     } else {
         code = user_call_left(op, datatype, type, to, right, count);
     }
+    mpi_call_resume(call);
     if (!type->predefined) {
         (void)mpi_type_free(&datatype);
     }

@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/cast.h"
 #include "mpi/collective/describe.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
 
@@ -46,19 +48,43 @@ static void all_tell(struct mpi_collectives *collectives)
     }
 }
 
-bool mpi_past_takes(struct mpi_comm *comm, const struct exchange_head *head)
+/* The index of a call among those that are kept; -1: it is not over, or too long ago. */
+static int past_find(const struct mpi_comm *comm, const struct exchange_head *head)
 {
-    struct mpi_past *past = comm == NULL || comm->collectives == NULL ? NULL : &comm->collectives->past;
+    const struct mpi_past *past = comm == NULL || comm->collectives == NULL ? NULL : &comm->collectives->past;
     uint32_t count = past == NULL ? 0 : past->count < MPI_PAST_CALLS ? past->count : MPI_PAST_CALLS;
     for (uint32_t i = 0; i < count; i++) {
-        if (past->calls[i].number != head->number || past->calls[i].run != head->run) {
-            continue;
+        if (past->calls[i].number == head->number && past->calls[i].run == head->run) {
+            return (int)i;
         }
-        if (past->calls[i].kind != head->call && head->kind != EXCHANGE_REFUSE && !past->calls[i].has_failed) {
-            mpi_describe_late(comm, head->source, head->call, past->calls[i].kind, past->why, sizeof(past->why));
-            all_tell(comm->collectives);
-        }
-        return true;
     }
-    return false;
+    return -1;
+}
+
+bool mpi_past_takes(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    int at = past_find(comm, head);
+    if (at < 0) {
+        return false;
+    }
+    struct mpi_past *past = &comm->collectives->past;
+    if (past->calls[at].kind != head->call) { /* a refusal's is none */
+        mpi_cast_open(comm);
+    }
+    if (past->calls[at].kind != head->call && head->kind != EXCHANGE_REFUSE && !past->calls[at].has_failed) {
+        mpi_describe_late(comm, head->source, head->call, past->calls[at].kind, past->why, sizeof(past->why));
+        all_tell(comm->collectives);
+        /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
+        const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+        mpi_exchange_refuse(comm, head->number, head->run, &refusal);
+        past->calls[at].has_failed = true;
+    }
+    return true;
+}
+
+bool mpi_past_differs(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    int at = past_find(comm, head);
+    const struct mpi_past *past = at < 0 ? NULL : &comm->collectives->past;
+    return mpi_past_takes(comm, head) && (past->calls[at].kind != head->call || past->calls[at].has_failed);
 }

@@ -246,7 +246,7 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
     return MPI_SUCCESS;
 }
 
-static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, cw_reduce_function reduce)
+static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, const struct mpi_reduction *reduction)
 {
     struct mpi_run *run = calloc(1, sizeof(*run));
     if (run == NULL) {
@@ -259,7 +259,8 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, cw
         .ranks = (uint32_t)comm->size,
         .element_bytes = plan->element_bytes,
         .transport = &run->exchange.transport,
-        .reduce = reduce,
+        .reduce = reduction == NULL ? NULL : reduction->reduce,
+        .may_reduce = reduction == NULL ? NULL : reduction->may_reduce,
     };
     if (run->scratch == NULL || cw_execution_create(&request, &run->execution) != CW_OK) {
         free(run->scratch);
@@ -270,13 +271,13 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, cw
 }
 
 struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
-                             cw_reduce_function reduce, void *reduce_context)
+                             const struct mpi_reduction *reduction, void *context)
 {
     struct mpi_run *run = plan->idle;
     if (run != NULL) {
         plan->idle = run->next;
     } else {
-        run = run_make(comm, plan, reduce);
+        run = run_make(comm, plan, reduction);
         if (run == NULL) {
             return NULL;
         }
@@ -285,7 +286,7 @@ struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const
     void *const buffers[4] = {NULL, (void *)(uintptr_t)send, receive, run->scratch};
     memcpy(run->exchange.buffers, buffers, sizeof(buffers));
     memcpy(run->exchange.buffer_bytes, plan->buffer_bytes, sizeof(plan->buffer_bytes));
-    cw_execution_rebind(run->execution, buffers, reduce_context);
+    cw_execution_rebind(run->execution, buffers, context);
     return run;
 }
 

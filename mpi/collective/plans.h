@@ -70,9 +70,15 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
 /* Frees such a plan, with its last run. */
 void mpi_plan_drop(struct mpi_plan *plan);
 
-/* A run with these buffers (send, receive), which `reduce` combines; NULL: no memory. */
+/* How elements are combined (collectives/execute.h). */
+struct mpi_reduction {
+    cw_reduce_function reduce;
+    bool (*may_reduce)(void *context);
+};
+
+/* A run with these buffers (send, receive); `reduction` NULL: the call has none. NULL: no memory. */
 struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
-                             cw_reduce_function reduce, void *reduce_context);
+                             const struct mpi_reduction *reduction, void *context);
 /* Gives it back; `is_whole` if it has come to its end, and may run again. */
 void mpi_run_give(struct mpi_run *run, bool is_whole);
 

@@ -1,13 +1,20 @@
 #include "mpi/collective/refusal.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/cast.h"
+#include "mpi/collective/host.h"
+#include "mpi/collective/past.h"
+#include "mpi/collective/plans.h"
 #include "mpi/collective/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
+
+enum { ASKED_MAX = 16 }; /* ranks, by a call at a time */
 
 static_assert(sizeof(struct mpi_refusal) == 24, "the same at both sides");
 static_assert(sizeof(struct exchange_head) + sizeof(struct mpi_refusal) <= MPI_HEAD_MAX, "an outbox keeps it");
@@ -38,7 +45,8 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     }
 }
 
-void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
+void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
+                             const struct mpi_refusal *refusal)
 {
     struct {
         struct exchange_head head;
@@ -47,11 +55,74 @@ void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t 
         .head = {.context = comm->context, .number = number, .run = run, .source = comm->rank, .kind = EXCHANGE_REFUSE},
         .refusal = *refusal,
     };
+    /* a rank that cannot be told is gone, or finds out by its watchdog */
+    (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE), &message,
+                          sizeof(message), NULL, 0, NULL);
+}
+
+void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
+{
     for (int rank = 0; rank < comm->size; rank++) {
-        if (rank != comm->rank) { /* a rank that cannot be told is gone, or finds out by its watchdog */
-            (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE), &message,
-                                  sizeof(message), NULL, 0, NULL);
+        if (rank != comm->rank) {
+            mpi_exchange_refuse_one(comm, rank, number, run, refusal);
         }
+    }
+}
+
+void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = peer};
+    mpi_cast_open(exchange->comm);
+    if (!exchange->is_told) {
+        exchange->is_told = true;
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    }
+}
+
+/* ---- questions ---- */
+
+static void exchange_ask(const struct mpi_exchange *exchange)
+{
+    const struct mpi_comm *comm = exchange->comm;
+    const struct mpi_run *run =
+        (const struct mpi_run *)((const uint8_t *)exchange - offsetof(struct mpi_run, exchange));
+    const struct exchange_head head = {
+        .context = comm->context,
+        .number = exchange->number,
+        .run = exchange->run,
+        .tag = exchange->ordinal,
+        .source = comm->rank,
+        .kind = EXCHANGE_ASK,
+        .call = exchange->kind,
+    };
+    uint32_t awaited[ASKED_MAX];
+    uint32_t count = cw_execution_awaited(run->execution, awaited, ASKED_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        (void)mpi_exchange_send_eager(comm, comm->group->ranks[awaited[i]], &head, sizeof(head), NULL, 0);
+    }
+}
+
+void mpi_exchange_compare(void)
+{
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        const struct mpi_exchange *exchange = comm->collectives == NULL ? NULL : comm->collectives->exchanges;
+        for (; exchange != NULL; exchange = exchange->next) {
+            if (exchange->failure == CW_OK) {
+                exchange_ask(exchange);
+            }
+        }
+    }
+}
+
+void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+    if (comm == NULL || comm->collectives == NULL || head->source < 0 || head->source >= comm->size) {
+        return;
+    }
+    bool goes_otherwise = head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
+    if (mpi_past_differs(comm, head) || (goes_otherwise && mpi_host_mismatch(comm, head->source))) {
+        mpi_exchange_refuse_one(comm, head->source, head->number, head->run, &refusal);
     }
 }
 
@@ -62,6 +133,8 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
         return false;
     }
     memcpy(&refusal, data, sizeof(refusal));
+    exchange->is_told = true;
+    mpi_cast_open(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
         exchange->failure = CW_ERROR_ARGUMENT;

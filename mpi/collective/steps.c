@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/recording.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/aggregate.h"
@@ -12,10 +13,12 @@
 #include "mpi/collective/pairs.h"
 #include "mpi/collective/pattern.h"
 #include "mpi/collective/phases.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/collective/replay.h"
 #include "mpi/collective/vote.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
+#include "mpi/runtime/lock.h"
 
 /* ---- by a plan ---- */
 
@@ -26,6 +29,15 @@ static void elements_reduce(void *context, void *to, const void *left, const voi
     int code = mpi_elements_reduce(collective->op, collective->element, left, right, to, (MPI_Count)count);
     collective->reduce_error = code != MPI_SUCCESS ? code : collective->reduce_error;
 }
+
+/* Functions of the program run on its own threads only. */
+static bool elements_may_reduce(void *context)
+{
+    const struct mpi_collective *collective = context;
+    return collective->op->predefined || !mpi_lock_is_control();
+}
+
+static const struct mpi_reduction reduction = {.reduce = elements_reduce, .may_reduce = elements_may_reduce};
 
 /* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the side. NULL: no memory. */
 static void *side_memory(const struct mpi_side *side, bool must_pack, uint8_t **packed)
@@ -66,14 +78,15 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     collective->step_count++;
     collective->plan = plan;
     collective->algorithm = plan->algorithm;
-    collective->run =
-        mpi_run_take(comm, plan, send, receive, collective->op != NULL ? elements_reduce : NULL, collective);
+    collective->run = mpi_run_take(comm, plan, send, receive, collective->op != NULL ? &reduction : NULL, collective);
     if (collective->run == NULL) {
         return MPI_ERR_NO_MEM;
     }
     if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
         mpi_cast_open(comm);
     }
+    bool is_persistent = collective->mode == CW_RECORDING_PERSISTENT;
+    collective->run->exchange.ordinal = comm == collective->comm && !is_persistent ? collective->ordinal : 0;
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
     if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
@@ -130,6 +143,7 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     if (status == CW_ERROR_ARGUMENT) {
         mismatch_note(collective);
+        mpi_exchange_mismatch_tell(&run->exchange, -1);
     }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;

@@ -13,6 +13,7 @@
 #include "mpi/collective/refusal.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
+#include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/process.h"
@@ -254,6 +255,7 @@ static bool is_inside(struct mpi_exchange *exchange, const struct exchange_head 
         snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
                  head->source, (unsigned long long)bytes, exchange->comm->rank);
         exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_mismatch_tell(exchange, head->source);
     }
     return inside;
 }
@@ -339,12 +341,11 @@ static bool part_take(struct mpi_exchange *exchange, const struct exchange_head 
 /* The ranks are in different calls. This one will not send what the others may be waiting for. */
 static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
 {
-    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
-    if (exchange->failure == CW_OK && (mpi_describe_refuses(head->call) || mpi_describe_refuses(exchange->kind))) {
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    mpi_exchange_mismatch_tell(exchange, head->source);
+    if (exchange->failure == CW_OK) {
+        mpi_describe_mismatch(exchange, head->source, head->call);
+        exchange->failure = CW_ERROR_ARGUMENT;
     }
-    mpi_describe_mismatch(exchange, head->source, head->call);
-    exchange->failure = CW_ERROR_ARGUMENT;
 }
 
 /* Gives a message to its call. False: it makes no sense. */
@@ -390,6 +391,8 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return piece_take(exchange, head, data, bytes);
     case EXCHANGE_PART:
         return part_take(exchange, head, data, bytes);
+    case EXCHANGE_ASK:
+        return true;
     default:
         return false;
     }
@@ -413,6 +416,14 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     memcpy(&head, data, sizeof(head));
     struct mpi_comm *comm = mpi_comm_of_context(head.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
+    if (exchange == NULL && head.kind == EXCHANGE_ASK) {
+        mpi_refusal_answer(comm, &head);
+        return;
+    }
+    if (comm == NULL && mpi_context_was_freed(head.context)) {
+        mpi_kept.dropped++;
+        return;
+    }
     if (exchange == NULL && !mpi_past_takes(comm, &head)) {
         exchange_early_keep(comm, rank, data, bytes);
     }
@@ -434,6 +445,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
+    exchange->is_told = false;
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,

@@ -24,6 +24,8 @@ struct mpi_exchange {
     void *buffers[4]; /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
     int failure;                             /* status, once a rank that takes part is gone, or is in another call */
+    bool is_told;                            /* the others know that it has failed */
+    uint32_t ordinal;                        /* struct mpi_collective; 0: of a persistent call, or an inner one */
     char why[200];                           /* in which one; "": it is not that */
     struct mpi_exchange_event *first, *last; /* for the next poll */
     struct mpi_exchange_put *puts;           /* offered ones that have not been got yet */

@@ -10,6 +10,7 @@
 #include "mpi/collective/replay.h"
 #include "mpi/collective/state.h"
 #include "mpi/collective/transport_state.h"
+#include "mpi/point/credit.h"
 
 static struct mpi_early_list strangers;
 
@@ -23,6 +24,7 @@ void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data,
     }
     *early = (struct mpi_early){.rank = rank, .bytes = bytes};
     memcpy(early->data, data, bytes);
+    mpi_kept_add_early(sizeof(*early) + bytes);
     struct mpi_early_list *list = comm == NULL ? &strangers : &collectives->early;
     *(list->last == NULL ? &list->first : &list->last->next) = early;
     list->last = early;
@@ -41,6 +43,7 @@ void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *com
         }
         *(before == NULL ? &list->first : &before->next) = early->next;
         list->last = list->last == early ? before : list->last;
+        mpi_kept_remove_early(sizeof(*early) + early->bytes);
         mpi_collective_message(early->rank, early->data, early->bytes);
         free(early);
     }
@@ -57,6 +60,7 @@ static void early_free(struct mpi_early_list *list)
 {
     while (list->first != NULL) {
         struct mpi_early *next = list->first->next;
+        mpi_kept_remove_early(sizeof(*next) + list->first->bytes);
         free(list->first);
         list->first = next;
     }

@@ -18,6 +18,7 @@ enum exchange_message {
     EXCHANGE_PART = 6,
     EXCHANGE_READY = 7, /* a place is free, and where (direct.h) */
     EXCHANGE_HERE = 8,  /* a direct put is there */
+    EXCHANGE_ASK = 9,   /* its sender waits: is the call the same here? (refusal.h) */
 };
 
 /* Longest eager multicast, or message to another cluster: goes in parts where a message has less room. */
@@ -27,7 +28,7 @@ struct exchange_head {
     uint64_t context;
     uint32_t number; /* of the call */
     uint32_t run;    /* how often it was started before (persistent ones) */
-    uint32_t tag;    /* GOT: of the put */
+    uint32_t tag;    /* GOT: of the put; ASK: the call's ordinal, or 0 */
     int32_t source;
     uint8_t kind;   /* enum exchange_message */
     uint8_t buffer; /* OFFER, PIECE: enum cw_buffer */

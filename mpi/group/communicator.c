@@ -24,6 +24,19 @@ enum { CONTEXT_BUCKETS = 256 };
 static struct mpi_comm *buckets[CONTEXT_BUCKETS];
 static uint32_t context_count;
 
+static uint64_t freed[MPI_CONTEXTS_FREED]; /* the last ones; 0: none */
+static uint32_t freed_count;
+
+bool mpi_context_was_freed(uint64_t context)
+{
+    for (uint32_t i = 0; i < MPI_CONTEXTS_FREED; i++) {
+        if (freed[i] == context) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t bucket_of(uint64_t context)
 {
     return (uint32_t)((context ^ context >> 32) % CONTEXT_BUCKETS);
@@ -141,6 +154,7 @@ void mpi_comm_release(struct mpi_comm *comm)
         link = &(*link)->next;
     }
     *link = comm->next;
+    freed[freed_count++ % MPI_CONTEXTS_FREED] = comm->context;
     mpi_matching_destroy(comm->matching);
     mpi_collectives_destroy(comm->collectives);
     mpi_errhandler_release(comm->errhandler);

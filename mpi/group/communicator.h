@@ -42,6 +42,7 @@ struct mpi_comm {
 
 enum {
     MPI_TAG_MAX = 0x7ffffffe, /* MPI_TAG_UB */
+    MPI_CONTEXTS_FREED = 4096,
 };
 
 extern struct mpi_comm *mpi_comm_world;
@@ -55,6 +56,9 @@ int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm);
 
 /* The communicator of a context, of messages or of collectives; NULL: not (or no longer) known here. */
 struct mpi_comm *mpi_comm_of_context(uint64_t context);
+
+/* Whether it was that of a communicator that has gone: one of the last MPI_CONTEXTS_FREED. Nothing that comes for it will ever be asked for. */
+bool mpi_context_was_freed(uint64_t context);
 
 /* A new communicator with one reference, its handle's; it holds `group` and takes error handler from `parent` (NULL: MPI_ERRORS_ARE_FATAL). NULL: no memory. */
 struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *group, uint64_t context);

@@ -22,14 +22,12 @@ void mpi_comm_forget(struct mpi_comm *comm)
     mpi_comm_release(comm);
 }
 
-/* A communicator with the same group; what MPI_Comm_dup copies is copied, attributes too: what a copy function answers other than MPI_SUCCESS is the
- * call's error. */
-static int dup_make(struct mpi_comm *comm, uint64_t context, struct mpi_info *info, MPI_Comm *newcomm)
+/* A communicator with the same group, and what MPI_Comm_dup copies but attributes. NULL: no memory. */
+static struct mpi_comm *dup_make(struct mpi_comm *comm, uint64_t context, struct mpi_info *info)
 {
     struct mpi_comm *copy = mpi_comm_make(comm, comm->group, context);
-    *newcomm = MPI_COMM_NULL;
     if (copy == NULL) {
-        return mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for a communicator");
+        return NULL;
     }
     if (info != NULL) {
         copy->info = mpi_info_copy(info);
@@ -38,20 +36,28 @@ static int dup_make(struct mpi_comm *comm, uint64_t context, struct mpi_info *in
         const struct mpi_topology *grid = comm->topology;
         copy->topology = mpi_topology_make(grid->dimension_count, grid->sizes, grid->periodic, comm->rank);
     }
-    int code = mpi_attributes_copy_comm(comm->handle, comm->attributes, &copy->attributes);
-    if (code != MPI_SUCCESS) {
-        mpi_comm_forget(copy);
-        return mpi_error(comm->handle, code, "an attribute's copy function failed");
-    }
-    *newcomm = copy->handle;
-    return MPI_SUCCESS;
+    return copy;
 }
 
 static int comm_dup(struct mpi_comm *comm, struct mpi_info *info, MPI_Comm *newcomm)
 {
     uint64_t context = comm->rank == 0 ? mpi_context_next() : 0;
     int code = mpi_bcast(&context, sizeof(context), MPI_BYTE, 0, comm->handle);
-    return code != MPI_SUCCESS ? code : dup_make(comm, context, info, newcomm);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_comm *copy = dup_make(comm, context, info);
+    *newcomm = MPI_COMM_NULL;
+    if (copy == NULL) {
+        return mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for a communicator");
+    }
+    code = mpi_attributes_copy_comm(comm->handle, comm->attributes, &copy->attributes);
+    if (code != MPI_SUCCESS) {
+        mpi_comm_forget(copy);
+        return mpi_error(comm->handle, code, "an attribute's copy function failed");
+    }
+    *newcomm = copy->handle;
+    return MPI_SUCCESS;
 }
 
 int mpi_comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
@@ -296,19 +302,29 @@ int mpi_comm_disconnect(MPI_Comm *comm)
     return mpi_comm_free(comm);
 }
 
-/* MPI_Comm_idup: the context comes by a broadcast that need not have ended when the call returns. */
+/* MPI_Comm_idup: the context comes by a broadcast that need not have ended when the call returns. Attributes are copied by the call itself, as they are then (MPI 5.0, 7.4.2): the
+ * broadcast may end on the control thread, where no copy function of the program may run. */
 struct idup {
     struct mpi_after after;
     uint64_t context;
     struct mpi_comm *comm;
     struct mpi_info *info;
+    struct mpi_attributes *attributes;
+    int code; /* of copying them */
     MPI_Comm *newcomm;
 };
 
-static int idup_end(struct mpi_after *after)
+static int idup_end(struct mpi_after *after, int code)
 {
     struct idup *idup = (struct idup *)after;
-    int code = dup_make(idup->comm, idup->context, idup->info, idup->newcomm);
+    code = code == MPI_SUCCESS ? idup->code : code;
+    struct mpi_comm *copy = code == MPI_SUCCESS ? dup_make(idup->comm, idup->context, idup->info) : NULL;
+    if (copy != NULL) {
+        copy->attributes = idup->attributes;
+        *idup->newcomm = copy->handle;
+    } else if (code == MPI_SUCCESS) {
+        code = MPI_ERR_NO_MEM;
+    }
     mpi_info_free_object(idup->info);
     free(idup);
     return code;
@@ -334,6 +350,8 @@ static int comm_idup(struct mpi_comm *comm, struct mpi_info *info, MPI_Comm *new
         free(idup);
         return code;
     }
+    /* after the broadcast has begun: the others get their context even if a copy function fails here */
+    idup->code = mpi_attributes_copy_comm(comm->handle, comm->attributes, &idup->attributes);
     mpi_collective_after(*request, &idup->after);
     return MPI_SUCCESS;
 }

@@ -6,6 +6,7 @@
 
 #include "control/job.h"
 #include "mpi/collective/transport.h"
+#include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -34,12 +35,22 @@ static bool part_take(const uint8_t **data, uint32_t *bytes, void *part, uint32_
 static bool parts_read(enum mpi_message_kind kind, const void *data, uint32_t bytes, struct parts *parts)
 {
     *parts = (struct parts){.data = data, .bytes = bytes};
-    bool envelope = kind == MPI_SENT_EAGER || kind == MPI_SENT_SYNC || kind == MPI_SENT_LONG || kind == MPI_SENT_CANCEL;
-    bool answer =
-        kind == MPI_SENT_SYNC || kind == MPI_SENT_DONE || kind == MPI_SENT_CANCEL || kind == MPI_SENT_CANCELLED;
+    bool offer = kind == MPI_SENT_LONG || kind == MPI_SENT_WANT;
+    bool envelope = offer || kind == MPI_SENT_EAGER || kind == MPI_SENT_SYNC || kind == MPI_SENT_CANCEL;
+    bool answer = kind == MPI_SENT_SYNC || kind == MPI_SENT_DONE || kind == MPI_SENT_CANCEL ||
+                  kind == MPI_SENT_CANCELLED || kind == MPI_SENT_CREDIT || kind == MPI_SENT_CLEAR ||
+                  kind == MPI_SENT_DATA;
     return (!envelope || part_take(&parts->data, &parts->bytes, &parts->envelope, sizeof(parts->envelope))) &&
            (!answer || part_take(&parts->data, &parts->bytes, &parts->answer, sizeof(parts->answer))) &&
-           (kind != MPI_SENT_LONG || part_take(&parts->data, &parts->bytes, &parts->offer, sizeof(parts->offer)));
+           (!offer || part_take(&parts->data, &parts->bytes, &parts->offer, sizeof(parts->offer)));
+}
+
+/* A message is lost: no call is to blame, and whoever waits for it would wait for ever. */
+static _Noreturn void message_lose(uint32_t rank, uint64_t bytes)
+{
+    fprintf(stderr, "causeway: rank %u: no memory for an unexpected message of %llu bytes from rank %u\n",
+            mpi_process.rank, (unsigned long long)bytes, rank);
+    mpi_process_abort(MPI_ERR_NO_MEM);
 }
 
 /* Keeps a message that nobody has asked for yet. */
@@ -47,22 +58,23 @@ static void message_keep(struct mpi_comm *comm, uint32_t rank, enum mpi_message_
 {
     struct mpi_message *message = malloc(sizeof(*message) + parts->bytes);
     if (message == NULL) {
-        mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an unexpected message of %u bytes from rank %u",
-                  parts->bytes, rank);
-        return;
+        message_lose(rank, parts->bytes);
     }
+    bool is_offer = kind == MPI_SENT_LONG || kind == MPI_SENT_WANT;
     *message = (struct mpi_message){
         .envelope = parts->envelope,
         .kind = kind,
         .rank = rank,
-        .bytes = kind == MPI_SENT_LONG ? parts->offer.bytes : parts->bytes,
-        .number = kind == MPI_SENT_LONG ? parts->offer.number : parts->answer.number,
+        .bytes = is_offer ? parts->offer.bytes : parts->bytes,
+        .number = is_offer ? parts->offer.number : parts->answer.number,
         .exposure = parts->offer.exposure,
     };
     memcpy(message->data, parts->data, parts->bytes);
     if (!mpi_match_keep(comm, message)) {
-        free(message);
-        mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for an unexpected message from rank %u", rank);
+        message_lose(rank, parts->bytes);
+    }
+    if (!is_offer) {
+        mpi_kept_add(parts->bytes);
     }
 }
 
@@ -73,8 +85,17 @@ static void message_match(uint32_t rank, enum mpi_message_kind kind, struct part
         return; /* no process with this library sends that */
     }
     struct mpi_request *request = comm == NULL ? NULL : mpi_match_arrival(comm, &parts->envelope);
+    if (request == NULL && kind == MPI_SENT_EAGER && comm == NULL && mpi_context_was_freed(parts->envelope.context)) {
+        mpi_kept.dropped++;
+        mpi_credit_give(rank, parts->bytes);
+        return;
+    }
     if (request == NULL) {
         message_keep(comm, rank, kind, parts);
+        return;
+    }
+    if (kind == MPI_SENT_WANT) {
+        mpi_receive_announced(request, &parts->envelope, rank, parts->offer.bytes, parts->offer.number);
         return;
     }
     if (kind == MPI_SENT_LONG) {
@@ -86,6 +107,7 @@ static void message_match(uint32_t rank, enum mpi_message_kind kind, struct part
         mpi_answer(rank, parts->envelope.context, MPI_SENT_DONE, parts->answer.number, MPI_SUCCESS);
     }
     mpi_receive_eager(request, &parts->envelope, parts->data, parts->bytes);
+    mpi_credit_give(rank, parts->bytes);
 }
 
 static void message_cancel(uint32_t rank, const struct parts *parts)
@@ -96,7 +118,7 @@ static void message_cancel(uint32_t rank, const struct parts *parts)
 }
 
 /* The common case in one go: a short message that somebody waits for. False: it is another case, and nothing has happened. */
-static bool eager_take(const void *data, uint32_t bytes)
+static bool eager_take(uint32_t rank, const void *data, uint32_t bytes)
 {
     struct mpi_envelope envelope;
     if (bytes < sizeof(envelope)) {
@@ -112,6 +134,7 @@ static bool eager_take(const void *data, uint32_t bytes)
         return false;
     }
     mpi_receive_eager(request, &envelope, (const uint8_t *)data + sizeof(envelope), bytes - sizeof(envelope));
+    mpi_credit_give(rank, bytes - sizeof(envelope));
     return true;
 }
 
@@ -120,7 +143,7 @@ void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const
     (void)context;
     enum mpi_message_kind kind = (enum mpi_message_kind)cw_tag(lane_tag);
     struct parts parts;
-    if (kind == MPI_SENT_EAGER && eager_take(data, bytes)) {
+    if (kind == MPI_SENT_EAGER && eager_take(rank, data, bytes)) {
         return;
     }
     if (kind == MPI_SENT_COLLECTIVE) {
@@ -134,10 +157,20 @@ void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const
     case MPI_SENT_EAGER:
     case MPI_SENT_SYNC:
     case MPI_SENT_LONG:
+    case MPI_SENT_WANT:
         message_match(rank, kind, &parts);
         break;
     case MPI_SENT_DONE:
         mpi_send_done(parts.answer.number, parts.answer.status);
+        break;
+    case MPI_SENT_CREDIT:
+        mpi_credit_get(rank, parts.answer.number);
+        break;
+    case MPI_SENT_CLEAR:
+        mpi_send_clear(parts.answer.number, (uint32_t)parts.answer.status);
+        break;
+    case MPI_SENT_DATA:
+        mpi_receive_end(parts.answer.number, parts.data, parts.bytes, MPI_SUCCESS);
         break;
     case MPI_SENT_CANCEL:
         message_cancel(rank, &parts);
@@ -184,9 +217,14 @@ static void receive_fail(struct mpi_request *request)
     mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
 }
 
-static void send_fail(struct mpi_request *request)
+/* A send, or the receive of a message that was announced. */
+static void numbered_fail(struct mpi_request *request)
 {
-    mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
+    if (request->kind == MPI_REQUEST_RECEIVE) {
+        mpi_receive_end(request->number, NULL, 0, MPI_ERR_PROC_ABORTED);
+    } else {
+        mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
+    }
 }
 
 void mpi_incoming_down(void *context, uint32_t rank, int status)
@@ -206,7 +244,7 @@ void mpi_incoming_down(void *context, uint32_t rank, int status)
                 mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9);
     }
     mpi_outbox_fail(rank, status);
-    mpi_numbers_each_of(rank, send_fail);
+    mpi_numbers_each_of(rank, numbered_fail);
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         mpi_match_each_from(comm, rank, receive_fail);
     }

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "mpi/point/credit.h"
+
 struct receive_queue {
     struct mpi_request *first;
     struct mpi_request *last;
@@ -193,6 +195,15 @@ struct mpi_message *mpi_match_find(struct mpi_comm *comm, int source, int tag, b
     return message;
 }
 
+void mpi_match_let_go(struct mpi_message *message)
+{
+    if (message->kind == MPI_SENT_EAGER || message->kind == MPI_SENT_SYNC) {
+        mpi_kept_remove(message->bytes);
+        mpi_credit_give(message->rank, message->bytes);
+    }
+    free(message);
+}
+
 bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number)
 {
     struct mpi_message *message =
@@ -209,7 +220,7 @@ bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope
     } else {
         stranger_remove(message);
     }
-    free(message);
+    mpi_match_let_go(message);
     return true;
 }
 
@@ -222,7 +233,7 @@ void mpi_match_adopt(struct mpi_comm *comm)
         }
         stranger_remove(message);
         if (message->envelope.source < 0 || message->envelope.source >= comm->size || !mpi_match_keep(comm, message)) {
-            free(message);
+            mpi_match_let_go(message);
         }
     }
 }
@@ -231,7 +242,7 @@ static void messages_free(struct mpi_message *message)
 {
     while (message != NULL) {
         struct mpi_message *next = message->arrival_next;
-        free(message);
+        mpi_match_let_go(message);
         message = next;
     }
 }

@@ -28,7 +28,7 @@ struct mpi_message {
     enum mpi_message_kind kind;
     uint32_t rank; /* of the sender, in MPI_COMM_WORLD */
     uint64_t bytes;
-    uint32_t number;             /* SYNC, LONG: whom to answer */
+    uint32_t number;             /* SYNC, LONG, WANT: whom to answer */
     struct cw_exposure exposure; /* LONG */
     struct mpi_message *source_next, *source_previous;
     struct mpi_message *arrival_next, *arrival_previous;
@@ -50,6 +50,9 @@ bool mpi_match_post(struct mpi_comm *comm, struct mpi_request *request);
 bool mpi_match_withdraw(struct mpi_request *request);
 /* Takes the message that a sender wants back; false: it has been matched. */
 bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number);
+
+/* Frees a message that is in no queue, and gives its sender credit for what was kept of it (credit.h). */
+void mpi_match_let_go(struct mpi_message *message);
 
 /* To be told to people: the first message that nobody has received (the others by arrival_next), whether a receive waits for its message, and all that do. */
 const struct mpi_message *mpi_match_unexpected(const struct mpi_comm *comm);

@@ -1,7 +1,7 @@
 /* point: sends and receives under way; what the calls of point/ share.
  *
- * A send is eager if its bytes fit a message of the path and mpi_process.eager_max_bytes: it is complete when the path has taken it. A longer one exposes its memory,
- * offers it, and is complete when the receiver has said so. What the path does not take (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
+ * A send is eager if its bytes fit a message of the path and mpi_process.eager_max_bytes: it is complete when the path has taken it. Without credit (credit.h) it is announced, and
+ * sent when the receiver has matched it. A longer one exposes its memory, offers it, and is complete when the receiver has said so. What the path does not take (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
  *
  * Within the lock of enter.h only.
  */
@@ -38,12 +38,19 @@ void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *e
 void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank, uint64_t bytes,
                       const struct cw_exposure *exposure, uint32_t number);
 
+/* An announced message has been matched: asks for its data, which mpi_receive_end takes, or an error. */
+void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank,
+                           uint64_t bytes, uint32_t number);
+void mpi_receive_end(uint32_t number, const void *data, uint64_t bytes, int error);
+
 /* Gets the bytes of a matched long message; and those of all that the path would not take before (returns how many it took). */
 void mpi_get_start(struct mpi_request *request, void *to);
 uint32_t mpi_get_progress(void);
 /* The first of those; NULL: none. */
 extern struct mpi_request *mpi_gets_waiting;
 
+/* An announced send may go to the receive of that number. */
+void mpi_send_clear(uint32_t number, uint32_t receive_number);
 /* The answer for a send has come. */
 void mpi_send_done(uint32_t number, int error);
 void mpi_send_cancelled(uint32_t number, bool was_cancelled);

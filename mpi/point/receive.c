@@ -108,6 +108,36 @@ void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *en
     mpi_get_start(request, to);
 }
 
+void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank,
+                           uint64_t bytes, uint32_t number)
+{
+    uint64_t context = request->comm->context;
+    receive_matched(request, envelope, bytes);
+    request->rank = rank;
+    request->number = mpi_number_make(request);
+    if (request->number == 0) {
+        mpi_answer(rank, context, MPI_SENT_DONE, number, MPI_ERR_NO_MEM);
+        mpi_request_complete(request, MPI_ERR_NO_MEM);
+        return;
+    }
+    mpi_answer(rank, context, MPI_SENT_CLEAR, number, (int)request->number);
+}
+
+void mpi_receive_end(uint32_t number, const void *data, uint64_t bytes, int error)
+{
+    struct mpi_request *request = mpi_number_find(number);
+    if (request == NULL || request->kind != MPI_REQUEST_RECEIVE) {
+        return;
+    }
+    const struct mpi_envelope envelope = {.source = request->matched_source, .tag = request->matched_tag};
+    mpi_number_free(number);
+    if (error != MPI_SUCCESS) {
+        mpi_request_complete(request, error);
+    } else {
+        mpi_receive_eager(request, &envelope, data, bytes);
+    }
+}
+
 /* Gets that the path would not take yet. */
 struct mpi_request *mpi_gets_waiting;
 static struct mpi_request **waiting_end = &mpi_gets_waiting;
@@ -148,6 +178,9 @@ void mpi_receive_message(struct mpi_request *request, struct mpi_message *messag
         mpi_receive_long(request, &message->envelope, message->rank, message->bytes, &message->exposure,
                          message->number);
         break;
+    case MPI_SENT_WANT:
+        mpi_receive_announced(request, &message->envelope, message->rank, message->bytes, message->number);
+        break;
     case MPI_SENT_SYNC:
         mpi_answer(message->rank, message->envelope.context, MPI_SENT_DONE, message->number, MPI_SUCCESS);
         mpi_receive_eager(request, &message->envelope, message->data, message->bytes);
@@ -156,7 +189,7 @@ void mpi_receive_message(struct mpi_request *request, struct mpi_message *messag
         mpi_receive_eager(request, &message->envelope, message->data, message->bytes);
         break;
     }
-    free(message);
+    mpi_match_let_go(message);
 }
 
 void mpi_receive_start(struct mpi_request *request)

@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
 
 /* A rank that may be sent to, or MPI_PROC_NULL. */
 static int dest_check(const struct mpi_comm *comm, int dest)
@@ -168,23 +170,59 @@ static void send_long(struct mpi_request *request, const void *data)
     send_message(request, MPI_SENT_LONG, &head, sizeof(head), NULL, 0);
 }
 
+/* Without credit: the data follows when it has been matched. */
+static void send_announced(struct mpi_request *request)
+{
+    struct {
+        struct mpi_envelope envelope;
+        struct mpi_offer offer;
+    } head = {
+        .envelope = envelope_of(request),
+        .offer = {.bytes = (uint64_t)request->bytes, .number = request->number},
+    };
+    mpi_kept.announced++;
+    send_message(request, MPI_SENT_WANT, &head, sizeof(head), NULL, 0);
+}
+
+void mpi_send_clear(uint32_t number, uint32_t receive_number)
+{
+    struct mpi_request *request = mpi_number_find(number);
+    if (request == NULL || request->kind != MPI_REQUEST_SEND || request->is_exposed) {
+        return;
+    }
+    const struct mpi_answer_to answer = {.number = receive_number};
+    mpi_number_free(number);
+    request->number = 0;
+    send_message(request, MPI_SENT_DATA, &answer, sizeof(answer), send_data(request), (uint64_t)request->bytes);
+}
+
 bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
     const struct mpi_comm *found = mpi_comm_find(comm);
     const struct mpi_type *type = mpi_type_find(datatype);
     if (found == NULL || type == NULL || !type->dense || !type->committed || dest < 0 || dest >= found->size ||
         tag < 0 || tag > MPI_TAG_MAX || (uintptr_t)buffer <= (uintptr_t)MPI_IN_PLACE || count < 0 ||
-        (uint64_t)count > mpi_process.eager_max_bytes || mpi_outbox_waiting > 0) {
+        (uint64_t)count > mpi_process.eager_max_bytes) {
         return false;
     }
     uint64_t bytes = (uint64_t)(count * type->size);
+    uint32_t rank = found->group->ranks[dest];
     if (bytes > mpi_process.eager_max_bytes) {
         return false;
     }
+    if (bytes + MPI_CREDIT_MESSAGE > mpi_credits[rank].left) {
+        (void)mpi_progress(); /* whoever only sends takes what has been given back now */
+    }
+    if (mpi_outbox_waiting > 0 || !mpi_credit_take(rank, bytes)) {
+        return false;
+    }
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
-    return cw_paths_send(mpi_process.paths, found->group->ranks[dest], mpi_lane_tag(found->context, MPI_SENT_EAGER),
-                         &envelope, sizeof(envelope), (const uint8_t *)buffer + type->true_lb,
-                         (uint32_t)bytes) == CW_OK;
+    bool is_sent = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(found->context, MPI_SENT_EAGER), &envelope,
+                                 sizeof(envelope), (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes) == CW_OK;
+    if (!is_sent) {
+        mpi_credit_untake(rank, bytes);
+    }
+    return is_sent;
 }
 
 void mpi_send_start(struct mpi_request *request)
@@ -200,13 +238,16 @@ void mpi_send_start(struct mpi_request *request)
         return;
     }
     bool eager = is_eager(request);
-    if (eager && request->mode != MPI_MODE_SYNCHRONOUS) {
+    bool has_credit = eager && mpi_credit_take(request->rank, (uint64_t)request->bytes);
+    if (has_credit && request->mode != MPI_MODE_SYNCHRONOUS) {
         send_eager(request, data);
         return;
     }
     request->number = mpi_number_make(request);
     if (request->number == 0) {
         send_end(request, MPI_ERR_NO_MEM);
+    } else if (eager && !has_credit) {
+        send_announced(request);
     } else if (eager) {
         send_synchronous(request, data);
     } else {
@@ -226,7 +267,7 @@ void mpi_send_left(struct mpi_request *request, int status)
 void mpi_send_done(uint32_t number, int error)
 {
     struct mpi_request *request = mpi_number_find(number);
-    if (request != NULL) {
+    if (request != NULL && request->kind == MPI_REQUEST_SEND) {
         send_end(request, error);
     }
 }

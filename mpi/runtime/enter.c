@@ -58,3 +58,9 @@ const char *mpi_call_name(void)
 {
     return call_name;
 }
+
+void mpi_call_resume(const char *call)
+{
+    call_name = call;
+    atomic_store_explicit(&mpi_activity.call, call, memory_order_relaxed);
+}

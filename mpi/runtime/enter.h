@@ -29,6 +29,8 @@ int mpi_null(MPI_Comm comm, const char *names);
 
 /* The MPI call that this thread is in, for messages; "MPI" outside of any. */
 const char *mpi_call_name(void);
+/* The call goes on after code of the program, which may have called others. */
+void mpi_call_resume(const char *call);
 
 /* What the control thread sees of the program's calls without the lock. */
 struct mpi_activity {

@@ -10,6 +10,7 @@
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
+#include "mpi/runtime/lock.h"
 #include "mpi/runtime/process.h"
 #include "mpi_functions.h"
 
@@ -178,9 +179,14 @@ static void handler_call(struct mpi_comm *comm, bool named, int code, const char
     if (handler != NULL && handler->comm_function != NULL) {
         MPI_Comm comm_handle = comm->handle;
         int code_copy = code;
+        if (mpi_lock_is_control()) {
+            return; /* what goes on there belongs to a request, whose error the program's next call raises */
+        }
+        const char *call = mpi_call_name();
         mpi_errhandler_retain(handler); /* it may put another one into its own place */
         handler->comm_function(&comm_handle, &code_copy);
         mpi_errhandler_release(handler);
+        mpi_call_resume(call);
     } else if (handle != MPI_ERRORS_RETURN) {
         end_job(named ? comm : NULL, code, text);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mpi/collective/choice.h"
+#include "mpi/point/credit.h"
 #include "mpi/runtime/process.h"
 #include "mpi/runtime/wide.h"
 
@@ -150,6 +151,11 @@ void mpi_explain_print(void)
         }
         fprintf(stderr, "causeway: rank %u: algorithms chosen by %s\n", mpi_process.rank, mpi_choice_source());
         lines_print(stderr);
+        char kept[300];
+        mpi_kept_describe(kept, sizeof(kept));
+        if (kept[0] != '\0') {
+            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, kept);
+        }
         others_print(stderr);
     }
     free(other_lines);

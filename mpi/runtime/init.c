@@ -9,10 +9,12 @@
 #include "mpi/collective/hierarchy.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/record.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/collective/replay.h"
 #include "mpi/collective/transport.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/buffered.h"
+#include "mpi/point/credit.h"
 #include "mpi/point/point.h"
 #include "mpi/point/request.h"
 #include "mpi/runtime/attribute.h"
@@ -50,6 +52,7 @@ static void control_heartbeat(void *context)
     (void)context;
     if (mpi_lock_try_control()) {
         cw_paths_watch(mpi_process.paths);
+        mpi_exchange_compare(); /* a program that only tests never waits */
         mpi_lock_give_control();
     }
     mpi_waiting_heartbeat();
@@ -178,6 +181,9 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
         code = mpi_outbox_start(mpi_process.size);
     }
     if (code == MPI_SUCCESS) {
+        code = mpi_credit_start(mpi_process.size);
+    }
+    if (code == MPI_SUCCESS) {
         code = mpi_requests_start();
     }
     if (code == MPI_SUCCESS) {
@@ -258,6 +264,7 @@ int mpi_finalize(void)
     mpi_waiting_stop();
     mpi_explain_print();
     mpi_outbox_stop();
+    mpi_credit_stop();
     mpi_requests_forget();
     mpi_collectives_forget();
     mpi_collective_spares_free();

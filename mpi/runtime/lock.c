@@ -65,7 +65,7 @@ void mpi_lock_share(void)
     atomic_store_explicit(&mpi_lock.shared, true, memory_order_relaxed);
 }
 
-bool mpi_lock_try_control(void)
+static bool control_enter(void)
 {
     if (atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
         return pthread_mutex_trylock(&mutex) == 0;
@@ -82,8 +82,18 @@ bool mpi_lock_try_control(void)
     return false;
 }
 
+bool mpi_lock_try_control(void)
+{
+    bool entered = control_enter();
+    if (entered) {
+        mpi_lock.by_control = true;
+    }
+    return entered;
+}
+
 void mpi_lock_give_control(void)
 {
+    mpi_lock.by_control = false;
     if (atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
         pthread_mutex_unlock(&mutex);
         return;

@@ -8,6 +8,8 @@
  * Invariants
  *   - mpi_lock_take and mpi_lock_give nest within a thread.
  *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a time unless it is shared.
+ *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the lock: it could call MPI, and the program
+ *     does not expect another thread. Whatever needs such code asks mpi_lock_is_control, and is left to the program's next call.
  *
  * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks").
  */
@@ -21,6 +23,7 @@ struct mpi_lock {
     _Atomic int inside;  /* how deep the application's thread is in */
     _Atomic int wanted;  /* by the control thread */
     _Atomic bool shared; /* several threads of the application: the mutex decides */
+    bool by_control;     /* within the lock only: the control thread has it */
 };
 
 extern struct mpi_lock mpi_lock;
@@ -58,6 +61,12 @@ void mpi_lock_share(void);
 /* Control thread: takes the lock, unless the application is inside. */
 bool mpi_lock_try_control(void);
 void mpi_lock_give_control(void);
+
+/* Within the lock: whether this is the control thread, on which no code of the program may run. */
+static inline bool mpi_lock_is_control(void)
+{
+    return mpi_lock.by_control;
+}
 
 /* Within the lock: lets others have it for a moment, however deep it is nested; for waits. Cheap if nobody else can want it. */
 void mpi_lock_breathe(void);

@@ -100,7 +100,7 @@ static void wait_among_threads(uint64_t waited_ns)
 }
 
 /* Sleeps until something comes; then looks whether those it may wait for are still there. */
-static void wait_asleep(const struct mpi_wait *wait)
+static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
 {
     static uint64_t watch_ns;
     uint64_t before_ns = cw_clock_ns();
@@ -108,7 +108,8 @@ static void wait_asleep(const struct mpi_wait *wait)
     if (wait->doze != NULL) {
         wait->doze(wait->context, true);
     }
-    cw_paths_wait(mpi_process.paths, SLEEP_NS, wait->doze != NULL ? wait->is_over : NULL, wait->context);
+    uint64_t sleep_ns = compare_ns > before_ns && compare_ns - before_ns < SLEEP_NS ? compare_ns - before_ns : SLEEP_NS;
+    cw_paths_wait(mpi_process.paths, sleep_ns, wait->doze != NULL ? wait->is_over : NULL, wait->context);
     if (wait->doze != NULL) {
         wait->doze(wait->context, false);
     }
@@ -128,6 +129,9 @@ static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, 
     }
     if (now_ns >= waiting->ask_ns) {
         mpi_waiting_ask(waiting, now_ns);
+    }
+    if (now_ns >= waiting->compare_ns) {
+        mpi_waiting_compare(waiting, now_ns);
     }
     if (now_ns >= waiting->speak_ns) {
         mpi_waiting_speak(waiting, now_ns);
@@ -196,7 +200,7 @@ void mpi_progress_wait(const struct mpi_wait *wait)
         if (mpi_lock_is_shared()) {
             wait_among_threads(now_ns - idle_since_ns);
         } else if ((yields++ > YIELDS && now_ns - idle_since_ns > YIELD_NS) || !cw_crowding_yield(&crowding, now_ns)) {
-            wait_asleep(wait);
+            wait_asleep(wait, waiting.compare_ns);
         }
     }
     if (waiting.since_ns != 0) {

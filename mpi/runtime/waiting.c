@@ -8,6 +8,7 @@
 
 #include "control/settings.h"
 #include "dataplane/core/clock.h"
+#include "mpi/collective/refusal.h"
 #include "mpi/point/describe.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/lock.h"
@@ -20,8 +21,9 @@ enum {
     ANSWER_PAUSE_US = 2000,
     LINE_BYTES = 1024,
 };
-#define NS_PER_SECOND 1000000000ull
-#define ASK_NS        NS_PER_SECOND
+#define NS_PER_SECOND    1000000000ull
+#define ASK_NS           NS_PER_SECOND
+#define COMPARE_FIRST_NS 20000000ull /* most waits are over by then */
 
 _Atomic uint32_t mpi_waiting_asked;
 
@@ -134,6 +136,7 @@ void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait,
     waiting->call = mpi_call_name();
     waiting->since_ns = now_ns;
     waiting->ask_ns = now_ns + ASK_NS;
+    waiting->compare_ns = now_ns + COMPARE_FIRST_NS;
     waiting->speak_ns = patience_ns == 0 ? UINT64_MAX : now_ns + patience_ns;
     waiting->next = first;
     first = waiting;
@@ -161,6 +164,12 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
             cw_paths_ask(mpi_process.paths, said.answer.awaited[i]);
         }
     }
+}
+
+void mpi_waiting_compare(struct mpi_waiting *waiting, uint64_t now_ns)
+{
+    waiting->compare_ns = now_ns + ASK_NS;
+    mpi_exchange_compare();
 }
 
 static uint32_t alarms_seen;

@@ -229,6 +229,44 @@ static void test_pick_none(void **state)
     bench_end(bench);
 }
 
+static bool reduce_if_allowed(void *context)
+{
+    return *(const bool *)context;
+}
+
+/* A reduction that may not be made by this poll holds nothing else up, and is made by the next one that may, however many puts are refused. */
+static void test_reductions_are_left(void **state)
+{
+    (void)state;
+    bool is_allowed = false;
+    struct bench *bench = bench_begin(4);
+    for (uint32_t i = 0; i < 9; i++) {
+        put(&bench->test, 0, 1, i, SEND(0), NOWHERE, 1);
+    }
+    reduce(&bench->test, 0, SEND(0), RECEIVE(0), 4, false);
+    put(&bench->test, 0, 2, 0, RECEIVE(0), NOWHERE, 4);
+    plan_after(&bench->test, 0, 9);
+    struct cw_execution_request request = bench_request(bench);
+    request.may_reduce = reduce_if_allowed;
+    request.reduce_context = &is_allowed;
+    memcpy(bench->buffers[CW_BUFFER_SEND], "\1\2\3\4", 4);
+    memcpy(bench->buffers[CW_BUFFER_RECEIVE], "\1\1\1\1", 4);
+    bench->script.put_status = CW_ERROR_AGAIN;
+    bench->script.refuse_peer = 1;
+    assert_int_equal(cw_execution_create(&request, &bench->execution), CW_OK);
+    assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
+    assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
+    assert_memory_equal(bench->buffers[CW_BUFFER_RECEIVE], "\1\1\1\1", 4);
+    is_allowed = true;
+    assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
+    assert_memory_equal(bench->buffers[CW_BUFFER_RECEIVE], "\2\3\4\5", 4);
+    bench->script.put_status = CW_OK;
+    assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
+    assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
+    assert_int_equal(bench->script.put_count, 10);
+    bench_end(bench);
+}
+
 static void test_sent_is_enough(void **state)
 {
     (void)state;
@@ -357,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_work_of_a_poll_is_bounded),
         cmocka_unit_test(test_pick_none),
+        cmocka_unit_test(test_reductions_are_left),
         cmocka_unit_test(test_sent_is_enough),
         cmocka_unit_test(test_refused_puts_hold_nobody_up),
         cmocka_unit_test(test_refusals_are_bounded),
