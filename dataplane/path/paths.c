@@ -273,6 +273,22 @@ bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
     return paths->peers[rank].silent;
 }
 
+bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].stopped;
+}
+
+void cw_paths_ask(struct cw_paths *paths, uint32_t rank)
+{
+    const struct path_peer *peer = &paths->peers[rank];
+    if (!peer->failed && (peer->medium == CW_MEDIUM_WIRE || peer->has_wire_peer)) {
+        path_wire_ask(paths, peer->wire_peer);
+    }
+    if (!peer->failed && peer->medium == CW_MEDIUM_SHARED) {
+        path_shared_ask(paths, rank, cw_clock_ns());
+    }
+}
+
 void path_peer_fail(struct cw_paths *paths, uint32_t rank)
 {
     struct path_peer *peer = &paths->peers[rank];
