@@ -1,5 +1,5 @@
-/* A rank that others wait for in MPI_Init or MPI_Finalize may be late for hours; one that is stopped by a signal will not come. What tells them apart is in /proc.
- */
+/* A rank that others wait for in MPI_Init or MPI_Finalize may be late for hours; one that is stopped by a signal will not
+ * come. What tells them apart is in /proc. */
 #include "control/launch_private.h"
 
 #include <inttypes.h>
@@ -31,8 +31,7 @@ static int stopped_find(int process, int depth)
 
 static bool is_awaited(const struct launch_job *job, uint32_t rank)
 {
-    return job->ranks[rank].handle >= 0 && !cw_pmi1_server_waits(job->server, rank) &&
-           cw_pmi1_server_state(job->server, rank) != CW_PMI1_CLIENT_FINISHED;
+    return job->ranks[rank].handle >= 0 && !cw_pmi1_server_waits(job->server, rank);
 }
 
 static void rank_look(struct launch_job *job, uint32_t rank, uint64_t now_ns)
@@ -47,14 +46,15 @@ static void rank_look(struct launch_job *job, uint32_t rank, uint64_t now_ns)
     if (now_ns - at->stopped_ns >= job->stopped_bound_ns) {
         launch_fail(job, CW_LAUNCH_EXIT_FAILED,
                     "rank %" PRIu32 " (process %d) is stopped by a signal (state T) for %" PRIu64
-                    " s, while others wait for it in MPI_Init or MPI_Finalize: ending them",
+                    " s, while others wait for it in MPI_Init or MPI_Finalize, or are done: ending them",
                     rank, process, (now_ns - at->stopped_ns) / 1000000000);
     }
 }
 
 void launch_stopped_judge(struct launch_job *job, uint64_t now_ns)
 {
-    bool waits = false;
+    /* who is done has been in MPI_Finalize, like all others: what is left to be waited for is the end */
+    bool waits = cw_pmi1_server_count(job->server, CW_PMI1_CLIENT_FINISHED) > 0;
     for (uint32_t rank = 0; rank < job->rank_count && !waits; rank++) {
         waits = cw_pmi1_server_waits(job->server, rank);
     }
