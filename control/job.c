@@ -440,6 +440,11 @@ struct cw_paths *cw_job_paths(const struct cw_job *job)
     return job->paths;
 }
 
+bool cw_job_is_cut(const struct cw_job *job)
+{
+    return cw_bootstrap_is_cut(job->bootstrap);
+}
+
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text)
 {
     cw_bootstrap_abort(job->bootstrap, code, text);
