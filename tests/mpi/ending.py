@@ -31,6 +31,14 @@ def state_of(process):
         return file.read().rsplit(")", 1)[1].split()[0]
 
 
+def state_of_quietly(process):
+    """The same; "Z" if it is gone."""
+    try:
+        return state_of(process)
+    except OSError:
+        return "Z"
+
+
 def command_of(process):
     try:
         with open(f"/proc/{process}/cmdline", "rb") as file:

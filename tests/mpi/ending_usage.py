@@ -44,6 +44,7 @@ ROWS = [
     ("shared", BUSY, "turn", [("worker", KILL)], 137, "its worker was ended by signal 9"),
     ("shared", BUSY, "turn", [("front", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("front", KILL), ("worker", KILL)], -9, ""),
+    ("shared", ["sh", "-c", f"{busy} 1; true"], "turn", [("front", KILL), ("worker", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("worker", STOP), ("front", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("worker", STOP), ("front", INT)], 130, "SIGINT: ending all ranks"),
     ("shared", ["--timeout", "6", *BUSY], "turn", [("worker", STOP)], 124, "the time of --timeout is over"),
@@ -57,7 +58,7 @@ ROWS = [
     ("memif", BUSY, "turn", [("switch", STOP)], None, f"{SILENT}|{SWITCH} is stopped"),
     ("memif", SLEEP, "turn", [("switch", STOP)], 1, rf"{SWITCH} is stopped by a signal \(state T\) for 3 s: ending all ranks"),
     ("memif", BUSY, "turn", [("switch", KILL)], 1, rf"{SWITCH} has ended by SIGKILL: ending all ranks"),
-    ("memif", ["--timeout", "4", *BUSY], "turn", [("switch", STOP)], None, f"time of --timeout|{SILENT}|{SWITCH}"),
+    ("memif", ["--timeout", "6", *BUSY], "turn", [("switch", STOP)], 124, "the time of --timeout is over"),
     ("memif", SLEEP, "turn", [("switch", HOLD), ("rank 0", KILL)], 137, "did not end within 10 s: killed"),
     ("memif", SLEEP, "turn", [("front", KILL)], -9, ""),
     ("memif", SLEEP, "turn", [("switch", STOP), ("front", KILL)], -9, ""),
@@ -121,7 +122,7 @@ def steps_do(steps, parts, ranks):
     for who, what in steps:
         process = part_find(parts, ranks, who)
         if what == WAIT:
-            while os.path.exists(f"/proc/{process}") and ending.state_of(process) != "Z":
+            while ending.state_of_quietly(process) != "Z":
                 pass
         elif what == HOLD:
             hold = Hold(process)
@@ -135,7 +136,7 @@ def row_run(number):
     """What is wrong with a row; None: nothing."""
     network, program, when, steps, code, pattern = ROWS[number]
     place = ending.Place(f"row-{os.getpid()}-{number}")
-    place.environment["CAUSEWAY_FAILURE_TIMEOUT"] = TIMEOUT_S
+    place.environment["CAUSEWAY_FAILURE_TIMEOUT"] = "0" if "--timeout" in program else TIMEOUT_S  # nothing else ends it
     command = [causeway, "run", "-n", "4", *EMULATE[network], *program]
     try:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=place.environment) as job:
