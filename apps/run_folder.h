@@ -1,12 +1,12 @@
 /* Run folder: where the switch of `causeway run --emulate` has its sockets and its doorbell, for this user only (0700).
  *
- * Sockets in the abstract namespace would need no folder, and let any user of the machine connect: the server of 22.11's memif dies of a client that hangs up
- * too soon.
+ * Sockets in the abstract namespace would need no folder, and let any user of the machine connect: the server of
+ * 22.11's memif dies of a client that hangs up too soon.
  *
  * Invariants
  *   - The switch makes the folder, and holds a lock on it for as long as it lives: one without a lock is nobody's.
- *   - Each of those that know of it removes it: the switch when it ends, the launcher's front, its worker if the front was killed, and whoever starts next if all of
- *     them were.
+ *   - Each of those that know of it removes it: the switch when it ends, the launcher's front, its worker if the
+ *     front was killed, and whoever starts next if all of them were.
  *
  * Thread: any.
  */

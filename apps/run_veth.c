@@ -116,7 +116,8 @@ static _Noreturn void ip_exec(int network, int script, int said)
     _exit(EXIT_NO_PROGRAM);
 }
 
-/* Waits until `ip` has ended, for so long, and kills it else; false: with `text` the reason, or with `number` the signal that came. */
+/* Waits until `ip` has ended, for so long, and kills it else; false: with `text` the reason, or with `number` the
+ * signal that came. */
 static bool ip_await(pid_t process, const sigset_t *handled, int *status, char *text, size_t text_bytes, int *number)
 {
     struct pollfd wait[2] = {{.fd = pidfd_open(process, 0), .events = POLLIN},

@@ -9,8 +9,9 @@
  *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER).
  *     Ranks die with the worker (PR_SET_PDEATHSIG).
  *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI
- *     goodbye while others wait for it, or by being stopped by a signal for the failure timeout while others wait for it in
- *     MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM, and SIGKILL two seconds later.
+ *     goodbye while others wait for it, or by being stopped by a signal for the failure timeout while others wait for
+ *     it in MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM,
+ *     and SIGKILL two seconds later.
  *   - No wait lacks a bound without a reason: README.md has all of them.
  *   - Output is passed on by whole lines, byte by byte; lines of two ranks are never mixed. What is held of each is
  *     bounded.
@@ -68,8 +69,9 @@ struct cw_launch_config {
     int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 
-/* Keeps the signals that end a job from this process, but those that it was started to ignore: so that whoever starts a helper before the job hears of
- * them in its own way. They stay so. `before`: the mask that was, for struct cw_launch_config. */
+/* Keeps the signals that end a job from this process, but those that it was started to ignore: so that whoever starts
+ * a helper before the job hears of them in its own way. They stay so. `before`: the mask that was, for struct
+ * cw_launch_config. */
 void cw_launch_hold(sigset_t *handled, sigset_t *before);
 
 /* Runs the job; returns the exit code to end with: 0, or of what failed first. Says why in one line on stderr. */

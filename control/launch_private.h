@@ -187,7 +187,8 @@ void launch_watch_running(const struct launch_job *job, char *text, size_t text_
 
 /* ---- launch_stopped.c ---- */
 
-/* Ends the job if a rank is stopped for too long while others wait for it in the launcher's barrier. A program that calls MPI_Init late is waited for. */
+/* Ends the job if a rank is stopped for too long while others wait for it in the launcher's barrier. A program that
+ * calls MPI_Init late is waited for. */
 void launch_stopped_judge(struct launch_job *job, uint64_t now_ns);
 
 /* ---- launch_ask.c ---- */

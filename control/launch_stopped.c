@@ -1,5 +1,5 @@
-/* A rank that others wait for in MPI_Init or MPI_Finalize may be late for hours; one that is stopped by a signal will not
- * come. What tells them apart is in /proc. */
+/* A rank that others wait for in MPI_Init or MPI_Finalize may be late for hours; one that is stopped by a signal will
+ * not come. What tells them apart is in /proc. */
 #include "control/launch_private.h"
 
 #include <inttypes.h>
@@ -10,7 +10,8 @@
 enum { DEPTH_MAX = 8 /* of wrappers around a program */ };
 #define LOOK_NS UINT64_C(1000000000)
 
-/* Whether a process or one that it has started is stopped: the program may be the child of a script. The first such, or 0. */
+/* Whether a process or one that it has started is stopped: the program may be the child of a script. The first such,
+ * or 0. */
 static int stopped_find(int process, int depth)
 {
     char path[64];

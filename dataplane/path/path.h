@@ -162,13 +162,14 @@ bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank);
 int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
-/* Asks a rank whether it is there, every second or so while somebody waits for it. If packets reach it, and it is silent, `down` follows within the endpoint's
- * failure bound (cw_peer_ask). If it is on this host, and stopped by a signal, `down` follows after `stopped_timeout_ns`; one that a debugger holds is waited
- * for. Those that end are found by cw_paths_watch. */
+/* Asks a rank whether it is there, every second or so while somebody waits for it. If packets reach it, and it is
+ * silent, `down` follows within the endpoint's failure bound (cw_peer_ask). If it is on this host, and stopped by a
+ * signal, `down` follows after `stopped_timeout_ns`; one that a debugger holds is waited for. Those that end are
+ * found by cw_paths_watch. */
 void cw_paths_ask(struct cw_paths *paths, uint32_t rank);
 /* The same for all ranks of this host. */
 void cw_paths_ask_here(struct cw_paths *paths);
-/* Whether a rank is down because nothing was heard of it, or because its process is stopped; else it was seen to end. */
+/* Whether a rank is down because nothing was heard of it, or because its process is stopped; else it has ended. */
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank);
 bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank);
 

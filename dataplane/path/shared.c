@@ -199,7 +199,8 @@ uint32_t path_shared_poll(struct cw_paths *paths)
     return count;
 }
 
-/* Between two looks at a process: after a longer pause nobody knows what it did meanwhile, nor whether we were stopped ourselves. */
+/* Between two looks at a process: after a longer pause nobody knows what it did meanwhile, nor whether we were
+ * stopped ourselves. */
 #define ASK_GAP_NS UINT64_C(5000000000)
 
 void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns)

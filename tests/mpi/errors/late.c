@@ -1,4 +1,5 @@
-/* The last rank comes late, to be stopped by ending_usage.py meanwhile: `late init|finalize SECONDS`. Each says its process first, the last one a line when it is late. */
+/* The last rank comes late, to be stopped by ending_usage.py meanwhile: `late init|finalize SECONDS`. Each says its
+ * process first, the last one a line when it is late. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
