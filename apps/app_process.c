@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "apps/apps.h"
+
+enum { SIGNAL_BASE = 128 };
 
 /* Handlers can reach nothing else. */
 static struct app_signals signals;
@@ -34,6 +37,15 @@ struct app_signals *app_signals_hold(sigset_t *before)
     }
     signal(SIGPIPE, SIG_IGN); /* whoever reads the counters may go; the program stays */
     return &signals;
+}
+
+int app_signal_tell(int number)
+{
+    char text[64];
+    const char *name = sigabbrev_np(number);
+    snprintf(text, sizeof(text), "SIG%s: ended before a rank was started", name != NULL ? name : "?");
+    app_error(text, NULL, NULL);
+    return SIGNAL_BASE + number;
 }
 
 int app_pin(uint64_t core)

@@ -89,7 +89,9 @@ static void end_cleaner(struct bench_fabric *fabric)
 static int create_veth(struct bench_fabric *fabric)
 {
     static const uint32_t host_of[2] = {0, 1};
-    return run_veth_start(&fabric->veth, 2, host_of, 2, fabric->mtu_bytes, CW_WIRE_SNOOP);
+    sigset_t none; /* they end this process */
+    sigemptyset(&none);
+    return run_veth_start(&fabric->veth, 2, host_of, 2, fabric->mtu_bytes, CW_WIRE_SNOOP, &none);
 }
 
 int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side)

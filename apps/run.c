@@ -8,14 +8,27 @@
 #include "apps/run_plan.h"
 #include "apps/run_wide.h"
 
+static void emulation_orphaned(void *caller)
+{
+    run_emulate_stop(caller);
+}
+
 /* Between hosts that are processes of this machine. */
 static int run_emulated(struct run_options *options, uint32_t ranks)
 {
     struct run_emulation emulation;
-    int code = run_emulate_start(&emulation, options->emulate, ranks);
+    sigset_t handled, before;
+    cw_launch_hold(&handled, &before);
+    int code = run_emulate_start(&emulation, options->emulate, ranks, &handled);
     if (code == 0) {
         options->launch.networks = run_emulate_networks(&emulation);
-        options->launch.spared = emulation.process; /* it still has statistics to write */
+        options->launch.mask = &before;
+        options->launch.helper = (struct cw_launch_helper){
+            .process = emulation.net.process, /* it still has statistics to write */
+            .name = "the switch between the emulated hosts",
+            .orphaned = emulation_orphaned,
+            .caller = &emulation,
+        };
         code = cw_launch_run(&options->launch);
     }
     run_emulate_stop(&emulation);

@@ -2,15 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "apps/apps.h"
@@ -24,7 +21,6 @@
 #include "dataplane/status.h"
 
 enum {
-    READY_WAIT_MS = 30000,
     VETH_MTU = 1500,
     VETH_XDP_MTU_MAX = 3434,
 };
@@ -53,83 +49,6 @@ struct wish {
 
 static const char *const multicast_names[] = {
     [CW_WIRE_SNOOP] = "snoop", [CW_WIRE_FLOOD] = "flood", [CW_WIRE_DROP] = "drop"};
-
-/* ---- memif: the switch ---- */
-
-/* In the child: becomes the switch, and ends with its parent. */
-static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const struct wish *wish, int parent, int output)
-{
-    char ports[16];
-    const char *arguments[16 + 2 * SHAPES] = {"causeway", "switch", "--memif",     socket,
-                                              "--ports",  ports,    "--multicast", multicast_names[wish->multicast]};
-    size_t count = 8;
-    for (int i = 0; i < SHAPES; i++) {
-        if (wish->shapes[i][0] != '\0') {
-            arguments[count++] = shape_options[i];
-            arguments[count++] = wish->shapes[i];
-        }
-    }
-    if (wish->topology[0] != '\0') {
-        arguments[count++] = "--topology";
-        arguments[count++] = wish->topology;
-    }
-    if (wish->stats[0] != '\0') {
-        arguments[count++] = "--stats";
-        arguments[count++] = wish->stats;
-        arguments[count++] = "--stats-interval";
-        arguments[count++] = wish->stats_interval[0] != '\0' ? wish->stats_interval : "1ms";
-    }
-    snprintf(ports, sizeof(ports), "%u", ranks);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    setpgid(0, 0); /* Ctrl-C is for the launcher, which ends the rest in order */
-    if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
-        _exit(APP_EXIT_INTERNAL);
-    }
-    execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
-    _exit(APP_EXIT_INTERNAL);
-}
-
-/* Whether the switch says that it forwards. */
-static bool switch_is_ready(int output)
-{
-    char text[256] = "";
-    size_t length = 0;
-    while (strchr(text, '\n') == NULL && length + 1 < sizeof(text)) {
-        struct pollfd set = {.fd = output, .events = POLLIN};
-        if (poll(&set, 1, READY_WAIT_MS) <= 0) {
-            return false;
-        }
-        ssize_t got = read(output, text + length, sizeof(text) - 1 - length);
-        if (got <= 0) {
-            return false;
-        }
-        length += (size_t)got;
-        text[length] = 0;
-    }
-    return strncmp(text, "ready:", 6) == 0;
-}
-
-static int switch_start(struct run_emulation *emulation, const char *socket, uint32_t ranks, const struct wish *wish)
-{
-    int ends[2];
-    int parent = getpid();
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        app_error("cannot make a pipe", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    emulation->process = fork();
-    if (emulation->process == 0) {
-        switch_exec(socket, ranks, wish, parent, ends[1]);
-    }
-    close(ends[1]);
-    emulation->output = ends[0];
-    if (emulation->process < 0 || !switch_is_ready(ends[0])) {
-        app_error("the switch between the emulated hosts does not start", socket,
-                  "alone: causeway switch --memif /tmp/s");
-        return APP_EXIT_MACHINE;
-    }
-    return 0;
-}
 
 /* ---- its words ---- */
 
@@ -347,26 +266,39 @@ static int environment_set(const char *emulate)
     return 0;
 }
 
-static int memif_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks)
+static int memif_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks,
+                       const sigset_t *handled)
 {
-    char socket[96];
-    char emulate[128];
-    const char *base = getenv("TMPDIR");
-    int length =
-        snprintf(emulation->folder, sizeof(emulation->folder), "%s/causeway-run-XXXXXX", base == NULL ? "/tmp" : base);
-    if (length >= (int)sizeof(emulation->folder) || mkdtemp(emulation->folder) == NULL) {
-        app_error("cannot make a folder for the switch's socket", base == NULL ? "/tmp" : base,
-                  "set TMPDIR to a folder with a short name that is writable");
-        emulation->folder[0] = 0;
-        return APP_EXIT_MACHINE;
+    char emulate[RUN_FOLDER_BYTES + 32];
+    char ports[16];
+    const char *arguments[6 + 2 * SHAPES + 4 + 1] = {"--ports", ports, "--multicast", multicast_names[wish->multicast]};
+    size_t count = 4;
+    snprintf(ports, sizeof(ports), "%u", ranks);
+    for (int i = 0; i < SHAPES; i++) {
+        if (wish->shapes[i][0] != '\0') {
+            arguments[count++] = shape_options[i];
+            arguments[count++] = wish->shapes[i];
+        }
     }
-    snprintf(socket, sizeof(socket), "%s/s", emulation->folder);
-    snprintf(emulate, sizeof(emulate), "%u,memif,%s", wish->hosts, socket);
-    int code = switch_start(emulation, socket, ranks, wish);
+    if (wish->topology[0] != '\0') {
+        arguments[count++] = "--topology";
+        arguments[count++] = wish->topology;
+    }
+    if (wish->stats[0] != '\0') {
+        arguments[count++] = "--stats";
+        arguments[count++] = wish->stats;
+        arguments[count++] = "--stats-interval";
+        arguments[count++] = wish->stats_interval[0] != '\0' ? wish->stats_interval : "1ms";
+    }
+    int code = run_switch_start(&emulation->net, arguments, handled);
+    if (code != 0) {
+        return code;
+    }
+    snprintf(emulate, sizeof(emulate), "%u,memif,%s/s", wish->hosts, emulation->net.folder);
     if (wish->topology[0] != '\0' && cw_detect_word(getenv("CAUSEWAY_TOPOLOGY")) == NULL) {
         setenv("CAUSEWAY_TOPOLOGY", wish->topology, 1);
     }
-    return code != 0 ? code : environment_set(emulate);
+    return environment_set(emulate);
 }
 
 /* CAUSEWAY_NETWORKS: the hosts' namespaces as files, for `nsenter --net=FILE` in scripts that start something on a given host. */
@@ -382,14 +314,14 @@ static void networks_tell(const struct run_veth *veth)
     setenv("CAUSEWAY_NETWORKS", text, 1);
 }
 
-static int veth_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks)
+static int veth_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks, const sigset_t *handled)
 {
     char emulate[128];
     uint32_t host_of[CW_EMULATED_RANKS_MAX] = {0};
     for (uint32_t rank = 0; rank < ranks; rank++) {
         host_of[rank] = cw_wire_block(rank, ranks, wish->hosts);
     }
-    int code = run_veth_start(&emulation->veth, wish->hosts, host_of, ranks, wish->mtu_bytes, wish->multicast);
+    int code = run_veth_start(&emulation->veth, wish->hosts, host_of, ranks, wish->mtu_bytes, wish->multicast, handled);
     if (code != 0) {
         return code;
     }
@@ -401,15 +333,16 @@ static int veth_start(struct run_emulation *emulation, const struct wish *wish, 
     return environment_set(emulate);
 }
 
-int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks)
+int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled)
 {
     struct wish wish;
-    *emulation = (struct run_emulation){.output = -1, .veth.bridge = -1};
+    *emulation = (struct run_emulation){.net.handle = -1, .veth.bridge = -1};
     int code = wish_check(text, ranks, &wish);
     if (code != 0) {
         return code;
     }
-    return wish.driver == NULL ? memif_start(emulation, &wish, ranks) : veth_start(emulation, &wish, ranks);
+    return wish.driver == NULL ? memif_start(emulation, &wish, ranks, handled)
+                               : veth_start(emulation, &wish, ranks, handled);
 }
 
 const int *run_emulate_networks(const struct run_emulation *emulation)
@@ -417,33 +350,8 @@ const int *run_emulate_networks(const struct run_emulation *emulation)
     return emulation->veth.host_count > 0 ? emulation->networks : NULL;
 }
 
-/* The switch's counters are nobody's here, but it is to be rid of them. */
-static void output_skip(int output)
-{
-    char text[4096];
-    ssize_t got;
-    do {
-        got = read(output, text, sizeof(text));
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    close(output);
-}
-
 void run_emulate_stop(struct run_emulation *emulation)
 {
-    static const char *const names[] = {"s", "s.bell", "s.ctl"};
-    if (emulation->process > 0) {
-        kill(emulation->process, SIGTERM);
-        output_skip(emulation->output);
-        waitpid(emulation->process, NULL, 0);
-    }
-    for (size_t i = 0; emulation->folder[0] != 0 && i < sizeof(names) / sizeof(names[0]); i++) {
-        char path[96];
-        snprintf(path, sizeof(path), "%s/%s", emulation->folder, names[i]);
-        unlink(path);
-    }
-    if (emulation->folder[0] != 0) {
-        rmdir(emulation->folder);
-    }
+    run_switch_stop(&emulation->net);
     run_veth_stop(&emulation->veth);
-    *emulation = (struct run_emulation){.output = -1, .veth.bridge = -1};
 }

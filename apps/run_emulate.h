@@ -12,22 +12,22 @@
 #ifndef RUN_EMULATE_H
 #define RUN_EMULATE_H
 
+#include <signal.h>
 #include <stdint.h>
 
+#include "apps/run_switch.h"
 #include "apps/run_veth.h"
 #include "control/wire.h"
 
 struct run_emulation {
-    char folder[64]; /* of the switch's socket; empty: none */
-    int process;     /* of the switch; 0: none */
-    int output;
+    struct run_switch net; /* with memif */
     struct run_veth veth;
     int networks[CW_EMULATED_RANKS_MAX]; /* the namespace of each rank, with veth */
 };
 
-/* Starts what `text` asks for and tells the ranks by the environment. 0, or the exit code of the command, the reason told;
- * run_emulate_stop is due in both cases. */
-int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks);
+/* Starts what `text` asks for and tells the ranks by the environment. Signals of `handled`, which are blocked, end
+ * the start. 0, or the exit code of the command, the reason told; run_emulate_stop is due in both cases. */
+int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled);
 /* For struct cw_launch_config; NULL: the launcher's own. */
 const int *run_emulate_networks(const struct run_emulation *emulation);
 /* Ends the switch and removes its folder, lets go of the namespaces. */

@@ -2,20 +2,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apps/app_process.h"
 #include "apps/apps.h"
 #include "control/wire.h"
+#include "dataplane/core/process.h"
 
 enum {
     EXIT_NO_PROGRAM = 127,
+    IP_WAIT_MS =
+        30000, /* a millisecond for each interface, and the kernel's lock, which others hold for long at times */
     /* af_packet's driver makes the number of its fanout group from process id XOR interface index: neighbours of both collide, so the
      * indices are no neighbours */
     INDEX_STEP = 512,
@@ -99,6 +107,7 @@ static int namespaces_make(struct run_veth *veth, uint32_t hosts)
 
 static _Noreturn void ip_exec(int network, int script, int said)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (setns(network, CLONE_NEWNET) != 0 || dup2(script, STDIN_FILENO) < 0 || dup2(said, STDOUT_FILENO) < 0 ||
         dup2(said, STDERR_FILENO) < 0) {
         _exit(APP_EXIT_INTERNAL);
@@ -107,11 +116,40 @@ static _Noreturn void ip_exec(int network, int script, int said)
     _exit(EXIT_NO_PROGRAM);
 }
 
+/* Waits until `ip` has ended, for so long, and kills it else; false: with `text` the reason, or with `number` the
+ * signal that came. */
+static bool ip_await(pid_t process, const sigset_t *handled, int *status, char *text, size_t text_bytes, int *number)
+{
+    struct pollfd wait[2] = {{.fd = pidfd_open(process, 0), .events = POLLIN},
+                             {.fd = signalfd(-1, handled, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN}};
+    struct signalfd_siginfo info;
+    int count = poll(wait, 2, IP_WAIT_MS);
+    if (wait[1].revents != 0 && read(wait[1].fd, &info, sizeof(info)) == sizeof(info)) {
+        *number = (int)info.ssi_signo;
+    } else if (count == 0) {
+        snprintf(text, text_bytes, "ip (process %d, state %c) did not end within %d s", process,
+                 cw_process_state(process), IP_WAIT_MS / 1000);
+    }
+    bool done = wait[0].revents != 0;
+    if (!done) {
+        kill(process, SIGKILL);
+    }
+    while (waitpid(process, status, 0) < 0 && errno == EINTR) {
+    }
+    for (int i = 0; i < 2; i++) {
+        if (wait[i].fd >= 0) {
+            close(wait[i].fd);
+        }
+    }
+    return done;
+}
+
 /* Has `ip` carry out lines of its own language in a namespace. */
-static int ip_run(int network, const char *lines)
+static int ip_run(int network, const char *lines, const sigset_t *handled)
 {
     char text[128] = "";
     int status = -1;
+    int number = 0;
     int script = memfd_create("lines for ip", MFD_CLOEXEC);
     int said = memfd_create("ip's words", MFD_CLOEXEC);
     size_t length = strlen(lines);
@@ -122,9 +160,9 @@ static int ip_run(int network, const char *lines)
         if (process == 0) {
             ip_exec(network, script, said);
         }
-        while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) {
+        if (process > 0 && ip_await(process, handled, &status, text, sizeof(text), &number)) {
+            (void)!pread(said, text, sizeof(text) - 1, 0);
         }
-        (void)!pread(said, text, sizeof(text) - 1, 0);
         text[strcspn(text, "\n")] = 0;
     }
     if (script >= 0) {
@@ -135,6 +173,9 @@ static int ip_run(int network, const char *lines)
     }
     if (status == 0) {
         return 0;
+    }
+    if (number != 0) {
+        return app_signal_tell(number);
     }
     bool missing = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_PROGRAM;
     app_error("cannot make the veth interfaces of the emulated hosts", missing ? "there is no program ip" : text,
@@ -179,7 +220,7 @@ static void host_describe(FILE *lines, uint32_t host, const uint32_t *host_of, u
 
 /* `host`: -1 for the bridge. */
 static int interfaces_make(const struct run_veth *veth, int host, const uint32_t *host_of, uint32_t ranks,
-                           uint32_t mtu_bytes, enum cw_wire_multicast multicast)
+                           uint32_t mtu_bytes, enum cw_wire_multicast multicast, const sigset_t *handled)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -194,18 +235,18 @@ static int interfaces_make(const struct run_veth *veth, int host, const uint32_t
         host_describe(lines, (uint32_t)host, host_of, ranks);
     }
     fclose(lines);
-    int code = ip_run(host < 0 ? veth->bridge : veth->networks[host], text);
+    int code = ip_run(host < 0 ? veth->bridge : veth->networks[host], text, handled);
     free(text);
     return code;
 }
 
 int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes,
-                   enum cw_wire_multicast multicast)
+                   enum cw_wire_multicast multicast, const sigset_t *handled)
 {
     *veth = (struct run_veth){.bridge = -1};
     int code = namespaces_make(veth, hosts);
     for (int host = -1; code == 0 && host < (int)hosts; host++) {
-        code = interfaces_make(veth, host, host_of, ranks, mtu_bytes, multicast);
+        code = interfaces_make(veth, host, host_of, ranks, mtu_bytes, multicast, handled);
     }
     return code;
 }

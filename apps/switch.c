@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "apps/app_process.h"
 #include "apps/apps.h"
+#include "apps/run_folder.h"
 #include "apps/switch_command.h"
 #include "apps/switch_config.h"
 #include "apps/switch_fabric.h"
@@ -22,20 +24,55 @@ static void ready_tell(const struct switch_fabric *fabric)
     fflush(stdout);
 }
 
+/* For the handler. */
+static struct app_signals *signals;
+static pid_t owner;
+
+/* Comes when the owner has ended, and whenever somebody continues us. */
+static void owner_look(int number)
+{
+    (void)number;
+    if (getppid() != owner) {
+        signals->stop = 1;
+    }
+}
+
+/* From here on it ends with its owner; `folder`: of the socket. */
+static int owner_take(const struct switch_config *config, char folder[SWITCH_PATH_BYTES])
+{
+    struct sigaction action = {.sa_handler = owner_look};
+    owner = (pid_t)config->owner;
+    sigaction(SIGCONT, &action, NULL);
+    if (getppid() != owner) {
+        return APP_EXIT_FAILURE; /* nobody is left to be told */
+    }
+    run_folder_of(config->path, folder, SWITCH_PATH_BYTES);
+    return run_folder_make(folder);
+}
+
 static int forward(struct switch_fabric *fabric, const struct switch_config *config)
 {
+    char folder[SWITCH_PATH_BYTES];
     sigset_t before;
-    struct app_signals *signals = app_signals_hold(&before);
-    int code = app_pin(config->core);
+    signals = app_signals_hold(&before);
+    int code = config->owner != 0 ? owner_take(config, folder) : APP_EXIT_SUCCESS;
+    bool made = config->owner != 0 && code == APP_EXIT_SUCCESS;
+    code = code == APP_EXIT_SUCCESS ? app_pin(config->core) : code;
     if (code == APP_EXIT_SUCCESS) {
         code = switch_fabric_open(fabric, config);
     }
     if (code == APP_EXIT_SUCCESS) {
         prctl(PR_SET_TIMERSLACK, 1000ul); /* sleeps end in time for frames that are due */
         ready_tell(fabric);
+        if (made && freopen("/dev/null", "we", stdout) == NULL) {
+            return APP_EXIT_INTERNAL; /* its owner reads no further, and must not be waited for */
+        }
         sigprocmask(SIG_SETMASK, &before, NULL);
         switch_fabric_run(fabric, signals);
         switch_fabric_close(fabric);
+    }
+    if (made) {
+        run_folder_remove(folder);
     }
     return code;
 }

@@ -240,6 +240,10 @@ void switch_config_dispose(struct switch_config *config)
 
 static int extras_check(const struct switch_config *config)
 {
+    if (config->owner != 0 && config->path == NULL) {
+        app_error("one is nothing without the other", "--owner PROCESS, --memif PATH", "`causeway run` gives both");
+        return APP_EXIT_USAGE;
+    }
     if ((config->pcap_path == NULL) != (config->pcap_at == NULL)) {
         app_error("one is nothing without the other", "--pcap FILE, --pcap-at NAME",
                   "NAME is a link or host of the topology, or port0, port1, ...");
@@ -336,6 +340,8 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
          text_keep},
         {"seconds", "N", "ends by itself; default: at SIGINT or SIGTERM", APP_OPTION_COUNT, &config->seconds, 0,
          1000000000, NULL},
+        {"owner", "PROCESS", "ends with its parent of this number, and makes the folder of the socket for itself",
+         APP_OPTION_COUNT, &config->owner, 1, INT32_MAX, NULL},
         {"core", "N", "runs there; default: wherever the system puts it", APP_OPTION_COUNT, &config->core, 0, 1023,
          NULL},
         {"dedicated", NULL, "never sleeps: the core is its own", APP_OPTION_FLAG, &config->dedicated, 0, 0, NULL},

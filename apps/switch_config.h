@@ -51,6 +51,7 @@ struct switch_config {
     const char *pcap_at;
     uint64_t pcap_snap_bytes;
     const char *tell; /* not NULL: a switch is told something, none is started */
+    uint64_t owner;   /* its parent, which it ends with; the folder of `path` is its own then; 0: none */
     uint64_t core;    /* APP_CORE_ANY: wherever the system puts it */
     bool dedicated;   /* never sleeps */
     bool json;

@@ -75,6 +75,11 @@ int cw_bootstrap_fence(struct cw_bootstrap *bootstrap)
     return bootstrap->client->fence(bootstrap);
 }
 
+bool cw_bootstrap_is_cut(const struct cw_bootstrap *bootstrap)
+{
+    return bootstrap->client->is_cut != NULL && bootstrap->client->is_cut(bootstrap);
+}
+
 const char *cw_bootstrap_failure(const struct cw_bootstrap *bootstrap)
 {
     return bootstrap->failure;

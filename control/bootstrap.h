@@ -16,6 +16,7 @@
 #ifndef CW_BOOTSTRAP_H
 #define CW_BOOTSTRAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,8 @@ int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char
 int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
 /* Waits for all ranks. CW_OK; CW_ERROR_CLOSED. */
 int cw_bootstrap_fence(struct cw_bootstrap *bootstrap);
+/* Whether the launcher has gone, both its processes: without it nobody would end this one. Any thread. */
+bool cw_bootstrap_is_cut(const struct cw_bootstrap *bootstrap);
 /* What the last failed call met, in one line. */
 const char *cw_bootstrap_failure(const struct cw_bootstrap *bootstrap);
 

@@ -16,6 +16,7 @@ struct bootstrap_client {
     int (*get)(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
     int (*fence)(struct cw_bootstrap *bootstrap);
     void (*abort)(struct cw_bootstrap *bootstrap, int code); /* returns once the launcher has been told, or cannot be */
+    bool (*is_cut)(const struct cw_bootstrap *bootstrap);    /* NULL: there is no launcher */
     void (*finish)(struct cw_bootstrap *bootstrap);          /* says goodbye */
     void (*release)(struct cw_bootstrap *bootstrap);         /* of what the client has allocated */
 };

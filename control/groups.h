@@ -116,6 +116,8 @@ uint32_t cw_groups_poll(struct cw_groups *groups);
 bool cw_groups_is_busy(const struct cw_groups *groups);
 /* Whether groups that this member has closed are still there, since others have not. */
 bool cw_groups_is_closing(const struct cw_groups *groups);
+/* A rank without which a group that is being closed does not end, to be asked whether it is there; UINT32_MAX: none. */
+uint32_t cw_groups_awaited(const struct cw_groups *groups);
 
 struct cw_groups_info {
     uint32_t open;      /* groups */

@@ -16,6 +16,22 @@ void *cw_group_context(const struct cw_group *group)
     return group->context;
 }
 
+uint32_t cw_groups_awaited(const struct cw_groups *groups)
+{
+    for (const struct cw_group *group = groups->first; group != NULL; group = group->next) {
+        uint32_t leader = groups_leader(group);
+        if (group->is_closed && leader != group->self) {
+            return group->ranks[leader];
+        }
+        for (uint32_t member = 0; group->is_closed && member < group->count; member++) {
+            if (member != group->self && group->live[member] && group->said[member] != MESSAGE_BYE) {
+                return group->ranks[member];
+            }
+        }
+    }
+    return UINT32_MAX;
+}
+
 static void why_failed(const struct cw_group *group, char *text, size_t text_bytes)
 {
     static const char *const reasons[FAIL_END] = {

@@ -12,6 +12,7 @@
 
 #include <sodium.h>
 
+#include "control/settings.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -311,6 +312,9 @@ static int paths_open(struct cw_job *job, const struct report *report)
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
                     copy);
     }
+    const char *origin;
+    (void)cw_settings_failure_timeout(&config.stopped_timeout_ns,
+                                      &origin); /* where it matters most, wire.c refuses nonsense */
     int status = host_identify(&job->info, config.host, report);
     if (status != CW_OK) {
         return status;
@@ -434,6 +438,11 @@ struct cw_groups *cw_job_groups(const struct cw_job *job)
 struct cw_paths *cw_job_paths(const struct cw_job *job)
 {
     return job->paths;
+}
+
+bool cw_job_is_cut(const struct cw_job *job)
+{
+    return cw_bootstrap_is_cut(job->bootstrap);
 }
 
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text)

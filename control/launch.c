@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { SIGNAL_BASE = 128, EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2 };
 
 /* ---- what is checked before anything starts ---- */
 
@@ -66,7 +65,7 @@ static void standard_files_open(void)
     }
 }
 
-/* ---- the front ---- */
+/* ---- start ---- */
 
 /* The signals that end the job, but for those that we were started to ignore (nohup, jobs in the background). */
 static void signals_choose(sigset_t *handled)
@@ -81,39 +80,10 @@ static void signals_choose(sigset_t *handled)
     }
 }
 
-/* The worker's end tells the job's exit code. */
-static int worker_code(const struct cw_launch_config *config, int status)
+void cw_launch_hold(sigset_t *handled, sigset_t *before)
 {
-    if (WIFEXITED(status)) {
-        return WEXITSTATUS(status);
-    }
-    const char *name = sigabbrev_np(WTERMSIG(status));
-    fprintf(stderr, "%s: its worker was ended by signal %d (SIG%s): all ranks have been ended\n", config->name,
-            WTERMSIG(status), name != NULL ? name : "?");
-    return SIGNAL_BASE + WTERMSIG(status);
-}
-
-/* Passes signals on until the worker has ended. */
-static int front_wait(const struct cw_launch_config *config, pid_t worker, int control, const sigset_t *handled)
-{
-    sigset_t all = *handled;
-    int status;
-    sigaddset(&all, SIGCHLD);
-    signal(SIGPIPE, SIG_IGN); /* a worker that was killed */
-    for (;;) {
-        pid_t ended = waitpid(worker, &status, WNOHANG);
-        if (ended == worker || (ended < 0 && errno != EINTR)) {
-            break;
-        }
-        int number = sigwaitinfo(&all, NULL);
-        if (number > 0 && number != SIGCHLD) {
-            unsigned char byte = (unsigned char)number;
-            ssize_t done = write(control, &byte, 1); /* a pipe that is full has enough of them */
-            (void)done;
-        }
-    }
-    launch_sweep(config->spared); /* nobody, unless the worker was killed */
-    return worker_code(config, status);
+    signals_choose(handled);
+    sigprocmask(SIG_BLOCK, handled, before);
 }
 
 int cw_launch_run(const struct cw_launch_config *config)
@@ -142,14 +112,15 @@ int cw_launch_run(const struct cw_launch_config *config)
     pid_t worker = fork();
     if (worker == 0) {
         close(control[1]);
-        _exit(launch_job_run(config, control[0], &handled, &before));
+        prctl(PR_SET_PDEATHSIG, SIGCONT); /* also one that is stopped hears of the front's end, by its pipe */
+        _exit(launch_job_run(config, control[0], &handled, config->mask != NULL ? config->mask : &before));
     }
     close(control[0]);
     if (worker < 0) {
         fprintf(stderr, "%s: cannot start: %s (`ulimit -u`)\n", config->name, strerror(errno));
         code = CW_LAUNCH_EXIT_MACHINE;
     } else {
-        code = front_wait(config, worker, control[1], &handled);
+        code = launch_front_wait(config, worker, control[1], &handled);
     }
     close(control[1]);
     sigprocmask(SIG_SETMASK, &before, NULL);

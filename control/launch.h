@@ -8,8 +8,11 @@
  *   - When cw_launch_run returns, no process that the ranks have started is left: ranks have a process group each, and
  *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER).
  *     Ranks die with the worker (PR_SET_PDEATHSIG).
- *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, or by ending without a PMI
- *     goodbye while others wait for it. The others get SIGTERM, and SIGKILL two seconds later.
+ *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI
+ *     goodbye while others wait for it, or by being stopped by a signal for the failure timeout while others wait for
+ *     it in MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM,
+ *     and SIGKILL two seconds later.
+ *   - No wait lacks a bound without a reason: README.md has all of them.
  *   - Output is passed on by whole lines, byte by byte; lines of two ranks are never mixed. What is held of each is
  *     bounded.
  *
@@ -18,6 +21,7 @@
 #ifndef CW_LAUNCH_H
 #define CW_LAUNCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +49,14 @@ struct cw_launch_program {
     char **variables;       /* NAME=VALUE, beside and instead of those of this process; NULL last; NULL: none */
 };
 
+/* A child of the caller's that the ranks need, and that outlives the job: the caller ends it. */
+struct cw_launch_helper {
+    int process;                    /* 0: none */
+    const char *name;               /* "the switch between the emulated hosts" */
+    void (*orphaned)(void *caller); /* called in the worker at its end, if the caller's process was killed */
+    void *caller;
+};
+
 struct cw_launch_config {
     const char *name; /* "causeway run", in front of what it says itself */
     const struct cw_launch_program *programs;
@@ -52,9 +64,15 @@ struct cw_launch_config {
     const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
     bool label;          /* "[3] " before each line */
     uint64_t timeout_ns; /* 0: none */
-    int spared;          /* a child of the caller's that is to outlive the job; 0: none */
-    int64_t stdin_rank;  /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
+    struct cw_launch_helper helper;
+    const sigset_t *mask; /* the ranks' signal mask; NULL: this process's */
+    int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
+
+/* Keeps the signals that end a job from this process, but those that it was started to ignore: so that whoever starts
+ * a helper before the job hears of them in its own way. They stay so. `before`: the mask that was, for struct
+ * cw_launch_config. */
+void cw_launch_hold(sigset_t *handled, sigset_t *before);
 
 /* Runs the job; returns the exit code to end with: 0, or of what failed first. Says why in one line on stderr. */
 int cw_launch_run(const struct cw_launch_config *config);

@@ -5,23 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 2048 };
+#include "dataplane/core/process.h"
 
-/* The state letter of a process in /proc; 0: unknown. */
-static char process_state(int process)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", process);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    size_t length = fread(line, 1, sizeof(line) - 1, file);
-    fclose(file);
-    line[length] = '\0';
-    const char *behind = strrchr(line, ')'); /* of the program's name, which may hold anything */
-    return behind != NULL && behind[1] == ' ' ? behind[2] : 0;
-}
+enum { LINE_BYTES = 2048 };
 
 /* Whether a rank that has not answered yet may still do so. */
 static bool is_awaited(const struct launch_job *job, uint32_t rank)
@@ -64,7 +50,7 @@ static void silence_explain(const struct launch_job *job, uint32_t rank, struct 
     enum cw_pmi1_client_state state = cw_pmi1_server_state(job->server, rank);
     int process = at->process;
     bool is_open = cw_watch_is_open(job->watch, rank, &process);
-    char letter = at->handle >= 0 ? process_state(is_open ? process : at->process) : 0;
+    char letter = at->handle >= 0 ? cw_process_state(is_open ? process : at->process) : 0;
     const char *text = "does not answer";
     if (at->handle < 0) {
         text = "has ended";

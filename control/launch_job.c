@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/settings.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 
@@ -74,20 +75,38 @@ static void signal_end(struct launch_job *job, int number)
     launch_fail(job, SIGNAL_BASE + number, "SIG%s: ending all ranks", name != NULL ? name : "?");
 }
 
+static void helper_fail(struct launch_job *job, const struct launch_notice *notice)
+{
+    const struct cw_launch_helper *helper = &job->config->helper;
+    if (notice->kind == LAUNCH_NOTICE_HELPER_STOPPED) {
+        launch_fail(job, CW_LAUNCH_EXIT_FAILED,
+                    "%s (process %d) is stopped by a signal (state T) for %" PRIu64 " s: ending all ranks",
+                    helper->name, helper->process, job->stopped_bound_ns / 1000000000);
+        return;
+    }
+    const char *name = notice->number == 0 ? NULL : sigabbrev_np(notice->number);
+    launch_fail(job, CW_LAUNCH_EXIT_FAILED, "%s (process %d) has ended%s%s: ending all ranks", helper->name,
+                helper->process, notice->number == 0 ? "" : " by SIG",
+                notice->number == 0 ? "" : (name != NULL ? name : "?"));
+}
+
 /* The front passes signals on: the second one means that there is no time. Without a front nobody waits for anything.
  * */
 static void front_take(struct launch_job *job)
 {
-    unsigned char number;
-    ssize_t got = read(job->front, &number, 1);
+    struct launch_notice notice;
+    ssize_t got = read(job->front, &notice, sizeof(notice));
     if (got == 0) {
         launch_unwatch(job->set, job->front);
+        job->orphaned = true;
         launch_fail(job, SIGNAL_BASE + SIGKILL, NULL);
         hurry(job);
-    } else if (got == 1 && job->ending) {
+    } else if (got == sizeof(notice) && notice.kind != LAUNCH_NOTICE_SIGNAL) {
+        helper_fail(job, &notice);
+    } else if (got == sizeof(notice) && job->ending) {
         hurry(job);
-    } else if (got == 1) {
-        signal_end(job, number);
+    } else if (got == sizeof(notice)) {
+        signal_end(job, notice.number);
     }
 }
 
@@ -322,6 +341,7 @@ static void ranks_sweep(struct launch_job *job)
 int launch_job_run(const struct cw_launch_config *config, int front, const sigset_t *handled,
                    const sigset_t *mask_before)
 {
+    const char *origin;
     struct launch_job *job = calloc(1, sizeof(*job));
     if (job == NULL) {
         return CW_LAUNCH_EXIT_MACHINE;
@@ -330,6 +350,8 @@ int launch_job_run(const struct cw_launch_config *config, int front, const sigse
     job->front = front;
     job->mask_before = *mask_before;
     job->kill_ns = UINT64_MAX;
+    job->stopped_look_ns = UINT64_MAX;
+    (void)cw_settings_failure_timeout(&job->stopped_bound_ns, &origin); /* the ranks say if it makes no sense */
     job->deadline_ns = config->timeout_ns > 0 ? cw_clock_ns() + config->timeout_ns : UINT64_MAX;
     for (size_t i = 0; i < config->program_count; i++) {
         job->rank_count += config->programs[i].count;
@@ -338,14 +360,20 @@ int launch_job_run(const struct cw_launch_config *config, int front, const sigse
         fprintf(stderr, "%s: out of memory or descriptors before the first rank was started\n", config->name);
         return CW_LAUNCH_EXIT_MACHINE; /* the process ends: nothing is freed */
     }
-    for (uint32_t rank = 0; rank < job->rank_count && launch_spawn(job, rank); rank++) {
+    uint32_t started = 0;
+    while (started < job->rank_count && launch_spawn(job, started)) {
+        started++;
     }
     launch_input_start(job);
-    while (job->alive > 0) {
+    /* what has interrupted the start is taken here */
+    while (job->alive > 0 || (started < job->rank_count && !job->ending)) {
         job_turn(job);
     }
     ranks_sweep(job);
     launch_output_finish(job);
+    if (job->orphaned && config->helper.orphaned != NULL) {
+        config->helper.orphaned(config->helper.caller);
+    }
     int code = job->code;
     cw_pmi1_server_destroy(job->server);
     cw_watch_close(job->watch);

@@ -1,12 +1,14 @@
 /* What the files of the launcher share.
  *
- * launch.c         the front, and what is checked before anything starts
+ * launch.c         what is checked before anything starts
+ * launch_front.c   the front
  * launch_job.c     the worker: one epoll loop
  * launch_spawn.c   one process more
  * launch_output.c  from the ranks' pipes to our stdout and stderr; launch_lines.c puts the lines together
  * launch_input.c   from our stdin to the ranks'
  * launch_watch.c   who failed first, and why
  * launch_ask.c     what all ranks wait for, when the time is over
+ * launch_stopped.c who is stopped while others wait for it
  * launch_sweep.c   nobody is left
  */
 #ifndef CW_LAUNCH_PRIVATE_H
@@ -50,6 +52,18 @@ enum launch_source {
     LAUNCH_INPUT_RANK,
 };
 
+/* What the front tells the worker. */
+enum launch_notice_kind {
+    LAUNCH_NOTICE_SIGNAL,         /* number: of the signal that it got */
+    LAUNCH_NOTICE_HELPER_ENDED,   /* number: the signal that ended it; 0: by itself */
+    LAUNCH_NOTICE_HELPER_STOPPED, /* for the failure timeout */
+};
+
+struct launch_notice {
+    uint8_t kind;
+    uint8_t number;
+};
+
 struct launch_rank {
     pid_t process;        /* 0: not started */
     int handle;           /* pidfd; -1 once it has ended. It is not reaped before all have: its number stays its own */
@@ -58,6 +72,7 @@ struct launch_rank {
     int input;            /* write end of its stdin; -1: none */
     bool pmi_blocked;     /* lines wait to be sent */
     bool left;            /* ended well, but without a goodbye */
+    uint64_t stopped_ns;  /* since when it is seen stopped; 0: it is not */
     uint64_t given_up_ns; /* when it has closed its PMI connection without a goodbye; 0: it has not */
     size_t input_done;    /* of launch_input's bytes */
     const struct cw_launch_program *program;
@@ -98,15 +113,23 @@ struct launch_job {
     struct launch_input input;
     uint32_t left_count; /* ranks with `left` */
     uint32_t left_first;
-    bool given_up;          /* some rank has, or had, a given_up_ns */
-    uint64_t deadline_ns;   /* --timeout; UINT64_MAX: none */
-    struct cw_watch *watch; /* NULL: ranks cannot be asked */
-    uint64_t asked_ns;      /* when they were; 0: not */
+    bool given_up;             /* some rank has, or had, a given_up_ns */
+    uint64_t deadline_ns;      /* --timeout; UINT64_MAX: none */
+    struct cw_watch *watch;    /* NULL: ranks cannot be asked */
+    uint64_t asked_ns;         /* when they were; 0: not */
+    uint64_t stopped_bound_ns; /* how long a rank that others wait for may be stopped; 0: for ever */
+    uint64_t stopped_look_ns;  /* when it is looked for them; UINT64_MAX: nobody waits in MPI_Init or MPI_Finalize */
+    bool orphaned;             /* the front is gone */
     bool ending;
     uint64_t kill_ns; /* when SIGKILL follows; UINT64_MAX: it has */
     bool hurried;     /* the front wants it over at once */
     int code;
 };
+
+/* ---- launch_front.c ---- */
+
+/* Passes signals on until the worker has ended; returns the job's exit code. */
+int launch_front_wait(const struct cw_launch_config *config, pid_t worker, int control, const sigset_t *handled);
 
 /* ---- launch_job.c ---- */
 
@@ -161,6 +184,12 @@ void launch_watch_judge(struct launch_job *job, uint64_t now_ns);
 uint64_t launch_watch_deadline(const struct launch_job *job);
 /* "0-3, 7" of the ranks that run; cut to fit. */
 void launch_watch_running(const struct launch_job *job, char *text, size_t text_bytes);
+
+/* ---- launch_stopped.c ---- */
+
+/* Ends the job if a rank is stopped for too long while others wait for it in the launcher's barrier. A program that
+ * calls MPI_Init late is waited for. */
+void launch_stopped_judge(struct launch_job *job, uint64_t now_ns);
 
 /* ---- launch_ask.c ---- */
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,28 +14,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32 };
+#include "dataplane/core/clock.h"
+#include "dataplane/core/process.h"
 
-/* What the child does and the parent fills in: it must not allocate, since it runs in the parent's memory. */
+enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32, LOOK_MS = 1000 };
+
+/* What the child does. */
 struct child {
     const struct launch_job *job;
     const struct launch_rank *rank;
     pid_t parent;
     int descriptors[3]; /* its stdin, stdout, stderr */
     int pmi;
-    int watch; /* -1: none */
+    int watch;  /* -1: none */
+    int report; /* where it says what went wrong; closes when it executes its program */
     char **environment;
-    /* what went wrong, written by the child */
-    volatile int error;
-    const char *volatile failed; /* NULL: it could not be executed */
+};
+
+/* What went wrong. */
+struct failure {
+    int error;
+    const char *what; /* NULL: it could not be executed. The child's addresses are the parent's */
 };
 
 /* ---- in the child ---- */
 
-static void child_fail(struct child *child, const char *what)
+static void child_fail(const struct child *child, const char *what)
 {
-    child->error = errno;
-    child->failed = what;
+    struct failure failure = {.error = errno, .what = what};
+    ssize_t done = write(child->report, &failure, sizeof(failure)); /* as much fits a pipe */
+    (void)done;
     _exit(CW_LAUNCH_EXIT_NOT_FOUND);
 }
 
@@ -47,7 +56,7 @@ static void child_restore(const struct child *child)
     sigprocmask(SIG_SETMASK, &child->job->mask_before, NULL);
 }
 
-static void child_run(struct child *child)
+static void child_run(const struct child *child)
 {
     if (setpgid(0, 0) != 0) {
         child_fail(child, "cannot have a process group");
@@ -76,14 +85,54 @@ static void child_run(struct child *child)
     child_fail(child, NULL);
 }
 
-/* The parent goes on when the child has executed its program or ended; so it knows at once what went wrong. Not
- * inlined: no variable of the caller's may change behind its back. */
-__attribute__((noinline)) static pid_t child_start(struct child *child)
+/* ---- the parent ---- */
+
+/* Waits until the child has executed its program or has ended, so that what went wrong is known at once. A file system
+ * may take its time; a child that is stopped in there has a bound. False: the wait was interrupted. */
+static bool child_await(struct launch_job *job, pid_t process, int report, struct failure *failure)
 {
-    pid_t process = vfork();
+    uint64_t stopped_ns = 0;
+    for (;;) {
+        struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = job->front, .events = POLLIN}};
+        int count = poll(wait, 2, LOOK_MS);
+        uint64_t now_ns = cw_clock_ns();
+        if (wait[0].revents != 0) {
+            (void)!read(report, failure, sizeof(*failure)); /* nothing: all is well */
+            return true;
+        }
+        if (count > 0 || now_ns >= job->deadline_ns) {
+            return false; /* the loop learns why */
+        }
+        stopped_ns = !cw_process_is_stopped(process) ? 0 : stopped_ns == 0 ? now_ns : stopped_ns;
+        if (stopped_ns != 0 && job->stopped_bound_ns != 0 && now_ns - stopped_ns >= job->stopped_bound_ns) {
+            *failure =
+                (struct failure){.error = ETIMEDOUT, .what = "is stopped by a signal (state T) before its program"};
+            kill(process, SIGKILL);
+            return true;
+        }
+    }
+}
+
+/* The number of the process, or -1 with errno. One whose start was interrupted is killed, and not alive for the job. */
+static pid_t child_start(struct launch_job *job, struct child *child, struct failure *failure)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    child->report = ends[1];
+    pid_t process = fork(); /* and no vfork: a child that is stopped before its program must not stop us */
     if (process == 0) {
         child_run(child);
     }
+    int error = errno;
+    close(ends[1]);
+    if (process > 0 && !child_await(job, process, ends[0], failure)) {
+        kill(process, SIGKILL);
+        *failure = (struct failure){.error = EINTR, .what = ""};
+    }
+    close(ends[0]);
+    errno = error;
     return process;
 }
 
@@ -245,19 +294,20 @@ static bool rank_start(struct launch_job *job, uint32_t rank, struct ends *ends)
         resource_fail(job, rank, "cannot be started", ENOMEM);
         return false;
     }
-    at->process = child_start(&child);
+    struct failure failure = {.error = 0};
+    at->process = child_start(job, &child, &failure);
     int error = errno;
     free(child.environment);
     if (at->process < 0) {
         at->process = 0;
         resource_fail(job, rank, "cannot be started", error);
-    } else if (child.error != 0 && child.failed == NULL) {
-        execution_fail(job, rank, child.error);
-    } else if (child.error != 0) {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", rank, child.failed,
+    } else if (failure.error != 0 && failure.what == NULL) {
+        execution_fail(job, rank, failure.error);
+    } else if (failure.error != 0 && failure.what[0] != '\0') {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", rank, failure.what,
                     at->program->directory != NULL ? at->program->directory : "",
-                    at->program->directory != NULL ? ": " : "", strerror(child.error));
-    } else {
+                    at->program->directory != NULL ? ": " : "", strerror(failure.error));
+    } else if (failure.error == 0) {
         return rank_watch(job, rank, ends);
     }
     return false;

@@ -133,6 +133,7 @@ void launch_watch_judge(struct launch_job *job, uint64_t now_ns)
     }
     left_judge(job);
     given_up_judge(job, now_ns);
+    launch_stopped_judge(job, now_ns);
     if (!job->ending && now_ns >= job->deadline_ns) {
         time_judge(job, now_ns);
     }
@@ -148,6 +149,7 @@ uint64_t launch_watch_deadline(const struct launch_job *job)
         return job->kill_ns;
     }
     uint64_t deadline_ns = job->asked_ns == 0 ? job->deadline_ns : cw_clock_ns() + LAUNCH_ASK_EVERY_NS;
+    deadline_ns = job->stopped_look_ns < deadline_ns ? job->stopped_look_ns : deadline_ns;
     for (uint32_t rank = 0; job->given_up && rank < job->rank_count; rank++) {
         uint64_t since_ns = job->ranks[rank].given_up_ns;
         if (since_ns != 0 && since_ns + LAUNCH_GRACE_NS < deadline_ns) {

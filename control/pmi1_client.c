@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,6 +375,13 @@ static void pmi1_abort(struct cw_bootstrap *bootstrap, int code)
     request_send(bootstrap); /* a launcher that is gone ends us anyway, and nothing more can be done here */
 }
 
+static bool pmi1_is_cut(const struct cw_bootstrap *bootstrap)
+{
+    const struct pmi1 *pmi = bootstrap->state;
+    struct pollfd cut = {.fd = pmi->descriptor, .events = POLLRDHUP};
+    return poll(&cut, 1, 0) > 0 && (cut.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
 static void pmi1_finish(struct cw_bootstrap *bootstrap)
 {
     ask_plain(bootstrap, "finalize", "finalize_ack"); /* nobody is left to be told of a failure */
@@ -395,6 +403,7 @@ int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap)
         .get = pmi1_get,
         .fence = pmi1_fence,
         .abort = pmi1_abort,
+        .is_cut = pmi1_is_cut,
         .finish = pmi1_finish,
         .release = pmi1_release,
     };

@@ -68,8 +68,10 @@ struct cw_paths_config {
     uint64_t nonce;       /* random */
     bool copy_twice;      /* never a single copy, as where the kernel forbids it */
     struct cw_loop *loop; /* the endpoint for other hosts; NULL: none. Stays the caller's, and outlives the paths */
-    struct cw_address address;  /* of the endpoint */
-    bool multicasts;            /* for the card */
+    struct cw_address address; /* of the endpoint */
+    uint64_t
+        stopped_timeout_ns; /* how long a process of this host that is asked may be stopped by a signal; 0: for ever */
+    bool multicasts;        /* for the card */
     uint32_t message_bytes_max; /* of the endpoint: its pool_slot_bytes */
     struct cw_path_handler handler;
 };
@@ -162,10 +164,16 @@ bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank);
 int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
-/* Asks a rank that packets reach whether it is there: if it is silent, `down` follows within the endpoint's failure bound (cw_peer_ask). Others are looked after by cw_paths_watch. */
+/* Asks a rank whether it is there, every second or so while somebody waits for it. If packets reach it, and it is
+ * silent, `down` follows within the endpoint's failure bound (cw_peer_ask). If it is on this host, and stopped by a
+ * signal, `down` follows after `stopped_timeout_ns`; one that a debugger holds is waited for. Those that end are
+ * found by cw_paths_watch. */
 void cw_paths_ask(struct cw_paths *paths, uint32_t rank);
-/* Whether a rank is down because nothing was heard of it; else its process was seen to end. */
+/* The same for all ranks of this host. */
+void cw_paths_ask_here(struct cw_paths *paths);
+/* Whether a rank is down because nothing was heard of it, or because its process is stopped; else it has ended. */
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank);
+bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank);
 
 /* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every second or so. */
 void cw_paths_watch(struct cw_paths *paths);

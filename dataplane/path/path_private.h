@@ -40,8 +40,11 @@ struct path_peer {
     bool attached;    /* SHARED: `sender` is in use */
     bool single_copy; /* SHARED, attached */
     bool failed;
-    int failure; /* of the session with it, by which it has failed; CW_OK: there was none */
-    int process; /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
+    int failure;         /* of the session with it, by which it has failed; CW_OK: there was none */
+    bool stopped;        /* failed: since its process is */
+    uint64_t stopped_ns; /* SHARED: since when it is seen so; 0: it is not */
+    uint64_t asked_ns;   /* SHARED: when it was looked at last */
+    int process;         /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
     bool has_wire_peer; /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
@@ -103,6 +106,8 @@ int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_expos
 int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
                     const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 uint32_t path_shared_poll(struct cw_paths *paths);
+/* Fails a rank of this host that is stopped for too long. */
+void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns);
 /* Attaches to the rank's inbox, if it has not been done. */
 int path_shared_attach(struct cw_paths *paths, uint32_t rank);
 void path_peer_fail(struct cw_paths *paths, uint32_t rank);
@@ -138,6 +143,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
 uint32_t path_wire_poll(struct cw_paths *paths);
 /* The same, but sleeps up to `timeout_ns` for the first packet, or the alarm. */
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
+void path_wire_ask(struct cw_paths *paths, uint32_t peer);
 /* Notes that the endpoint's `peer` is that rank, also when it was noted before. CW_OK, CW_ERROR_MEMORY. */
 int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank);
 /* An operation on memory that is registered for its time; NULL: *status says why not. */

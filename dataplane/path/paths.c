@@ -274,6 +274,31 @@ bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
     return paths->peers[rank].failure == CW_ERROR_PEER_FAILED;
 }
 
+bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].stopped;
+}
+
+void cw_paths_ask_here(struct cw_paths *paths)
+{
+    for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
+        if (!paths->peers[rank].failed && paths->peers[rank].medium == CW_MEDIUM_SHARED) {
+            path_shared_ask(paths, rank, cw_clock_ns());
+        }
+    }
+}
+
+void cw_paths_ask(struct cw_paths *paths, uint32_t rank)
+{
+    const struct path_peer *peer = &paths->peers[rank];
+    if (!peer->failed && (peer->medium == CW_MEDIUM_WIRE || peer->has_wire_peer)) {
+        path_wire_ask(paths, peer->wire_peer);
+    }
+    if (!peer->failed && peer->medium == CW_MEDIUM_SHARED) {
+        path_shared_ask(paths, rank, cw_clock_ns());
+    }
+}
+
 void path_peer_fail(struct cw_paths *paths, uint32_t rank)
 {
     struct path_peer *peer = &paths->peers[rank];

@@ -1,4 +1,5 @@
 /* The path to ranks of the same host. */
+#include "dataplane/core/process.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/shm/copy.h"
@@ -196,6 +197,29 @@ uint32_t path_shared_poll(struct cw_paths *paths)
         }
     }
     return count;
+}
+
+/* Between two looks at a process: after a longer pause nobody knows what it did meanwhile, nor whether we were
+ * stopped ourselves. */
+#define ASK_GAP_NS UINT64_C(5000000000)
+
+void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    uint64_t bound_ns = paths->config.stopped_timeout_ns;
+    bool goes_on = peer->stopped_ns != 0 && now_ns - peer->asked_ns < ASK_GAP_NS;
+    peer->asked_ns = now_ns;
+    if (bound_ns == 0 || rank == paths->config.rank || !cw_process_is_stopped((int)peer->card.inbox.pid)) {
+        peer->stopped_ns = 0;
+        return;
+    }
+    peer->stopped_ns = goes_on ? peer->stopped_ns : now_ns;
+    if (now_ns - peer->stopped_ns >= bound_ns) {
+        cw_error_text(paths->failure, sizeof(paths->failure), CW_ERROR_PEER_FAILED,
+                      "rank %u: its process %d is stopped by a signal", rank, peer->card.inbox.pid);
+        peer->stopped = true;
+        path_peer_fail(paths, rank);
+    }
 }
 
 void cw_paths_watch(struct cw_paths *paths)

@@ -106,13 +106,9 @@ static int peer_ask(struct cw_endpoint *endpoint, void *context)
     return cw_peer_ask(endpoint, *peer);
 }
 
-void cw_paths_ask(struct cw_paths *paths, uint32_t rank)
+void path_wire_ask(struct cw_paths *paths, uint32_t peer)
 {
-    const struct path_peer *peer = &paths->peers[rank];
-    if (!peer->failed && (peer->medium == CW_MEDIUM_WIRE || peer->has_wire_peer)) {
-        uint32_t number = peer->wire_peer;
-        (void)cw_loop_call(paths->config.loop, peer_ask, &number); /* one that has failed is told of by an event */
-    }
+    (void)cw_loop_call(paths->config.loop, peer_ask, &peer); /* one that has failed is told of by an event */
 }
 
 struct region_call {

@@ -20,6 +20,7 @@
 #define DOORBELL_MAGIC UINT64_C(0x4c4c454257434a31) /* "1JCWBELL" as little-endian bytes */
 
 enum { WORD_AWAKE = 0, WORD_ASLEEP = 1 };
+enum { LOCK_WAIT_MS = 10000 };
 
 /* A cache line each: a ring of one participant must not slow down its neighbour. */
 struct doorbell_word {
@@ -87,11 +88,24 @@ static int doorbell_header_check(struct doorbell_file *file, const char *path, c
     return CW_OK;
 }
 
+/* Whoever holds the lock lays the file out, and may be stopped in there. False: it did not let go. */
+static bool doorbell_lock(int descriptor)
+{
+    for (int tries = 0; flock(descriptor, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_WAIT_MS) {
+            return false;
+        }
+        usleep(1000);
+    }
+    return true;
+}
+
 /* Maps the file behind `descriptor`, preparing it under the lock: of several that come at once the first lays it out. */
 static int doorbell_map(int descriptor, const char *path, struct doorbell_file **file, char *error, size_t error_bytes)
 {
-    if (flock(descriptor, LOCK_EX) != 0) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "doorbell %s: flock: %s", path, strerror(errno));
+    if (!doorbell_lock(descriptor)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "doorbell %s: flock: %s%s", path, strerror(errno),
+                             errno == EWOULDBLOCK ? " (is a process that opens it stopped?)" : "");
     }
     int status = doorbell_file_prepare(descriptor, path, error, error_bytes);
     struct doorbell_file *mapped = MAP_FAILED;

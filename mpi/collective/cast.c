@@ -427,6 +427,10 @@ static void finish_describe(void *context, struct mpi_said *said)
 {
     (void)context;
     mpi_say(said, "all ranks to be done with the multicast groups that they share");
+    uint32_t rank = cw_groups_awaited(cw_job_groups(mpi_process.job));
+    if (rank != UINT32_MAX) {
+        said->answer.awaited[said->answer.awaited_count++] = rank;
+    }
 }
 
 void mpi_cast_finish(void)

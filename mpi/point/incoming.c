@@ -243,6 +243,13 @@ void mpi_incoming_down(void *context, uint32_t rank, int status)
                 "dead\n",
                 mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9);
     }
+    if (cw_paths_is_stopped(mpi_process.paths, rank)) {
+        fprintf(
+            stderr,
+            "causeway: rank %u: rank %u is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT: it is taken "
+            "for dead\n",
+            mpi_process.rank, rank);
+    }
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {

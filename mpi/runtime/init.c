@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "control/wire.h"
 #include "mpi/collective/cast.h"
@@ -50,6 +51,10 @@ static void control_tick(void *context)
 static void control_heartbeat(void *context)
 {
     (void)context;
+    if (cw_job_is_cut(mpi_process.job)) {
+        fprintf(stderr, "causeway: rank %u: the launcher has gone: this process ends\n", mpi_process.rank);
+        _exit(MPI_ERR_OTHER); /* no handlers of exit: the program's thread may be anywhere */
+    }
     if (mpi_lock_try_control()) {
         cw_paths_watch(mpi_process.paths);
         mpi_exchange_compare(); /* a program that only tests never waits */

@@ -155,14 +155,16 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
 {
     struct mpi_said said = {.used = 0};
     waiting->ask_ns = now_ns + ASK_NS;
-    if (waiting->wait->describe == NULL) {
-        return;
+    if (waiting->wait->describe != NULL) {
+        waiting->wait->describe(waiting->wait->context, &said);
     }
-    waiting->wait->describe(waiting->wait->context, &said);
     for (uint32_t i = 0; i < said.answer.awaited_count; i++) {
         if (said.answer.awaited[i] != mpi_process.rank) {
             cw_paths_ask(mpi_process.paths, said.answer.awaited[i]);
         }
+    }
+    if (said.answer.awaited_count == 0 || said.answer.awaited_count == CW_WATCH_AWAITED_MAX) {
+        cw_paths_ask_here(mpi_process.paths); /* it cannot say whom, or not all of them */
     }
 }
 

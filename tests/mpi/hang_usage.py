@@ -75,7 +75,9 @@ WATCHED = [
 def job_run(how, ranks, hosts, timeout, environment=None):
     emulate = ["--emulate", f"{hosts},memif"] if hosts else []
     command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", str(timeout), hang, how]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, **(environment or {})))
+    # who is stopped is to be there for as long as it takes
+    patient = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT="0", **(environment or {}))
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=patient)
 
 
 def lines_lack(lines, prefix, patterns):

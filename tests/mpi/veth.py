@@ -10,8 +10,8 @@ def succeeds(*command):
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
-def skip_unless_possible():
-    """Ends the process as skipped where the machine has no network namespaces, bridges or veth for us."""
+def reason_against():
+    """Why the machine has no network namespaces, bridges or veth for us; None: it has."""
     reason = None
     if shutil.which("ip") is None:
         reason = "there is no program ip (iproute2)"
@@ -23,6 +23,16 @@ def skip_unless_possible():
         reason = "machine: the kernel has no veth interfaces"
     elif not succeeds("unshare", "--net", "ip", "link", "add", "type", "bridge"):
         reason = "machine: the kernel has no bridges"
+    return reason
+
+
+def is_possible():
+    return reason_against() is None
+
+
+def skip_unless_possible():
+    """Ends the process as skipped where that is so."""
+    reason = reason_against()
     if reason is not None:
         print("SKIPPED:", reason)
         sys.exit(77)

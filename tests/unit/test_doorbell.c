@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -136,6 +137,22 @@ static void test_half_made(void **state)
 }
 
 /* Many processes open a new file at the same time. */
+/* Whoever has the lock may be stopped. */
+static void test_locked(void **state)
+{
+    struct cw_doorbell *bell = NULL;
+    char error[TEXT_BYTES] = "";
+    (void)state;
+    char path[] = "/tmp/causeway-doorbell-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(flock(file, LOCK_EX), 0);
+    assert_int_equal(cw_doorbell_open(path, 0, &bell, error, sizeof(error)), CW_ERROR_SYSTEM);
+    assert_non_null(strstr(error, "stopped"));
+    close(file);
+    unlink(path);
+}
+
 static void test_open_race(void **state)
 {
     (void)state;
@@ -241,8 +258,13 @@ static int folder_remove(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),         cmocka_unit_test(test_refused),   cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_half_made),    cmocka_unit_test(test_open_race), cmocka_unit_test(test_ring_before_wait),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_half_made),
+        cmocka_unit_test(test_locked),
+        cmocka_unit_test(test_open_race),
+        cmocka_unit_test(test_ring_before_wait),
         cmocka_unit_test(test_no_ring_lost),
     };
     return cmocka_run_group_tests_name("doorbell", tests, folder_make, folder_remove);

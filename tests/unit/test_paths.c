@@ -74,6 +74,7 @@ static void rank_open(struct rank *rank, uint32_t number, bool copy_twice)
         .host = "host",
         .nonce = 99 + number,
         .copy_twice = copy_twice,
+        .stopped_timeout_ns = 1000000,
         .handler = {.context = rank,
                     .message = take_message,
                     .arrived = take_arrival,
@@ -274,6 +275,30 @@ static void parent_kills(struct rank *rank, pid_t child)
     assert_int_equal(cw_paths_send(rank->paths, 1, 0, "", 0, NULL, 0), CW_ERROR_PEER_FAILED);
 }
 
+/* Only who is asked for is looked at; the time is ours, since asking has none of its own. */
+static void parent_stops(struct rank *rank, pid_t child)
+{
+    siginfo_t info;
+    await(rank, &rank->messages, 1);
+    cw_paths_ask(rank->paths, 1);
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WSTOPPED), 0);
+    assert_false(cw_paths_is_stopped(rank->paths, 1));
+    while (!rank->is_down) {
+        cw_paths_ask(rank->paths, 1);
+        cw_paths_poll(rank->paths);
+    }
+    assert_true(cw_paths_is_stopped(rank->paths, 1));
+    assert_int_equal(cw_paths_send(rank->paths, 1, 0, "", 0, NULL, 0), CW_ERROR_PEER_FAILED);
+    assert_int_equal(kill(child, SIGKILL), 0);
+}
+
+static void the_stopped_are_told(void **state)
+{
+    (void)state;
+    pair_run(false, parent_stops, child_waits_for_ever);
+}
+
 static void the_dead_are_told(void **state)
 {
     (void)state;
@@ -304,6 +329,7 @@ int main(void)
         cmocka_unit_test(in_two_copies),
         cmocka_unit_test(only_what_is_exposed_is_reached),
         cmocka_unit_test(the_dead_are_told),
+        cmocka_unit_test(the_stopped_are_told),
         cmocka_unit_test(other_hosts_need_a_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

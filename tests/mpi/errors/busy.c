@@ -1,4 +1,5 @@
-/* Ranks that do all kinds of calls for ever, to be killed by kill_usage.py: `busy SEED`. Each says its process before MPI_Init, rank 0 a line every few calls. */
+/* Ranks that do all kinds of calls, for ever or so many, to be killed by kill_usage.py and ending_random.py: `busy
+ * SEED [TURNS]`. Each says its process before MPI_Init and "end" before MPI_Finalize, rank 0 a line every few calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -111,13 +112,14 @@ int main(int argc, char **argv)
 {
     const char *place = getenv("PMI_RANK");
     unsigned random = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
+    unsigned turns = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     printf("process %s %d\n", place != NULL ? place : "0", (int)getpid());
     fflush(stdout);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     scattered_make();
-    for (unsigned turn = 0;; turn++) {
+    for (unsigned turn = 0; turns == 0 || turn < turns; turn++) {
         random = random * 1664525u + 1013904223u; /* the same at all ranks */
         tag = 10 + (int)(turn % 1000);
         int count = (random >> 8) % 4 == 0 ? INTS : 1 + (int)((random >> 12) % 100);
@@ -127,4 +129,11 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
     }
+    printf("end\n");
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_free(&scattered[i]);
+    }
+    MPI_Finalize();
+    return 0;
 }

@@ -1,0 +1,18 @@
+/* process: what the kernel says of another process of this machine.
+ *
+ * Thread: any.
+ */
+#ifndef CW_PROCESS_H
+#define CW_PROCESS_H
+
+#include <stdbool.h>
+
+/* The state letter of /proc: 'R', 'S', 'D', 'T' stopped by a signal, 't' by a debugger, 'Z' ended; 0: there is none,
+ * or no way to know. */
+char cw_process_state(int process);
+
+/* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
+ * debugger holds has not. */
+bool cw_process_is_stopped(int process);
+
+#endif

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Each process of a job is stopped and killed while the others wait for it: everything ends, with the right line and exit code, and nothing stays behind.
+
+usage: ending_usage.py CAUSEWAY BUSY LATE TOPOLOGY [NETWORK...]     BUSY: errors/busy.c; LATE: errors/late.c; NETWORK: memif, veth, beside shared memory
+
+The rows are those of the table in control/README.md. No time is checked, but for a guard against hanging: ten times the longest bound.
+"""
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import ending
+import veth
+
+TIMEOUT_S = "3"  # CAUSEWAY_FAILURE_TIMEOUT
+GUARD_S = 300
+STOP, KILL, CONT, INT, TERM = signal.SIGSTOP, signal.SIGKILL, signal.SIGCONT, signal.SIGINT, signal.SIGTERM
+HOLD, WAIT = "held as by a debugger", "waited for"
+PTRACE_SEIZE, PTRACE_INTERRUPT, WAIT_ALL = 0x4206, 0x4207, 0x40000000
+causeway, busy, late, topology = map(os.path.abspath, sys.argv[1:5])
+networks = sys.argv[5:]
+EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"], "veth": ["--emulate", "2,veth"]}
+BUSY, INIT, FINALIZE, SLEEP = [busy, "1"], [late, "init", "1000"], [late, "finalize", "1000"], ["sh", "-c", "echo turn; exec sleep 1000"]
+STOPPED, SILENT = "is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT", "nothing was heard of rank"
+BARRIER = r"rank 3 \(process \d+\) is stopped by a signal \(state T\) for \d+ s, while others wait for it in MPI_Init or MPI_Finalize"
+SWITCH = r"the switch between the emulated hosts \(process \d+\)"
+
+# network, program, when, what is done to whom, exit code (None: any but 0 and that of --timeout), what a line says
+ROWS = [
+    ("shared", INIT, "turn", [("rank 3", STOP)], 1, BARRIER),
+    ("shared", INIT, "turn", [("rank 0", STOP), ("rank 3", STOP)], 1, r"rank 3 .*state T"),
+    ("shared", INIT, "turn", [("rank 3", KILL)], 137, r"rank 3 .* was ended by signal 9"),
+    ("shared", FINALIZE, "turn", [("rank 3", STOP)], None, STOPPED),
+    ("shared", FINALIZE, "turn", [("rank 3", KILL)], 137, r"rank 3 .* was ended by signal 9"),
+    ("shared", [late, "init", "8"], "turn", [], 0, "^$"),
+    ("shared", [late, "finalize", "8"], "turn", [], 0, "^$"),
+    ("shared", BUSY, "turn", [("rank 1", STOP)], None, STOPPED),
+    ("shared", BUSY, "turn", [("rank 1", KILL)], 137, r"rank 1 .* was ended by signal 9"),
+    ("shared", BUSY, "turn", [("worker", KILL)], 137, "its worker was ended by signal 9"),
+    ("shared", BUSY, "turn", [("front", KILL)], -9, ""),
+    ("shared", BUSY, "turn", [("front", KILL), ("worker", KILL)], -9, ""),
+    ("shared", ["sh", "-c", f"{busy} 1; true"], "turn", [("front", KILL), ("worker", KILL)], -9, ""),
+    ("shared", BUSY, "turn", [("worker", STOP), ("front", KILL)], -9, ""),
+    ("shared", BUSY, "turn", [("worker", STOP), ("front", INT)], 130, "SIGINT: ending all ranks"),
+    ("shared", ["--timeout", "6", *BUSY], "turn", [("worker", STOP)], 124, "the time of --timeout is over"),
+    ("shared", BUSY, "turn", [("worker", HOLD), ("front", INT), ("front", TERM)], 137, r"its worker \(process \d+, state t\) did not end within 5 s: killed"),
+    ("shared", BUSY, "turn", [("front", STOP), ("rank 2", KILL), ("worker", WAIT), ("front", CONT)], 137, r"rank 2 .* was ended by signal 9"),
+    ("shared", BUSY, "start", [("front", INT)], 130, "SIGINT: ending all ranks"),
+    ("memif", INIT, "turn", [("rank 3", STOP)], 1, BARRIER),
+    ("memif", FINALIZE, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
+    ("memif", [late, "init", "8"], "turn", [], 0, "^$"),
+    ("memif", BUSY, "turn", [("rank 1", STOP)], None, f"{STOPPED}|{SILENT}"),
+    ("memif", BUSY, "turn", [("switch", STOP)], None, f"{SILENT}|{SWITCH} is stopped"),
+    ("memif", SLEEP, "turn", [("switch", STOP)], 1, rf"{SWITCH} is stopped by a signal \(state T\) for 3 s: ending all ranks"),
+    ("memif", BUSY, "turn", [("switch", KILL)], 1, rf"{SWITCH} has ended by SIGKILL: ending all ranks"),
+    ("memif", ["--timeout", "6", *BUSY], "turn", [("switch", STOP)], 124, "the time of --timeout is over"),
+    ("memif", SLEEP, "turn", [("switch", HOLD), ("rank 0", KILL)], 137, "did not end within 10 s: killed"),
+    ("memif", SLEEP, "turn", [("front", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("switch", STOP), ("front", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("switch", STOP), ("front", KILL), ("worker", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("switch", KILL), ("front", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("worker", STOP), ("switch", KILL), ("front", INT)], 130, "SIGINT"),
+    ("memif", BUSY, "switch", [("switch", STOP)], 3, r"does not start within 30 s \(process \d+, state T\)"),
+    ("memif", BUSY, "switch", [("switch", KILL)], 3, "the switch between the emulated hosts does not start:"),
+    ("memif", BUSY, "switch", [("front", INT)], 130, "SIGINT: ended before a rank was started"),
+    ("memif", BUSY, "switch", [("front", KILL)], -9, ""),
+    ("memif", BUSY, "switch", [("switch", STOP), ("front", KILL)], -9, ""),
+    ("clusters", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
+    ("clusters", BUSY, "turn", [("switch", KILL)], 1, SWITCH),
+    ("veth", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
+    ("veth", BUSY, "turn", [("front", KILL), ("worker", KILL)], -9, ""),
+    ("veth", BUSY, "turn", [("worker", KILL)], 137, "its worker was ended by signal 9"),
+]
+
+
+class Hold(threading.Thread):
+    """Holds a process as a debugger does: SIGCONT does not continue it, and nothing but SIGKILL ends it."""
+
+    def __init__(self, process):
+        super().__init__(daemon=True)
+        self.process = process
+        self.held = threading.Event()
+
+    def run(self):
+        ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+        ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        ptrace(PTRACE_SEIZE, self.process, None, None)
+        ptrace(PTRACE_INTERRUPT, self.process, None, None)
+        os.waitpid(self.process, WAIT_ALL)
+        self.held.set()
+        os.waitpid(self.process, WAIT_ALL)  # its end
+
+
+def part_find(parts, ranks, who):
+    words = who.split()
+    return ranks[int(words[1])] if words[0] == "rank" else parts[words[0]]
+
+
+def moment_await(job, when):
+    """The job's parts at the moment, and its ranks' processes."""
+    ranks = {}
+    if when == "turn":
+        for line in job.stdout:
+            words = line.split()
+            if words[0] == "turn":
+                break
+            ranks[int(words[1])] = int(words[2])
+    parts = ending.parts_of(job.pid)
+    while when in ("switch", "start") and (when == "switch" and "switch" not in parts or "worker" not in parts and when == "start"):
+        parts = ending.parts_of(job.pid)
+    for rank, process in enumerate(parts["ranks"]):
+        ranks.setdefault(rank, process)
+    return parts, ranks
+
+
+def steps_do(steps, parts, ranks):
+    for who, what in steps:
+        process = part_find(parts, ranks, who)
+        if what == WAIT:
+            while ending.state_of_quietly(process) != "Z":
+                pass
+        elif what == HOLD:
+            hold = Hold(process)
+            hold.start()
+            hold.held.wait()
+        else:
+            os.kill(process, what)
+
+
+def row_run(number):
+    """What is wrong with a row; None: nothing."""
+    network, program, when, steps, code, pattern = ROWS[number]
+    place = ending.Place(f"row-{os.getpid()}-{number}")
+    place.environment["CAUSEWAY_FAILURE_TIMEOUT"] = "0" if "--timeout" in program else TIMEOUT_S  # nothing else ends it
+    command = [causeway, "run", "-n", "4", *EMULATE[network], *program]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=place.environment) as job:
+            parts, ranks = moment_await(job, when)
+            steps_do(steps, parts, ranks)
+            try:
+                errors = job.communicate(timeout=GUARD_S)[1]
+            except subprocess.TimeoutExpired:
+                left = place.left_behind()
+                ending.kill_all(ending.processes_of(place.token))
+                return f"still there after {GUARD_S} s: {left}"
+        left = place.left_await(GUARD_S)
+        if left:
+            return f"stays behind: {left}"
+        if job.returncode != code and (code is not None or job.returncode in (0, 124)):
+            return f"exit code {job.returncode}, not {code}: {errors}"
+        lines = "\n".join(line for line in errors.splitlines() if line.startswith("causeway"))
+        return None if re.search(pattern, lines) else f"no line has `{pattern}`: {errors}"
+    finally:
+        place.close()
+
+
+def folder_of_all_killed():
+    """Where front, worker and switch are all killed at once nobody is left to remove the folder: the next start does."""
+    place = ending.Place(f"all-{os.getpid()}")
+    command = [causeway, "run", "-n", "2", *EMULATE["memif"]]
+    try:
+        with subprocess.Popen([*command, *SLEEP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=place.environment) as job:
+            parts, _ = moment_await(job, "turn")
+            os.kill(parts["switch"], STOP)  # or it would see that its owner is gone
+            ending.kill_all([parts["front"], parts["worker"], parts["switch"]])
+            job.communicate(timeout=GUARD_S)
+        while ending.processes_of(place.token):
+            pass
+        left = os.listdir(place.folder)
+        if len(left) != 1:
+            return f"one folder is left: {left}"
+        os.utime(os.path.join(place.folder, left[0]), (0, 0))
+        result = subprocess.run([*command, "true"], capture_output=True, text=True, env=place.environment, timeout=GUARD_S)
+        return None if result.returncode == 0 and not place.left_await(GUARD_S) else f"{result.stderr} {place.left_behind()}"
+    finally:
+        place.close()
+
+
+def main():
+    numbers = [number for number, row in enumerate(ROWS) if row[0] == "shared" or {"clusters": "memif"}.get(row[0], row[0]) in networks]
+    failures = 0
+    with ThreadPoolExecutor(4) as pool:
+        for number, wrong in zip(numbers, pool.map(row_run, numbers)):
+            if wrong:
+                failures += 1
+                network, program, when, steps = ROWS[number][:4]
+                print(f"{network}, {os.path.basename(program[0])} {' '.join(program[1:])}, {when}, {steps}: {wrong}")
+    wrong = folder_of_all_killed() if "memif" in networks else None
+    if wrong:
+        failures += 1
+        print(f"all killed: {wrong}")
+    return 1 if failures else 0
+
+
+if "veth" in networks and not veth.is_possible():
+    networks.remove("veth")
+sys.exit(main())
