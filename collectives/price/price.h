@@ -11,6 +11,8 @@
  *              complete when the word of that is back: L later.
  *   links      between two clusters all messages share wan_bytes_per_ns: a message is through when all bytes that entered the link before it and its own
  *              are, and not before s + g(m). With a way through a third cluster there are two legs, each a link and each of latency L.
+ *   credit     of eager puts to other clusters a rank has no more than wan_messages under way; such a one is under way until L after its arrival,
+ *              when its slot is lent again
  *   multicast  one port, one g(m) and one os(m) at the sender (with members near and far: the longer ones); each member takes it like a put; it crosses
  *              to another cluster once
  *   wait       complete with the arrival; eager, and if copying costs: when the processor has copied it out

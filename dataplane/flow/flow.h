@@ -94,6 +94,7 @@ struct cw_sender {
     struct cw_operation_queue
         queue_credit_frames; /* of the message pools: they go even if the peer is full, so that it can empty */
     struct cw_operation_queue queue_credit; /* messages that wait for a slot */
+    uint32_t queue_credit_count;
     struct cw_operation *open_first;        /* not retired, by number */
     struct cw_operation *open_last;
     uint64_t put_next;
@@ -167,15 +168,22 @@ struct cw_timers {
     uint64_t pace_next_ns;
 };
 
+/* What a sender on a long path holds of its peer's pool. */
+struct cw_credit_store {
+    uint16_t slots[CW_CREDIT_FAR_MAX];
+};
+
 struct cw_credit {
     uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
-    uint8_t count;
-    uint8_t wanted; /* asked for and not yet granted */
-    uint8_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
-    uint8_t owed;   /* asked by the peer or to be lent again, not yet granted */
-    bool recalled;  /* the peer was asked to give slots back */
-    bool give_back; /* the peer wants unused slots back */
-    bool waiting;   /* in the endpoint's list of flows with `owed` */
+    struct cw_credit_store *store; /* ... instead of these; NULL: none */
+    uint16_t count;
+    uint16_t wanted; /* asked for and not yet granted */
+    uint16_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
+    uint16_t owed;   /* asked by the peer or to be lent again, not yet granted */
+    uint16_t far;    /* slots that the peer needs to keep a long path busy, as its questions have shown; 0: a short one */
+    bool recalled;   /* the peer was asked to give slots back */
+    bool give_back;  /* the peer wants unused slots back */
+    bool waiting;    /* in the endpoint's list of flows with `owed` */
     struct cw_flow *waiting_next;
 };
 
