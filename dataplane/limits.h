@@ -55,8 +55,8 @@ enum {
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
 #define CW_ECHO_KEEP_NS               15000000000ull /* no packet is overtaken by more (of timestamps: at most 34 s) */
 #define CW_PROBE_SPIN_NS              200000ull      /* least time-out towards a peer that spins */
-#define CW_PROBE_SLEEP_NS             4000000ull     /* ... that is woken: it may be descheduled for milliseconds */
-#define CW_PROBE_NAP_NS               8000000ull     /* ... that naps */
+#define CW_PROBE_SLEEP_NS             1000000ull     /* ... that is woken; one that is often late shows in the round trip's variance */
+#define CW_PROBE_NAP_NS               2000000ull     /* ... that naps */
 #define CW_PROBE_MAX_NS               250000000ull   /* longest interval between probes */
 #define CW_HELLO_FIRST_NS             1000000ull /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull

@@ -275,6 +275,9 @@ void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, ui
 bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
 /* A REJECT packet. False: malformed. */
+/* What was missing and may have been late: takes for lost what is so for too long. */
+void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
 bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
 /* A round trip can be taken from the echo of this packet. */
