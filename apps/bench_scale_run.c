@@ -14,6 +14,7 @@
 #include "collectives/choose/choose.h"
 #include "collectives/transport_puts.h"
 #include "dataplane/core/clock.h"
+#include "dataplane/limits.h"
 #include "dataplane/status.h"
 
 enum {
@@ -73,6 +74,7 @@ static struct cw_network network_of(const struct bench_scale_case *of)
         .paths = {path_of(of, (double)of->delay_ns), path_of(of, (double)(of->delay_ns + of->wan_delay_ns))},
         .ports = 1,
         .wan_bytes_per_ns = bench_wan_payload_bps(of->wan_rate_bps) / 8e9,
+        .wan_messages = CW_CREDIT_FAR_MAX,
         .contention = 0.4,
     };
 }
@@ -204,7 +206,6 @@ static void options_fill(const struct bench_scale_case *of, uint64_t *times, str
     options->wan_loss = of->wan_loss;
     options->wan = of->wan;
     options->limit_ns = LIMIT_S * 1000000000ull;
-    options->endpoint.pool_slot_count = CW_DEFAULT_SLOTS; /* as many as MPI's endpoints have */
     options->endpoint.pool_slot_bytes = BENCH_SCALE_EAGER_BYTES;
     options->slots_kept_max = SLOTS_KEPT_MAX;
 }

@@ -72,6 +72,9 @@ bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via);
 /* The plan in a file, or number N of a book of plans (FILE#N, from 1 on); NULL: reported, *exit_code says how. */
 struct cw_plan *plan_read(const char *path, int *exit_code);
 
+/* The same, of a plan that passes the checker: for whatever does more with it than look at it. */
+struct cw_plan *plan_read_checked(const char *path, int *exit_code);
+
 /* One of enum app_exit. "-" is standard output. */
 int plan_write(const struct cw_plan *plan, const char *path);
 

@@ -7,6 +7,7 @@
 
 #include "apps/plan.h"
 #include "collectives/book.h"
+#include "collectives/check.h"
 #include "dataplane/status.h"
 
 enum { READ_FIRST = 1 << 16 };
@@ -126,6 +127,24 @@ struct cw_plan *plan_read(const char *path, int *exit_code)
     }
     *exit_code = APP_EXIT_SUCCESS;
     return plan;
+}
+
+struct cw_plan *plan_read_checked(const char *path, int *exit_code)
+{
+    char error[500];
+    struct cw_plan *plan = plan_read(path, exit_code);
+    int status = plan != NULL ? cw_check_refuse(plan, error, sizeof(error)) : CW_OK;
+    if (status == CW_OK) {
+        return plan;
+    }
+    if (status == CW_ERROR_ARGUMENT) {
+        app_error(error, path, "`causeway plan dump` shows it, `causeway plan build` makes another");
+        *exit_code = APP_EXIT_USAGE;
+    } else {
+        *exit_code = app_error_status(status, "the plan cannot be checked", path);
+    }
+    cw_plan_destroy(plan);
+    return NULL;
 }
 
 int plan_write(const struct cw_plan *plan, const char *path)

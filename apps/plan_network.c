@@ -98,10 +98,18 @@ static bool path_take(const json_t *object, const char *key, struct cw_plogp *pa
 
 static bool network_take(json_t *object, struct cw_network *network)
 {
-    static const char *const known[] = {
-        "name",       "lan", "wan", "ports", "wan_bytes_per_ns", "copy_ns_per_byte", "reduce_ns_per_byte",
-        "contention", NULL};
+    static const char *const known[] = {"name",
+                                        "lan",
+                                        "wan",
+                                        "ports",
+                                        "wan_bytes_per_ns",
+                                        "wan_messages",
+                                        "copy_ns_per_byte",
+                                        "reduce_ns_per_byte",
+                                        "contention",
+                                        NULL};
     double ports = 1;
+    double messages = 0;
     *network = (struct cw_network){.contention = 0.4};
     if (!keys_known(object, "", known) || !path_take(object, "lan", &network->paths[CW_PATH_LAN])) {
         return false;
@@ -112,9 +120,15 @@ static bool network_take(json_t *object, struct cw_network *network)
     }
     bool taken = number_take(object, "ports", &ports) &&
                  number_take(object, "wan_bytes_per_ns", &network->wan_bytes_per_ns) &&
+                 number_take(object, "wan_messages", &messages) &&
                  number_take(object, "copy_ns_per_byte", &network->copy_ns_per_byte) &&
                  number_take(object, "reduce_ns_per_byte", &network->reduce_ns_per_byte) &&
                  number_take(object, "contention", &network->contention);
+    if (taken && !(messages >= 0 && messages <= UINT32_MAX)) {
+        app_error("the network's number of messages under way is out of range", "wan_messages", "0 for no limit");
+        return false;
+    }
+    network->wan_messages = (uint32_t)messages;
     network->ports = ports >= 0 && ports < 1e9 ? (uint32_t)ports : 0;
     return taken;
 }
@@ -195,6 +209,7 @@ static void network_print(const char *name, bool json)
     app_json_child(line, "wan", path_json(&network.paths[CW_PATH_WAN]));
     app_json_count(line, "ports", network.ports);
     app_json_number(line, "wan_bytes_per_ns", network.wan_bytes_per_ns);
+    app_json_count(line, "wan_messages", network.wan_messages);
     app_json_number(line, "copy_ns_per_byte", network.copy_ns_per_byte);
     app_json_number(line, "reduce_ns_per_byte", network.reduce_ns_per_byte);
     app_json_number(line, "contention", network.contention);

@@ -17,7 +17,7 @@ static struct cw_plan *operand_read(int first, int argc, char **argv, int *code)
         *code = APP_EXIT_USAGE;
         return NULL;
     }
-    return plan_read(argv[first], code);
+    return plan_read_checked(argv[first], code);
 }
 
 /* ---- price ---- */

@@ -6,6 +6,7 @@
 
 #include "apps/apps.h"
 #include "apps/plan_puts_state.h"
+#include "dataplane/limits.h"
 
 #define AGAIN_FIRST_NS 1000ull /* what was refused is tried again after this, then twice as late each time */
 #define AGAIN_MAX_NS   1000000ull
@@ -26,7 +27,7 @@ void plan_puts_options_init(struct plan_puts_options *options)
     };
     cw_endpoint_config_init(&options->endpoint);
     options->endpoint.region_count_max = 8;
-    options->endpoint.pool_slot_count = 64;
+    options->endpoint.pool_slot_count = CW_DEFAULT_SLOTS; /* as many as MPI's endpoints have */
     options->endpoint.pool_slot_bytes = 4096;
     options->endpoint.arrival_count_max = 4096;
 }

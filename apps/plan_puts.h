@@ -97,7 +97,7 @@ struct plan_puts_report {
     uint32_t ranks_hanging; /* when the limit was reached */
 };
 
-/* 10 Gb/s, 20 us one way, no faults, between clusters 1 Gb/s and 5 ms; pools of 64 slots of 4096 bytes, 10 s of virtual time. */
+/* 10 Gb/s, 20 us one way, no faults, between clusters 1 Gb/s and 5 ms; pools of CW_DEFAULT_SLOTS slots of 4096 bytes, 10 s of virtual time. */
 void plan_puts_options_init(struct plan_puts_options *options);
 
 /* The longest message without a handshake of any rank: pool_slot_bytes must not be smaller. */

@@ -316,7 +316,7 @@ int plan_run_main(int argc, char **argv)
         return APP_EXIT_USAGE;
     }
     run.path = argv[first];
-    struct cw_plan *plan = plan_read(run.path, &code);
+    struct cw_plan *plan = plan_read_checked(run.path, &code);
     if (plan == NULL) {
         return code;
     }

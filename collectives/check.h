@@ -49,6 +49,10 @@ struct cw_check_report {
 /* Checks a plan. CW_OK if it could be judged (the verdict is report->fault), CW_ERROR_MEMORY. Any thread. */
 int cw_check(const struct cw_plan *plan, struct cw_check_report *report);
 
+/* Refuses a plan that somebody else has made and that does not pass: whoever prices, draws or carries out a plan relies on what the checker proves.
+ * CW_OK: it passes. CW_ERROR_ARGUMENT with the report's line in `error`; CW_ERROR_MEMORY. Any thread. */
+int cw_check_refuse(const struct cw_plan *plan, char *error, size_t error_bytes);
+
 /* "race", "wrong result", ... */
 const char *cw_check_fault_name(uint32_t fault);
 

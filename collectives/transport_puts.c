@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "collectives/transport_puts_state.h"
 
@@ -25,15 +26,33 @@ static uint32_t record_take(struct cw_puts_transport *transport, const struct cw
     if (index != PUTS_NONE) {
         struct puts_record *record = &transport->records[index];
         transport->free_first = record->next;
-        *record = (struct puts_record){.context = put->context, .peer_count = put->peer_count, .next = PUTS_NONE};
+        *record = (struct puts_record){
+            .context = put->context, .peer_count = put->peer_count, .next = PUTS_NONE, .copy = PUTS_NONE};
     }
     return index;
 }
 
 void puts_record_free(struct cw_puts_transport *transport, uint32_t index)
 {
+    if (transport->records[index].copy != PUTS_NONE) {
+        transport->copies_free[transport->copies_free_count++] = transport->records[index].copy;
+    }
     transport->records[index].next = transport->free_first;
     transport->free_first = index;
+}
+
+/* Copies a message, so that whoever sends it goes on at once: on a long path its acknowledgement takes a while. False: no room. */
+static bool copy_take(struct cw_puts_transport *transport, struct puts_record *record,
+                      const struct cw_transport_put *put)
+{
+    if (!put->eager || put->bytes <= CW_INLINE_MAX || transport->copies_free_count == 0) {
+        return false;
+    }
+    record->copy = transport->copies_free[--transport->copies_free_count];
+    uint32_t used = transport->copy_count - transport->copies_free_count;
+    transport->copies_most = used > transport->copies_most ? used : transport->copies_most;
+    memcpy(transport->copies + (uint64_t)record->copy * transport->request.slot_bytes, put->data, put->bytes);
+    return true;
 }
 
 /* The multicast that was posted in part before, taken out of the list; PUTS_NONE: it was not. */
@@ -158,20 +177,31 @@ static int puts_put(void *state, const struct cw_transport_put *put)
                   (unsigned long long)put->bytes, transport->request.slot_bytes);
         return CW_ERROR_ARGUMENT;
     }
-    /* what the endpoint copies at once need not be waited for: a whole round trip for short ones */
-    bool copied = put->bytes <= CW_INLINE_MAX;
-    if (copied && !puts_tell_room(transport)) {
+    /* what is copied need not be waited for: a whole round trip */
+    if ((put->eager || put->bytes <= CW_INLINE_MAX) && !puts_tell_room(transport)) {
         transport->refusals++;
         return CW_ERROR_AGAIN;
     }
     uint32_t index = partial_take(transport, put);
     index = index != PUTS_NONE ? index : record_take(transport, put);
-    int status = index != PUTS_NONE ? record_post(transport, put, index) : CW_ERROR_AGAIN;
-    if (status == CW_OK) {
-        transport->records[index].told = copied;
+    int status = CW_ERROR_AGAIN;
+    if (index != PUTS_NONE) {
+        struct puts_record *record = &transport->records[index];
+        struct cw_transport_put copy = *put;
+        bool copied = record->copy != PUTS_NONE || copy_take(transport, record, put);
         if (copied) {
+            copy.data = transport->copies + (uint64_t)record->copy * transport->request.slot_bytes;
+        }
+        status = record_post(transport, &copy, index);
+        copied = copied || put->bytes <= CW_INLINE_MAX; /* by the endpoint */
+        if (status == CW_OK) {
+            record->told = copied;
+        }
+        if (status == CW_OK && copied) {
             puts_tell(transport, CW_TRANSPORT_COMPLETE, put->context);
         }
+    }
+    if (status == CW_OK) {
         return CW_OK;
     }
     transport->refusals++;

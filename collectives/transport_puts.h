@@ -3,8 +3,8 @@
  * Purpose
  *   A direct put becomes a notified put into a region of the target, read from an own region without a copy. An eager put or signal
  *   becomes a message into a slot of the target's pool; so plans must be built with eager_max_bytes <= pool_slot_bytes. A multicast becomes
- *   as many of them as it has members, and completes when all have. Up to CW_INLINE_MAX bytes complete at once, since the endpoint copies
- *   them: an execution may be through while they are under way. Puts of more than CW_LONG_PUT_BYTES give an event SENT; of others, and
+ *   as many of them as it has members, and completes when all have. Messages complete at once, as MPI's do, since the endpoint copies up to
+ *   CW_INLINE_MAX bytes and the transport longer ones, as long as it has room: an execution may be through while they are under way. Puts of more than CW_LONG_PUT_BYTES give an event SENT; of others, and
  *   of multicasts, COMPLETE stands for it.
  *
  * Runs
@@ -91,7 +91,8 @@ int cw_puts_transport_named(const struct cw_schedule *schedule, uint32_t ranks, 
 int cw_puts_transport_create(const struct cw_puts_transport_request *request, struct cw_puts_transport **transport,
                              char *error, size_t error_bytes);
 
-/* Gives slots back and frees; the endpoint must still be there. Puts that are still under way go on reading from the buffers. NULL is allowed. */
+/* Gives slots back and frees; the endpoint must still be there. What is still under way may be read from buffers and the
+ * transport: no turn of the endpoint any more unless cw_puts_transport_open was 0. NULL is allowed. */
 void cw_puts_transport_destroy(struct cw_puts_transport *transport);
 
 /* For cw_execution_create; stays the transport's. */
@@ -119,7 +120,8 @@ uint32_t cw_puts_transport_open(struct cw_puts_transport *transport);
 /* How often something has been refused so far. If a poll of the execution has added to it, another one is due without waiting for an event. */
 uint64_t cw_puts_transport_refusals(const struct cw_puts_transport *transport);
 
-/* Memory of the transport, all of it taken by create; what is kept for messages that come early is touched only if any do. */
+/* Memory of the transport, all of it taken by create; what is kept for messages that come early is touched only if any do; of copies, those
+ * that were made. */
 uint64_t cw_puts_transport_memory_bytes(const struct cw_puts_transport *transport);
 
 /* Why it failed ("rank 5: ..."); NULL: it has not. */

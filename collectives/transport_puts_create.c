@@ -12,6 +12,7 @@ struct survey {
     uint64_t messages;    /* that come in one run */
     uint64_t message_bytes;
     uint64_t message_bytes_max; /* of one */
+    uint64_t copies;            /* of messages that leave in one run */
 };
 
 /* ---- Whom the schedule names ---- */
@@ -93,6 +94,7 @@ static void partner_measure(struct survey *survey, uint32_t rank, bool source, c
     }
     if (!source) {
         partner->target = true;
+        survey->copies += message && op->bytes > CW_INLINE_MAX ? op->iterations : 0;
         return;
     }
     partner->source = true;
@@ -179,6 +181,21 @@ static bool records_create(struct cw_puts_transport *transport)
     return transport->records != NULL;
 }
 
+static bool copies_create(struct cw_puts_transport *transport, const struct survey *survey)
+{
+    uint32_t count = survey->copies < PUTS_COPIES_MAX ? (uint32_t)survey->copies : PUTS_COPIES_MAX;
+    transport->copies = malloc((uint64_t)count * transport->request.slot_bytes + 1);
+    transport->copies_free = malloc((count + 1ul) * sizeof(*transport->copies_free));
+    if (transport->copies == NULL || transport->copies_free == NULL) {
+        return false;
+    }
+    transport->copy_count = transport->copies_free_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        transport->copies_free[i] = count - 1 - i; /* what is not used stays untouched */
+    }
+    return true;
+}
+
 /* Either queue holds all messages of a run: those of the next one cannot be taken before it begins. What is not used stays untouched. */
 static bool queues_create(struct cw_puts_transport *transport, const struct survey *survey)
 {
@@ -217,7 +234,9 @@ static int create(struct cw_puts_transport *transport, struct survey *survey, ch
                  (unsigned long long)survey->messages, (uint32_t)PUTS_EVENTS_MAX);
         return CW_ERROR_LIMIT;
     }
-    return records_create(transport) && queues_create(transport, survey) ? CW_OK : CW_ERROR_MEMORY;
+    return records_create(transport) && copies_create(transport, survey) && queues_create(transport, survey)
+               ? CW_OK
+               : CW_ERROR_MEMORY;
 }
 
 static bool request_valid(const struct cw_puts_transport_request *request)
@@ -265,6 +284,8 @@ uint64_t cw_puts_transport_memory_bytes(const struct cw_puts_transport *transpor
     uint64_t partner_bytes = sizeof(*transport->partners) + sizeof(*transport->by_peer);
     return sizeof(*transport) + (transport->partner_count + 1ul) * partner_bytes +
            transport->request.put_count_max * sizeof(*transport->records) +
+           transport->copy_count * sizeof(*transport->copies_free) +
+           (uint64_t)transport->copies_most * transport->request.slot_bytes +
            2 * ((transport->queue_mask + 1) * sizeof(*transport->queues[0].ring) + transport->arena_bytes + 1);
 }
 
@@ -284,6 +305,8 @@ void cw_puts_transport_destroy(struct cw_puts_transport *transport)
         free(queue->ring);
         free(transport->arenas[i].memory);
     }
+    free(transport->copies);
+    free(transport->copies_free);
     free(transport->records);
     free(transport->partners);
     free(transport->by_peer);

@@ -10,6 +10,7 @@ enum {
     PUTS_CONTROL_LANE = 2, /* after those of runs with even and odd numbers */
     PUTS_FAILURE_BYTES = 160,
     PUTS_EVENTS_MAX = 1 << 28,
+    PUTS_COPIES_MAX = 512, /* as many messages as MPI keeps for the wire (dataplane/path/wire.c) */
 };
 
 /* Tags of the control lane. */
@@ -48,7 +49,8 @@ struct puts_record {
     uint32_t complete;
     uint32_t peer_count;
     uint32_t next; /* free, or partly posted: the next of the kind */
-    bool told;     /* the execution has its COMPLETE: the endpoint has copied the source */
+    uint32_t copy; /* that it is sent from, or PUTS_NONE */
+    bool told;     /* the execution has its COMPLETE: the source has been copied */
 };
 
 struct puts_queue {
@@ -75,6 +77,12 @@ struct cw_puts_transport {
     struct puts_record *records;
     uint32_t free_first;
     uint32_t partial_first; /* multicasts that are posted in part */
+
+    uint8_t *copies; /* of messages, slot_bytes each, [copy_count] */
+    uint32_t *copies_free;
+    uint32_t copy_count;
+    uint32_t copies_free_count;
+    uint32_t copies_most; /* used at a time */
 
     struct puts_queue queues[2]; /* by parity of the run */
     uint64_t queue_mask;

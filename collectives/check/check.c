@@ -57,3 +57,14 @@ int cw_check(const struct cw_plan *plan, struct cw_check_report *report)
     *report = found;
     return CW_OK;
 }
+
+int cw_check_refuse(const struct cw_plan *plan, char *error, size_t error_bytes)
+{
+    struct cw_check_report report;
+    int status = cw_check(plan, &report);
+    if (status == CW_OK && report.fault != CW_CHECK_PASSED) {
+        snprintf(error, error_bytes, "the plan is wrong: %s: %s", cw_check_fault_name(report.fault), report.text);
+        status = CW_ERROR_ARGUMENT;
+    }
+    return status;
+}

@@ -56,6 +56,20 @@ static bool sends_to_all(const struct cw_candidate *candidate)
     return candidate->algorithm->collective == CW_ALLTOALL && strcmp(name, "bruck") != 0;
 }
 
+/* What a rank's messages under way to other clusters make of a pipeline of segments that need no handshake: so many cross in a round trip. */
+static double credit_time_ns(const struct cw_choose_request *request, const struct cw_candidate *candidate)
+{
+    const struct cw_parameters *parameters = &candidate->parameters;
+    bool eager = (candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0 &&
+                 parameters->segment_bytes <= parameters->eager_max_bytes;
+    if (!eager || request->network->wan_messages == 0) {
+        return 0;
+    }
+    double segments = (double)(choose_vector_bytes(request->problem) / parameters->segment_bytes);
+    double trip_ns = 2 * request->network->paths[CW_PATH_WAN].latency_ns;
+    return segments / request->network->wan_messages * trip_ns;
+}
+
 /* As if all paths were long: any hop may be across, and the last one to be through counts. */
 static int price_wide(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
@@ -76,7 +90,7 @@ static int price_wide(const struct cw_choose_request *request, struct cw_candida
         cw_formula_evaluate(formula, &problem, &parameters, &network, &value) != CW_OK) {
         return CW_ERROR_UNSUPPORTED;
     }
-    candidate->time_ns = value.time_ns;
+    candidate->time_ns = fmax(value.time_ns, credit_time_ns(request, candidate));
     candidate->priced = CW_PRICED_ESTIMATE;
     return CW_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collectives/choose/measured.h"
+#include "dataplane/limits.h"
 #include "dataplane/status.h"
 
 /* ---- networks ---- */
@@ -86,6 +87,7 @@ void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide
     path_limit(lan, wide->host_bps);
     path_limit(wan, wide->rank_bps);
     network->wan_bytes_per_ns = wide->link_bps > 0 ? rate_of(wide->link_bps) : bytes_per_ns(wan);
+    network->wan_messages = CW_CREDIT_FAR_MAX;
 }
 
 uint32_t cw_measured_senders(const struct cw_measured_wide *wide)

@@ -139,6 +139,7 @@ static bool ranks_create(struct interpreter *interpreter)
         state->op_first = (uint32_t)ops;
         state->cluster = cw_problem_cluster(problem, rank);
         state->line = INTERPRET_NONE;
+        state->held_first = INTERPRET_NONE;
         state->served = true;
         ops += state->schedule->op_count;
         dependencies += state->schedule->dependency_count;

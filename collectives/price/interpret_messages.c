@@ -239,7 +239,7 @@ static void arrived(struct interpreter *interpreter, uint32_t index)
     if (parent != INTERPRET_NONE) {
         interpreter->messages[parent].pending--;
     }
-    if (!is_eager(interpreter, message)) {
+    if (!is_eager(interpreter, message) || interpreter_takes_credit(interpreter, message->op)) {
         acknowledge(interpreter, index);
     }
     if (parent != INTERPRET_NONE && interpreter->messages[parent].pending == 0) {
@@ -269,6 +269,11 @@ void interpreter_message_event(struct interpreter *interpreter, enum event_kind 
         arrived(interpreter, index);
         break;
     default:
+        if (is_eager(interpreter, message)) {
+            interpreter_credit_given_back(interpreter, interpreter->ops[message->op].rank);
+            reference_drop(interpreter, index);
+            return;
+        }
         interpreter_complete(interpreter, message->op, message->iteration);
         reference_drop(interpreter, index);
     }

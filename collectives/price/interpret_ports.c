@@ -169,6 +169,43 @@ void interpreter_ports_serve(struct interpreter *interpreter)
     interpreter->to_serve_count = 0;
 }
 
+bool interpreter_takes_credit(const struct interpreter *interpreter, uint32_t op)
+{
+    const struct cw_op *put = interpreter->op_list[op];
+    return interpreter->network->wan_messages > 0 && put->kind == CW_OP_PUT && (put->flags & CW_OP_EAGER) != 0 &&
+           interpreter->ranks[put->peer].cluster != interpreter->ranks[interpreter->ops[op].rank].cluster;
+}
+
+static void line_up(struct interpreter *interpreter, uint32_t rank, uint32_t message)
+{
+    interpreter->ranks[rank].line = line_join(interpreter, interpreter->ranks[rank].line, message);
+    to_serve_add(interpreter, rank);
+}
+
+static void hold(struct interpreter *interpreter, uint32_t rank, uint32_t message)
+{
+    struct rank_state *state = &interpreter->ranks[rank];
+    if (state->held_first == INTERPRET_NONE) {
+        state->held_first = message;
+    } else {
+        interpreter->messages[state->held_last].next = message;
+    }
+    state->held_last = message;
+}
+
+void interpreter_credit_given_back(struct interpreter *interpreter, uint32_t rank)
+{
+    struct rank_state *state = &interpreter->ranks[rank];
+    uint32_t message = state->held_first;
+    if (message == INTERPRET_NONE) {
+        state->far--;
+        return;
+    }
+    state->held_first = interpreter->messages[message].next;
+    interpreter->messages[message].next = INTERPRET_NONE;
+    line_up(interpreter, rank, message);
+}
+
 void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
 {
     uint32_t rank = interpreter->ops[op].rank;
@@ -186,8 +223,14 @@ void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iter
         .bytes = cw_op_bytes(interpreter->op_list[op], iteration),
     };
     interpreter->price.messages += message->bytes > 0 ? 1 : 0;
-    interpreter->ranks[rank].line = line_join(interpreter, interpreter->ranks[rank].line, index);
-    to_serve_add(interpreter, rank);
+    if (!interpreter_takes_credit(interpreter, op)) {
+        line_up(interpreter, rank, index);
+    } else if (interpreter->ranks[rank].far < interpreter->network->wan_messages) {
+        interpreter->ranks[rank].far++;
+        line_up(interpreter, rank, index);
+    } else {
+        hold(interpreter, rank, index);
+    }
 }
 
 void interpreter_port_given_back(struct interpreter *interpreter, uint32_t rank)

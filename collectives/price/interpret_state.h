@@ -80,9 +80,12 @@ struct rank_state {
     uint32_t op_first;
     uint32_t wait_first; /* in `waits`, up to the next rank's */
     uint32_t cluster;
-    uint32_t sending; /* ports taken */
-    uint32_t line;    /* the first of the messages that wait for a port */
-    bool served;      /* false: it is among the ranks to be served */
+    uint32_t sending;    /* ports taken */
+    uint32_t line;       /* the first of the messages that wait for a port */
+    uint32_t far;        /* eager messages under way to other clusters */
+    uint32_t held_first; /* ... that wait for one of these to be acknowledged, by `next` */
+    uint32_t held_last;
+    bool served; /* false: it is among the ranks to be served */
     double processor_free;
 };
 
@@ -207,6 +210,12 @@ void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iter
 /* Gives out the ports that are free: those of one rank, or of all where there may be any. */
 void interpreter_line_serve(struct interpreter *interpreter, uint32_t rank);
 void interpreter_ports_serve(struct interpreter *interpreter);
+
+/* Whether a put counts against its rank's messages under way to other clusters. */
+bool interpreter_takes_credit(const struct interpreter *interpreter, uint32_t op);
+
+/* One of them is acknowledged. */
+void interpreter_credit_given_back(struct interpreter *interpreter, uint32_t rank);
 
 /* A message has left. */
 void interpreter_port_given_back(struct interpreter *interpreter, uint32_t rank);

@@ -42,6 +42,9 @@ struct cw_network {
     uint32_t ports;
     /* What the link between two clusters carries in one direction, all messages together; 0: no limit. */
     double wan_bytes_per_ns;
+    /* Eager messages that a node may have under way to other clusters: so many slots of its receivers it is lent (CW_CREDIT_FAR_MAX of
+     * dataplane/limits.h), and so many it keeps until they are acknowledged; 0: no limit. On a LAN the credit is no limit at any size. */
+    uint32_t wan_messages;
     double copy_ns_per_byte;
     double reduce_ns_per_byte;
     /* gamma of the all-to-all model, 0 .. 1: where between the bounds (Barchet-Estefanel and Mounie 2004, section 5: 2/5). */

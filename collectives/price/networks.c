@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "collectives/price/network.h"
+#include "dataplane/limits.h"
 #include "dataplane/status.h"
 
 /* Gigabit Ethernet and a message-passing library over TCP, after the cluster of Barchet-Estefanel and Mounie 2004: some 12 us a message, then 8.5 ns
@@ -58,6 +59,7 @@ static const struct {
      {.paths = {{.latency_ns = 50e3, GIGABIT_POINTS}, {.latency_ns = 10e6, GIGABIT_POINTS}},
       .ports = 1,
       .wan_bytes_per_ns = 1.25,
+      .wan_messages = CW_CREDIT_FAR_MAX,
       .copy_ns_per_byte = 0.5,
       .reduce_ns_per_byte = 1.0,
       .contention = 0.4}},

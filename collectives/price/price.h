@@ -11,6 +11,8 @@
  *              complete when the word of that is back: L later.
  *   links      between two clusters all messages share wan_bytes_per_ns: a message is through when all bytes that entered the link before it and its own
  *              are, and not before s + g(m). With a way through a third cluster there are two legs, each a link and each of latency L.
+ *   credit     of eager puts to other clusters a rank has no more than wan_messages under way; such a one is under way until L after its arrival,
+ *              when its slot is lent again
  *   multicast  one port, one g(m) and one os(m) at the sender (with members near and far: the longer ones); each member takes it like a put; it crosses
  *              to another cluster once
  *   wait       complete with the arrival; eager, and if copying costs: when the processor has copied it out
@@ -65,7 +67,7 @@ struct cw_price {
     uint64_t wan_bytes; /* over links between clusters; what takes two legs counts twice */
 };
 
-/* Runs a validated plan in model time. `trace` may be NULL; else it is to be given to cw_trace_dispose. CW_OK; CW_ERROR_MEMORY;
+/* Runs a plan that the checker passes (cw_check_refuse) in model time. `trace` may be NULL; else it is to be given to cw_trace_dispose. CW_OK; CW_ERROR_MEMORY;
  * CW_ERROR_ARGUMENT if the network is not valid, or the plan does not come to an end (cw_check tells why). Any thread. */
 int cw_price_interpret(const struct cw_plan *plan, const struct cw_network *network, struct cw_price *price,
                        struct cw_trace *trace);

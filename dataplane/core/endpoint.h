@@ -63,6 +63,7 @@ struct cw_endpoint {
     struct cw_flow **flow_buckets; /* by address */
     uint32_t flow_bucket_mask;
     struct cw_pool bandwidths;
+    struct cw_pool credit_stores;
     struct cw_shaper shapers[CW_SHAPERS_MAX];
     struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like ... */
     bool stream_is_set[CW_STREAMS_MAX];       /* ... if it was said */
@@ -283,6 +284,9 @@ void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, ui
 bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
 /* A REJECT packet. False: malformed. */
+/* What was missing and may have been late: takes for lost what is so for too long. */
+void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
 bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
 /* A round trip can be taken from the echo of this packet. */

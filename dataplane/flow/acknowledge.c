@@ -147,8 +147,31 @@ static inline bool judged(const struct cw_sent_chunk *chunk, uint64_t bit)
     return chunk == NULL || ((chunk->acknowledged | chunk->lost) & bit) != 0;
 }
 
-/* Marks those of from .. to - 1 as lost that were last sent at or before `lost_before_ns`. */
-static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint64_t lost_before_ns)
+/* A missing packet that may only be late. What left after all that has arrived is not: a probe has to ask for it. */
+static void late_note(struct cw_flow *flow, uint64_t number, uint64_t sent_ns)
+{
+    struct cw_late *late = &flow->late;
+    late->from = late->to == 0 || number < late->from ? number : late->from;
+    late->first_ns = late->to == 0 || sent_ns < late->first_ns ? sent_ns : late->first_ns;
+    late->to = number >= late->to ? number + 1 : late->to;
+}
+
+/* Looks again when the first of them is due. */
+static void late_wait(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_late *late = &flow->late;
+    late->due_ns = 0;
+    if (late->to > 0) {
+        uint64_t due_ns = late->reported_ns + late->first_ns + flow->round_trip.reordering_ns - late->echoed_ns;
+        due_ns += 2 * CW_ACK_DELAY_NS; /* it may be there already, and the next report wait for company */
+        late->due_ns = due_ns > endpoint->now_ns ? due_ns : endpoint->now_ns + 1;
+        cw_timers_need(endpoint, flow, late->due_ns);
+    }
+}
+
+/* Marks those of from .. to - 1 as lost that were last sent at or before `lost_before_ns`, and notes those at or before `late_before_ns`. */
+static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint64_t lost_before_ns,
+                          uint64_t late_before_ns)
 {
     struct cw_sender *sender = &flow->sender;
     for (uint64_t number = from; number < to; number++) {
@@ -159,6 +182,9 @@ static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint
         }
         struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
         if (record->time_ns > lost_before_ns) {
+            if (record->time_ns <= late_before_ns) {
+                late_note(flow, number, record->time_ns);
+            }
             continue;
         }
         chunk->lost |= bit;
@@ -169,15 +195,15 @@ static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint
     }
 }
 
-/* How far from `from` on packets are older than `lost_before_ns`. They leave in the order of their numbers, so the first one that is
+/* How far from `from` on packets left no later than `before_ns`. They leave in the order of their numbers, so the first one that is
  * younger ends the search: a report costs what it changes, not what is in flight. */
-static uint64_t tail_older(const struct cw_sent_records *sent, uint64_t from, uint64_t lost_before_ns)
+static uint64_t tail_older(const struct cw_sent_records *sent, uint64_t from, uint64_t before_ns)
 {
     uint64_t number = from;
     while (number < sent->next) {
         const struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
         uint32_t index = (uint32_t)(number % CW_SENT_CHUNK);
-        if (!judged(chunk, 1ull << index) && chunk->records[index].time_ns > lost_before_ns) {
+        if (!judged(chunk, 1ull << index) && chunk->records[index].time_ns > before_ns) {
             break;
         }
         number++;
@@ -193,6 +219,27 @@ static void adapt_reordering(struct cw_flow *flow, uint32_t duplicates)
         flow->sender.duplicates_known = duplicates;
         uint64_t limit = trip->smoothed_ns + 4 * trip->variance_ns;
         trip->reordering_ns = trip->reordering_ns * 2 < limit ? trip->reordering_ns * 2 : limit;
+    }
+}
+
+void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    const struct cw_sent_records *sent = &flow->sender.sent;
+    struct cw_late late = flow->late;
+    uint64_t from = late.from > sent->base ? late.from : sent->base;
+    uint64_t to = late.to < sent->next ? late.to : sent->next;
+    uint64_t before_ns = late.echoed_ns + (endpoint->now_ns - late.reported_ns);
+    uint64_t patience_ns = flow->round_trip.reordering_ns;
+    uint32_t lost_before = flow->sender.lost_count;
+    before_ns = before_ns > patience_ns ? before_ns - patience_ns : 0;
+    flow->late.to = 0;
+    if (from < to) {
+        range_missing(flow, from, to, before_ns < late.echoed_ns ? before_ns : late.echoed_ns, late.echoed_ns);
+    }
+    late_wait(endpoint, flow);
+    if (flow->sender.lost_count > lost_before) {
+        cw_timers_progress(endpoint, flow);
+        cw_transmit_wake(endpoint, flow);
     }
 }
 
@@ -212,6 +259,12 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     uint64_t lost_before_ns = echoed_ns > patience_ns ? echoed_ns - patience_ns : 0;
     uint32_t fresh = 0;
     uint32_t lost_before = flow->sender.lost_count;
+    /* what leaves in one turn leaves at one time, and the echo is rounded: below a number that has arrived it counts as sooner */
+    uint64_t echoed_most_ns = echoed_ns + (1ull << CW_WIRE_TIMESTAMP_SHIFT) - 1;
+    if (echoed_most_ns > flow->late.echoed_ns) {
+        flow->late.echoed_ns = echoed_most_ns;
+        flow->late.reported_ns = endpoint->now_ns;
+    }
     const uint8_t *runs = (const uint8_t *)(report + 1);
     for (uint32_t i = 0; i < report->run_count; i++) {
         struct cw_wire_run run;
@@ -223,7 +276,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         }
         uint64_t from = at > sent->base ? at : sent->base;
         if (from < received) {
-            range_missing(flow, from, received, lost_before_ns);
+            range_missing(flow, from, received, lost_before_ns, flow->late.echoed_ns);
         }
         from = received > sent->base ? received : sent->base;
         if (from < end) {
@@ -232,8 +285,11 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         at = end;
     }
     if ((report->flags & CW_WIRE_ACK_END) != 0 && at >= sent->base && at < sent->next) {
-        range_missing(flow, at, tail_older(sent, at, lost_before_ns), lost_before_ns);
+        /* above all that has arrived what left at the same time as that is still on its way */
+        uint64_t before_ns = echoed_ns > 0 ? echoed_ns - 1 : 0;
+        range_missing(flow, at, tail_older(sent, at, before_ns), lost_before_ns, before_ns);
     }
+    late_wait(endpoint, flow);
     bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
     bool may_go_on = flow->sender.stopped && !stop;
     bool must_wait = !flow->sender.stopped && stop; /* for a packet that may be lost: the time-out must run */
@@ -272,7 +328,7 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
         if (operation->status == 0) {
             cw_count(endpoint, CW_COUNTER_REJECTS_IN, 1);
             cw_operation_refuse(endpoint, operation, CW_ERROR_REMOTE_ACCESS);
-            range_missing(flow, number, number + 1, UINT64_MAX); /* to be sent again, void */
+            range_missing(flow, number, number + 1, UINT64_MAX, 0); /* to be sent again, void */
             cw_transmit_wake(endpoint, flow);
         }
         return true;

@@ -72,7 +72,8 @@ struct cw_sender {
     struct cw_operation_queue
         queue_credit_frames; /* of the message pools: they go even if the peer is full, so that it can empty */
     struct cw_operation_queue queue_credit; /* messages that wait for a slot */
-    struct cw_operation *open_first;        /* not retired, by number */
+    uint32_t queue_credit_count;
+    struct cw_operation *open_first; /* not retired, by number */
     struct cw_operation *open_last;
     uint64_t put_next;
     uint32_t open_count;
@@ -118,6 +119,17 @@ struct cw_round_trip {
     uint64_t back_since_ns; /* when the present span began; 0: nothing yet */
 };
 
+/* Packets that a report has called missing and that may only be late: something that left no sooner has arrived, but less than the
+ * reordering window ago. What is still missing when that is over is lost (RFC 8985, section 6.2, step 5). */
+struct cw_late {
+    uint64_t due_ns; /* when to look again; 0: there are none */
+    uint64_t from;   /* they are from here .. to - 1, among others */
+    uint64_t to;
+    uint64_t first_ns;    /* when the first of them left */
+    uint64_t echoed_ns;   /* what left so late has arrived */
+    uint64_t reported_ns; /* ... as we know since then */
+};
+
 struct cw_congestion {
     uint64_t window_bytes;
     uint64_t round_end;     /* a round is over when this packet number is acknowledged */
@@ -146,13 +158,20 @@ struct cw_timers {
     uint64_t pace_next_ns;
 };
 
+/* What a sender on a long path holds of its peer's pool. */
+struct cw_credit_store {
+    uint16_t slots[CW_CREDIT_FAR_MAX];
+};
+
 struct cw_credit {
     uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
-    uint8_t count;
-    uint8_t wanted; /* asked for and not yet granted */
-    uint8_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
-    uint8_t owed;   /* asked by the peer or to be lent again, not yet granted */
-    bool recalled;  /* the peer was asked to give slots back */
+    struct cw_credit_store *store; /* ... instead of these; NULL: none */
+    uint16_t count;
+    uint16_t wanted; /* asked for and not yet granted */
+    uint16_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
+    uint16_t owed;   /* asked by the peer or to be lent again, not yet granted */
+    uint16_t far;  /* slots that the peer needs to keep a long path busy, as its questions have shown; 0: a short one */
+    bool recalled; /* the peer was asked to give slots back */
     bool give_back; /* the peer wants unused slots back */
     bool waiting;   /* in the endpoint's list of flows with `owed` */
     struct cw_flow *waiting_next;
@@ -190,6 +209,7 @@ struct cw_flow {
     struct cw_sender sender;
     struct cw_receiver receiver;
     struct cw_round_trip round_trip;
+    struct cw_late late;
     struct cw_congestion congestion;
     struct cw_bandwidth *bandwidth; /* NULL: controlled by its round trip */
     struct cw_shaping shaping;

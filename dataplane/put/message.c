@@ -56,29 +56,75 @@ void cw_messages_dispose(struct cw_endpoint *endpoint)
 
 /* ---- the sender's side ---- */
 
-static uint32_t waiting_messages(const struct cw_flow *flow, uint32_t count_max)
+static uint16_t *slots_at_hand(struct cw_credit *credit)
 {
-    uint32_t count = 0;
-    for (const struct cw_operation *at = flow->sender.queue_credit.first; at != NULL && count < count_max;
-         at = at->next) {
-        count++;
+    return credit->store != NULL ? credit->store->slots : credit->slots;
+}
+
+static uint32_t slots_at_hand_max(const struct cw_credit *credit)
+{
+    return credit->store != NULL ? CW_CREDIT_FAR_MAX : CW_CREDIT_MAX;
+}
+
+/* A sender that runs short on a long path makes room for more slots, if there is any. */
+static void look_far(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_credit *credit = &flow->credit;
+    if (credit->store != NULL || flow->sender.queue_credit_count <= CW_CREDIT_BATCH ||
+        flow->round_trip.smoothed_ns == 0 || flow->round_trip.min_ns < CW_CREDIT_FAR_NS) {
+        return;
     }
-    return count;
+    credit->store = cw_pool_take(&endpoint->credit_stores);
+    if (credit->store != NULL) {
+        memcpy(credit->store->slots, credit->slots, credit->count * sizeof(credit->slots[0]));
+    }
+}
+
+/* For how many more slots to ask; 0: none. */
+static uint32_t slots_to_ask(const struct cw_flow *flow)
+{
+    const struct cw_credit *credit = &flow->credit;
+    uint32_t waiting = flow->sender.queue_credit_count;
+    uint32_t most = credit->store != NULL ? CW_CREDIT_FAR_MAX : CW_CREDIT_BATCH;
+    waiting = waiting < most ? waiting : most;
+    if (waiting <= credit->wanted) {
+        return 0;
+    }
+    uint32_t more = waiting - credit->wanted;
+    if (credit->store != NULL && more < CW_CREDIT_FAR_ASK) {
+        more = credit->wanted + CW_CREDIT_FAR_ASK <= most ? CW_CREDIT_FAR_ASK : 0;
+    }
+    return more;
+}
+
+static void ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t more)
+{
+    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_ASK, 0, false, true);
+    if (operation != NULL) {
+        operation->bytes = more;
+        flow->credit.wanted = (uint16_t)(flow->credit.wanted + more);
+        cw_operation_queue_up(endpoint, operation);
+    } else {
+        cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
+    }
 }
 
 static void give_back(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
-    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RETURN, 0, false, true);
-    if (operation == NULL) {
-        cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
-        return;
+    while (credit->count > 0) {
+        struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RETURN, 0, false, true);
+        if (operation == NULL) {
+            cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
+            return;
+        }
+        uint32_t count = credit->count < CW_CREDIT_MAX ? credit->count : CW_CREDIT_MAX;
+        credit->count = (uint16_t)(credit->count - count);
+        memcpy(operation->slots, slots_at_hand(credit) + credit->count, count * sizeof(credit->slots[0]));
+        operation->bytes = count;
+        cw_operation_queue_up(endpoint, operation);
     }
-    memcpy(operation->slots, credit->slots, credit->count * sizeof(credit->slots[0]));
-    operation->bytes = credit->count;
-    credit->count = 0;
     credit->give_back = false;
-    cw_operation_queue_up(endpoint, operation);
 }
 
 void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -92,30 +138,23 @@ void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
         struct cw_operation *operation = queue->first;
         if (flow->session.pool_token == 0 || operation->bytes > flow->session.pool_slot_bytes) {
             /* posted before set-up told what the peer takes: its number goes out void */
-            cw_operation_pop(queue);
             operation->status = flow->session.pool_token == 0 ? CW_ERROR_UNSUPPORTED : CW_ERROR_ARGUMENT;
             operation->bytes = 0;
-            cw_operation_queue_up(endpoint, operation);
         } else if (credit->count > 0) {
-            cw_operation_pop(queue);
             operation->token = flow->session.pool_token;
-            operation->offset = (uint64_t)credit->slots[--credit->count] * flow->session.pool_slot_bytes;
-            cw_operation_queue_up(endpoint, operation);
+            operation->offset = (uint64_t)slots_at_hand(credit)[--credit->count] * flow->session.pool_slot_bytes;
         } else {
             break;
         }
+        cw_operation_pop(queue);
+        flow->sender.queue_credit_count--;
+        cw_operation_queue_up(endpoint, operation);
     }
-    uint32_t wanted = waiting_messages(flow, CW_CREDIT_BATCH);
-    if (wanted > credit->wanted) {
-        struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_ASK, 0, false, true);
-        if (operation != NULL) {
-            operation->bytes = wanted - credit->wanted;
-            credit->wanted = (uint8_t)wanted;
-            cw_operation_queue_up(endpoint, operation);
-        } else {
-            cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
-        }
-    } else if (wanted == 0 && credit->give_back && credit->count > 0) {
+    look_far(endpoint, flow);
+    uint32_t more = slots_to_ask(flow);
+    if (more > 0) {
+        ask(endpoint, flow, more);
+    } else if (queue->first == NULL && credit->give_back && credit->count > 0) {
         /* with nothing at hand the wish is kept: the slots meant may still be on their way */
         give_back(endpoint, flow);
     }
@@ -181,9 +220,26 @@ static void recall(struct cw_endpoint *endpoint)
             return;
         }
         flow->credit.recalled = true;
+        flow->credit.far = 0;
         cw_operation_queue_up(endpoint, operation);
         asked++;
     }
+}
+
+/* How many slots this sender may be lent now, in one frame. */
+static uint32_t grantable(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    const struct cw_credit *credit = &flow->credit;
+    uint32_t half = endpoint->config.pool_slot_count / 2;
+    uint32_t most = endpoint->messages.free_count;
+    uint32_t room = CW_CREDIT_MAX - credit->lent;
+    if (credit->lent >= CW_CREDIT_MAX) {
+        most = most > half ? most - half : 0; /* the other half is for those who have little */
+        room = credit->far > credit->lent ? credit->far - credit->lent : 0;
+    }
+    most = most < room ? most : room;
+    most = most < credit->owed ? most : credit->owed;
+    return most < CW_CREDIT_MAX ? most : CW_CREDIT_MAX;
 }
 
 static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -194,8 +250,7 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (operation == NULL) {
         return false;
     }
-    uint32_t count = credit->owed < pool->free_count ? credit->owed : pool->free_count;
-    count = count < (uint32_t)CW_CREDIT_MAX - credit->lent ? count : (uint32_t)CW_CREDIT_MAX - credit->lent;
+    uint32_t count = grantable(endpoint, flow);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = pool->free_first;
         pool->free_first = pool->slots[slot].next;
@@ -206,8 +261,8 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
     uint32_t lent = endpoint->config.pool_slot_count - pool->free_count;
     pool->lent_most = lent > pool->lent_most ? lent : pool->lent_most;
     operation->bytes = count;
-    credit->owed = (uint8_t)(credit->owed - count);
-    credit->lent = (uint8_t)(credit->lent + count);
+    credit->owed = (uint16_t)(credit->owed - count);
+    credit->lent = (uint16_t)(credit->lent + count);
     credit->recalled = false;
     cw_operation_queue_up(endpoint, operation);
     return true;
@@ -216,9 +271,8 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     const struct cw_credit *credit = &flow->credit;
-    const struct cw_message_pool *pool = &endpoint->messages;
-    if (credit->owed >= CW_CREDIT_BATCH / 4 && credit->lent < CW_CREDIT_MAX && !credit->waiting &&
-        flow->state == CW_PEER_ESTABLISHED && pool->waiting_first == NULL && pool->free_count > 0) {
+    if (credit->owed >= CW_CREDIT_BATCH / 4 && !credit->waiting && flow->state == CW_PEER_ESTABLISHED &&
+        endpoint->messages.waiting_first == NULL && grantable(endpoint, flow) > 0) {
         (void)grant(endpoint, flow);
     }
 }
@@ -230,7 +284,7 @@ uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
     while (pool->waiting_first != NULL && pool->free_count > 0) {
         struct cw_flow *flow = pool->waiting_first;
         /* who has been lent the most there is comes back with a slot */
-        bool wants = flow->state == CW_PEER_ESTABLISHED && flow->credit.owed > 0 && flow->credit.lent < CW_CREDIT_MAX;
+        bool wants = flow->state == CW_PEER_ESTABLISHED && grantable(endpoint, flow) > 0;
         bool granted = wants && grant(endpoint, flow);
         unlist_first(pool);
         if (wants && flow->credit.owed > 0) {
@@ -298,7 +352,9 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     }
     /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. Who had but one gets a few more, or each of its
      * messages would cost a packet of ours. */
-    if (pool->waiting_first == NULL && credit->lent + credit->owed < CW_CREDIT_BATCH) {
+    uint32_t again = credit->far > CW_CREDIT_BATCH ? credit->far : CW_CREDIT_BATCH;
+    bool plenty = pool->waiting_first == NULL || pool->free_count > endpoint->config.pool_slot_count / 2;
+    if (plenty && (uint32_t)credit->lent + credit->owed < again) {
         credit->owed++;
         if (credit->lent == 0 && pool->free_count > endpoint->config.pool_slot_count / 2) {
             credit->owed = CW_CREDIT_BATCH;
@@ -326,13 +382,13 @@ static bool take_grant(struct cw_endpoint *endpoint, struct cw_flow *flow, const
 {
     uint16_t slots[CW_CREDIT_MAX];
     struct cw_credit *credit = &flow->credit;
-    if (!slots_of(frame, slots) || frame->length + credit->count > CW_CREDIT_MAX) {
+    if (!slots_of(frame, slots) || frame->length + credit->count > slots_at_hand_max(credit)) {
         return false;
     }
     if (!check) {
-        memcpy(&credit->slots[credit->count], slots, frame->length * sizeof(slots[0]));
-        credit->count = (uint8_t)(credit->count + frame->length);
-        credit->wanted = credit->wanted > frame->length ? (uint8_t)(credit->wanted - frame->length) : 0;
+        memcpy(slots_at_hand(credit) + credit->count, slots, frame->length * sizeof(slots[0]));
+        credit->count = (uint16_t)(credit->count + frame->length);
+        credit->wanted = credit->wanted > frame->length ? (uint16_t)(credit->wanted - frame->length) : 0;
         cw_messages_pump(endpoint, flow);
     }
     return true;
@@ -359,19 +415,34 @@ static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
     return true;
 }
 
+/* More than a batch at once is what a sender on a long path asks for, who has room for as many. He gets twice as many: what he asks for is what
+ * has had to wait, and the next time nothing should. */
+static void take_ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t wanted)
+{
+    struct cw_credit *credit = &flow->credit;
+    if (wanted > CW_CREDIT_BATCH) {
+        wanted *= 2;
+        uint32_t far = (uint32_t)credit->lent + credit->owed + wanted;
+        far = far < CW_CREDIT_FAR_MAX ? far : CW_CREDIT_FAR_MAX;
+        credit->far = far > credit->far ? (uint16_t)far : credit->far;
+    }
+    uint32_t most = credit->far > CW_CREDIT_BATCH ? credit->far : CW_CREDIT_BATCH;
+    uint32_t owed = credit->owed + wanted;
+    credit->owed = (uint16_t)(owed < most ? owed : most);
+    enlist(&endpoint->messages, flow);
+}
+
 bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
                        bool check)
 {
     struct cw_credit *credit = &flow->credit;
     switch (frame->kind) {
     case CW_FRAME_ASK:
-        if (endpoint->messages.region == NULL || frame->length == 0 || frame->length > CW_CREDIT_BATCH) {
+        if (endpoint->messages.region == NULL || frame->length == 0 || frame->length > CW_CREDIT_FAR_MAX) {
             return false;
         }
         if (!check) {
-            uint32_t owed = (uint32_t)credit->owed + frame->length;
-            credit->owed = (uint8_t)(owed < CW_CREDIT_BATCH ? owed : CW_CREDIT_BATCH);
-            enlist(&endpoint->messages, flow);
+            take_ask(endpoint, flow, frame->length);
         }
         return true;
     case CW_FRAME_GRANT:
@@ -398,5 +469,8 @@ void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     bool waiting = flow->credit.waiting;
     struct cw_flow *next = flow->credit.waiting_next;
+    if (flow->credit.store != NULL) {
+        cw_pool_give(&endpoint->credit_stores, flow->credit.store);
+    }
     flow->credit = (struct cw_credit){.waiting = waiting, .waiting_next = next}; /* unlisted in its turn */
 }

@@ -367,4 +367,5 @@ void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int
     sender->queue_bulk.first = NULL;
     sender->queue_credit_frames.first = NULL;
     sender->queue_credit.first = NULL;
+    sender->queue_credit_count = 0;
 }

@@ -176,6 +176,7 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
     operation->signal = (message->flags & CW_SIGNAL) != 0;
     set_source(operation, &message->source, bytes, region);
     cw_operation_push(&flow->sender.queue_credit, operation);
+    flow->sender.queue_credit_count++;
     if (flow->state != CW_PEER_ESTABLISHED) {
         cw_session_start(endpoint, flow);
     }

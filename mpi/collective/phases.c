@@ -5,13 +5,14 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "collectives/check.h"
 #include "collectives/plan_file.h"
 #include "dataplane/status.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
 #include "mpi/runtime/process.h"
 
-enum { REASON_BYTES = 400 };
+enum { REASON_BYTES = 500 };
 
 struct mpi_phases {
     uint32_t references; /* the handle, and calls under way */
@@ -168,7 +169,13 @@ int mpi_phases_decode(struct mpi_comm *comm, const void *bytes, size_t length, c
     if (status != CW_OK) {
         return mpi_error(comm->handle, MPI_ERR_IO, "%s: %s; save the phases again", place, reason);
     }
-    int code = plan_judge(comm, plan, place);
+    status = cw_check_refuse(plan, reason, sizeof(reason));
+    if (status == CW_ERROR_MEMORY) {
+        cw_plan_destroy(plan);
+        return no_memory(comm);
+    }
+    int code = status != CW_OK ? mpi_error(comm->handle, MPI_ERR_IO, "%s: %s; save the phases again", place, reason)
+                               : plan_judge(comm, plan, place);
     if (code != MPI_SUCCESS) {
         cw_plan_destroy(plan);
         return code;

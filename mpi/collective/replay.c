@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "collectives/book.h"
+#include "collectives/check.h"
 #include "dataplane/status.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/plans.h"
@@ -51,7 +52,7 @@ int mpi_replay_start(char *error, size_t error_bytes)
 {
     const void *bytes;
     size_t length;
-    char reason[400];
+    char reason[500] = "no memory to check it";
     int code = mpi_replay_contents_settle(&bytes, &length, error, error_bytes);
     if (code != MPI_SUCCESS || bytes == NULL) {
         return code;
@@ -71,6 +72,14 @@ int mpi_replay_start(char *error, size_t error_bytes)
         snprintf(error, error_bytes, "%s was compiled for the program %s, this one is %s; record and compile this one",
                  mpi_replay_contents_place(), book->program, program_invocation_short_name);
         return MPI_ERR_FILE;
+    }
+    /* rank 0's contents are everybody's */
+    for (uint32_t i = 0; mpi_process.rank == 0 && i < book->plan_count; i++) {
+        if (cw_check_refuse(book->plans[i].plan, reason, sizeof(reason)) != CW_OK) {
+            snprintf(error, error_bytes, "%s: number %u: %s; `causeway plan compile` makes another",
+                     mpi_replay_contents_place(), i + 1, reason);
+            return MPI_ERR_FILE;
+        }
     }
     is_on = true;
     mpi_replay_attach(mpi_comm_world); /* the others are made later */

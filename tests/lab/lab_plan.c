@@ -12,6 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collectives/build.h"
+#include "collectives/check.h"
+#include "collectives/plan_file.h"
+#include "control/settings.h"
+#include "dataplane/status.h"
+#include "tests/schedules/mutate.h"
+
 enum { OUTPUT_BYTES = 1 << 16 };
 
 static char folder[] = "/tmp/causeway-lab-plan-XXXXXX";
@@ -217,6 +224,66 @@ static void test_failures_are_seen_again(void **state)
     assert_memory_equal(first, output, strcspn(first, "\n"));
 }
 
+/* Tries each subcommand on a plan with a checksum that fits. What the checker refuses may be looked at, and nothing else. */
+static void mutant_try(const struct cw_plan *plan, const char *name)
+{
+    static const char *const others[] = {"price m.plan", "draw m.plan -o m.svg", "run m.plan --seeds 1",
+                                         "run m.plan --over puts --seeds 1"};
+    char output[OUTPUT_BYTES], path[64];
+    struct cw_check_report report;
+    void *bytes;
+    size_t length;
+    assert_int_equal(cw_check(plan, &report), CW_OK);
+    if (report.fault == CW_CHECK_PASSED || report.fault == CW_CHECK_INVALID) {
+        return;
+    }
+    assert_int_equal(cw_plan_encode(plan, &bytes, &length), CW_OK);
+    struct cw_plan *read;
+    if (cw_plan_decode(bytes, length, &read, output, sizeof(output)) != CW_OK) {
+        free(bytes); /* there is no such file */
+        return;
+    }
+    cw_plan_destroy(read);
+    snprintf(path, sizeof(path), "%s/m.plan", folder);
+    assert_true(cw_settings_write(path, bytes, length));
+    free(bytes);
+    print_message("%s: %s\n", name, report.text);
+    assert_plan("check m.plan", 1, cw_check_fault_name(report.fault));
+    assert_int_equal(run_plan("dump m.plan", output), 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_refused(others[i], "the plan is wrong: ");
+    }
+}
+
+static void test_wrong_plans_with_right_checksums(void **state)
+{
+    (void)state;
+    static const struct {
+        enum cw_collective collective;
+        const char *algorithm;
+    } rows[] = {{CW_BCAST, "segmented-chain"}, {CW_ALLREDUCE, "rabenseifner"}, {CW_ALLTOALL, "greedy-barriers"}};
+    enum { SITES = 12, SITES_APART = 5 };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (uint32_t j = 0; j < MUTATION_COUNT * SITES; j += SITES_APART) {
+            char error[200];
+            struct cw_problem *problem;
+            struct cw_plan *plan;
+            struct cw_parameters parameters = {.segment_bytes = 40, .eager_max_bytes = 16};
+            struct cw_problem_request request = {
+                .collective = rows[i].collective, .ranks = 4, .element_bytes = 4, .count = 40};
+            bool changed = false;
+            assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+            assert_int_equal(cw_plan_build(problem, cw_algorithm_find(rows[i].collective, rows[i].algorithm),
+                                           &parameters, &plan, error, sizeof(error)),
+                             CW_OK);
+            if (plan_mutate(plan, (enum mutation)(j / SITES), j % SITES, &changed) && changed) {
+                mutant_try(plan, mutation_name((enum mutation)(j / SITES)));
+            }
+            cw_plan_destroy(plan);
+        }
+    }
+}
+
 static void test_what_is_printed(void **state)
 {
     (void)state;
@@ -273,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_networks_with_unknown_keys),
         cmocka_unit_test(test_more_than_memory_holds),
         cmocka_unit_test(test_failures_are_seen_again),
+        cmocka_unit_test(test_wrong_plans_with_right_checksums),
         cmocka_unit_test(test_what_is_printed),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record_usage.py CAUSEWAY RECORDED IS CG [wire]: a program is recorded, what it has done compiled, and served by plans when it does so again; what it does otherwise goes on without. Nothing is timed."""
+"""record_usage.py CAUSEWAY RECORDED IS CG DAMAGE [wire]: a program is recorded, what it has done compiled, and served by plans when it does so again; what it does otherwise goes on without. Nothing is timed."""
 import json
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-causeway, recorded, integer_sort, other = sys.argv[1:5]
+causeway, recorded, integer_sort, other, damage = sys.argv[1:6]
 failures = 0
 
 
@@ -123,13 +123,24 @@ def wrong(folder, plan):
     refused(["plan", "compile", plan, "-o", plan], "this is no trace")
     refused(["plan", "compile", trace], "-o FILE is missing")
     refused(["plan", "check", plan], "say which one")
+    # whole to its checksum, and wrong: rank 0 or, of phases, each rank refuses it before anybody relies on it
+    subprocess.run([damage, plan, plan + ".wrong"], check=True)
+    result = run(["run", "-n", "4", "--plan", plan + ".wrong", integer_sort, "S"])
+    expect(result.returncode != 0 and "number 1: the plan is wrong" in result.stderr, f"a wrong plan is refused: {result}")
+    phases = os.path.join(folder, "phases.plan")
+    run(["plan", "build", "--collective", "alltoall", "--algorithm", "all-to-all-based", "--ranks", "4", "--size", "100", "-o", phases])
+    result = run(["run", "-n", "4", recorded, "rounds=1", "load=" + phases])
+    expect(result.returncode == 0, f"phases are loaded: {result}")
+    subprocess.run([damage, phases, phases], check=True)
+    result = run(["run", "-n", "4", recorded, "rounds=1", "load=" + phases])
+    expect(result.returncode != 0 and "the plan is wrong" in result.stderr, f"wrong phases are refused: {result}")
     three = os.path.join(folder, "three.trace")
     run(["run", "-n", "3", "--record", three, integer_sort, "S"])
     refused(["plan", "compile", trace, three, "-o", plan], "4 ranks, trace 2 has 3")
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    for emulated in [[]] + ([["--emulate", "4,memif"], ["--emulate", "2,memif"]] if "wire" in sys.argv[5:] else []):
+    for emulated in [[]] + ([["--emulate", "4,memif"], ["--emulate", "2,memif"]] if "wire" in sys.argv[6:] else []):
         whole_way(temporary, emulated)
         book = kernel(temporary, emulated)
     wrong(temporary, book)

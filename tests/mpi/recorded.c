@@ -1,11 +1,13 @@
 /* A program to be recorded, and run again by its plan: collectives of all kinds, round by round, each checked byte by byte. What it is told makes its calls others than those recorded.
  *
- * usage: mpi_recorded [only=NAME] [rounds=N] [alter=RANK] [bytes=N] [more] [persistent] [nonblocking] [inplace]
+ * usage: mpi_recorded [only=NAME] [rounds=N] [alter=RANK] [bytes=N] [more] [persistent] [nonblocking] [inplace] [load=FILE]
  *   alter=RANK   from the second round on this rank sends its neighbour an element more by all-to-all-v
  *   bytes=N      of a broadcast
+ *   load=FILE    only loads phases of an all-to-all-v
  *   more         every other all-to-all-v has twice the counts
  */
 #include <mpi.h>
+#include <mpix.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@ enum { RANKS_MAX = 64, BLOCK = 40 };
 
 static int rank, ranks, faults;
 static const char *only;
+static const char *phases_path;
 static int rounds = 6, alter = -1, bcast_bytes = 3000;
 static bool more, persistent, nonblocking, inplace;
 
@@ -184,6 +187,7 @@ static bool argument_take(const char *text)
     persistent = persistent || strcmp(text, "persistent") == 0;
     nonblocking = nonblocking || strcmp(text, "nonblocking") == 0;
     inplace = inplace || strcmp(text, "inplace") == 0;
+    phases_path = strncmp(text, "load=", 5) == 0 ? text + 5 : phases_path;
     only = strncmp(text, "only=", 5) == 0 ? text + 5 : only;
     return sscanf(text, "rounds=%d", &rounds) + sscanf(text, "alter=%d", &alter) +
                sscanf(text, "bytes=%d", &bcast_bytes) >
@@ -199,6 +203,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (phases_path != NULL) {
+        MPIX_Alltoallv_phases phases;
+        MPIX_Alltoallv_phases_load(phases_path, MPI_COMM_WORLD, &phases);
+        MPIX_Alltoallv_phases_free(&phases);
+        MPI_Finalize();
+        return 0;
+    }
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     for (int round = 0; round < rounds; round++) {
         if (wanted("bcast")) {

@@ -1,4 +1,5 @@
 /* Back-pressure: an application that takes no events, and senders without credit. Nothing is lost and nothing hangs. */
+#include "dataplane/core/endpoint.h"
 #include "tests/simulation/simulation.h"
 
 enum { SENDERS = 16, MESSAGES = 200, SLOTS = 4, RING = 256 };
@@ -47,13 +48,14 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
 struct talker {
     uint32_t peer;
     uint64_t posted;
+    uint64_t count;
 };
 
 static void talk(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct talker *talker = context;
     (void)now_ns;
-    while (talker->posted < MESSAGES) {
+    while (talker->posted < talker->count) {
         struct cw_message message = {
             .peer = talker->peer,
             .source = {.contiguous = {.data = host->memory, .bytes = talker->posted % 1000}},
@@ -66,19 +68,19 @@ static void talk(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static void few_slots_serve_many_senders(void **state)
+static void few_slots_serve(uint64_t delay_ns)
 {
-    (void)state;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, SENDERS + 1);
     config.endpoint.pool_slot_count = SLOTS;
     config.endpoint.operation_count_max = 128;
     config.node.down.loss = 0.005;
+    config.node.up.delay_ns = config.node.down.delay_ns = delay_ns;
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     struct talker talkers[SENDERS];
     for (uint32_t i = 0; i < SENDERS; i++) {
-        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, SENDERS)};
+        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, SENDERS), .count = MESSAGES};
         hosts.list[i].work = talk;
         hosts.list[i].context = &talkers[i];
         sim_host_wake(&hosts.list[i]);
@@ -91,7 +93,7 @@ static void few_slots_serve_many_senders(void **state)
         least = i == 0 || hosts.list[i].completed < least ? hosts.list[i].completed : least;
         most = hosts.list[i].completed > most ? hosts.list[i].completed : most;
     }
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 5000 * SIMULATION_MS);
+    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 50000 * SIMULATION_MS);
     printf("%d messages through %d slots; half way the senders had sent %d to %d\n", SENDERS * MESSAGES, SLOTS,
            (int)least, (int)most);
     assert_int_equal(hosts.list[SENDERS].arrived_messages, SENDERS * MESSAGES);
@@ -103,11 +105,56 @@ static void few_slots_serve_many_senders(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+static void few_slots_serve_many_senders(void **state)
+{
+    (void)state;
+    few_slots_serve(10 * SIMULATION_US);
+}
+
+/* Who asks for more, having a long path, must not keep others waiting. */
+static void few_slots_serve_senders_far_away(void **state)
+{
+    (void)state;
+    few_slots_serve(SIMULATION_MS);
+}
+
+/* By CW_CREDIT_MAX slots a round trip, 2,000 messages would take 125 of them. Each sender has the time that it would have alone, and half of the pool
+ * stays free for others. */
+static void long_paths_are_lent_more(void **state)
+{
+    (void)state;
+    enum { FAR_SENDERS = 2, FAR_MESSAGES = 2000, ROUND_TRIPS_MAX = 16, SLOTS_FREE_MIN = 1024 / 2 };
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, FAR_SENDERS + 1);
+    config.endpoint.pool_slot_count = 2 * SLOTS_FREE_MIN;
+    config.node.up.delay_ns = config.node.down.delay_ns = 5 * SIMULATION_MS;
+    uint64_t round_trip_ns = 2 * (config.node.up.delay_ns + config.node.down.delay_ns);
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    struct talker talkers[FAR_SENDERS];
+    for (uint32_t i = 0; i < FAR_SENDERS; i++) {
+        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, FAR_SENDERS), .count = FAR_MESSAGES};
+        hosts.list[i].work = talk;
+        hosts.list[i].context = &talkers[i];
+        sim_host_wake(&hosts.list[i]);
+    }
+    while (hosts.list[FAR_SENDERS].arrived_messages < FAR_SENDERS * FAR_MESSAGES &&
+           cw_simulator_step(hosts.simulator)) {
+        assert_true(hosts.list[FAR_SENDERS].endpoint->messages.free_count >= SLOTS_FREE_MIN - CW_CREDIT_MAX * 2);
+    }
+    printf("%d messages from each of %d senders in %.1f round trips\n", FAR_MESSAGES, FAR_SENDERS,
+           (double)cw_simulator_now(hosts.simulator) / (double)round_trip_ns);
+    assert_true(cw_simulator_now(hosts.simulator) <= ROUND_TRIPS_MAX * round_trip_ns);
+    sim_hosts_destroy(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_event_queue_stops_senders_and_loses_nothing),
         cmocka_unit_test(few_slots_serve_many_senders),
+        cmocka_unit_test(few_slots_serve_senders_far_away),
+        cmocka_unit_test(long_paths_are_lent_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
