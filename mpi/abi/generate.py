@@ -70,6 +70,7 @@ def implementations(prototypes):
 def write_header(template, prototypes_path, out):
     prototypes = read(prototypes_path)
     lines = [wrap(f"{p.result} {p.name}({p.text});") for p in prototypes.values()]
+    prototypes.update(read(template))  # the conversions to Fortran's handles, which are beyond the ABI
     lines += ["", "/* The same for tools, which put their own functions in the place of those above. */"]
     lines += [wrap(f"{p.result} P{p.name}({p.text});") for p in prototypes.values()]
     open(out, "w").write(open(template).read().replace("@PROTOTYPES@", "\n".join(lines)))
