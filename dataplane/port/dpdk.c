@@ -1,8 +1,11 @@
 #include "dataplane/port/dpdk.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
@@ -18,9 +21,27 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct cw_dpdk *table;
 static char obstacle[256];
 
+/* By the run path, unless the library is where it is installed beside this one: sanitizers call dlopen in our place, and the loader
+ * then asks for their run path. In builds with sanitizers it is told by the build. */
+static const char *library_path(char *path, size_t bytes)
+{
+#if defined(CW_BUILD_FOLDER)
+    snprintf(path, bytes, "%s", CW_BUILD_FOLDER "/dataplane/" CW_DPDK_LIBRARY);
+#else
+    Dl_info own;
+    path[0] = '\0';
+    const char *end = dladdr(&table, &own) == 0 ? NULL : strrchr(own.dli_fname, '/');
+    if (end != NULL) {
+        snprintf(path, bytes, "%.*s/causeway/%s", (int)(end - own.dli_fname), own.dli_fname, CW_DPDK_LIBRARY);
+    }
+#endif
+    return access(path, R_OK) == 0 ? path : CW_DPDK_LIBRARY;
+}
+
 static void load(void)
 {
-    void *library = dlopen(CW_DPDK_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    char path[PATH_MAX];
+    void *library = dlopen(library_path(path, sizeof(path)), RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         (void)cw_error_text(obstacle, sizeof(obstacle), 0, "%s", dlerror());
         return;

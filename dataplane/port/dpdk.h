@@ -4,7 +4,8 @@
  * The functions of ethdev.h and aead.h are defined twice under the same names. Inside the library they do the work (ethdev.c, aead.c);
  * everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct cw_port_ops, as to any port.
  *
- * The library is looked for as the dynamic loader does: LD_LIBRARY_PATH, the run path of the program or library that holds dpdk.c, the system's folders.
+ * The library is looked for in the folder causeway/ beside the object that holds dpdk.c, then as the dynamic loader does:
+ * LD_LIBRARY_PATH, that object's run path, the system's folders.
  */
 #ifndef CW_DPDK_H
 #define CW_DPDK_H
