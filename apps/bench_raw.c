@@ -73,13 +73,13 @@ static int raw_open(struct raw *raw, const struct cw_port *port, int control, co
         settings->duration_ns == 0 || (payload != 0 && settings->region_bytes < payload)) {
         return CW_ERROR_ARGUMENT;
     }
-    *raw = (struct raw){.id = cw_port_ethdev_id(port),
+    *raw = (struct raw){.id = settings->id,
                         .burst = (uint16_t)(settings->burst != 0 ? settings->burst : RAW_BURST_DEFAULT),
                         .control = control,
                         .frame_bytes = settings->frame_bytes,
                         .payload_bytes = payload,
                         .region_bytes = settings->region_bytes,
-                        .pool = cw_port_ethdev_pool(port),
+                        .pool = settings->pool,
                         .warmup_cycles = cycles_of(settings->warmup_ns),
                         .duration_cycles = cycles_of(settings->duration_ns)};
     cw_wire_network_init(&raw->header.network, port->info.mac, settings->peer_mac, RAW_IPV4, RAW_IPV4 + 1, RAW_UDP_PORT,
@@ -445,3 +445,11 @@ int bench_raw_latency_responder(struct cw_port *port, int control, const struct 
     raw_close(&raw);
     return status == CW_OK && latency->count == 0 ? CW_ERROR_NOT_FOUND : status;
 }
+
+extern const struct bench_raw_table bench_raw_table;
+const struct bench_raw_table bench_raw_table = {
+    .rate_initiator = bench_raw_rate_initiator,
+    .rate_responder = bench_raw_rate_responder,
+    .latency_initiator = bench_raw_latency_initiator,
+    .latency_responder = bench_raw_latency_responder,
+};

@@ -4,6 +4,9 @@
  * the caller. The initiator sends, the responder receives and measures; both return the same result. While they run nobody uses the
  * port.
  *
+ * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench_raw_load.c has the same functions,
+ * which load it.
+ *
  * Order of calls: both sides make the same calls with the same settings at the same time; a control channel (bench_control.h) starts
  * and stops them.
  */
@@ -30,6 +33,9 @@ struct bench_raw_settings {
     uint64_t duration_ns;   /* measured */
     bool copy;              /* one memcpy of the payload on each side */
     uint8_t peer_mac[6];    /* where frames are sent to */
+    /* the device behind the port, filled in by bench_raw_load.c */
+    uint16_t id;
+    struct rte_mempool *pool;
 };
 
 struct bench_raw_rate {
@@ -47,7 +53,8 @@ struct bench_raw_latency {
 };
 
 /* One way: throughput at the receiver. CW_OK; CW_ERROR_ARGUMENT (settings); CW_ERROR_MEMORY; CW_ERROR_TIMEOUT or CW_ERROR_CLOSED
- * (the other side is late or gone); CW_ERROR_NOT_FOUND (not one frame arrived). */
+ * (the other side is late or gone); CW_ERROR_NOT_FOUND (not one frame arrived);
+ * CW_ERROR_UNSUPPORTED (libcauseway_bench.so is not there). */
 int bench_raw_rate_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
                              struct bench_raw_rate *rate);
 int bench_raw_rate_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
@@ -58,5 +65,17 @@ int bench_raw_latency_initiator(struct cw_port *port, int control, const struct 
                                 struct bench_raw_latency *latency);
 int bench_raw_latency_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
                                 struct bench_raw_latency *latency);
+
+/* The functions above as libcauseway_bench.so has them: its symbol bench_raw_table. */
+struct bench_raw_table {
+    int (*rate_initiator)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
+                          struct bench_raw_rate *rate);
+    int (*rate_responder)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
+                          struct bench_raw_rate *rate);
+    int (*latency_initiator)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
+                             struct bench_raw_latency *latency);
+    int (*latency_responder)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
+                             struct bench_raw_latency *latency);
+};
 
 #endif

@@ -8,15 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef CW_HAVE_DPDK
-#include <rte_eal.h>
-#include <rte_version.h>
-#endif
 #ifdef CW_HAVE_VERBS
 #include <infiniband/verbs.h>
 #endif
 
 #include "dataplane/crypt/aead.h"
+#include "dataplane/port/dpdk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
@@ -79,7 +76,6 @@ static void tell_interfaces(struct doctor *doctor)
     closedir(folder);
 }
 
-#ifdef CW_HAVE_DPDK
 /* The name in `folder` that begins with `prefix`, appended to it; false: there is none. */
 static bool descend(char *folder, size_t bytes, const char *prefix)
 {
@@ -99,7 +95,7 @@ static bool descend(char *folder, size_t bytes, const char *prefix)
     return found;
 }
 
-/* The folder that EAL loads its drivers from: beside the library this program is linked with. */
+/* The folder that EAL loads its drivers from: beside the library that has been loaded. */
 static bool find_drivers(char *folder, size_t bytes)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -147,7 +143,6 @@ static void tell_drivers(struct doctor *doctor)
                     have ? drivers[i].use : "not installed", have ? NULL : "apt-get install libdpdk-dev");
     }
 }
-#endif
 
 static void tell_verbs(struct doctor *doctor)
 {
@@ -173,13 +168,14 @@ static void tell_verbs(struct doctor *doctor)
 void doctor_network(struct doctor *doctor)
 {
     tell_interfaces(doctor);
-#ifdef CW_HAVE_DPDK
-    doctor_tell(doctor, "network", "DPDK", DOCTOR_GOOD, rte_version(), NULL);
-    tell_drivers(doctor);
-#else
-    doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING, "not in this build: the simulator works, ports do not",
-                "apt-get install libdpdk-dev and configure with -Ddpdk=enabled");
-#endif
+    char error[TEXT_BYTES];
+    if (cw_dpdk_load(error, sizeof(error)) != NULL) {
+        doctor_tell(doctor, "network", "DPDK", DOCTOR_GOOD, cw_dpdk_version(), NULL);
+        tell_drivers(doctor);
+    } else {
+        doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING, "shared memory and the simulator work, ports do not",
+                    error);
+    }
     tell_verbs(doctor);
 }
 

@@ -6,8 +6,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <rte_ethdev.h>
-
 #include "apps/apps.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/port/ethdev.h"
@@ -57,9 +55,8 @@ static int port_open(const struct gateway_config *config, const struct gateway_p
         return app_error_status(status, error, own->option);
     }
     /* Inside frames are for others; outside the address need not be the interface's. Drivers without a filter let all in anyway. */
-    int result = rte_eth_promiscuous_enable(cw_port_ethdev_id(*port));
-    if (result != 0 && result != -ENOTSUP) {
-        app_error("the device does not become promiscuous", own->text, strerror(-result));
+    if (cw_port_ethdev_promiscuous(*port) != CW_OK) {
+        app_error("the device does not become promiscuous", own->text, NULL);
         return APP_EXIT_MACHINE;
     }
     return link_await(own, *port);

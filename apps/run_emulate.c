@@ -17,6 +17,7 @@
 #include "control/topology.h"
 #include "control/units.h"
 #include "control/wire.h"
+#include "dataplane/port/dpdk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
@@ -340,6 +341,11 @@ int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_
     int code = wish_check(text, ranks, &wish);
     if (code != 0) {
         return code;
+    }
+    char error[CW_PORT_TEXT_BYTES];
+    if (cw_dpdk_load(error, sizeof(error)) == NULL) { /* told once, here, and not by the switch and every rank */
+        app_error(error, NULL, NULL);
+        return APP_EXIT_MACHINE;
     }
     return wish.driver == NULL ? memif_start(emulation, &wish, ranks, handled)
                                : veth_start(emulation, &wish, ranks, handled);

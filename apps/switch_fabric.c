@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <rte_ethdev.h>
-
 #include "apps/apps.h"
 #include "apps/switch_command.h"
 #include "apps/switch_stats.h"
@@ -61,9 +59,8 @@ static int port_open(struct switch_fabric *fabric, uint32_t index)
     fabric->socket_owned = fabric->socket_owned || own->memif;
     fabric->naps = fabric->naps || !own->memif;
     /* A switch is there for what is addressed to others; drivers that have no filter let it in anyway. */
-    int result = rte_eth_promiscuous_enable(cw_port_ethdev_id(port->port));
-    if (result != 0 && result != -ENOTSUP) {
-        app_error("the device does not become promiscuous", own->device, strerror(-result));
+    if (cw_port_ethdev_promiscuous(port->port) != CW_OK) {
+        app_error("the device does not become promiscuous", own->device, NULL);
         return APP_EXIT_MACHINE;
     }
     return APP_EXIT_SUCCESS;

@@ -1,7 +1,7 @@
 #include "apps/switch_tap.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +13,30 @@
 
 enum { BUFFER_BYTES = 1 << 20 };
 
+/* The format of libpcap's files (draft-ietf-opsawg-pcap), with times of a nanosecond, in this machine's byte order. */
+struct tap_file_header {
+    uint32_t magic; /* 0xa1b23c4d */
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint32_t reserved[2];
+    uint32_t snap_bytes;
+    uint32_t link_type; /* 1: Ethernet */
+};
+
+struct tap_packet_header {
+    uint32_t seconds;
+    uint32_t nanoseconds;
+    uint32_t kept_bytes;
+    uint32_t bytes;
+};
+
+static_assert(sizeof(struct tap_file_header) == 24 && sizeof(struct tap_packet_header) == 16, "as in the file");
+
 struct switch_tap {
     const char *path;
     uint32_t snap_bytes;
     uint64_t epoch_ns; /* what is to be added to cw_clock_ns */
-    pcap_t *pcap;
-    pcap_dumper_t *dumper;
+    FILE *file;
     char buffer[BUFFER_BYTES];
 };
 
@@ -36,41 +54,34 @@ int switch_tap_open(const char *path, uint32_t snap_bytes, struct switch_tap **t
         app_error("out of memory", path, NULL);
         return APP_EXIT_MACHINE;
     }
-    *tap_out = tap;
     tap->path = path;
     tap->snap_bytes = snap_bytes;
     tap->epoch_ns = epoch_find();
-    tap->dumper = NULL;
-    tap->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, (int)snap_bytes, PCAP_TSTAMP_PRECISION_NANO);
-    FILE *file = fopen(path, "wbe");
-    if (file == NULL) {
+    tap->file = fopen(path, "wbe");
+    if (tap->file == NULL) {
         app_error("the packets cannot be written there", path, strerror(errno));
-    } else {
-        setvbuf(file, tap->buffer, _IOFBF, sizeof(tap->buffer));
-        tap->dumper = tap->pcap == NULL ? NULL : pcap_dump_fopen(tap->pcap, file);
-        if (tap->dumper == NULL) {
-            app_error("the packets cannot be written there", path, "out of memory");
-            fclose(file);
-        }
-    }
-    if (tap->dumper == NULL) {
-        *tap_out = NULL;
-        switch_tap_close(tap);
+        free(tap);
         return APP_EXIT_USAGE;
     }
+    setvbuf(tap->file, tap->buffer, _IOFBF, sizeof(tap->buffer));
+    struct tap_file_header header = {
+        .magic = 0xa1b23c4d, .version_major = 2, .version_minor = 4, .snap_bytes = snap_bytes, .link_type = 1};
+    (void)fwrite(&header, sizeof(header), 1, tap->file); /* switch_tap_close asks whether all was written */
+    *tap_out = tap;
     return APP_EXIT_SUCCESS;
 }
 
 void switch_tap_frame(struct switch_tap *tap, uint64_t time_ns, const uint8_t *data, uint32_t length)
 {
     uint64_t epoch_ns = tap->epoch_ns + time_ns;
-    struct pcap_pkthdr header = {
-        /* of this precision the second part is nanoseconds */
-        .ts = {.tv_sec = (time_t)(epoch_ns / 1000000000u), .tv_usec = (suseconds_t)(epoch_ns % 1000000000u)},
-        .caplen = length < tap->snap_bytes ? length : tap->snap_bytes,
-        .len = length,
+    struct tap_packet_header header = {
+        .seconds = (uint32_t)(epoch_ns / 1000000000u),
+        .nanoseconds = (uint32_t)(epoch_ns % 1000000000u),
+        .kept_bytes = length < tap->snap_bytes ? length : tap->snap_bytes,
+        .bytes = length,
     };
-    pcap_dump((uint8_t *)tap->dumper, &header, data);
+    (void)fwrite(&header, sizeof(header), 1, tap->file);
+    (void)fwrite(data, header.kept_bytes, 1, tap->file);
 }
 
 void switch_tap_close(struct switch_tap *tap)
@@ -78,15 +89,10 @@ void switch_tap_close(struct switch_tap *tap)
     if (tap == NULL) {
         return;
     }
-    if (tap->dumper != NULL) {
-        bool whole = pcap_dump_flush(tap->dumper) == 0 && ferror(pcap_dump_file(tap->dumper)) == 0;
-        pcap_dump_close(tap->dumper);
-        if (!whole) {
-            app_error("not all packets could be written", tap->path, "is the disk full?");
-        }
-    }
-    if (tap->pcap != NULL) {
-        pcap_close(tap->pcap);
+    bool whole = fflush(tap->file) == 0 && ferror(tap->file) == 0;
+    whole = fclose(tap->file) == 0 && whole;
+    if (!whole) {
+        app_error("not all packets could be written", tap->path, "is the disk full?");
     }
     free(tap);
 }

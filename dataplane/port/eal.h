@@ -1,7 +1,7 @@
 /* EAL: DPDK's process-wide environment, started once, when the first ethdev port is opened.
  *
- * EAL is global to the process and can be started only once; this is the one place below mpi/ with mutable globals, and all they
- * hold is what EAL itself holds: that it runs, with which settings, and the last lines it logged.
+ * EAL is global to the process and can be started only once. Its library (dpdk.h) and this are the places below mpi/ with mutable
+ * globals, and all they hold is what EAL itself holds: that it runs, with which settings, and the last lines it logged.
  *
  * Invariants
  *  - cw_eal_start leaves the caller's CPU affinity as it was and prints nothing.

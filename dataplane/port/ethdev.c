@@ -60,11 +60,6 @@ static const struct cw_port_ops ethdev_ops = {
     .close = ethdev_close,
 };
 
-void cw_port_ethdev_config_init(struct cw_port_ethdev_config *config)
-{
-    *config = (struct cw_port_ethdev_config){.mtu_bytes = RTE_ETHER_MTU, .eal.core = CW_EAL_CORE_CALLER};
-}
-
 static int config_check(const struct cw_port_ethdev_config *config, char *error, size_t error_bytes)
 {
     if (config->device == NULL || config->device[0] == '\0' || strlen(config->device) >= RTE_ETH_NAME_MAX_LEN) {
@@ -223,4 +218,10 @@ struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port)
 uint64_t cw_port_ethdev_dropped(const struct cw_port *port)
 {
     return ((const struct ethdev_port *)port)->dropped;
+}
+
+int cw_port_ethdev_promiscuous(struct cw_port *port)
+{
+    int result = rte_eth_promiscuous_enable(((struct ethdev_port *)port)->id);
+    return result == 0 || result == -ENOTSUP ? CW_OK : CW_ERROR_SYSTEM;
 }

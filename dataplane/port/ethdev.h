@@ -49,18 +49,24 @@ struct cw_port_ethdev_config {
 };
 
 /* Fills in the defaults: MTU 1500, everything else as 0 above, EAL's core the caller's. The device is the caller's to set. */
-void cw_port_ethdev_config_init(struct cw_port_ethdev_config *config);
+static inline void cw_port_ethdev_config_init(struct cw_port_ethdev_config *config)
+{
+    *config = (struct cw_port_ethdev_config){.mtu_bytes = 1500, .eal.core = CW_EAL_CORE_CALLER};
+}
 
 /* Opens the device and starts it. Nothing of `config` is kept. CW_OK, or with one line in `error`:
  * CW_ERROR_ARGUMENT (MTU, device, driver's or EAL's arguments), CW_ERROR_NOT_FOUND (no such device, driver, interface or memif
- * server, no huge pages), CW_ERROR_PERMISSION, CW_ERROR_UNSUPPORTED (the driver cannot do the MTU, or gather), CW_ERROR_BUSY (the
- * device is in use, EAL runs with other settings), CW_ERROR_MEMORY, CW_ERROR_SYSTEM. Not from two threads at a time. */
+ * server, no huge pages), CW_ERROR_PERMISSION, CW_ERROR_UNSUPPORTED (the driver cannot do the MTU, or gather; DPDK cannot be
+ * loaded: dpdk.h), CW_ERROR_BUSY (the device is in use, EAL runs with other settings), CW_ERROR_MEMORY, CW_ERROR_SYSTEM. Not from two threads at a time. */
 int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
                         size_t error_bytes);
 
 /* The arguments that the driver of config->device will get, as dpdk-testpmd's --vdev takes them; starts nothing.
- * CW_OK; CW_ERROR_ARGUMENT (too long). */
+ * CW_OK; CW_ERROR_ARGUMENT (too long); CW_ERROR_UNSUPPORTED (DPDK cannot be loaded). */
 int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes);
+
+/* Lets all frames in, as far as the driver has a filter at all. CW_OK; CW_ERROR_SYSTEM. Owner. */
+int cw_port_ethdev_promiscuous(struct cw_port *port);
 
 /* How frames to multicast addresses get in, for people: "by address", "all multicast", "everything", … Owner. */
 const char *cw_port_ethdev_multicast(const struct cw_port *port);

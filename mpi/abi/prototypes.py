@@ -8,6 +8,7 @@ class Prototype:
         self.result, self.name, parameters = re.fullmatch(r"(\w+) (\w+)\((.*)\);", line).groups()
         self.parameters = [] if parameters == "void" else [split_parameter(p) for p in parameters.split(", ")]
         self.text = parameters
+        self.chapter = None  # of MPI 5.0: (number, title)
 
     def implementation(self):
         return self.name.lower()
@@ -26,8 +27,17 @@ def is_prototype(line):
 
 
 def read(path):
-    """Of a list of prototypes, or of a header that holds each in a line of its own."""
-    return {p.name: p for p in map(Prototype, filter(is_prototype, open(path).read().split("\n")))}
+    """Of a list of prototypes, or of a header that holds each in a line of its own. In a list, lines such as "# 3 Point-to-point communication" say the chapter."""
+    found, chapter = {}, None
+    for line in open(path).read().split("\n"):
+        heading = re.fullmatch(r"# (\d+) (.+)", line)
+        if heading:
+            chapter = int(heading.group(1)), heading.group(2)
+        if is_prototype(line):
+            prototype = Prototype(line)
+            prototype.chapter = chapter
+            found[prototype.name] = prototype
+    return found
 
 
 def declare(kind, name, array):

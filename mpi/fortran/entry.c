@@ -10,12 +10,8 @@
 #define COMMON __attribute__((aligned(32)))
 
 COMMON MPI_Fint mpi_f_bottom_, mpi_f_in_place_, mpi_f_buffer_automatic_;
-COMMON MPI_Fint mpi_f_status_ignore_[MPI_F_STATUS_SIZE], mpi_f_statuses_ignore_[MPI_F_STATUS_SIZE];
 COMMON MPI_Fint mpi_f_errcodes_ignore_[1], mpi_f_unweighted_[1], mpi_f_weights_empty_[1];
 COMMON char mpi_f_argv_null_[1], mpi_f_argvs_null_[1];
-
-MPI_Fint *const MPI_F_STATUS_IGNORE = mpi_f_status_ignore_;
-MPI_Fint *const MPI_F_STATUSES_IGNORE = mpi_f_statuses_ignore_;
 
 void *fortran_buffer(const void *buffer)
 {
@@ -206,26 +202,3 @@ void fortran_settle(void)
         promises_end(NULL);
     }
 }
-
-static int status_copy(const void *from, void *to, bool is_ignored)
-{
-    if (is_ignored || from == NULL) {
-        return MPI_ERR_ARG;
-    }
-    memcpy(to, from, sizeof(MPI_Status));
-    return MPI_SUCCESS;
-}
-
-int PMPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
-{
-    _Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(MPI_Fint), "both are the same integers");
-    return status_copy(c_status, f_status, false);
-}
-
-int PMPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
-{
-    return status_copy(f_status, c_status, fortran_status(f_status) == MPI_STATUS_IGNORE);
-}
-
-extern __typeof__(PMPI_Status_c2f) MPI_Status_c2f __attribute__((weak, alias("PMPI_Status_c2f")));
-extern __typeof__(PMPI_Status_f2c) MPI_Status_f2c __attribute__((weak, alias("PMPI_Status_f2c")));

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mpi/fortran/mpi_fortran.h"
+#include "mpi.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8,
                "handles are read by their lower half");
@@ -35,7 +35,7 @@ _Static_assert(sizeof(MPI_Fint) == sizeof(int), "integers go to C as they are");
 
 enum { FORTRAN_FEW = 16 }; /* handles that are converted without allocating */
 
-/* The common blocks whose addresses have a meaning. */
+/* The common blocks whose addresses have a meaning. Those of statuses are libmpi_abi's, for MPI_F_STATUS_IGNORE. */
 extern MPI_Fint mpi_f_bottom_, mpi_f_in_place_, mpi_f_buffer_automatic_;
 extern MPI_Fint mpi_f_status_ignore_[MPI_F_STATUS_SIZE], mpi_f_statuses_ignore_[MPI_F_STATUS_SIZE];
 extern MPI_Fint mpi_f_errcodes_ignore_[1], mpi_f_unweighted_[1], mpi_f_weights_empty_[1];

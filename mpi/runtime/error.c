@@ -11,6 +11,7 @@
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/process.h"
+#include "mpi/runtime/tool.h"
 #include "mpi_functions.h"
 
 /* By class; what the standard says about each in a line (MPI 5.0, table 9.1). */
@@ -107,7 +108,7 @@ static struct added_code *added_find(int code)
 /* The code's class; -1: there is no such code. */
 static int class_of(int code)
 {
-    if (code >= 0 && code < CLASS_COUNT) {
+    if ((code >= 0 && code < CLASS_COUNT) || mpi_tool_error_text(code) != NULL) {
         return code;
     }
     const struct added_code *found = added_find(code);
@@ -118,6 +119,9 @@ const char *mpi_error_text(int code)
 {
     if (code >= 0 && code < CLASS_COUNT) {
         return class_texts[code];
+    }
+    if (mpi_tool_error_text(code) != NULL) {
+        return mpi_tool_error_text(code);
     }
     const struct added_code *found = added_find(code);
     return found == NULL ? NULL : found->text == NULL ? "" : found->text;

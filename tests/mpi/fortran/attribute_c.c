@@ -1,5 +1,5 @@
 /* C's half of attribute.f90: what C sees of attributes, handles and statuses that come from Fortran. */
-#include <mpi_fortran.h>
+#include <mpi.h>
 #include <stdint.h>
 
 static int own;

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""loading_usage.py CAUSEWAY PROGRAM LIBRARY: nothing of DPDK is loaded before a port is wanted; without it one line says what is missing.
+
+DPDK is hidden by an empty file in the place of its first library, which the loader finds before it and refuses.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+causeway, program, library = sys.argv[1:]
+failures = 0
+
+
+def expect(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("expected:", what)
+
+
+def needed(path):
+    text = subprocess.run(["readelf", "--dynamic", "--wide", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return [line.split("[")[1].rstrip("]") for line in text.splitlines() if "(NEEDED)" in line]
+
+
+def run(folder, *options):
+    paths = [folder] + ([os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else [])
+    return subprocess.run([causeway, *options], env=dict(os.environ, LD_LIBRARY_PATH=":".join(paths)), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+
+
+for path in (causeway, library):
+    expect([name for name in needed(path) if name.startswith("librte_")] == [], f"no library of DPDK in {path}")
+
+with tempfile.TemporaryDirectory() as scratch:
+    open(os.path.join(scratch, "librte_eal.so.23"), "w").close()
+    done = run(scratch, "run", "-n", "2", "--timeout", "60", program)
+    expect(done.returncode == 0, f"a job on shared memory runs: {done.returncode} {done.stderr}")
+    for network in ("2,memif", "2,veth"):
+        done = run(scratch, "run", "-n", "2", "--emulate", network, "--timeout", "60", program)
+        expect(done.returncode == 3, f"{network}: exit code 3, not {done.returncode}")
+        lines = done.stderr.splitlines()
+        expect(len(lines) == 1 and "librte_eal.so.23" in lines[0] and "apt-get install" in lines[0],
+               f"{network}: one line that names library and package, not {lines}")
+    done = run(scratch, "doctor")
+    expect("shared memory and the simulator work, ports do not" in done.stdout, "the doctor says that there is no DPDK")
+sys.exit(failures > 0)
