@@ -174,6 +174,7 @@ def significance(prototype, parameter):
 
 def argument(parameter, index):
     kind, _, array = parameter
+    kind += " *" if kind.endswith("_function") else ""  # a parameter of a function's type is a pointer
     cast = kind if not array else "int (*)[3]" if array == "[][3]" else kind + " *"
     return f"({cast})values[{index}]"
 
