@@ -18,6 +18,7 @@
 #ifndef CW_LAUNCH_H
 #define CW_LAUNCH_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,11 +50,12 @@ struct cw_launch_config {
     const char *name; /* "causeway run", in front of what it says itself */
     const struct cw_launch_program *programs;
     size_t program_count;
-    const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
-    bool label;          /* "[3] " before each line */
-    uint64_t timeout_ns; /* 0: none */
-    int spared;          /* a child of the caller's that is to outlive the job; 0: none */
-    int64_t stdin_rank;  /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
+    const int *networks;    /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
+    const cpu_set_t *cores; /* that each rank may run on; NULL: those of this process */
+    bool label;             /* "[3] " before each line */
+    uint64_t timeout_ns;    /* 0: none */
+    int spared;             /* a child of the caller's that is to outlive the job; 0: none */
+    int64_t stdin_rank;     /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 
 /* Runs the job; returns the exit code to end with: 0, or of what failed first. Says why in one line on stderr. */
