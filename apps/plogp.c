@@ -197,19 +197,17 @@ static struct cw_measured *kept_make(const struct plogp_options *options)
 /* Whole or not at all: a program may be starting. */
 static int file_write(const char *path, const struct cw_measured *measured)
 {
-    char beside[CW_SETTINGS_PATH_BYTES + 8];
+    char folder[CW_SETTINGS_PATH_BYTES];
     char *text = cw_measured_encode(measured);
-    snprintf(beside, sizeof(beside), "%s.new", path);
-    for (char *slash = strchr(beside + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    snprintf(folder, sizeof(folder), "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(beside, 0777);
+        (void)mkdir(folder, 0777);
         *slash = '/';
     }
-    FILE *out = text == NULL ? NULL : fopen(beside, "we");
-    bool written = out != NULL && fputs(text, out) >= 0;
-    written = out != NULL && fclose(out) == 0 && written;
+    bool written = text != NULL && cw_settings_write(path, text, strlen(text));
     free(text);
-    if (!written || rename(beside, path) != 0) {
+    if (!written) {
         app_error("the file cannot be written", path, strerror(errno));
         return APP_EXIT_MACHINE;
     }

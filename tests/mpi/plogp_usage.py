@@ -104,6 +104,20 @@ with tempfile.TemporaryDirectory() as folder:
     result = run(["run", "-n", "3", "--explain", program, "S"], XDG_CONFIG_HOME=folder)
     expect("direct (tests)" in explained(result, "allreduce").get(0, ()), f"the default place is looked at: {result.stderr}")
 
+    # ... that cannot be read, or makes no sense, is said once, and ends no job
+    for damage, says in (("{", "plogp.json"), (None, "Is a directory")):
+        os.remove(os.path.join(place, "plogp.json"))
+        if damage is None:
+            os.mkdir(os.path.join(place, "plogp.json"))
+        else:
+            with open(os.path.join(place, "plogp.json"), "w", encoding="utf-8") as file:
+                file.write(damage)
+        result = run(["run", "-n", "3", program, "S"], XDG_CONFIG_HOME=folder)
+        lines = [line for line in result.stderr.splitlines() if "MPI_Init" in line]
+        expect(result.returncode == 0 and len(lines) == 1 and says in lines[0], f"{damage}: {result.returncode} {result.stderr}")
+        result = run(["run", "-n", "3", program, "S"], XDG_CONFIG_HOME=folder, CAUSEWAY_PLOGP=os.path.join(place, "plogp.json"))
+        expect(result.returncode != 0, f"named, it ends the job: {damage}")
+
     for arguments in (["--ranks", "1"], ["--ranks", "x"], ["--path", "carrier-pigeon"], ["--sizes", "64,8"], ["--plot", "x.svg"], ["-n", "64"]):
         result = run(["plogp", "-o", measured] + arguments)
         expect(result.returncode == 2 and result.stderr.count("\n") == 1, f"{arguments} is wrong usage: {result.stderr}")
