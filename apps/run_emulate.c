@@ -428,13 +428,14 @@ static void output_skip(int output)
     close(output);
 }
 
-void run_emulate_stop(struct run_emulation *emulation)
+int run_emulate_stop(struct run_emulation *emulation)
 {
+    int status = 0;
     static const char *const names[] = {"s", "s.bell", "s.ctl"};
     if (emulation->process > 0) {
         kill(emulation->process, SIGTERM);
         output_skip(emulation->output);
-        waitpid(emulation->process, NULL, 0);
+        waitpid(emulation->process, &status, 0);
     }
     for (size_t i = 0; emulation->folder[0] != 0 && i < sizeof(names) / sizeof(names[0]); i++) {
         char path[96];
@@ -446,4 +447,5 @@ void run_emulate_stop(struct run_emulation *emulation)
     }
     run_veth_stop(&emulation->veth);
     *emulation = (struct run_emulation){.output = -1, .veth.bridge = -1};
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 0; /* it has said why: statistics that could not be written */
 }

@@ -35,7 +35,7 @@ static int forward(struct switch_fabric *fabric, const struct switch_config *con
         ready_tell(fabric);
         sigprocmask(SIG_SETMASK, &before, NULL);
         switch_fabric_run(fabric, signals);
-        switch_fabric_close(fabric);
+        code = switch_fabric_close(fabric);
     }
     return code;
 }

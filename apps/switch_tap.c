@@ -55,7 +55,7 @@ int switch_tap_open(const char *path, uint32_t snap_bytes, struct switch_tap **t
     }
     if (tap->dumper == NULL) {
         *tap_out = NULL;
-        switch_tap_close(tap);
+        (void)switch_tap_close(tap);
         return APP_EXIT_USAGE;
     }
     return APP_EXIT_SUCCESS;
@@ -73,20 +73,23 @@ void switch_tap_frame(struct switch_tap *tap, uint64_t time_ns, const uint8_t *d
     pcap_dump((uint8_t *)tap->dumper, &header, data);
 }
 
-void switch_tap_close(struct switch_tap *tap)
+int switch_tap_close(struct switch_tap *tap)
 {
+    int code = APP_EXIT_SUCCESS;
     if (tap == NULL) {
-        return;
+        return code;
     }
     if (tap->dumper != NULL) {
         bool whole = pcap_dump_flush(tap->dumper) == 0 && ferror(pcap_dump_file(tap->dumper)) == 0;
         pcap_dump_close(tap->dumper);
         if (!whole) {
             app_error("not all packets could be written", tap->path, "is the disk full?");
+            code = APP_EXIT_MACHINE;
         }
     }
     if (tap->pcap != NULL) {
         pcap_close(tap->pcap);
     }
     free(tap);
+    return code;
 }

@@ -25,11 +25,8 @@ static void file_fail(const struct cw_settings_place *from, const char *reason)
                  "%.300s (%s): %s; `causeway plogp -o FILE` makes one, CAUSEWAY_PLOGP=none does without", from->path,
                  from->origin, reason);
     } else {
-        snprintf(
-            warning, sizeof(warning),
-            "%.300s (%s): %.400s; built-in figures serve; `causeway plogp` makes it anew, CAUSEWAY_PLOGP=none does "
-            "without",
-            from->path, from->origin, reason);
+        snprintf(warning, sizeof(warning), "%.300s (%s): %.400s; built-in figures serve, as with CAUSEWAY_PLOGP=none",
+                 from->path, from->origin, reason);
     }
 }
 
