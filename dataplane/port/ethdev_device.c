@@ -57,7 +57,9 @@ static int device_plug(struct opening *opening)
             port->device);
     }
     cw_eal_log_clear();
-    int result = rte_eal_hotplug_add(pci ? "pci" : "vdev", port->device, opening->arguments);
+    int result = port->driver.packet_socket
+                     ? ethdev_fanout_plug(port->device, opening->arguments)
+                     : rte_eal_hotplug_add(pci ? "pci" : "vdev", port->device, opening->arguments);
     if (result == -EEXIST) {
         return opening_failed(opening, CW_ERROR_BUSY, "exists already", result,
                               "close it first, or choose another number");
