@@ -21,6 +21,7 @@
 #include "control/units.h"
 #include "control/wire.h"
 #include "dataplane/port/port.h"
+#include "dataplane/shm/process.h"
 #include "dataplane/status.h"
 
 enum {
@@ -79,7 +80,7 @@ static _Noreturn void switch_exec(const char *socket, uint32_t ranks, const stru
         arguments[count++] = "--stats-interval";
         arguments[count++] = wish->stats_interval[0] != '\0' ? wish->stats_interval : "1ms";
     }
-    snprintf(ports, sizeof(ports), "%u", ranks);
+    snprintf(ports, sizeof(ports), "%u", ranks < 2 ? 2 : ranks); /* a switch has two: nobody is on the other one */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     setpgid(0, 0); /* Ctrl-C is for the launcher, which ends the rest in order */
     if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
@@ -375,8 +376,8 @@ static void networks_tell(const struct run_veth *veth)
     char text[RUN_VETH_HOSTS_MAX * 32] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < veth->host_count; i++) {
-        int added = snprintf(text + used, sizeof(text) - used, "%s/proc/%d/fd/%d", i > 0 ? ":" : "", getpid(),
-                             veth->networks[i]);
+        int added = snprintf(text + used, sizeof(text) - used, "%s/proc/%d/fd/%d", i > 0 ? ":" : "",
+                             cw_process_number(), veth->networks[i]);
         used += (size_t)added;
     }
     setenv("CAUSEWAY_NETWORKS", text, 1);

@@ -13,10 +13,11 @@
 #include <sodium.h>
 
 #include "dataplane/port/error_text.h"
+#include "dataplane/shm/process.h"
 #include "dataplane/status.h"
 
 enum {
-    CARD_VERSION = 4,
+    CARD_VERSION = 5,
     CARD_NOTE = 1, /* behind the version */
     CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
     CARD_PATH = CARD_HOST + CW_JOB_HOST_BYTES,
@@ -54,6 +55,7 @@ static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16],
     struct {
         char boot[64];
         uint64_t processes; /* the namespace that process numbers are from */
+        uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
         uint64_t user;
         int emulated;
     } machine;
@@ -68,6 +70,7 @@ static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16],
         return FAIL(report, CW_ERROR_SYSTEM, "/proc/self/ns/pid: %s (mount /proc)", strerror(errno));
     }
     machine.processes = status.st_ino;
+    machine.numbers = cw_process_number() != getpid() && stat("/proc", &status) == 0 ? status.st_dev : 0;
     machine.user = geteuid();
     failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
     if (failed != CW_OK) {

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "dataplane/shm/process.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -11,6 +14,9 @@ enum { LINE_BYTES = 2048 };
 static char process_state(int process)
 {
     char path[64], line[512];
+    if (cw_process_number() != getpid()) {
+        return 0; /* numbers in /proc are others' */
+    }
     snprintf(path, sizeof(path), "/proc/%d/stat", process);
     FILE *file = fopen(path, "re");
     if (file == NULL) {

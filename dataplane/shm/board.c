@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dataplane/port/error_text.h"
+#include "dataplane/shm/process.h"
 #include "dataplane/status.h"
 
 #define BOARD_MAGIC UINT64_C(0x4452414f42574331) /* "1CWBOARD" as little-endian bytes */
@@ -81,7 +82,8 @@ int cw_board_create(uint32_t member_count, uint64_t nonce, struct cw_board *boar
 
 struct cw_board_place cw_board_place(const struct cw_board *board)
 {
-    return (struct cw_board_place){.pid = getpid(), .descriptor = board->descriptor, .nonce = board->shared->nonce};
+    return (struct cw_board_place){
+        .pid = cw_process_number(), .descriptor = board->descriptor, .nonce = board->shared->nonce};
 }
 
 int cw_board_open(const struct cw_board_place *place, uint32_t member, uint32_t member_count, struct cw_board *board,

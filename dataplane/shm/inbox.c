@@ -1,6 +1,7 @@
 #include "dataplane/shm/inbox.h"
 
 #include "dataplane/port/error_text.h"
+#include "dataplane/shm/process.h"
 #include "dataplane/status.h"
 
 #include <errno.h>
@@ -146,6 +147,7 @@ struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox)
 {
     return (struct cw_inbox_place){
         .pid = getpid(),
+        .number = cw_process_number(),
         .descriptor = inbox->descriptor,
         .nonce = inbox->shared->nonce,
         .probe = (uint64_t)(uintptr_t)&inbox->shared->nonce,
@@ -256,7 +258,7 @@ void cw_inbox_ring_own(struct cw_inbox *inbox)
 static int place_open(const struct cw_inbox_place *place, int *descriptor, char *error, size_t error_bytes)
 {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->pid, place->descriptor);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->number, place->descriptor);
     *descriptor = open(path, O_RDWR | O_CLOEXEC);
     if (*descriptor >= 0) {
         return CW_OK;
