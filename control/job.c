@@ -45,7 +45,9 @@ static int boot_read(char *boot, size_t bytes, const struct report *report)
     if (file >= 0) {
         close(file);
     }
-    return got > 0 ? CW_OK : FAIL(report, CW_ERROR_SYSTEM, "%s: %s (mount /proc)", path, strerror(error));
+    return got > 0 ? CW_OK
+                   : FAIL(report, cw_status_of_errno(error), "%s: %s%s", path, strerror(error),
+                          error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
 }
 
 /* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through

@@ -251,6 +251,10 @@ static int privilege_check(const struct ethdev_driver *driver, const char *devic
             "port %s: raw sockets need CAP_NET_RAW%s: run as root, or use memif, which needs no privilege", device,
             xdp ? ", XDP also CAP_NET_ADMIN and CAP_BPF" : "");
     }
+    if (cw_errno_remedy(errno)[0] != '\0') {
+        return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "port %s: socket: %s%s", device,
+                             strerror(errno), cw_errno_remedy(errno));
+    }
     return cw_error_text(error, error_bytes, errno == EAFNOSUPPORT ? CW_ERROR_UNSUPPORTED : CW_ERROR_SYSTEM,
                          "port %s: socket: %s; this kernel may lack %s", device, strerror(errno),
                          xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");

@@ -66,8 +66,9 @@ int cw_board_create(uint32_t member_count, uint64_t nonce, struct cw_board *boar
     struct cw_board made = {.descriptor = memfd_create("causeway-board", MFD_CLOEXEC)};
     layout(&made, 0, member_count);
     if (made.descriptor < 0 || ftruncate(made.descriptor, (off_t)made.bytes) != 0 || !map(&made)) {
-        int status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "board: %zu bytes of shared memory (memfd): %s",
-                                   made.bytes, strerror(errno));
+        int status = cw_error_text(error, error_bytes, cw_status_of_errno(errno),
+                                   "board: %zu bytes of shared memory (memfd): %s%s", made.bytes, strerror(errno),
+                                   cw_errno_remedy(errno));
         cw_board_close(&made);
         return status;
     }
@@ -96,8 +97,8 @@ int cw_board_open(const struct cw_board_place *place, uint32_t member, uint32_t 
     struct cw_board made = {.descriptor = open(path, O_RDWR | O_CLOEXEC)};
     layout(&made, member, member_count);
     if (made.descriptor < 0) {
-        return cw_error_text(error, error_bytes, errno == ENOENT ? CW_ERROR_NOT_FOUND : CW_ERROR_SYSTEM,
-                             "board of process %d: %s: %s", place->pid, path, strerror(errno));
+        return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "board of process %d: %s: %s%s", place->pid,
+                             path, strerror(errno), cw_errno_remedy(errno));
     }
     int status = CW_OK;
     if (fstat(made.descriptor, &file) != 0 || file.st_size != (off_t)made.bytes) {
