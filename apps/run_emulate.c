@@ -4,18 +4,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "apps/apps.h"
 #include "apps/switch_config.h"
 #include "control/detect.h"
+#include "control/job_key.h"
 #include "control/settings.h"
 #include "control/topology.h"
 #include "control/units.h"
@@ -336,15 +335,12 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 
 static int environment_set(const char *emulate)
 {
-    uint8_t key[16];
-    char text[2 * sizeof(key) + 1];
-    if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
-        app_error("the kernel gives no random numbers", strerror(errno), NULL);
+    char error[200];
+    if (cw_job_key_make(error, sizeof(error)) != CW_OK) {
+        app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    sodium_bin2hex(text, sizeof(text), key, sizeof(key));
     setenv("CAUSEWAY_EMULATE", emulate, 1);
-    setenv("CAUSEWAY_JOB_KEY", text, 1);
     return 0;
 }
 
