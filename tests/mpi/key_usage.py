@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""key_usage.py CAUSEWAY CHILDREN: the job's key comes through scripts to MPI_Init, and no further: no child of a rank has it."""
+"""key_usage.py CAUSEWAY CHILDREN TOPOLOGY: the job's key comes through scripts to MPI_Init, and no further: no child of a rank has it. Sockets are for their user."""
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
-causeway, children = map(os.path.abspath, sys.argv[1:3])
+causeway, children, topology = map(os.path.abspath, sys.argv[1:4])
 failures = 0
 
 
@@ -41,5 +41,27 @@ with tempfile.TemporaryDirectory() as folder:
         expect(result.returncode != 0 and "32 hexadecimal digits" in result.stderr, f"{wrong} is refused: {result.stderr}")
     result = run(["env", "-u", "CAUSEWAY_JOB_KEY_FD", children])
     expect(result.returncode != 0 and "no key" in result.stderr, f"without a key: {result.stderr}")
+
+
+
+def modes_while(arguments, folder):
+    """The files that a command has in its folder once it is ready, each with its mode; the umask lets everybody in."""
+    process = subprocess.Popen([causeway] + arguments, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.umask(0))
+    for line in process.stdout:
+        if line.startswith("ready"):
+            break
+    modes = {name: oct(os.lstat(os.path.join(folder, name)).st_mode & 0o777) for name in os.listdir(folder)}
+    process.terminate()
+    process.communicate(timeout=60)
+    return modes
+
+
+with tempfile.TemporaryDirectory() as folder:
+    modes = modes_while(["switch", "--memif", f"{folder}/s", "--topology", topology], folder)
+    expect(sorted(modes) == ["s", "s.bell", "s.ctl"] and set(modes.values()) == {"0o600"}, f"a switch is its user's: {modes}")
+    subprocess.run([causeway, "gateway", "--make-key", f"{folder}/key"], check=True, stdout=subprocess.DEVNULL)
+    modes = modes_while(["gateway", "--inner", f"memif:{folder}/a:server", "--outer", f"memif:{folder}/w:server", "--address", "10.9.0.1",
+                         "--peer", "10.9.0.2", "--key", f"{folder}/key", "--rate", "1Gbps"], folder)
+    expect({"a", "w", "key"} <= set(modes) and set(modes.values()) == {"0o600"}, f"a gateway is its user's: {modes}")
 
 sys.exit(1 if failures else 0)
