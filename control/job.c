@@ -431,6 +431,17 @@ bool cw_job_notes_agree(const struct cw_job *job)
     return !job->notes_differ;
 }
 
+uint64_t cw_job_moved(const struct cw_job *job)
+{
+    struct cw_paths_counters counters = cw_paths_counters(job->paths);
+    uint64_t moved = counters.messages_sent + counters.messages_received + counters.copies_single +
+                     counters.copies_streamed + counters.puts_wire + counters.gets_wire;
+    if (job->wire.endpoint != NULL) {
+        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT);
+    }
+    return job->wire.mcast == NULL ? moved : moved + cw_mcast_counters(job->wire.mcast).data_out;
+}
+
 struct cw_groups *cw_job_groups(const struct cw_job *job)
 {
     return job->groups;
