@@ -43,7 +43,7 @@ def tests_of(collective, algorithm):
 
 with tempfile.TemporaryDirectory() as folder:
     measured = os.path.join(folder, "new", "measured.json")
-    result = run(["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8,64,4096", "--time", "1s", "-o", measured])
+    result = run(["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8,64,4096", "--time", "1s", "--noisy", "-o", measured])
     expect(result.returncode == 0 and "tests in " + measured in result.stdout, f"it measures: {result.stdout}{result.stderr}")
     with open(measured, encoding="utf-8") as file:
         written = json.load(file)
@@ -67,6 +67,19 @@ with tempfile.TemporaryDirectory() as folder:
         lines = [json.loads(line) for line in result.stdout.splitlines()]
         said = [line["chosen"] for line in lines if line.get("collective") == "bcast"]
         expect(said == [chosen], f"as MPI has it, {times} chooses {chosen}: {said} {result.stderr}")
+
+    # what busy processes make noise of is not written, but if that is asked for
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    noise = os.path.join(folder, "noise.json")
+    short = ["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8", "--time", "500ms", "-o", noise]
+    result = run(short)
+    expect(result.returncode == 1 and "noise" in result.stderr.splitlines()[-1] and not os.path.exists(noise),
+           f"noise is refused: {result.returncode} {result.stderr}")
+    result = run(short + ["--noisy"])
+    expect(result.returncode == 0 and "noise" in result.stderr and os.path.exists(noise), f"--noisy: {result.returncode} {result.stderr}")
+    for process in busy:
+        process.kill()
+        process.wait()
 
     # ranks with different files, and words: rank 0's count
     odd = os.path.join(folder, "odd.json")
