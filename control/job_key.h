@@ -14,7 +14,8 @@
 
 enum { CW_JOB_KEY_BYTES = 16 };
 
-/* In the launcher: a new key for all that is started from now on. CW_OK, CW_ERROR_SYSTEM, ... with a line in `error`. */
+/* In the launcher: a new key for all that is started from now on. CW_OK, CW_ERROR_SYSTEM, ... with a line in
+ * `error`. */
 int cw_job_key_make(char *error, size_t error_bytes);
 
 /* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it makes no sense. */

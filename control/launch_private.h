@@ -34,8 +34,8 @@ enum {
 /* How long the ranks have to say what they wait for: their control threads look twice a second, and those who sleep wake up ten times. */
 #define LAUNCH_ASK_NS       1500000000ull
 #define LAUNCH_ASK_EVERY_NS 20000000ull /* looks for answers */
-/* From the first look to the second: who has moved nothing meanwhile is stuck. A frame of the slowest link emulated takes
- * less. */
+/* From the first look to the second: who has moved nothing meanwhile is stuck. A frame of the slowest link emulated
+ * takes less. */
 #define LAUNCH_LOOKS_APART_NS 1000000000ull
 
 /* What a descriptor in an epoll set is; the rank, if any, goes with it. */

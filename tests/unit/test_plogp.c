@@ -134,7 +134,8 @@ static void ports_are_what_goes_at_full_speed(void **state)
     assert_int_equal(plogp_ports(tests, 6), 1);
 }
 
-/* A machine that is busy takes its slices from half of the trips or more; one that is disturbed now and then does not. */
+/* A machine that is busy takes its slices from half of the trips or more; one that is disturbed now and then does
+ * not. */
 static void noise_is_told_from_disturbances(void **state)
 {
     (void)state;
