@@ -50,7 +50,8 @@ void app_json_number(json_t *object, const char *key, double number)
 
 void app_json_emit(json_t *object)
 {
-    require(json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(SIGNIFICANT_DIGITS)) == 0);
+    bool done = json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(SIGNIFICANT_DIGITS)) == 0;
+    require(done || ferror(stdout)); /* main reports what cannot be written */
     fputc('\n', stdout);
     fflush(stdout);
     json_decref(object);

@@ -28,7 +28,8 @@ static int forward(struct gateway_site *site, const struct gateway_config *confi
         ready_tell(config);
         sigprocmask(SIG_SETMASK, &before, NULL);
         code = gateway_site_run(site, signals);
-        gateway_site_close(site);
+        int written = gateway_site_close(site);
+        code = code == APP_EXIT_SUCCESS ? written : code;
     }
     return code;
 }

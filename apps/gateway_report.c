@@ -170,10 +170,10 @@ void gateway_stats_take(struct gateway_site *site, uint64_t now_ns)
     }
 }
 
-void gateway_stats_close(struct gateway_site *site)
+int gateway_stats_close(struct gateway_site *site)
 {
     if (site->stats == NULL) {
-        return;
+        return APP_EXIT_SUCCESS;
     }
     bool failed = ferror(site->stats) != 0;
     failed = fclose(site->stats) != 0 || failed;
@@ -181,4 +181,5 @@ void gateway_stats_close(struct gateway_site *site)
     if (failed) {
         app_error("not all statistics could be written", site->config->stats_path, "is the disk full?");
     }
+    return failed ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS;
 }

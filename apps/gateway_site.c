@@ -188,14 +188,14 @@ int gateway_site_open(struct gateway_site *site, const struct gateway_config *co
         code = gateway_stats_open(site);
     }
     if (code != APP_EXIT_SUCCESS) {
-        gateway_site_close(site);
+        (void)gateway_site_close(site);
     }
     return code;
 }
 
-void gateway_site_close(struct gateway_site *site)
+int gateway_site_close(struct gateway_site *site)
 {
-    gateway_stats_close(site);
+    int code = gateway_stats_close(site);
     cw_endpoint_destroy(site->endpoint);
     cw_gate_destroy(site->gate);
     if (site->outer != NULL) {
@@ -205,4 +205,5 @@ void gateway_site_close(struct gateway_site *site)
         cw_port_close(site->inner);
     }
     *site = (struct gateway_site){.config = site->config};
+    return code;
 }

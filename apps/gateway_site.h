@@ -43,8 +43,8 @@ struct gateway_site {
 /* APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind then. */
 int gateway_site_open(struct gateway_site *site, const struct gateway_config *config);
 
-/* Tells the peer, and frees all. */
-void gateway_site_close(struct gateway_site *site);
+/* Tells the peer, and frees all. What gateway_stats_close says. */
+int gateway_site_close(struct gateway_site *site);
 
 /* Forwards until signals->stop is set, the configured time is over, or a port's other side is gone, which is an error. */
 int gateway_site_run(struct gateway_site *site, struct app_signals *signals);
@@ -61,7 +61,7 @@ int gateway_stats_open(struct gateway_site *site);
  * the counters. */
 void gateway_stats_take(struct gateway_site *site, uint64_t now_ns);
 
-/* Reports an error if something could not be written. */
-void gateway_stats_close(struct gateway_site *site);
+/* APP_EXIT_SUCCESS, or an exit code after an error: something could not be written. */
+int gateway_stats_close(struct gateway_site *site);
 
 #endif

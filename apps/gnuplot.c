@@ -65,7 +65,7 @@ static int script_run(FILE *script, FILE *picture)
 {
     int status = 0;
     fflush(stdout);
-    if (fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0) {
+    if (ferror(script) || fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0) {
         return -1;
     }
     pid_t child = fork();

@@ -179,14 +179,15 @@ static bool measured_read(struct cw_measured **measured)
     *measured = NULL;
     cw_settings_plogp(&place);
     char *text = place.path[0] == '\0' ? NULL : cw_settings_read(place.path, CW_MEASURED_TEXT_MAX, &length);
-    if (text == NULL && place.is_wanted) {
+    bool is_absent = place.path[0] == '\0' || errno == ENOENT || errno == ENOTDIR;
+    if (text == NULL && (place.is_wanted || !is_absent)) {
         app_error("the measured parameters cannot be read", place.path, strerror(errno));
-        return false;
+        return !place.is_wanted; /* else MPI does without, too */
     }
     if (text != NULL && cw_measured_decode(text, length, measured, error, sizeof(error)) != CW_OK) {
         app_error(error, place.path, "`causeway plogp` makes it anew");
         free(text);
-        return false;
+        return !place.is_wanted;
     }
     free(text);
     return true;

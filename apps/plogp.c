@@ -1,6 +1,7 @@
 /* causeway plogp: measures what collectives are chosen by. */
 #include "apps/plogp.h"
 #include "apps/gnuplot.h"
+#include "apps/plogp_noise.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +21,9 @@ static const char usage[] =
     "how\n"
     "long each algorithm of each collective takes, and writes a small file that MPI chooses its algorithms by. Of a "
     "file that\n"
-    "is there already the paths that are not measured are kept. Nothing else should be running.\n"
+    "is there already the paths that are not measured are kept. Nothing else should be running: what others make noise "
+    "of\n"
+    "is measured again, and refused after three times (exit code 1).\n"
     "--verify measures afresh and compares what the file makes MPI choose with the best algorithm: at most 5 % longer "
     "on "
     "average,\n"
@@ -29,6 +32,8 @@ static const char usage[] =
 #define TESTED_SIZES   "8,64,512,4096,16384,32768,131072,262144,1048576"
 #define VERIFIED_SIZES "8,128,1024,8192,65536,262144,1048576" /* half of them were not tested */
 #define NS_PER_S       1000000000ull
+
+enum { NOISY_ROUNDS = 3 };
 
 bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
 {
@@ -197,23 +202,50 @@ static struct cw_measured *kept_make(const struct plogp_options *options)
 /* Whole or not at all: a program may be starting. */
 static int file_write(const char *path, const struct cw_measured *measured)
 {
-    char beside[CW_SETTINGS_PATH_BYTES + 8];
+    char folder[CW_SETTINGS_PATH_BYTES];
     char *text = cw_measured_encode(measured);
-    snprintf(beside, sizeof(beside), "%s.new", path);
-    for (char *slash = strchr(beside + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    snprintf(folder, sizeof(folder), "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(beside, 0777);
+        (void)mkdir(folder, 0777);
         *slash = '/';
     }
-    FILE *out = text == NULL ? NULL : fopen(beside, "we");
-    bool written = out != NULL && fputs(text, out) >= 0;
-    written = out != NULL && fclose(out) == 0 && written;
+    bool written = text != NULL && cw_settings_write(path, text, strlen(text));
     free(text);
-    if (!written || rename(beside, path) != 0) {
+    if (!written) {
         app_error("the file cannot be written", path, strerror(errno));
         return APP_EXIT_MACHINE;
     }
     return APP_EXIT_SUCCESS;
+}
+
+/* Measures until the machine is quiet enough, for some rounds: MPI would choose by noise, too. */
+static int quiet_measure(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks,
+                         struct cw_measured **one)
+{
+    for (int round = 1;; round++) {
+        double noise = 0;
+        struct plogp_machine before = plogp_machine_look();
+        int code = plogp_job_run(path, ranks, plogp_time_share(options, path, ranks), false, options->sizes, "none",
+                                 one, &noise);
+        struct plogp_machine after = plogp_machine_look();
+        double others = plogp_machine_others(&before, &after);
+        if (code != APP_EXIT_SUCCESS || plogp_is_quiet(noise, others)) {
+            return code;
+        }
+        const char *what_now = options->noisy ? "--noisy: it is written all the same"
+                               : round < NOISY_ROUNDS
+                                   ? "measuring again"
+                                   : "nothing is written: measure while the machine is idle, or --noisy";
+        plogp_noise_tell(path, ranks, noise, others, what_now);
+        if (options->noisy) {
+            return APP_EXIT_SUCCESS;
+        }
+        cw_measured_destroy(*one);
+        if (round == NOISY_ROUNDS) {
+            return APP_EXIT_FAILURE;
+        }
+    }
 }
 
 static int path_measure(const struct plogp_options *options, enum cw_measured_path path, struct cw_measured *all)
@@ -221,8 +253,7 @@ static int path_measure(const struct plogp_options *options, enum cw_measured_pa
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
         struct cw_measured *one;
-        code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), false,
-                             options->sizes, "none", &one);
+        code = quiet_measure(options, path, options->ranks[i], &one);
         if (code != APP_EXIT_SUCCESS) {
             break;
         }
@@ -279,6 +310,8 @@ int plogp_main(int argc, char **argv)
          NULL},
         {"plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", APP_OPTION_TEXT,
          &options.plot, 0, 0, NULL},
+        {"noisy", NULL, "write also what other programs have made noise of (refuse it)", APP_OPTION_FLAG,
+         &options.noisy, 0, 0, NULL},
         {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
         {0},
     };

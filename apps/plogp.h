@@ -20,14 +20,15 @@ struct plogp_options {
     uint32_t rank_count;
     uint64_t time_ns;
     bool verify;
+    bool noisy; /* what is noise is written, too */
     bool json;
     struct cw_settings_place place;
 };
 
 /* Runs plogp_measure with `ranks` ranks on a path for about `time_ns`; what MPI chooses by is the file `known`, or built-in figures ("none"). Returns the exit
- * code of the command, the reason told; 0: *result is to be destroyed. */
+ * code of the command, the reason told; 0: *result is to be destroyed, *noise is that of its noisiest parameter. */
 int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, bool verify, const char *sizes,
-                  const char *known, struct cw_measured **result);
+                  const char *known, struct cw_measured **result, double *noise);
 
 /* What a job of so many ranks gets of the time: more ranks take longer for the same, and so does the wire. */
 uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks);

@@ -19,6 +19,12 @@ double plogp_median(double *numbers, size_t count)
     return count % 2 == 1 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
 }
 
+double plogp_noise(double *times_ns, size_t count)
+{
+    double median_ns = plogp_median(times_ns, count);
+    return count == 0 ? 1 : median_ns / fmax(times_ns[0], 1);
+}
+
 void plogp_solve(const struct plogp_sample *samples, uint32_t count, double stream_gap_ns, struct cw_plogp *plogp)
 {
     double empty_ns = samples[0].trip_ns;

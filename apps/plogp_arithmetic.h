@@ -25,6 +25,13 @@ struct plogp_sample {
 /* Of an unsorted list, which it sorts; 0 of none. */
 double plogp_median(double *numbers, size_t count);
 
+/* How noisy times of the same thing are, which it sorts: the median as a multiple of the least; 1 of none. Where other
+ * programs take the processors, half of the times hold their slices, and the least does not. */
+double plogp_noise(double *times_ns, size_t count);
+
+/* Up to this multiple times are the path's own: 1.2 to 2.1 were measured, also where ranks outnumber cores. */
+#define PLOGP_NOISE_MAX 8.0
+
 /* Parameters from samples by rising size, the first of 0 bytes, at most CW_PLOGP_POINTS_MAX. Noise that would make a table fall, or overheads longer than the gap,
  * is levelled: what cw_network_validate accepts comes out of any samples. */
 void plogp_solve(const struct plogp_sample *samples, uint32_t count, double stream_gap_ns, struct cw_plogp *plogp);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apps/app_job.h"
 #include "apps/plogp.h"
@@ -10,7 +11,7 @@
 enum { ARGUMENTS = 16, GRACE_S = 120 };
 
 int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, bool verify, const char *sizes,
-                  const char *known, struct cw_measured **result)
+                  const char *known, struct cw_measured **result, double *noise)
 {
     char program[600], count[16], hosts[32], budget[24], timeout[24], error[400];
     char *arguments[ARGUMENTS] = {"causeway", "run", "-n", count, "--timeout", timeout};
@@ -37,7 +38,10 @@ int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, 
     if (text == NULL) {
         return code;
     }
-    int status = cw_measured_decode(text, length, result, error, sizeof(error));
+    char *json = strchr(text, '\n');
+    bool has_noise = json != NULL && sscanf(text, "noise %lf", noise) == 1;
+    size_t skipped = has_noise ? (size_t)(json + 1 - text) : 0;
+    int status = cw_measured_decode(text + skipped, length - skipped, result, error, sizeof(error));
     free(text);
     if (status != CW_OK) {
         app_error("the measuring job wrote what cannot be understood", error, NULL);

@@ -82,7 +82,9 @@ static void result_print(const struct plogp_measure *measure)
     if (text == NULL) {
         plogp_fail("no memory");
     }
-    fputs(text, stdout);
+    if (printf("noise %g\n%s", measure->noise, text) < 0 || fflush(stdout) != 0) {
+        plogp_fail("the results cannot be written");
+    }
     free(text);
 }
 

@@ -1,5 +1,5 @@
 /* plogp measure: the program that `causeway plogp` starts as a job, against libmpi_abi as users have it. Rank 0 writes what it has found as the text of a file
- * of measured parameters (collectives/choose/measured.h) to its standard output.
+ * of measured parameters (collectives/choose/measured.h) to its standard output, behind a line "noise NUMBER".
  *
  *   plogp_measure PATH BUDGET_MS measure|verify SIZES
  *
@@ -30,6 +30,7 @@ struct plogp_measure {
     MPI_Comm *arenas;           /* one for each contender; their hints say what to run */
     struct cw_measured *known;  /* that the library chooses by; at rank 0 */
     struct cw_measured *result; /* at rank 0 */
+    double noise; /* of the noisiest of the parameters (plogp_arithmetic.h); 0: none measured; at rank 0 */
 };
 
 enum { PLOGP_CONTENDERS_MAX = 40 };

@@ -21,6 +21,7 @@ enum {
     LARGEST_BYTES = 4 << 20,
     COPY_BYTES = 256 << 10, /* of copies and reductions: more than the first caches hold */
     COPY_ROUNDS = 41,
+    NOISY_ROUNDS_MAX = 5, /* a sample that is noise is taken again, so many times in all */
     RING_ROUNDS_MIN = 3,
     RING_ROUNDS_MAX = 60,
     PUTS_MAX = 4,
@@ -32,6 +33,7 @@ struct pair {
     int peer;
     bool asks;
     uint8_t *data;
+    double noise; /* of the noisiest sample; who asks knows it */
 };
 
 /* ---- g(0), round trips, os, or ---- */
@@ -65,13 +67,27 @@ static int tell(const struct pair *pair, int count)
     return count;
 }
 
-static double stream_gap(const struct pair *pair, uint64_t share_ns)
+/* Whether to measure once more: what was noise, while there are rounds left. Notes what stays noise. */
+static bool is_noise(struct pair *pair, double *times_ns, size_t count, int round)
+{
+    double noise = pair->asks ? plogp_noise(times_ns, count) : 1;
+    bool again = tell(pair, noise > PLOGP_NOISE_MAX && round + 1 < NOISY_ROUNDS_MAX) != 0;
+    if (!again) {
+        pair->noise = fmax(pair->noise, noise);
+    }
+    return again;
+}
+
+static double stream_gap(struct pair *pair, uint64_t share_ns)
 {
     double gaps[STREAMS];
-    double first_ns = stream_once(pair) * STREAM_MESSAGES;
-    int count = tell(pair, (int)fmin(fmax((double)share_ns / (first_ns + 1), TRIPS_MIN), STREAMS));
-    for (int i = 0; i < count; i++) {
-        gaps[i] = stream_once(pair);
+    int count = 0;
+    for (int round = 0; round == 0 || is_noise(pair, gaps, (size_t)count, round - 1); round++) {
+        double first_ns = stream_once(pair) * STREAM_MESSAGES;
+        count = tell(pair, (int)fmin(fmax((double)share_ns / (first_ns + 1), TRIPS_MIN), STREAMS));
+        for (int i = 0; i < count; i++) {
+            gaps[i] = stream_once(pair);
+        }
     }
     return plogp_median(gaps, (size_t)count);
 }
@@ -112,16 +128,20 @@ static double receive_once(const struct pair *pair, uint64_t bytes, double trip_
 }
 
 /* Each trip beside an empty one: whatever slows the machine down for a while is in both, and not in their difference. */
-static void sample_take(const struct pair *pair, uint64_t share_ns, double empty_ns, struct plogp_sample *sample)
+static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, struct plogp_sample *sample)
 {
-    static double trips[TRIPS_MAX], sends[TRIPS_MAX], receives[DELAYED_MAX];
+    static double trips[TRIPS_MAX], wholes[TRIPS_MAX], sends[TRIPS_MAX], receives[DELAYED_MAX];
     double unused_ns;
-    double first_ns = trip_once(pair, sample->bytes, &unused_ns);
-    first_ns = fmin(first_ns, trip_once(pair, sample->bytes, &unused_ns));
-    int count = tell(pair, (int)fmin(fmax((double)share_ns / 3 / (first_ns + 1), TRIPS_MIN), TRIPS_MAX));
-    for (int i = 0; i < count; i++) {
-        double beside_ns = sample->bytes > 0 ? trip_once(pair, 0, &unused_ns) : 0;
-        trips[i] = trip_once(pair, sample->bytes, &sends[i]) - beside_ns;
+    int count = 0;
+    for (int round = 0; round == 0 || is_noise(pair, wholes, (size_t)count, round - 1); round++) {
+        double first_ns = trip_once(pair, sample->bytes, &unused_ns);
+        first_ns = fmin(first_ns, trip_once(pair, sample->bytes, &unused_ns));
+        count = tell(pair, (int)fmin(fmax((double)share_ns / 3 / (first_ns + 1), TRIPS_MIN), TRIPS_MAX));
+        for (int i = 0; i < count; i++) {
+            double beside_ns = sample->bytes > 0 ? trip_once(pair, 0, &unused_ns) : 0;
+            wholes[i] = trip_once(pair, sample->bytes, &sends[i]);
+            trips[i] = wholes[i] - beside_ns;
+        }
     }
     sample->trip_ns = fmax(plogp_median(trips, (size_t)count) + empty_ns, 1);
     sample->send_ns = plogp_median(sends, (size_t)count);
@@ -143,7 +163,7 @@ static uint32_t sample_insert(struct plogp_sample *samples, uint32_t count, cons
 }
 
 /* First a wide grid, then where the table bends. */
-static void path_measure(const struct pair *pair, uint64_t budget_ns, struct cw_plogp *plogp)
+static void path_measure(struct pair *pair, uint64_t budget_ns, struct cw_plogp *plogp)
 {
     static const uint64_t grid[] = {0, 64, 1024, 8192, 8193, 65536, 524288, LARGEST_BYTES};
     struct plogp_sample samples[POINTS_MAX];
@@ -266,9 +286,10 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)
     static uint8_t data[LARGEST_BYTES];
     memset(data, 1, sizeof(data));
     bool asks = measure->rank == 0;
-    struct pair pair = {measure, asks ? measure->size - 1 : 0, asks, data};
+    struct pair pair = {measure, asks ? measure->size - 1 : 0, asks, data, 1};
     if (asks || measure->rank == measure->size - 1) {
         path_measure(&pair, budget_ns / 2, plogp);
+        measure->noise = pair.noise;
     }
     MPI_Barrier(measure->sync);
     row.path = measure->path;

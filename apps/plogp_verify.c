@@ -195,8 +195,9 @@ static int times_measure(const struct plogp_options *options, const char *known,
     for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
         for (uint32_t i = 0; i < options->rank_count && plogp_path_is_asked(options, path) && code == 0; i++) {
             struct cw_measured *one;
+            double noise = 0; /* no parameters are measured */
             code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), true,
-                                 options->sizes, known, &one);
+                                 options->sizes, known, &one, &noise);
             if (code == APP_EXIT_SUCCESS) {
                 code = cw_measured_merge(times, one) == CW_OK ? code
                                                               : app_error_status(CW_ERROR_MEMORY, "cannot keep", NULL);

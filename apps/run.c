@@ -31,8 +31,8 @@ static int run_emulated(struct run_options *options, uint32_t ranks)
         };
         code = cw_launch_run(&options->launch);
     }
-    run_emulate_stop(&emulation);
-    return code;
+    int switch_code = run_emulate_stop(&emulation);
+    return code == 0 ? switch_code : code;
 }
 
 int run_main(int argc, char **argv)
@@ -48,7 +48,8 @@ int run_main(int argc, char **argv)
         code = code == 0 ? run_wide_check(options.emulate) : code;
         if (code == 0) {
             code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
-            run_plan_recorded();
+            int recorded = run_plan_recorded();
+            code = code == 0 ? recorded : code;
         }
         run_options_dispose(&options);
     }

@@ -3,20 +3,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "apps/apps.h"
 #include "apps/switch_config.h"
 #include "control/detect.h"
+#include "control/job_key.h"
 #include "control/settings.h"
 #include "control/topology.h"
 #include "control/units.h"
 #include "control/wire.h"
+#include "dataplane/core/process.h"
 #include "dataplane/port/dpdk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
@@ -255,15 +255,12 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 
 static int environment_set(const char *emulate)
 {
-    uint8_t key[16];
-    char text[2 * sizeof(key) + 1];
-    if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
-        app_error("the kernel gives no random numbers", strerror(errno), NULL);
+    char error[200];
+    if (cw_job_key_make(error, sizeof(error)) != CW_OK) {
+        app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    sodium_bin2hex(text, sizeof(text), key, sizeof(key));
     setenv("CAUSEWAY_EMULATE", emulate, 1);
-    setenv("CAUSEWAY_JOB_KEY", text, 1);
     return 0;
 }
 
@@ -274,7 +271,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     char ports[16];
     const char *arguments[6 + 2 * SHAPES + 4 + 1] = {"--ports", ports, "--multicast", multicast_names[wish->multicast]};
     size_t count = 4;
-    snprintf(ports, sizeof(ports), "%u", ranks);
+    snprintf(ports, sizeof(ports), "%u", ranks < 2 ? 2 : ranks); /* a switch has two: nobody is on the other one */
     for (int i = 0; i < SHAPES; i++) {
         if (wish->shapes[i][0] != '\0') {
             arguments[count++] = shape_options[i];
@@ -308,8 +305,8 @@ static void networks_tell(const struct run_veth *veth)
     char text[RUN_VETH_HOSTS_MAX * 32] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < veth->host_count; i++) {
-        int added = snprintf(text + used, sizeof(text) - used, "%s/proc/%d/fd/%d", i > 0 ? ":" : "", getpid(),
-                             veth->networks[i]);
+        int added = snprintf(text + used, sizeof(text) - used, "%s/proc/%d/fd/%d", i > 0 ? ":" : "",
+                             cw_process_number(), veth->networks[i]);
         used += (size_t)added;
     }
     setenv("CAUSEWAY_NETWORKS", text, 1);
@@ -356,8 +353,9 @@ const int *run_emulate_networks(const struct run_emulation *emulation)
     return emulation->veth.host_count > 0 ? emulation->networks : NULL;
 }
 
-void run_emulate_stop(struct run_emulation *emulation)
+int run_emulate_stop(struct run_emulation *emulation)
 {
-    run_switch_stop(&emulation->net);
+    int code = run_switch_stop(&emulation->net); /* it has said why: statistics that could not be written */
     run_veth_stop(&emulation->veth);
+    return code;
 }

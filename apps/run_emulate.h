@@ -30,7 +30,8 @@ struct run_emulation {
 int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled);
 /* For struct cw_launch_config; NULL: the launcher's own. */
 const int *run_emulate_networks(const struct run_emulation *emulation);
-/* Ends the switch and removes its folder, lets go of the namespaces. */
-void run_emulate_stop(struct run_emulation *emulation);
+/* Ends the switch and removes its folder, lets go of the namespaces. 0, or the switch's exit code: it has told the
+ * reason. */
+int run_emulate_stop(struct run_emulation *emulation);
 
 #endif

@@ -1,5 +1,6 @@
 /* Run options: the command line of `causeway run`, in the manner of the MPI standard's mpiexec: options in front of
- * each program, programs of one job separated by ':'. What stands behind a program is its own.
+ * each program, programs of one job separated by ':'. What stands behind a program is its own. Options that MPICH's and
+ * Open MPI's mpiexec have are understood where this launcher can do what they say, and refused by name elsewhere.
  */
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
@@ -15,6 +16,9 @@ struct run_options {
     struct cw_launch_program programs[RUN_PROGRAMS_MAX];
     const char *emulate; /* "4,memif"; NULL: all ranks are on this host */
     const char *plan;    /* a book of plans; NULL: none */
+    const char *binding; /* "core", "hwthread", "none"; NULL: none */
+    cpu_set_t *cores;    /* of `launch`, to be freed */
+    uint32_t per_host;   /* ranks that each host is to have; 0: nobody says */
 };
 
 /* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:

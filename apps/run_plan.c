@@ -36,6 +36,12 @@ bool run_plan_record(const char *path, int *exit_code)
     if (slash != NULL) {
         slash[1] = '\0';
     }
+    trace_before = (struct stat){0};
+    if (stat(path, &trace_before) == 0 && !S_ISREG(trace_before.st_mode)) {
+        app_error("the trace cannot be written there", path, "a file is wanted, no folder, device or pipe");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
     if (path[0] == '\0' || (slash != NULL && slash[1] == '\0' && path[strlen(path) - 1] == '/') ||
         access(slash == NULL ? "." : folder, W_OK) != 0) {
         app_error("the trace cannot be written there", path, path[0] == '\0' ? "a file is wanted" : strerror(errno));
@@ -48,20 +54,20 @@ bool run_plan_record(const char *path, int *exit_code)
         return false;
     }
     is_recording = true;
-    if (stat(getenv("CAUSEWAY_RECORD"), &trace_before) != 0) {
-        trace_before = (struct stat){0};
-    }
     return true;
 }
 
 /* A trace is written under another name first: a new one is another file. */
-void run_plan_recorded(void)
+int run_plan_recorded(void)
 {
     struct stat now;
     const char *path = getenv("CAUSEWAY_RECORD");
     if (is_recording && path != NULL && (stat(path, &now) != 0 || now.st_ino == trace_before.st_ino)) {
-        app_error("nothing was recorded", path, "the program has to come to its MPI_Finalize");
+        app_error("nothing was recorded", path,
+                  "the program has to come to its MPI_Finalize, and the trace to fit on the disk");
+        return APP_EXIT_FAILURE;
     }
+    return APP_EXIT_SUCCESS;
 }
 
 int run_plan_take(const char *path, uint32_t ranks)

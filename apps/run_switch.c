@@ -136,8 +136,9 @@ static bool end_await(const struct run_switch *made, int timeout_ms)
     }
 }
 
-void run_switch_stop(struct run_switch *made)
+int run_switch_stop(struct run_switch *made)
 {
+    siginfo_t ended = {0};
     if (made->process > 0 && made->handle >= 0) {
         pidfd_send_signal(made->handle, SIGTERM, NULL, 0);
         pidfd_send_signal(made->handle, SIGCONT, NULL, 0); /* one that was stopped hears of it, too */
@@ -150,11 +151,12 @@ void run_switch_stop(struct run_switch *made)
             pidfd_send_signal(made->handle, SIGKILL, NULL, 0);
             (void)end_await(made, RUN_SWITCH_END_MS);
         }
-        waitid(P_PIDFD, (id_t)made->handle, NULL, WEXITED | WNOHANG);
+        (void)waitid(P_PIDFD, (id_t)made->handle, &ended, WEXITED | WNOHANG);
         close(made->handle);
     }
     if (made->folder[0] != '\0') {
         run_folder_remove(made->folder);
     }
     *made = (struct run_switch){.handle = -1};
+    return ended.si_code == CLD_EXITED ? ended.si_status : 0;
 }

@@ -201,8 +201,8 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
                 " mtu %u index %u address 02:00:0a:00:00:%02x netns /proc/%d/fd/%d\n"
                 "link set port%u type bridge_slave mcast_flood %s\n"
                 "link set port%u up\n",
-                rank, index + 1, mtu_bytes, rank, mtu_bytes, index, rank + 1, getpid(), veth->networks[host_of[rank]],
-                rank, multicast == CW_WIRE_DROP ? "off" : "on", rank);
+                rank, index + 1, mtu_bytes, rank, mtu_bytes, index, rank + 1, cw_process_number(),
+                veth->networks[host_of[rank]], rank, multicast == CW_WIRE_DROP ? "off" : "on", rank);
     }
     fprintf(lines, "link set bridge up\n");
 }

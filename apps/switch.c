@@ -69,7 +69,7 @@ static int forward(struct switch_fabric *fabric, const struct switch_config *con
         }
         sigprocmask(SIG_SETMASK, &before, NULL);
         switch_fabric_run(fabric, signals);
-        switch_fabric_close(fabric);
+        code = switch_fabric_close(fabric);
     }
     if (made) {
         run_folder_remove(folder);

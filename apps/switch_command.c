@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -49,8 +50,11 @@ int switch_command_open(const char *memif_path, struct switch_command **command_
     }
     unlink(command->address.sun_path); /* one that was killed has left it: the memif socket is ours by now */
     command->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (command->socket < 0 ||
-        bind(command->socket, (const struct sockaddr *)&command->address, sizeof(command->address)) != 0) {
+    mode_t before = umask(0177); /* commands are this user's */
+    bool is_bound = command->socket >= 0 &&
+                    bind(command->socket, (const struct sockaddr *)&command->address, sizeof(command->address)) == 0;
+    umask(before);
+    if (!is_bound) {
         app_error("cannot listen for commands", command->address.sun_path, strerror(errno));
         if (command->socket >= 0) {
             close(command->socket);

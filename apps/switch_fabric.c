@@ -186,12 +186,12 @@ int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config 
         code = switch_command_open(config->path, &fabric->command);
     }
     if (code != APP_EXIT_SUCCESS) {
-        switch_fabric_close(fabric);
+        (void)switch_fabric_close(fabric);
     }
     return code;
 }
 
-void switch_fabric_close(struct switch_fabric *fabric)
+int switch_fabric_close(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
     cw_doorbell_close(fabric->bell);
@@ -210,9 +210,10 @@ void switch_fabric_close(struct switch_fabric *fabric)
         unlink(config->bell_path);
     }
     switch_command_close(fabric->command);
-    switch_stats_close(fabric->stats);
+    int code = switch_stats_close(fabric->stats);
     switch_streams_close(&fabric->streams);
-    switch_tap_close(fabric->tap);
+    int tap_code = switch_tap_close(fabric->tap);
     switch_wide_close(fabric);
     *fabric = (struct switch_fabric){.config = config};
+    return code == APP_EXIT_SUCCESS ? tap_code : code;
 }

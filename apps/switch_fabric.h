@@ -105,8 +105,9 @@ struct switch_fabric {
 /* Opens ports, bridges and pool. APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind then. */
 int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config *config);
 
-/* Closes the ports and removes the socket and the bell. */
-void switch_fabric_close(struct switch_fabric *fabric);
+/* Closes the ports and removes the socket and the bell. APP_EXIT_SUCCESS, or that of files that could not be
+ * written. */
+int switch_fabric_close(struct switch_fabric *fabric);
 
 /* Forwards until signals->stop is set or the configured time is over. */
 void switch_fabric_run(struct switch_fabric *fabric, struct app_signals *signals);

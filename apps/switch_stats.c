@@ -274,16 +274,16 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
     if (!stats->is_running) {
         app_error("no thread for the statistics", path, "raise `ulimit -u`");
         *stats_out = NULL;
-        switch_stats_close(stats);
+        (void)switch_stats_close(stats);
         return APP_EXIT_MACHINE;
     }
     return APP_EXIT_SUCCESS;
 }
 
-void switch_stats_close(struct switch_stats *stats)
+int switch_stats_close(struct switch_stats *stats)
 {
     if (stats == NULL) {
-        return;
+        return APP_EXIT_SUCCESS;
     }
     if (stats->is_running) {
         atomic_store_explicit(&stats->is_over, true, memory_order_release); /* pairs with the acquire in writer_run */
@@ -295,4 +295,5 @@ void switch_stats_close(struct switch_stats *stats)
         app_error("not all statistics could be written", stats->path, "is the disk full?");
     }
     stats_free(stats);
+    return failed ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS;
 }

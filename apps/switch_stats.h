@@ -34,7 +34,8 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
 /* Takes a sample, and begins queue_max_bytes afresh. `elapsed_ns` since the switch was ready; `now_ns` by cw_clock_ns. */
 void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns);
 
-/* Waits until all is written, and reports an error if something could not be. NULL is allowed. */
-void switch_stats_close(struct switch_stats *stats);
+/* Waits until all is written. APP_EXIT_SUCCESS, or an exit code after an error: something could not be. NULL is
+ * allowed. */
+int switch_stats_close(struct switch_stats *stats);
 
 #endif

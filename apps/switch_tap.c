@@ -61,6 +61,7 @@ int switch_tap_open(const char *path, uint32_t snap_bytes, struct switch_tap **t
     if (tap->file == NULL) {
         app_error("the packets cannot be written there", path, strerror(errno));
         free(tap);
+        *tap_out = NULL;
         return APP_EXIT_USAGE;
     }
     setvbuf(tap->file, tap->buffer, _IOFBF, sizeof(tap->buffer));
@@ -84,15 +85,18 @@ void switch_tap_frame(struct switch_tap *tap, uint64_t time_ns, const uint8_t *d
     (void)fwrite(data, header.kept_bytes, 1, tap->file);
 }
 
-void switch_tap_close(struct switch_tap *tap)
+int switch_tap_close(struct switch_tap *tap)
 {
+    int code = APP_EXIT_SUCCESS;
     if (tap == NULL) {
-        return;
+        return code;
     }
     bool whole = fflush(tap->file) == 0 && ferror(tap->file) == 0;
     whole = fclose(tap->file) == 0 && whole;
     if (!whole) {
         app_error("not all packets could be written", tap->path, "is the disk full?");
+        code = APP_EXIT_MACHINE;
     }
     free(tap);
+    return code;
 }

@@ -19,7 +19,8 @@ int switch_tap_open(const char *path, uint32_t snap_bytes, struct switch_tap **t
 /* `time_ns` by cw_clock_ns. */
 void switch_tap_frame(struct switch_tap *tap, uint64_t time_ns, const uint8_t *data, uint32_t length);
 
-/* Writes the rest, and reports an error if something could not be written. NULL is allowed. */
-void switch_tap_close(struct switch_tap *tap);
+/* Writes the rest. APP_EXIT_SUCCESS, or an exit code after an error: something could not be written. NULL is
+ * allowed. */
+int switch_tap_close(struct switch_tap *tap);
 
 #endif

@@ -2,7 +2,8 @@
  * a few words.
  *
  * Clients: PMI-1 (Hydra's mpiexec, Slurm's pmi2-less srun, `causeway run`); without any launcher the process is a job
- * of its own. PMIx will be another client.
+ * of its own. PMIx will be another client. A process whose environment says that an unknown launcher has started it
+ * beside others is refused: it would be alone without knowing.
  *
  * Invariants
  *   - What was put before a fence can be got by all ranks behind it.
@@ -40,7 +41,7 @@ struct cw_bootstrap_info {
 };
 
 /* CW_OK; CW_ERROR_SYSTEM, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED, ... with a line in `error`: a launcher is there and
- * cannot be understood. */
+ * cannot be understood, or has set PMIX_RANK, OMPI_COMM_WORLD_SIZE, SLURM_STEP_NUM_TASKS, ... for several processes. */
 int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes);
 struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
 

@@ -1,4 +1,7 @@
 /* Without a launcher: a job of one process, whose table is a list. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +80,52 @@ static void none_release(struct cw_bootstrap *bootstrap)
     }
 }
 
+/* Launchers that do not speak PMI-1 name their processes in the environment. SLURM_NTASKS and SLURM_PROCID are no
+ * evidence: batch scripts have them, too, and run programs of one process. */
+static const struct launcher_mark {
+    const char *variable;
+    bool is_rank; /* else a number of processes */
+    const char *launcher;
+    const char *remedy;
+} launcher_marks[] = {
+    {"OMPI_COMM_WORLD_SIZE", false, "Open MPI's mpirun", ""},
+    {"SLURM_STEP_NUM_TASKS", false, "srun", "`srun --mpi=pmi2`, "},
+    {"PMI_SIZE", false, "a launcher without PMI_FD and PMI_PORT", ""},
+    {"MV2_COMM_WORLD_SIZE", false, "MVAPICH's mpirun_rsh", ""},
+    {"MPIRUN_NPROCS", false, "MVAPICH's mpirun_rsh", ""},
+    {"JSM_NAMESPACE_SIZE", false, "jsrun", ""},
+    {"PMIX_RANK", true, "a PMIx launcher", ""},
+    {"PALS_RANKID", true, "PALS", ""},
+};
+
+/* Refuses to be one of several jobs of one process each where one job of all was meant. */
+static int marks_check(struct cw_bootstrap *bootstrap)
+{
+    for (size_t i = 0; i < sizeof(launcher_marks) / sizeof(launcher_marks[0]); i++) {
+        const struct launcher_mark *mark = &launcher_marks[i];
+        const char *word = getenv(mark->variable);
+        uint64_t number = word != NULL ? strtoull(word, NULL, 10) : 0;
+        char count[24] = "RANKS";
+        if (number <= (mark->is_rank ? 0 : 1) || number > UINT32_MAX) {
+            continue;
+        }
+        if (!mark->is_rank) {
+            snprintf(count, sizeof(count), "%" PRIu64, number);
+        }
+        return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_UNSUPPORTED,
+                             "%s=%.12s: %s does not tell its processes of each other by PMI-1; start them by %s"
+                             "`causeway run -n %s` or `mpiexec.hydra -n %s`, or unset it for a job of one process",
+                             mark->variable, word, mark->launcher, mark->remedy, count, count);
+    }
+    return CW_OK;
+}
+
 int bootstrap_none_open(struct cw_bootstrap *bootstrap)
 {
+    int status = marks_check(bootstrap);
+    if (status != CW_OK) {
+        return status;
+    }
     static const struct bootstrap_client client = {
         .put = none_put,
         .get = none_get,

@@ -14,10 +14,11 @@
 
 #include "control/settings.h"
 #include "dataplane/port/error_text.h"
+#include "dataplane/core/process.h"
 #include "dataplane/status.h"
 
 enum {
-    CARD_VERSION = 4,
+    CARD_VERSION = 5,
     CARD_NOTE = 1, /* behind the version */
     CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
     CARD_PATH = CARD_HOST + CW_JOB_HOST_BYTES,
@@ -45,7 +46,9 @@ static int boot_read(char *boot, size_t bytes, const struct report *report)
     if (file >= 0) {
         close(file);
     }
-    return got > 0 ? CW_OK : FAIL(report, CW_ERROR_SYSTEM, "%s: %s (mount /proc)", path, strerror(error));
+    return got > 0 ? CW_OK
+                   : FAIL(report, cw_status_of_errno(error), "%s: %s%s", path, strerror(error),
+                          error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
 }
 
 /* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through
@@ -55,6 +58,7 @@ static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16],
     struct {
         char boot[64];
         uint64_t processes; /* the namespace that process numbers are from */
+        uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
         uint64_t user;
         int emulated;
     } machine;
@@ -69,6 +73,7 @@ static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16],
         return FAIL(report, CW_ERROR_SYSTEM, "/proc/self/ns/pid: %s (mount /proc)", strerror(errno));
     }
     machine.processes = status.st_ino;
+    machine.numbers = cw_process_number() != getpid() && stat("/proc", &status) == 0 ? status.st_dev : 0;
     machine.user = geteuid();
     failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
     if (failed != CW_OK) {
@@ -428,6 +433,17 @@ const char *cw_job_host(const struct cw_job *job, uint32_t rank)
 bool cw_job_notes_agree(const struct cw_job *job)
 {
     return !job->notes_differ;
+}
+
+uint64_t cw_job_moved(const struct cw_job *job)
+{
+    struct cw_paths_counters counters = cw_paths_counters(job->paths);
+    uint64_t moved = counters.messages_sent + counters.messages_received + counters.copies_single +
+                     counters.copies_streamed + counters.puts_wire + counters.gets_wire;
+    if (job->wire.endpoint != NULL) {
+        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT);
+    }
+    return job->wire.mcast == NULL ? moved : moved + cw_mcast_counters(job->wire.mcast).data_out;
 }
 
 struct cw_groups *cw_job_groups(const struct cw_job *job)

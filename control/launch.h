@@ -21,6 +21,7 @@
 #ifndef CW_LAUNCH_H
 #define CW_LAUNCH_H
 
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,9 +62,10 @@ struct cw_launch_config {
     const char *name; /* "causeway run", in front of what it says itself */
     const struct cw_launch_program *programs;
     size_t program_count;
-    const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
-    bool label;          /* "[3] " before each line */
-    uint64_t timeout_ns; /* 0: none */
+    const int *networks;    /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
+    const cpu_set_t *cores; /* that each rank may run on; NULL: those of this process */
+    bool label;             /* "[3] " before each line */
+    uint64_t timeout_ns;    /* 0: none */
     struct cw_launch_helper helper;
     const sigset_t *mask; /* the ranks' signal mask; NULL: this process's */
     int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */

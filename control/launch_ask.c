@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dataplane/core/process.h"
 
@@ -30,7 +31,8 @@ bool launch_ask(struct launch_job *job, uint64_t now_ns)
     return any;
 }
 
-bool launch_ask_is_over(const struct launch_job *job, uint64_t now_ns)
+/* Whether all have answered the last question, or have had their time. */
+static bool question_is_over(const struct launch_job *job, uint64_t now_ns)
 {
     if (now_ns >= job->asked_ns + LAUNCH_ASK_NS) {
         return true;
@@ -41,6 +43,47 @@ bool launch_ask_is_over(const struct launch_job *job, uint64_t now_ns)
         }
     }
     return true;
+}
+
+/* Keeps what they have said, for the second look. False: no memory, or nobody has said anything. */
+static bool answers_keep(struct launch_job *job)
+{
+    bool any = false;
+    job->first_answers = calloc(job->rank_count, sizeof(*job->first_answers));
+    for (uint32_t rank = 0; job->first_answers != NULL && rank < job->rank_count; rank++) {
+        if (cw_watch_has_answered(job->watch, rank)) {
+            cw_watch_read(job->watch, rank, &job->first_answers[rank]);
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns)
+{
+    if (job->ask_again_ns != 0) {
+        if (now_ns >= job->ask_again_ns) {
+            cw_watch_ask(job->watch);
+            job->asked_ns = now_ns;
+            job->ask_again_ns = 0;
+        }
+        return false;
+    }
+    if (!question_is_over(job, now_ns)) {
+        return false;
+    }
+    if (job->first_answers != NULL || !answers_keep(job)) {
+        return true;
+    }
+    job->ask_again_ns = now_ns + LAUNCH_LOOKS_APART_NS;
+    return false;
+}
+
+/* Whether a rank has done something between the two looks. */
+static bool has_moved(const struct launch_job *job, uint32_t rank, const struct cw_watch_answer *now)
+{
+    const struct cw_watch_answer *before = job->first_answers == NULL ? NULL : &job->first_answers[rank];
+    return before != NULL && before->text[0] != '\0' && (now->moved != before->moved || now->place != before->place);
 }
 
 /* What we know of a rank that has said nothing. */
@@ -84,6 +127,7 @@ void launch_ask_tell(struct launch_job *job)
     for (uint32_t rank = 0; answers != NULL && rank < job->rank_count; rank++) {
         if (cw_watch_has_answered(job->watch, rank)) {
             cw_watch_read(job->watch, rank, &answers[rank]);
+            answers[rank].has_moved = has_moved(job, rank, &answers[rank]);
         } else {
             silence_explain(job, rank, &answers[rank]);
         }

@@ -377,6 +377,7 @@ int launch_job_run(const struct cw_launch_config *config, int front, const sigse
     int code = job->code;
     cw_pmi1_server_destroy(job->server);
     cw_watch_close(job->watch);
+    free(job->first_answers);
     free(job->input.bytes);
     free(job->ranks);
     free(job);

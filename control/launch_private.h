@@ -36,6 +36,9 @@ enum {
 /* How long the ranks have to say what they wait for: their control threads look twice a second, and those who sleep wake up ten times. */
 #define LAUNCH_ASK_NS       1500000000ull
 #define LAUNCH_ASK_EVERY_NS 20000000ull /* looks for answers */
+/* From the first look to the second: who has moved nothing meanwhile is stuck. A frame of the slowest link emulated
+ * takes less. */
+#define LAUNCH_LOOKS_APART_NS 1000000000ull
 
 /* What a descriptor in an epoll set is; the rank, if any, goes with it. */
 enum launch_source {
@@ -113,13 +116,15 @@ struct launch_job {
     struct launch_input input;
     uint32_t left_count; /* ranks with `left` */
     uint32_t left_first;
-    bool given_up;             /* some rank has, or had, a given_up_ns */
-    uint64_t deadline_ns;      /* --timeout; UINT64_MAX: none */
-    struct cw_watch *watch;    /* NULL: ranks cannot be asked */
-    uint64_t asked_ns;         /* when they were; 0: not */
-    uint64_t stopped_bound_ns; /* how long a rank that others wait for may be stopped; 0: for ever */
-    uint64_t stopped_look_ns;  /* when it is looked for them; UINT64_MAX: nobody waits in MPI_Init or MPI_Finalize */
-    bool orphaned;             /* the front is gone */
+    bool given_up;                         /* some rank has, or had, a given_up_ns */
+    uint64_t deadline_ns;                  /* --timeout; UINT64_MAX: none */
+    struct cw_watch *watch;                /* NULL: ranks cannot be asked */
+    uint64_t asked_ns;                     /* when they were; 0: not */
+    uint64_t ask_again_ns;                 /* when they are asked once more; 0: not yet known, or they have been */
+    struct cw_watch_answer *first_answers; /* NULL: they have been asked once at most */
+    uint64_t stopped_bound_ns;             /* how long a rank that others wait for may be stopped; 0: for ever */
+    uint64_t stopped_look_ns; /* when it is looked for them; UINT64_MAX: nobody waits in MPI_Init or MPI_Finalize */
+    bool orphaned;            /* the front is gone */
     bool ending;
     uint64_t kill_ns; /* when SIGKILL follows; UINT64_MAX: it has */
     bool hurried;     /* the front wants it over at once */
@@ -195,8 +200,8 @@ void launch_stopped_judge(struct launch_job *job, uint64_t now_ns);
 
 /* Asks all ranks what they wait for. False: none of them can say, since they are no MPI programs. */
 bool launch_ask(struct launch_job *job, uint64_t now_ns);
-/* Whether all have answered that can, or the time for it is over. */
-bool launch_ask_is_over(const struct launch_job *job, uint64_t now_ns);
+/* Whether all have answered twice that can, or the time for it is over; asks them the second time. */
+bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns);
 /* Says what they have answered, and who is missing. */
 void launch_ask_tell(struct launch_job *job);
 

@@ -74,6 +74,10 @@ static void child_run(const struct child *child)
     if (networks != NULL && setns(networks[child->rank - child->job->ranks], CLONE_NEWNET) != 0) {
         child_fail(child, "cannot enter its network");
     }
+    const cpu_set_t *cores = child->job->config->cores;
+    if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->rank - child->job->ranks]) != 0) {
+        child_fail(child, "cannot be bound to its processors");
+    }
     if (fcntl(child->pmi, F_SETFD, 0) != 0 || (child->watch >= 0 && fcntl(child->watch, F_SETFD, 0) != 0)) {
         child_fail(child, "cannot have its connection to the launcher");
     }

@@ -93,8 +93,13 @@ char *cw_settings_read(const char *path, size_t most, size_t *length)
 bool cw_settings_write(const char *path, const void *bytes, size_t length)
 {
     enum { BESIDE_BYTES = 4096 };
-    char beside[BESIDE_BYTES];
-    if (snprintf(beside, sizeof(beside), "%s.%ld", path, (long)getpid()) >= (int)sizeof(beside)) {
+    char beside[BESIDE_BYTES], suffix[24] = "";
+    struct stat status;
+    bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode); /* a device must not become a file */
+    if (!in_place) {
+        snprintf(suffix, sizeof(suffix), ".%ld", (long)getpid());
+    }
+    if (snprintf(beside, sizeof(beside), "%s%s", path, suffix) >= (int)sizeof(beside)) {
         errno = ENAMETOOLONG;
         return false;
     }
@@ -103,8 +108,8 @@ bool cw_settings_write(const char *path, const void *bytes, size_t length)
         return false;
     }
     bool is_whole = fwrite(bytes, 1, length, file) == length;
-    is_whole = fclose(file) == 0 && is_whole && rename(beside, path) == 0;
-    if (!is_whole) {
+    is_whole = fclose(file) == 0 && is_whole && (in_place || rename(beside, path) == 0);
+    if (!is_whole && !in_place) {
         int reason = errno;
         (void)unlink(beside);
         errno = reason;

@@ -35,7 +35,8 @@ bool cw_settings_failure_timeout(uint64_t *bound_ns, const char **origin);
 
 /* All bytes of a file and a zero behind them, to be freed; at most `most`. NULL: errno says why (EFBIG: longer). */
 char *cw_settings_read(const char *path, size_t most, size_t *length);
-/* Writes a file, under another name first, so that nobody reads half of it. False: errno says why. */
+/* Writes a file, under another name first, so that nobody reads half of it; a device or pipe is written to as it is.
+ * False: errno says why. */
 bool cw_settings_write(const char *path, const void *bytes, size_t length);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION = 1, DESCRIPTOR_DIGITS_MAX = 9 };
+enum { VERSION = 2, DESCRIPTOR_DIGITS_MAX = 9 };
 #define MAGIC UINT64_C(0x6863746177776331)
 
 struct watch_slot {

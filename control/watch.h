@@ -8,7 +8,7 @@
  *   - What a rank has written is copied and checked before it is looked at.
  *
  * Order of calls
- *   launcher: cw_watch_create; descriptor to the ranks; cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read; cw_watch_close
+ *   launcher: cw_watch_create; descriptor to the ranks; { cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read }*; cw_watch_close
  *   rank:     cw_watch_open; { cw_watch_asked, cw_watch_tell }*; cw_watch_close
  *
  * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any.
@@ -32,6 +32,8 @@ enum {
 /* What a rank waits for. */
 struct cw_watch_answer {
     uint64_t place; /* the collective call that it is in: all ranks have the same number for the same one; 0: none */
+    uint64_t moved; /* grows with each message and packet of data that it takes or sends */
+    bool has_moved; /* the launcher's: between its last two questions */
     uint64_t waited_ns;                     /* of its longest wait; 0: it does not wait */
     uint32_t awaited_count;                 /* of the next; more than are listed are left out */
     uint32_t awaited[CW_WATCH_AWAITED_MAX]; /* ranks without which it does not go on */
@@ -68,8 +70,8 @@ uint32_t cw_watch_alarms(const struct cw_watch *watch);
 /* Launcher or rank. NULL is allowed. */
 void cw_watch_close(struct cw_watch *watch);
 
-/* From what all ranks have said: who is missing, that some wait for each other in a circle, or that nobody has waited for long, in a line; "" if nothing
- * follows. */
+/* From what all ranks have said: who is missing, that some wait for each other in a circle, or that nobody has waited
+ * for long, in a line; "" if nothing follows. Who has moved is slow and not stuck: neither missing nor in a circle. */
 void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes);
 
 #endif

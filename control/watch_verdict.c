@@ -74,7 +74,7 @@ static bool disagreement_tell(const struct cw_watch_answer *answers, uint32_t ra
 /* Whether some rank of the call waits for `rank`, which is not in it. */
 static bool is_missing(const struct cw_watch_answer *answers, uint32_t rank_count, uint64_t place, uint32_t rank)
 {
-    if (answers[rank].place == place) {
+    if (answers[rank].place == place || answers[rank].has_moved) {
         return false;
     }
     for (uint32_t other = 0; other < rank_count; other++) {
@@ -89,7 +89,10 @@ static bool is_missing(const struct cw_watch_answer *answers, uint32_t rank_coun
 static bool is_end(const struct cw_watch_answer *answers, uint32_t rank_count, uint64_t place, uint32_t rank)
 {
     (void)place;
-    for (uint32_t other = 0; other < rank_count && answers[rank].awaited_count == 0; other++) {
+    if (answers[rank].awaited_count > 0 || answers[rank].has_moved) {
+        return false;
+    }
+    for (uint32_t other = 0; other < rank_count; other++) {
         if (other != rank && awaits(&answers[other], rank)) {
             return true;
         }
@@ -131,23 +134,34 @@ static bool ranks_tell(const struct cw_watch_answer *answers, uint32_t rank_coun
     return count > 0;
 }
 
-/* From a rank on, always to the first one that it waits for: after so many steps as there are ranks this is on a circle, if there is one. */
+static bool is_stuck(const struct cw_watch_answer *answer)
+{
+    return answer->awaited_count > 0 && !answer->has_moved;
+}
+
+/* From a rank on, always to the first one that it waits for: after so many steps as there are ranks this is on a circle
+ * of ranks that are stuck, if the way leads to one. `rank_count`: it does not. */
+static uint32_t circle_find(const struct cw_watch_answer *answers, uint32_t rank_count, uint32_t at)
+{
+    for (uint32_t step = 0; step < rank_count; step++) {
+        if (!is_stuck(&answers[at])) {
+            return rank_count;
+        }
+        at = answers[at].awaited[0];
+    }
+    return is_stuck(&answers[at]) ? at : rank_count;
+}
+
 static bool circle_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
 {
-    uint32_t at = 0;
-    while (at < rank_count && answers[at].awaited_count == 0) {
-        at++;
+    uint32_t at = rank_count, named = 0;
+    for (uint32_t begin = 0; begin < rank_count && at == rank_count; begin++) {
+        at = circle_find(answers, rank_count, begin);
     }
     if (at == rank_count) {
         return false;
     }
-    for (uint32_t step = 0; step < rank_count; step++) {
-        if (answers[at].awaited_count == 0) {
-            return false;
-        }
-        at = answers[at].awaited[0];
-    }
-    uint32_t first = at, named = 0;
+    uint32_t first = at;
     add(line, "they wait for each other in a circle:");
     do {
         add(line, "%s rank %" PRIu32 ", %s", named > 0 ? ";" : "", at, answers[at].brief);
@@ -173,6 +187,19 @@ static bool haste_tell(const struct cw_watch_answer *answers, uint32_t rank_coun
     return true;
 }
 
+/* Some go on: what the others wait for may come. */
+static void movement_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
+{
+    uint32_t moved = 0;
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        moved += answers[rank].has_moved;
+    }
+    if (moved > 0) {
+        add(line, "%" PRIu32 " of %" PRIu32 " ranks have moved data between two looks: this is slow, and no hang",
+            moved, rank_count);
+    }
+}
+
 void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes)
 {
     struct line line = {.text = text, .bytes = text_bytes};
@@ -186,7 +213,7 @@ void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count
          ranks_tell(answers, rank_count, answers[common].place, is_missing, answers[common].where, &line))) {
         return;
     }
-    if (!ranks_tell(answers, rank_count, 0, is_end, "", &line)) {
-        (void)circle_tell(answers, rank_count, &line);
+    if (!ranks_tell(answers, rank_count, 0, is_end, "", &line) && !circle_tell(answers, rank_count, &line)) {
+        movement_tell(answers, rank_count, &line);
     }
 }

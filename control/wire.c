@@ -1,7 +1,6 @@
 #include "control/wire_private.h"
 
 #include <assert.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "control/clusters.h"
+#include "control/job_key.h"
 #include "control/settings.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/port/error_text.h"
@@ -53,17 +53,6 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
     return status;
 }
 
-static int key_read(uint8_t key[16], char *error, size_t error_bytes)
-{
-    const char *text = getenv("CAUSEWAY_JOB_KEY");
-    size_t count = 0;
-    if (text == NULL || sodium_hex2bin(key, 16, text, strlen(text), NULL, &count, NULL) != 0 || count != 16) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "CAUSEWAY_JOB_KEY is not 32 hexadecimal digits, the same on all ranks");
-    }
-    return CW_OK;
-}
-
 /* How long a silent peer is waited for. */
 static int failure_timeout_read(uint64_t *timeout_ns, char *error, size_t error_bytes)
 {
@@ -80,16 +69,15 @@ static int failure_timeout_read(uint64_t *timeout_ns, char *error, size_t error_
 
 static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
 
-static int endpoint_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
+static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_JOB_KEY_BYTES], struct cw_wire *wire,
+                         char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
     struct cw_loop_config loop;
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
-    int status = key_read(config.job_key, error, error_bytes);
-    if (status == CW_OK) {
-        status = failure_timeout_read(&config.failure_timeout_ns, error, error_bytes);
-    }
+    memcpy(config.job_key, job_key, CW_JOB_KEY_BYTES);
+    int status = failure_timeout_read(&config.failure_timeout_ns, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
@@ -133,14 +121,26 @@ int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error
 {
     struct wire_emulation emulation;
     *wire = (struct cw_wire){0};
-    int status = emulation_read(size, &emulation, error, error_bytes);
+    uint8_t key[CW_JOB_KEY_BYTES];
+    int has_key = 0;
+    int status = cw_job_key_take(key, &has_key, error, error_bytes); /* needed or not: no child is to have it */
+    if (status == CW_OK) {
+        status = emulation_read(size, &emulation, error, error_bytes);
+    }
     if (status != CW_OK || emulation.hosts == 0) {
         return status;
     }
+    if (!has_key) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "there is no key of the job: let `causeway run --emulate` start it, or set CAUSEWAY_JOB_KEY "
+            "to 32 hexadecimal digits, the same on all ranks");
+    }
     status = wire_port_open(rank, &emulation, wire, error, error_bytes);
     if (status == CW_OK) {
-        status = endpoint_open(rank, size, wire, error, error_bytes);
+        status = endpoint_open(rank, size, key, wire, error, error_bytes);
     }
+    explicit_bzero(key, sizeof(key));
     if (status != CW_OK) {
         cw_wire_close(wire);
     }

@@ -4,7 +4,7 @@
  * how they reach each other:
  *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
  *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
- * CAUSEWAY_JOB_KEY is the key that all ranks share, 32 hexadecimal digits.
+ * The key that all ranks share: job_key.h.
  *
  * CAUSEWAY_TOPOLOGY, made by `causeway run --emulate topology=FILE,memif`, is the whole name of the file (topology.h); the hosts are its hosts then, in order.
  *

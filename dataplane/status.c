@@ -1,5 +1,7 @@
 #include "dataplane/status.h"
 
+#include <errno.h>
+
 const char *cw_status_text(int status)
 {
     switch (status) {
@@ -37,5 +39,37 @@ const char *cw_status_text(int status)
         return "timed out";
     default:
         return "unknown status";
+    }
+}
+
+int cw_status_of_errno(int error_number)
+{
+    switch (error_number) {
+    case EMFILE:
+    case ENFILE:
+        return CW_ERROR_LIMIT;
+    case ENOMEM:
+        return CW_ERROR_MEMORY;
+    case EACCES:
+    case EPERM:
+        return CW_ERROR_PERMISSION;
+    case ENOENT:
+        return CW_ERROR_NOT_FOUND;
+    default:
+        return CW_ERROR_SYSTEM;
+    }
+}
+
+const char *cw_errno_remedy(int error_number)
+{
+    switch (error_number) {
+    case EMFILE:
+        return "; raise the limit of open files of a process (`ulimit -n`), or have fewer open";
+    case ENFILE:
+        return "; the machine's limit of open files (fs.file-max) is reached";
+    case ENOMEM:
+        return "; memory, or the number of mappings (vm.max_map_count), is used up";
+    default:
+        return "";
     }
 }

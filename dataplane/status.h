@@ -24,4 +24,11 @@ enum cw_status {
 /* One line in English for a code of enum cw_status; "unknown status" for any other number. Any thread. */
 const char *cw_status_text(int status);
 
+/* The code for the errno of a call that makes a descriptor, a mapping or memory: CW_ERROR_LIMIT where a limit of the
+ * system is reached, CW_ERROR_MEMORY, CW_ERROR_PERMISSION, CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. Any thread. */
+int cw_status_of_errno(int error_number);
+
+/* What to do about such a limit, to be put behind a message: "; raise ..."; "" for any other errno. Any thread. */
+const char *cw_errno_remedy(int error_number);
+
 #endif

@@ -209,7 +209,7 @@ void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns)
     uint64_t bound_ns = paths->config.stopped_timeout_ns;
     bool goes_on = peer->stopped_ns != 0 && now_ns - peer->asked_ns < ASK_GAP_NS;
     peer->asked_ns = now_ns;
-    if (bound_ns == 0 || rank == paths->config.rank || !cw_process_is_stopped((int)peer->card.inbox.pid)) {
+    if (bound_ns == 0 || rank == paths->config.rank || !cw_process_is_stopped(peer->card.inbox.number)) {
         peer->stopped_ns = 0;
         return;
     }

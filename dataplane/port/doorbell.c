@@ -139,11 +139,11 @@ int cw_doorbell_open(const char *path, uint32_t own_index, struct cw_doorbell **
     }
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (descriptor < 0) {
-        int status = errno == EACCES || errno == EPERM ? CW_ERROR_PERMISSION : CW_ERROR_SYSTEM;
-        return cw_error_text(
-            error, error_bytes, status,
-            "doorbell %s: open: %s; its folder must exist and be writable, and the file belong to this user", path,
-            strerror(errno));
+        int status = errno == ENOENT ? CW_ERROR_SYSTEM : cw_status_of_errno(errno);
+        return cw_error_text(error, error_bytes, status, "doorbell %s: open: %s%s", path, strerror(errno),
+                             status == CW_ERROR_LIMIT
+                                 ? cw_errno_remedy(errno)
+                                 : "; its folder must exist and be writable, and the file belong to this user");
     }
     struct cw_doorbell *created = calloc(1, sizeof(*created));
     int status = created == NULL

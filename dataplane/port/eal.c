@@ -255,12 +255,10 @@ static int start_failed(int code, const struct cw_eal_config *config, const char
                              "EAL refuses its arguments '%s': %s; dpdk-testpmd --help lists what EAL knows", given,
                              cause);
     }
-    int status = code == EACCES || code == EPERM ? CW_ERROR_PERMISSION
-                 : code == ENOMEM                ? CW_ERROR_MEMORY
-                                                 : CW_ERROR_SYSTEM;
-    return cw_error_text(error, error_bytes, status,
-                         "EAL does not start (%s): %s; free memory, or ask for less EAL memory", rte_strerror(code),
-                         cause);
+    int status = cw_status_of_errno(code);
+    const char *remedy = status == CW_ERROR_LIMIT ? cw_errno_remedy(code) : "; free memory, or ask for less EAL memory";
+    return cw_error_text(error, error_bytes, status, "EAL does not start (%s): %s%s", rte_strerror(code), cause,
+                         remedy);
 }
 
 static int eal_init(const struct cw_eal_config *config, char *error, size_t error_bytes)

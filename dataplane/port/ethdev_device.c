@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <rte_bus.h>
 #include <rte_dev.h>
@@ -57,7 +58,12 @@ static int device_plug(struct opening *opening)
             port->device);
     }
     cw_eal_log_clear();
-    int result = rte_eal_hotplug_add(pci ? "pci" : "vdev", port->device, opening->arguments);
+    mode_t before =
+        umask(0177); /* of sockets that the driver makes: a memif server would let in whoever the umask does */
+    int result = port->driver.packet_socket
+                     ? ethdev_fanout_plug(port->device, opening->arguments)
+                     : rte_eal_hotplug_add(pci ? "pci" : "vdev", port->device, opening->arguments);
+    umask(before);
     if (result == -EEXIST) {
         return opening_failed(opening, CW_ERROR_BUSY, "exists already", result,
                               "close it first, or choose another number");

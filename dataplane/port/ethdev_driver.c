@@ -48,9 +48,7 @@ static const struct ethdev_driver drivers[] = {
         .slot_argument = "framesz",
         .slot_overhead_bytes = AF_PACKET_HEADER_BYTES,
         .room_is_slot = true,
-        /* The driver makes the number of its fanout group from process id XOR interface index, which is the same for processes
-         * started one after the other on interfaces made one after the other. */
-        .probe_remedy = "af_packet takes iface=NAME; with PACKET_FANOUT the process ids collide: start again",
+        .probe_remedy = "af_packet takes iface=NAME",
     },
     {
         .name = "net_af_xdp",
@@ -158,6 +156,18 @@ uint32_t ethdev_driver_connections(const char *arguments)
     return count;
 }
 
+bool ethdev_driver_interface(const char *arguments, char interface[IF_NAMESIZE])
+{
+    size_t length = 0;
+    const char *value = argument_find(arguments, "iface", &length);
+    if (value == NULL || length == 0 || length >= IF_NAMESIZE) {
+        return false;
+    }
+    memcpy(interface, value, length);
+    interface[length] = '\0';
+    return true;
+}
+
 uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments)
 {
     return driver->room_is_slot ? slot_bytes_given(driver, arguments) : 0;
@@ -240,6 +250,10 @@ static int privilege_check(const struct ethdev_driver *driver, const char *devic
             error, error_bytes, CW_ERROR_PERMISSION,
             "port %s: raw sockets need CAP_NET_RAW%s: run as root, or use memif, which needs no privilege", device,
             xdp ? ", XDP also CAP_NET_ADMIN and CAP_BPF" : "");
+    }
+    if (cw_errno_remedy(errno)[0] != '\0') {
+        return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "port %s: socket: %s%s", device,
+                             strerror(errno), cw_errno_remedy(errno));
     }
     return cw_error_text(error, error_bytes, errno == EAFNOSUPPORT ? CW_ERROR_UNSUPPORTED : CW_ERROR_SYSTEM,
                          "port %s: socket: %s; this kernel may lack %s", device, strerror(errno),
@@ -334,15 +348,12 @@ int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port
     if (!driver->kernel_interface) {
         return CW_OK;
     }
-    size_t length;
-    const char *value = argument_find(config->device_arguments, "iface", &length);
-    char interface[IF_NAMESIZE] = "";
-    if (value == NULL || length == 0 || length >= sizeof(interface)) {
+    char interface[IF_NAMESIZE];
+    if (!ethdev_driver_interface(config->device_arguments, interface)) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "port %s: its arguments must name a network interface: iface=NAME; ip link lists them",
                              config->device);
     }
-    memcpy(interface, value, length);
     if (if_nametoindex(interface) == 0) {
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
                              "port %s: there is no network interface '%s' here; ip link lists them", config->device,

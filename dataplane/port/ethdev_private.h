@@ -3,6 +3,7 @@
  *    ethdev.c         open and close
  *    ethdev_device.c  the device: found or plugged, configured, started, stopped
  *    ethdev_driver.c  what single drivers need and do not say themselves
+ *    ethdev_fanout.c  plugs af_packet, which may collide with other processes
  *    ethdev_burst.c   the hot path
  *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
  *    ethdev_filter.c  multicast
@@ -19,6 +20,7 @@
 #include "dataplane/status.h"
 
 #include <assert.h>
+#include <net/if.h>
 #include <stdatomic.h>
 
 #include <rte_ethdev.h>
@@ -137,6 +139,13 @@ uint32_t ethdev_driver_connections(const char *arguments);
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver);
 int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port_ethdev_config *config, char *error,
                         size_t error_bytes);
+
+/* The interface of the kernel that `arguments` name. False: none. */
+bool ethdev_driver_interface(const char *arguments, char interface[IF_NAMESIZE]);
+
+/* ethdev_fanout.c: plugs an af_packet device, whatever process ids and interfaces others have; returns what
+ * rte_eal_hotplug_add does. */
+int ethdev_fanout_plug(const char *device, const char *arguments);
 
 uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments); /* bytes; 0: does not say */
 

@@ -79,8 +79,8 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
     }
     port->wake_descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (port->wake_descriptor < 0) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "port %s: eventfd: %s", port->device,
-                             strerror(errno));
+        return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "port %s: eventfd: %s%s", port->device,
+                             strerror(errno), cw_errno_remedy(errno));
     }
     if (port->driver.packet_socket) {
         port->packet_descriptor = packet_socket_find(port);

@@ -92,7 +92,7 @@ static uint32_t slots_to_ask(const struct cw_flow *flow)
     }
     uint32_t more = waiting - credit->wanted;
     if (credit->store != NULL && more < CW_CREDIT_FAR_ASK) {
-        more = credit->wanted + CW_CREDIT_FAR_ASK <= most ? (uint32_t)CW_CREDIT_FAR_ASK : 0;
+        more = credit->wanted + (uint32_t)CW_CREDIT_FAR_ASK <= most ? CW_CREDIT_FAR_ASK : 0;
     }
     return more;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dataplane/port/error_text.h"
+#include "dataplane/core/process.h"
 #include "dataplane/status.h"
 
 #define BOARD_MAGIC UINT64_C(0x4452414f42574331) /* "1CWBOARD" as little-endian bytes */
@@ -65,8 +66,9 @@ int cw_board_create(uint32_t member_count, uint64_t nonce, struct cw_board *boar
     struct cw_board made = {.descriptor = memfd_create("causeway-board", MFD_CLOEXEC)};
     layout(&made, 0, member_count);
     if (made.descriptor < 0 || ftruncate(made.descriptor, (off_t)made.bytes) != 0 || !map(&made)) {
-        int status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "board: %zu bytes of shared memory (memfd): %s",
-                                   made.bytes, strerror(errno));
+        int status = cw_error_text(error, error_bytes, cw_status_of_errno(errno),
+                                   "board: %zu bytes of shared memory (memfd): %s%s", made.bytes, strerror(errno),
+                                   cw_errno_remedy(errno));
         cw_board_close(&made);
         return status;
     }
@@ -81,7 +83,8 @@ int cw_board_create(uint32_t member_count, uint64_t nonce, struct cw_board *boar
 
 struct cw_board_place cw_board_place(const struct cw_board *board)
 {
-    return (struct cw_board_place){.pid = getpid(), .descriptor = board->descriptor, .nonce = board->shared->nonce};
+    return (struct cw_board_place){
+        .pid = cw_process_number(), .descriptor = board->descriptor, .nonce = board->shared->nonce};
 }
 
 int cw_board_open(const struct cw_board_place *place, uint32_t member, uint32_t member_count, struct cw_board *board,
@@ -94,8 +97,8 @@ int cw_board_open(const struct cw_board_place *place, uint32_t member, uint32_t 
     struct cw_board made = {.descriptor = open(path, O_RDWR | O_CLOEXEC)};
     layout(&made, member, member_count);
     if (made.descriptor < 0) {
-        return cw_error_text(error, error_bytes, errno == ENOENT ? CW_ERROR_NOT_FOUND : CW_ERROR_SYSTEM,
-                             "board of process %d: %s: %s", place->pid, path, strerror(errno));
+        return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "board of process %d: %s: %s%s", place->pid,
+                             path, strerror(errno), cw_errno_remedy(errno));
     }
     int status = CW_OK;
     if (fstat(made.descriptor, &file) != 0 || file.st_size != (off_t)made.bytes) {

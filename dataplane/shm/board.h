@@ -50,7 +50,7 @@ enum {
 
 /* Where a board is found. */
 struct cw_board_place {
-    int32_t pid; /* 0: there is none */
+    int32_t pid; /* in /proc (process.h); 0: there is none */
     int32_t descriptor;
     uint64_t nonce;
 };

@@ -1,5 +1,6 @@
 #include "dataplane/shm/inbox.h"
 
+#include "dataplane/core/process.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -102,10 +103,9 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
     if (made->descriptor < 0 || ftruncate(made->descriptor, bytes) != 0 ||
         (made->shared = mmap(NULL, made->header_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made->descriptor, 0)) ==
             MAP_FAILED) {
-        int status = cw_error_text(
-            error, error_bytes, CW_ERROR_SYSTEM,
-            "inbox: %lld bytes of shared memory (memfd): %s; is a limit of the container or of ulimit too low?",
-            (long long)bytes, strerror(errno));
+        int status = cw_error_text(error, error_bytes, cw_status_of_errno(errno),
+                                   "inbox: %lld bytes of shared memory (memfd): %s%s", (long long)bytes,
+                                   strerror(errno), cw_errno_remedy(errno));
         made->shared = NULL;
         cw_inbox_destroy(made);
         return status;
@@ -164,6 +164,7 @@ struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox)
 {
     return (struct cw_inbox_place){
         .pid = getpid(),
+        .number = cw_process_number(),
         .descriptor = inbox->descriptor,
         .nonce = inbox->shared->nonce,
         .probe = (uint64_t)(uintptr_t)&inbox->shared->nonce,
@@ -297,17 +298,15 @@ static bool bell_open(struct cw_inbox_sender *end)
 static int place_open(const struct cw_inbox_place *place, int *descriptor, char *error, size_t error_bytes)
 {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->pid, place->descriptor);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->number, place->descriptor);
     *descriptor = open(path, O_RDWR | O_CLOEXEC);
     if (*descriptor >= 0) {
         return CW_OK;
     }
-    int code = errno == ENOENT                     ? CW_ERROR_NOT_FOUND
-               : errno == EACCES || errno == EPERM ? CW_ERROR_PERMISSION
-                                                   : CW_ERROR_SYSTEM;
+    int code = cw_status_of_errno(errno);
     return cw_error_text(error, error_bytes, code, "inbox of process %d: %s: %s%s", place->pid, path, strerror(errno),
                          code == CW_ERROR_PERMISSION ? "; processes of one job on one host must run as the same user"
-                                                     : "");
+                                                     : cw_errno_remedy(errno));
 }
 
 static int shared_check(const struct cw_inbox_shared *shared, const struct cw_inbox_place *place, uint64_t file_bytes,
@@ -340,8 +339,8 @@ static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t send
         }
         void *mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
         if (mapping == NULL) {
-            return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: map a ring: %s", end->pid,
-                                 strerror(errno));
+            return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "inbox of process %d: map a ring: %s%s",
+                                 end->pid, strerror(errno), cw_errno_remedy(errno));
         }
         if (atomic_compare_exchange_strong_explicit(&end->shared->claimed, &slot, slot + 1, memory_order_relaxed,
                                                     memory_order_relaxed)) {
@@ -381,8 +380,8 @@ int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct 
         end->shared = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
         if (end->shared == MAP_FAILED) {
             end->shared = NULL;
-            status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: mmap: %s", place->pid,
-                                   strerror(errno));
+            status = cw_error_text(error, error_bytes, cw_status_of_errno(errno), "inbox of process %d: mmap: %s%s",
+                                   place->pid, strerror(errno), cw_errno_remedy(errno));
         }
     }
     if (status == CW_OK) {

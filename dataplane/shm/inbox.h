@@ -42,7 +42,8 @@ struct cw_inbox;
 
 /* Where an inbox is found: what a process tells the others of its host. */
 struct cw_inbox_place {
-    int32_t pid;
+    int32_t pid;    /* for system calls */
+    int32_t number; /* in /proc (process.h) */
     int32_t descriptor;
     uint64_t nonce; /* random: a recycled process number is not taken for the right one */
     uint64_t probe; /* address of the nonce in the owner's memory, for cw_copy_probe */

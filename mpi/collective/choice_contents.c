@@ -14,19 +14,50 @@
 
 static struct mpi_common common; /* CAUSEWAY_ALGORITHM and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 64];
-static char failure[512]; /* of rank 0 only it counts: others get what rank 0 has */
+/* Of rank 0 only they count: others get what rank 0 has. */
+static char failure[512]; /* of a file that somebody has named */
+static char warning[900]; /* of a file that may be missing: the job goes on without it */
 
-/* NULL: there is none, or it cannot be read: `failure` says so. */
+static void file_fail(const struct cw_settings_place *from, const char *reason)
+{
+    if (from->is_wanted) {
+        snprintf(failure, sizeof(failure),
+                 "%.300s (%s): %s; `causeway plogp -o FILE` makes one, CAUSEWAY_PLOGP=none does without", from->path,
+                 from->origin, reason);
+    } else {
+        snprintf(warning, sizeof(warning), "%.300s (%s): %.400s; built-in figures serve, as with CAUSEWAY_PLOGP=none",
+                 from->path, from->origin, reason);
+    }
+}
+
+/* Whether a file that nobody has named makes sense: it must not end the job. One that is named is decoded later, once
+ * all ranks have the same. */
+static bool is_sound(const struct cw_settings_place *from, const char *text, size_t text_bytes)
+{
+    char reason[400];
+    struct cw_measured *decoded = NULL;
+    if (from->is_wanted || cw_measured_decode(text, text_bytes, &decoded, reason, sizeof(reason)) == CW_OK) {
+        cw_measured_destroy(decoded);
+        return true;
+    }
+    file_fail(from, reason);
+    return false;
+}
+
+/* NULL: there is none, or it is of no use: `failure` or `warning` says so. */
 static char *text_read(const struct cw_settings_place *from, size_t *text_bytes)
 {
     *text_bytes = 0;
-    failure[0] = '\0';
+    failure[0] = warning[0] = '\0';
     char *text = from->path[0] == '\0' ? NULL : cw_settings_read(from->path, CW_MEASURED_TEXT_MAX, text_bytes);
     bool is_absent = from->path[0] == '\0' || (!from->is_wanted && (errno == ENOENT || errno == ENOTDIR));
     if (text == NULL && !is_absent) {
-        snprintf(failure, sizeof(failure),
-                 "%.300s (%s): %s; `causeway plogp -o FILE` makes one, CAUSEWAY_PLOGP=none does without", from->path,
-                 from->origin, strerror(errno));
+        file_fail(from, strerror(errno));
+    }
+    if (text != NULL && !is_sound(from, text, *text_bytes)) {
+        free(text);
+        text = NULL;
+        *text_bytes = 0;
     }
     return text;
 }
@@ -54,6 +85,9 @@ int mpi_contents_settle(const char **words, const char **text, size_t *text_byte
     if (mpi_process.rank == 0 && failure[0] != '\0') {
         snprintf(error, error_bytes, "%s", failure);
         return MPI_ERR_NO_SUCH_FILE;
+    }
+    if (mpi_process.rank == 0 && warning[0] != '\0') {
+        fprintf(stderr, "causeway: MPI_Init: %s\n", warning);
     }
     int code = MPI_SUCCESS;
     if (!cw_job_notes_agree(mpi_process.job)) {

@@ -164,8 +164,9 @@ static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char 
     }
     const char *class_text = mpi_error_text(code);
     bool has_name = comm != NULL && comm->name[0] != '\0';
-    fprintf(stderr, "causeway: %s%s%s%s: %s (%s)\n", rank, mpi_call_name(), has_name ? " on " : "",
-            has_name ? comm->name : "", text,
+    const char *reason = mpi_error_reason(code);
+    fprintf(stderr, "causeway: %s%s%s%s: %s%s%s (%s)\n", rank, mpi_call_name(), has_name ? " on " : "",
+            has_name ? comm->name : "", text, reason[0] != '\0' ? ": " : "", reason,
             class_text != NULL && class_text[0] != '\0' ? class_text : "an error code of the program");
     mpi_process_abort(code);
 }

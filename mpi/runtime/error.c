@@ -127,7 +127,10 @@ const char *mpi_error_text(int code)
     return found == NULL ? NULL : found->text == NULL ? "" : found->text;
 }
 
-int mpi_error_of_status(int status)
+static char reason[256];
+static int reason_code;
+
+static int class_of_status(int status)
 {
     switch (status) {
     case CW_OK:
@@ -145,6 +148,23 @@ int mpi_error_of_status(int status)
     default:
         return MPI_ERR_INTERN;
     }
+}
+
+int mpi_error_of_status(int status)
+{
+    int code = class_of_status(status);
+    bool by_system = status == CW_ERROR_MEMORY || status == CW_ERROR_LIMIT || status == CW_ERROR_PERMISSION ||
+                     status == CW_ERROR_SYSTEM;
+    if (by_system && mpi_process.paths != NULL) {
+        reason_code = code;
+        snprintf(reason, sizeof(reason), "%s", cw_paths_failure(mpi_process.paths));
+    }
+    return code;
+}
+
+const char *mpi_error_reason(int code)
+{
+    return code == reason_code ? reason : "";
 }
 
 int mpi_error(MPI_Comm comm, int code, const char *format, ...)

@@ -103,13 +103,14 @@ static void line_print(const struct cw_watch_answer *answer)
 }
 
 /* To those who have asked. */
-static void hand_over(uint32_t asked, const struct cw_watch_answer *answer, uint64_t now_ns)
+static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t now_ns)
 {
     if ((asked & ASKED_BY_ALARM) != 0) {
         atomic_store_explicit(&spoken_ns, now_ns, memory_order_relaxed);
         line_print(answer);
     }
     if ((asked & ASKED_BY_LAUNCHER) != 0) {
+        answer->moved = cw_job_moved(mpi_process.job);
         cw_watch_tell(watch, cw_watch_asked(watch), answer);
     }
 }

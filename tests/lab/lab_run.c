@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -366,6 +367,27 @@ static void test_exit_codes(void **state)
         {"--env A true", 2, "NAME=VALUE"},
         {"--stdin 2 -n 2 true", 2, "no rank 2"},
         {"--timeout 0 true", 2, "--timeout 0"},
+        {"-host a,b true", 2, "not an option here: -host (all ranks are on this machine: `mpiexec.hydra -hosts"},
+        {"-hostfile f true", 2, "-hostfile"},
+        {"--hostfile=f true", 2, "mpiexec.hydra"},
+        {"-machinefile f -n 2 true", 2, "-machinefile"},
+        {"--mca btl tcp true", 2, "not an option here: --mca"},
+        {"--map-by node true", 2, "--map-by"},
+        {"-genvlist A true", 2, "-genvlist"},
+        {"-hello true", 2, "unknown option: -hello"},
+        {"-lx true", 2, "unknown option: -lx"},
+        {"--emul 1,memif true", 2, "unknown option: --emul"},
+        {"--label=x true", 2, "unknown option: --label=x"},
+        {"-genv A", 2, "an argument is missing: -genv"},
+        {"-genv A=B 1 true", 2, "-genv A=B"},
+        {"-env A", 2, "an argument is missing"},
+        {"-ppn 0 true", 2, "-ppn 0"},
+        {"-n 4 -ppn 3 --emulate 2,memif true", 2, "-ppn 3 with 4 ranks on 2 hosts"},
+        {"--bind-to socket true", 2, "'core', 'hwthread' or 'none'"},
+        {"-n 4096 --bind-to hwthread true", 2, "4096 ranks, and this process may use"},
+        {"-n 2 -ppn 2 --oversubscribe --allow-run-as-root --bind-to none -genvall true", 0, NULL},
+        {"-np 2 -- true", 0, NULL},
+        {"-n2 true", 0, NULL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         int code = run(rows[i].words);
@@ -383,8 +405,52 @@ static void test_environment(void **state)
     assert_non_null(strstr(started.text[0], "A=b=c\n"));
     assert_non_null(strstr(started.text[0], "LAB=1\n"));
     assert_non_null(strstr(started.text[0], "PMI_SIZE=1\n"));
+    static const struct {
+        const char *words;
+        const char *output;
+    } rows[] = {
+        {"-env A 1 printenv A", "1\n"},
+        {"-env A=2 printenv A", "2\n"},
+        {"-genv A 3 printenv A", "3\n"},
+        {"-genv A 3 -env A 4 printenv A", "4\n"},
+        {"-x A=5 printenv A", "5\n"},
+        {"-genv A 6 -n 1 printenv A : -n 1 printenv A", "6\n6\n"},
+        {"-n 1 printenv A : -x A=7 -n 1 printenv A", "7\n7\n"},
+        {"-x PATH -wd / pwd", "/\n"},
+        {"-n 1 -prepend-rank -wd / pwd : -n 1 true", "[0] /\n"},
+        {"--version", "causeway "},
+        {"-V", "causeway "},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(run(rows[i].words), 0);
+        if (rows[i].output != NULL && strncmp(started.text[0], rows[i].output, strlen(rows[i].output)) != 0) {
+            fail_msg("'%s': '%s'", rows[i].words, started.text[0]);
+        }
+    }
     assert_int_equal(run("--wdir / pwd"), 0);
     assert_string_equal(started.text[0], "/\n");
+}
+
+/* Each rank may run on a processor of its own, and on no other one. */
+static void ranks_are_bound(void **state)
+{
+    (void)state;
+    cpu_set_t here;
+    char words[128], lists[2][64];
+    assert_int_equal(sched_getaffinity(0, sizeof(here), &here), 0);
+    uint32_t count = CPU_COUNT(&here) >= 2 ? 2 : 1;
+    snprintf(words, sizeof(words), "-n %u --bind-to hwthread grep Cpus_allowed_list: /proc/self/status", count);
+    assert_int_equal(run(words), 0);
+    const char *at = started.text[0];
+    for (uint32_t i = 0; i < count; i++) {
+        char *end = NULL;
+        assert_int_equal(sscanf(at, "Cpus_allowed_list: %63s", lists[i]), 1);
+        assert_true(CPU_ISSET(strtoul(lists[i], &end, 10), &here));
+        assert_string_equal(end, "");
+        at = strchr(at, '\n') + 1;
+    }
+    assert_true(count == 1 || strcmp(lists[0], lists[1]) != 0);
+    assert_int_equal(run("--bind-to core true"), 0);
 }
 
 static pid_t child_of(pid_t parent, size_t index)
@@ -518,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_input),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_environment),
+        cmocka_unit_test(ranks_are_bound),
         cmocka_unit_test(test_nobody_stays),
         cmocka_unit_test(test_rank_is_killed),
         cmocka_unit_test(test_launcher_is_killed),

@@ -85,8 +85,9 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         expect(result.stderr.count("\n") == 1 and "--emulate" in result.stderr, f"one line for '{value}', not: {result.stderr}")
     result = run(["-n", "64", "--emulate", "4,memif"], folder)
     expect(result.returncode == 2 and result.stderr.count("\n") == 1, f"64 ranks are too many: {result.stderr}")
-    result = run(["-n", "3", "--emulate", "2,memif"], folder)
-    expect(result.returncode == 0, f"3 ranks on 2 hosts work: {result.stderr}")
+    for ranks, hosts in (("3", "2"), ("2", "1"), ("1", "1")):
+        result = run(["-n", ranks, "--emulate", f"{hosts},memif"], folder)
+        expect(result.returncode == 0, f"{ranks} ranks on {hosts} hosts work: {result.stderr}")
     expect(os.listdir(folder) == [], f"nothing is left: {os.listdir(folder)}")
     result = run(["-n", "2", "--emulate", "2,memif", "/bin/false", ":", "-n", "1"], folder)
     expect(result.returncode == 1, f"the exit code is that of the first rank that fails: {result.returncode}")

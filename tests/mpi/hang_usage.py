@@ -46,6 +46,7 @@ HANGS = [
     ("barrier_skipped", 3, 2, [rf"rank 0: .* in MPI_Barrier: call \d \(MPI_Barrier\) {WORLD} \(hosts\), waits for rank 1",
                                rf"rank 1: .* in MPI_Barrier: call \d \(MPI_Bcast, root 0\) {WORLD} \(this host\), which rank 0 has not entered",
                                rf"missing in call \d \(MPI_Barrier\) {WORLD} \(hosts\): rank 2, in MPI_Recv, which waits for rank 0"]),
+    ("slow", 2, "2,memif,rate=1Mbps", [r"rank 0: .* in MPI_Sendrecv", r"2 of 2 ranks have moved data between two looks: this is slow, and no hang"]),
     ("synchronous", 2, 2, [r"rank 0: .* in MPI_Ssend: a message to rank 1, tag 11"]),
 ]
 
@@ -73,7 +74,7 @@ WATCHED = [
 
 
 def job_run(how, ranks, hosts, timeout, environment=None):
-    emulate = ["--emulate", f"{hosts},memif"] if hosts else []
+    emulate = ["--emulate", hosts if "," in str(hosts) else f"{hosts},memif"] if hosts else []
     command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", str(timeout), hang, how]
     # who is stopped is to be there for as long as it takes
     patient = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT="0", **(environment or {}))

@@ -43,7 +43,7 @@ def tests_of(collective, algorithm):
 
 with tempfile.TemporaryDirectory() as folder:
     measured = os.path.join(folder, "new", "measured.json")
-    result = run(["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8,64,4096", "--time", "1s", "-o", measured])
+    result = run(["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8,64,4096", "--time", "1s", "--noisy", "-o", measured])
     expect(result.returncode == 0 and "tests in " + measured in result.stdout, f"it measures: {result.stdout}{result.stderr}")
     with open(measured, encoding="utf-8") as file:
         written = json.load(file)
@@ -67,6 +67,19 @@ with tempfile.TemporaryDirectory() as folder:
         lines = [json.loads(line) for line in result.stdout.splitlines()]
         said = [line["chosen"] for line in lines if line.get("collective") == "bcast"]
         expect(said == [chosen], f"as MPI has it, {times} chooses {chosen}: {said} {result.stderr}")
+
+    # what busy processes make noise of is not written, but if that is asked for
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    noise = os.path.join(folder, "noise.json")
+    short = ["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8", "--time", "500ms", "-o", noise]
+    result = run(short)
+    expect(result.returncode == 1 and "noise" in result.stderr.splitlines()[-1] and not os.path.exists(noise),
+           f"noise is refused: {result.returncode} {result.stderr}")
+    result = run(short + ["--noisy"])
+    expect(result.returncode == 0 and "noise" in result.stderr and os.path.exists(noise), f"--noisy: {result.returncode} {result.stderr}")
+    for process in busy:
+        process.kill()
+        process.wait()
 
     # ranks with different files, and words: rank 0's count
     odd = os.path.join(folder, "odd.json")
@@ -103,6 +116,20 @@ with tempfile.TemporaryDirectory() as folder:
     os.rename(odd, os.path.join(place, "plogp.json"))
     result = run(["run", "-n", "3", "--explain", program, "S"], XDG_CONFIG_HOME=folder)
     expect("direct (tests)" in explained(result, "allreduce").get(0, ()), f"the default place is looked at: {result.stderr}")
+
+    # ... that cannot be read, or makes no sense, is said once, and ends no job
+    for damage, says in (("{", "plogp.json"), (None, "Is a directory")):
+        os.remove(os.path.join(place, "plogp.json"))
+        if damage is None:
+            os.mkdir(os.path.join(place, "plogp.json"))
+        else:
+            with open(os.path.join(place, "plogp.json"), "w", encoding="utf-8") as file:
+                file.write(damage)
+        result = run(["run", "-n", "3", program, "S"], XDG_CONFIG_HOME=folder)
+        lines = [line for line in result.stderr.splitlines() if "MPI_Init" in line]
+        expect(result.returncode == 0 and len(lines) == 1 and says in lines[0], f"{damage}: {result.returncode} {result.stderr}")
+        result = run(["run", "-n", "3", program, "S"], XDG_CONFIG_HOME=folder, CAUSEWAY_PLOGP=os.path.join(place, "plogp.json"))
+        expect(result.returncode != 0, f"named, it ends the job: {damage}")
 
     for arguments in (["--ranks", "1"], ["--ranks", "x"], ["--path", "carrier-pigeon"], ["--sizes", "64,8"], ["--plot", "x.svg"], ["-n", "64"]):
         result = run(["plogp", "-o", measured] + arguments)

@@ -62,6 +62,7 @@ static void one_line_tells_what_was_wrong(void **state)
         {"truncate", -1, 1, {"rank 1:", "MPI_Recv", "river", "MPI_ERR_TRUNCATE"}},
         {"abort", 7, 1, {"rank 1:", "MPI_Abort", "7"}},
         {"abort_self", 9, 1, {"rank 1:", "MPI_Abort", "9"}},
+        {"files", -1, 1, {"rank 1:", "MPI_Send", "Too many open files", "ulimit -n"}},
         {"exit", 5, 1, {"rank 1 ", "5"}},
     };
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {

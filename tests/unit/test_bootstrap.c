@@ -25,7 +25,17 @@ static int launcher = -1; /* our end */
 
 static void environment_clear(void)
 {
-    static const char *const names[] = {"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE"};
+    static const char *const names[] = {"PMI_FD",
+                                        "PMI_PORT",
+                                        "PMI_ID",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "PMIX_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "SLURM_NTASKS",
+                                        "SLURM_PROCID",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "PALS_RANKID"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         unsetenv(names[i]);
     }
@@ -91,6 +101,45 @@ static void test_alone(void **state)
     }
     cw_bootstrap_close(bootstrap);
     cw_bootstrap_close(NULL);
+}
+
+/* N processes must not become N jobs of one; a program of one process runs in a batch script. */
+static void unknown_launchers_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variables[2]; /* NAME=VALUE */
+        const char *remedy;       /* NULL: it is alone */
+    } rows[] = {
+        {{"OMPI_COMM_WORLD_SIZE=4", "PMIX_RANK=0"}, "causeway run -n 4"},
+        {{"OMPI_COMM_WORLD_SIZE=1", "PMIX_RANK=0"}, NULL},
+        {{"PMIX_RANK=1"}, "causeway run"},
+        {{"SLURM_NTASKS=4", "SLURM_STEP_NUM_TASKS=4"}, "srun --mpi=pmi2"},
+        {{"SLURM_NTASKS=4", "SLURM_PROCID=0"}, NULL},
+        {{"SLURM_NTASKS=4", "SLURM_STEP_NUM_TASKS=1"}, NULL},
+        {{"PMI_RANK=0", "PMI_SIZE=2"}, "mpiexec.hydra -n 2"},
+        {{"PMI_RANK=0", "PMI_SIZE=1"}, NULL},
+        {{"PALS_RANKID=3"}, "PALS_RANKID=3"},
+        {{"PMIX_RANK=x", "OMPI_COMM_WORLD_SIZE="}, NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_bootstrap *bootstrap = NULL;
+        char error[256] = "";
+        environment_clear();
+        for (size_t j = 0; j < 2 && rows[i].variables[j] != NULL; j++) {
+            char name[64];
+            const char *value = strchr(rows[i].variables[j], '=');
+            snprintf(name, sizeof(name), "%.*s", (int)(value - rows[i].variables[j]), rows[i].variables[j]);
+            setenv(name, value + 1, 1);
+        }
+        int status = cw_bootstrap_open(&bootstrap, error, sizeof(error));
+        assert_int_equal(status, rows[i].remedy != NULL ? CW_ERROR_UNSUPPORTED : CW_OK);
+        if (rows[i].remedy != NULL && strstr(error, rows[i].remedy) == NULL) {
+            fail_msg("'%s' is not in '%s'", rows[i].remedy, error);
+        }
+        cw_bootstrap_close(bootstrap);
+    }
+    environment_clear();
 }
 
 static void test_pmi1(void **state)
@@ -203,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_alone, set_up),
+        cmocka_unit_test_setup(unknown_launchers_are_refused, set_up),
         cmocka_unit_test_setup(test_pmi1, set_up),
         cmocka_unit_test_setup(test_bad_launchers, set_up),
         cmocka_unit_test_setup(test_bad_environments, set_up),

@@ -201,6 +201,88 @@ static void case_slots(int descriptor, const void *argument)
     cw_port_close(port_open(&config));
 }
 
+/* The driver numbers its group by process id XOR interface index. */
+static uint32_t group_of(pid_t process, uint32_t interface)
+{
+    return ((uint32_t)process ^ interface) & 0xffff;
+}
+
+/* Two processes and interfaces whose numbers of a group are equal. */
+static void case_group_collides(int descriptor, const void *argument)
+{
+    (void)descriptor, (void)argument;
+    int ends[2];
+    char command[160];
+    namespace_enter();
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    pid_t own = getpid(), peer = case_fork();
+    if (peer == 0) {
+        struct cw_port_ethdev_config b = config_of("net_af_packet0", "iface=cwb", 1500);
+        alarm(CASE_TIMEOUT_S);
+        pair_wait(ends[1]);
+        struct cw_port *port = port_open(&b);
+        pair_signal(ends[1]);
+        frame_expect(port, 100, 1);
+        frame_send(port, 100, 2);
+        pair_wait(ends[1]);
+        cw_port_close(port);
+        _exit(0);
+    }
+    uint32_t first = 70000, second = (uint32_t)(own ^ peer) ^ first;
+    CHECK(group_of(own, first) == group_of(peer, second));
+    snprintf(command, sizeof(command), "ip link add cwa index %u type veth peer name cwb index %u 2>/dev/null", first,
+             second);
+    if (system(command) != 0) {
+        case_skip("the kernel has no veth");
+    }
+    command_run("ip link set cwa up && ip link set cwb up");
+    struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa", 1500);
+    struct cw_port *port = port_open(&a);
+    pair_signal(ends[0]);
+    pair_wait(ends[0]);
+    frame_send(port, 100, 1);
+    frame_expect(port, 100, 2);
+    pair_signal(ends[0]);
+    CHECK(case_end(peer) == 0);
+    cw_port_close(port);
+}
+
+/* A group of the same number on the same interface, as of a process in another namespace: both would have a part of
+ * the packets. */
+static void case_group_is_shared(int descriptor, const void *argument)
+{
+    (void)descriptor, (void)argument;
+    veth_make(1500);
+    const struct sockaddr_ll address = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex("cwa")};
+    int others = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    int group = (int)(group_of(getpid(), (uint32_t)address.sll_ifindex) |
+                      (uint32_t)(PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG | PACKET_FANOUT_FLAG_ROLLOVER) << 16);
+    CHECK(bind(others, (const struct sockaddr *)&address, sizeof(address)) == 0);
+    CHECK(setsockopt(others, SOL_PACKET, PACKET_FANOUT, &group, sizeof(group)) == 0);
+    struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa", 1500);
+    struct cw_port *port = port_open(&a);
+    uint32_t found = 0;
+    for (int i = 3; i < 1024; i++) {
+        int number = 0;
+        socklen_t bytes = sizeof(number);
+        if (i != others && getsockopt(i, SOL_PACKET, PACKET_FANOUT, &number, &bytes) == 0 && number != 0) {
+            CHECK((number & 0xffff) != (group & 0xffff));
+            found++;
+        }
+    }
+    CHECK(found == 1);
+    cw_port_close(port);
+    close(others);
+}
+
+static void fanout_groups_are_told_apart(void **state)
+{
+    (void)state;
+    case_run(case_group_collides, NULL);
+    case_run(case_group_is_shared, NULL);
+}
+
 static void test_af_packet(void **state)
 {
     (void)state;
@@ -230,6 +312,7 @@ static void test_slots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fanout_groups_are_told_apart),
         cmocka_unit_test(test_af_packet),
         cmocka_unit_test(test_af_xdp),
         cmocka_unit_test(test_tap),

@@ -134,6 +134,22 @@ static void ports_are_what_goes_at_full_speed(void **state)
     assert_int_equal(plogp_ports(tests, 6), 1);
 }
 
+/* A machine that is busy takes its slices from half of the trips or more; one that is disturbed now and then does
+ * not. */
+static void noise_is_told_from_disturbances(void **state)
+{
+    (void)state;
+    double quiet[100], busy[100];
+    for (int i = 0; i < 100; i++) {
+        quiet[i] = i % 3 == 0 ? 4e6 : 300 + i;
+        busy[i] = i % 3 == 0 ? 300 + i : 4e6 + i;
+    }
+    assert_true(plogp_noise(quiet, 100) <= PLOGP_NOISE_MAX);
+    assert_true(plogp_noise(busy, 100) > 1000);
+    assert_true(plogp_noise(NULL, 0) <= PLOGP_NOISE_MAX);
+    assert_true(plogp_noise((double[]){0, 0, 0}, 3) <= PLOGP_NOISE_MAX); /* a clock that stands still */
+}
+
 static void medians(void **state)
 {
     (void)state;
@@ -148,6 +164,7 @@ int main(void)
         cmocka_unit_test(a_known_machine_is_found_again),          cmocka_unit_test(any_samples_make_a_valid_table),
         cmocka_unit_test(samples_are_taken_where_the_table_bends), cmocka_unit_test(contention_lies_between_the_bounds),
         cmocka_unit_test(ports_are_what_goes_at_full_speed),       cmocka_unit_test(medians),
+        cmocka_unit_test(noise_is_told_from_disturbances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ struct rank {
     const char *awaited;
     const char *brief;
     uint64_t waited_ns;
+    bool has_moved;
 };
 
 struct verdict {
@@ -85,17 +87,21 @@ struct verdict {
     const char *says; /* "": nothing */
 };
 
-#define IN_17(awaited)                                    \
-    {                                                     \
-        17, "call 17", awaited, "in MPI_Barrier", LONG_NS \
+#define IN_17(awaited)                                           \
+    {                                                            \
+        17, "call 17", awaited, "in MPI_Barrier", LONG_NS, false \
     }
-#define IN_RECV(from)                       \
-    {                                       \
-        0, "", from, "in MPI_Recv", LONG_NS \
+#define IN_RECV(from)                              \
+    {                                              \
+        0, "", from, "in MPI_Recv", LONG_NS, false \
     }
-#define OUTSIDE                 \
-    {                           \
-        0, "", "", "outside", 0 \
+#define SLOW_RECV(from)                           \
+    {                                             \
+        0, "", from, "in MPI_Recv", LONG_NS, true \
+    }
+#define OUTSIDE                        \
+    {                                  \
+        0, "", "", "outside", 0, false \
     }
 
 static const struct verdict verdicts[] = {
@@ -103,7 +109,7 @@ static const struct verdict verdicts[] = {
     {{IN_17("3"), IN_17("3"), IN_17("3"), IN_RECV("0")},
      "missing in call 17: rank 3, in MPI_Recv, which waits for rank 0"},
     {{IN_17("13"), OUTSIDE, IN_17("13"), OUTSIDE}, "missing in call 17: rank 1, outside; rank 3, outside"},
-    {{IN_17("1"), {17, "call 17 of another kind", "0", "", LONG_NS}, OUTSIDE, OUTSIDE},
+    {{IN_17("1"), {17, "call 17 of another kind", "0", "", LONG_NS, false}, OUTSIDE, OUTSIDE},
      "the calls do not match: rank 0 is in call 17, rank 1 in call 17 of another kind"},
     {{IN_RECV("1"), IN_RECV("2"), OUTSIDE, OUTSIDE}, "missing: rank 2, outside"},
     {{IN_RECV("1"), IN_RECV("0"), IN_RECV("0"), IN_RECV("2")},
@@ -111,7 +117,15 @@ static const struct verdict verdicts[] = {
     {{IN_RECV("0"), IN_RECV("0"), IN_RECV("0"), IN_RECV("0")},
      "they wait for each other in a circle: rank 0, in MPI_Recv"},
     {{OUTSIDE, OUTSIDE, OUTSIDE, OUTSIDE}, ""},
-    {{{17, "call 17", "1", "in MPI_Barrier", SHORT_NS}, OUTSIDE, OUTSIDE, OUTSIDE},
+    {{SLOW_RECV("1"), SLOW_RECV("0"), SLOW_RECV("0"), IN_RECV("2")},
+     "3 of 4 ranks have moved data between two looks: this is slow, and no hang"},
+    {{SLOW_RECV("1"), IN_RECV("0"), IN_RECV("1"), IN_RECV("2")},
+     "1 of 4 ranks have moved data between two looks: this is slow, and no hang"},
+    {{SLOW_RECV("1"), SLOW_RECV("0"), IN_RECV("3"), IN_RECV("2")},
+     "they wait for each other in a circle: rank 2, in MPI_Recv; rank 3, in MPI_Recv"},
+    {{IN_17("3"), IN_17("3"), IN_17("3"), SLOW_RECV("0")},
+     "1 of 4 ranks have moved data between two looks: this is slow, and no hang"},
+    {{{17, "call 17", "1", "in MPI_Barrier", SHORT_NS, false}, OUTSIDE, OUTSIDE, OUTSIDE},
      "no rank has waited for longer than 0.00 s: this does not look like a hang"},
 };
 
@@ -126,6 +140,7 @@ static void who_is_missing_is_told(void **state)
             const struct rank *from = &verdicts[i].ranks[rank];
             answers[rank].place = from->place;
             answers[rank].waited_ns = from->waited_ns;
+            answers[rank].has_moved = from->has_moved;
             for (const char *at = from->awaited; *at != '\0'; at++) {
                 answers[rank].awaited[answers[rank].awaited_count++] = (uint32_t)(*at - '0');
             }

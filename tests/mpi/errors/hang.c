@@ -44,6 +44,17 @@ static void no_send(void)
     }
 }
 
+/* Much data, each way: on a slow link both wait for each other, and both go on. */
+static void slow(void)
+{
+    static char out[8 << 20], in[8 << 20];
+    int other = rank ^ 1;
+    if (other < size) {
+        MPI_Sendrecv(out, sizeof(out), MPI_BYTE, other, 0, in, sizeof(in), MPI_BYTE, other, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+}
+
 static void circle(void)
 {
     receive_from((rank + 1) % size, 3);
@@ -236,6 +247,7 @@ static const struct way {
 } ways[] = {
     {"no_send", no_send},
     {"circle", circle},
+    {"slow", slow},
     {"wrong_tag", wrong_tag},
     {"wrong_tag_probed", wrong_tag_probed},
     {"barrier_skipped", barrier_skipped},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static int rank, size;
 
@@ -50,6 +51,9 @@ static void do_wrong(const char *how)
         MPI_Abort(MPI_COMM_WORLD, 7);
     } else if (is(how, "abort_self")) {
         MPI_Abort(MPI_COMM_SELF, 9);
+    } else if (is(how, "files")) {
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 3, .rlim_max = 3});
+        MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     } else if (is(how, "exit")) {
         exit(5); /* without MPI_Finalize */
     }

@@ -1,0 +1,24 @@
+/* job key: what all ranks of a job share and nobody else knows; packets between hosts are signed and sealed by it.
+ *
+ * The launcher hands it over in a memfd that CAUSEWAY_JOB_KEY_FD names: it comes through any number of exec, up to
+ * MPI_Init, which closes it and removes the variable. So what a rank starts later has no part in it. By hand (ranks
+ * that several launchers start) it is CAUSEWAY_JOB_KEY, 32 hexadecimal digits, which goes before and is removed alike.
+ *
+ * Thread: one; the environment is changed.
+ */
+#ifndef CW_JOB_KEY_H
+#define CW_JOB_KEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CW_JOB_KEY_BYTES = 16 };
+
+/* In the launcher: a new key for all that is started from now on. CW_OK, CW_ERROR_SYSTEM, ... with a line in
+ * `error`. */
+int cw_job_key_make(char *error, size_t error_bytes);
+
+/* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it makes no sense. */
+int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes);
+
+#endif

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""namespace_usage.py CAUSEWAY ALLTOALLV IS [wire]: jobs in a namespace of process numbers of their own, with the /proc of another one: numbers there are others'."""
+import os
+import subprocess
+import sys
+
+causeway, alltoallv, program = sys.argv[1:4]
+failures = 0
+unshare = ["unshare", "--pid", "--fork"]
+if os.geteuid() != 0 or subprocess.run(unshare + ["true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    print("skipped: machine: namespaces of process numbers need root")
+    sys.exit(77)
+
+rows = [["-n", "4", alltoallv], ["-n", "2", "--explain", program, "S"]]
+if sys.argv[4:] == ["wire"]:
+    rows += [["-n", "4", "--emulate", "2,memif", program, "S"], ["-n", "2", "--emulate", "2,veth", program, "S"]]
+for row in rows:
+    result = subprocess.run(unshare + [causeway, "run", "--timeout", "60"] + row, capture_output=True, text=True, timeout=100, check=False)
+    if result.returncode == 3 and "cannot make the veth interfaces" in result.stderr:
+        continue
+    well = result.returncode == 0 and ("--explain" not in row or "in a single copy" in result.stderr)
+    if not well:
+        failures += 1
+        print(row, result.returncode, result.stderr)
+
+sys.exit(1 if failures else 0)
