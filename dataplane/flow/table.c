@@ -53,6 +53,9 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         if (flow->bandwidth != NULL) {
             cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
         }
+        if (flow->late != NULL) {
+            cw_pool_give(&endpoint->lates, flow->late);
+        }
         cw_session_drop_candidate(endpoint, flow);
         return flow;
     }
