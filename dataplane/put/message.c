@@ -94,7 +94,7 @@ static uint32_t slots_to_ask(const struct cw_flow *flow)
     }
     uint32_t more = waiting - credit->wanted;
     if (credit->is_far && more < CW_CREDIT_FAR_ASK) {
-        more = credit->wanted + CW_CREDIT_FAR_ASK <= most ? CW_CREDIT_FAR_ASK : 0;
+        more = (uint32_t)credit->wanted + CW_CREDIT_FAR_ASK <= most ? CW_CREDIT_FAR_ASK : 0;
     }
     return more;
 }
