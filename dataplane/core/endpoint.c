@@ -97,6 +97,9 @@ static int init_tables(struct cw_endpoint *endpoint)
         status = cw_pool_init(&endpoint->credit_stores, stores, sizeof(struct cw_credit_store));
     }
     if (status == CW_OK) {
+        status = cw_pool_init(&endpoint->lates, config->peer_count_max, sizeof(struct cw_late));
+    }
+    if (status == CW_OK) {
         status = cw_pool_init(&endpoint->sent_chunks, config->sent_chunk_count, sizeof(struct cw_sent_chunk));
     }
     if (status == CW_OK) {
@@ -159,6 +162,7 @@ static void dispose(struct cw_endpoint *endpoint)
     cw_pool_dispose(&endpoint->operations);
     cw_pool_dispose(&endpoint->blocks);
     cw_pool_dispose(&endpoint->sent_chunks);
+    cw_pool_dispose(&endpoint->lates);
     cw_pool_dispose(&endpoint->credit_stores);
     cw_pool_dispose(&endpoint->bandwidths);
     cw_pool_dispose(&endpoint->flows);
@@ -408,8 +412,9 @@ static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
 {
     const struct cw_endpoint_config *config = &endpoint->config;
     const struct cw_pool *pools[] = {
-        &endpoint->flows,  &endpoint->seals,      &endpoint->bandwidths,    &endpoint->sent_chunks,
-        &endpoint->blocks, &endpoint->operations, &endpoint->arrivals.pool, &endpoint->credit_stores,
+        &endpoint->flows,         &endpoint->seals,         &endpoint->bandwidths,
+        &endpoint->sent_chunks,   &endpoint->blocks,        &endpoint->operations,
+        &endpoint->arrivals.pool, &endpoint->credit_stores, &endpoint->lates,
     };
     uint64_t bytes = sizeof(*endpoint) + config->event_count_max * sizeof(struct cw_event) +
                      config->pool_slot_count * sizeof(struct cw_slot) +
@@ -428,8 +433,9 @@ struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
         .touched_bytes = touched_bytes(endpoint),
         .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->seals) +
                           cw_pool_bytes(&endpoint->bandwidths) + cw_pool_bytes(&endpoint->credit_stores) +
-                          cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +
-                          cw_pool_bytes(&endpoint->operations) + cw_pool_bytes(&endpoint->arrivals.pool) +
+                          cw_pool_bytes(&endpoint->lates) + cw_pool_bytes(&endpoint->sent_chunks) +
+                          cw_pool_bytes(&endpoint->blocks) + cw_pool_bytes(&endpoint->operations) +
+                          cw_pool_bytes(&endpoint->arrivals.pool) +
                           (uint64_t)config->event_count_max * sizeof(struct cw_event) +
                           (uint64_t)config->pool_slot_count * (config->pool_slot_bytes + sizeof(struct cw_slot)) +
                           (uint64_t)endpoint->regions.count * sizeof(struct cw_region),

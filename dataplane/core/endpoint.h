@@ -64,6 +64,7 @@ struct cw_endpoint {
     uint32_t flow_bucket_mask;
     struct cw_pool bandwidths;
     struct cw_pool credit_stores;
+    struct cw_pool lates;
     struct cw_shaper shapers[CW_SHAPERS_MAX];
     struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like ... */
     bool stream_is_set[CW_STREAMS_MAX];       /* ... if it was said */

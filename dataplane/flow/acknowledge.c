@@ -147,10 +147,19 @@ static inline bool judged(const struct cw_sent_chunk *chunk, uint64_t bit)
     return chunk == NULL || ((chunk->acknowledged | chunk->lost) & bit) != 0;
 }
 
+/* Stays the flow's. Without memory a probe has to do. */
+static void late_make(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    flow->late = cw_pool_take(&endpoint->lates);
+    if (flow->late != NULL) {
+        *flow->late = (struct cw_late){0};
+    }
+}
+
 /* A missing packet that may only be late. What left after all that has arrived is not: a probe has to ask for it. */
 static void late_note(struct cw_flow *flow, uint64_t number, uint64_t sent_ns)
 {
-    struct cw_late *late = &flow->late;
+    struct cw_late *late = flow->late;
     late->from = late->to == 0 || number < late->from ? number : late->from;
     late->first_ns = late->to == 0 || sent_ns < late->first_ns ? sent_ns : late->first_ns;
     late->to = number >= late->to ? number + 1 : late->to;
@@ -159,7 +168,7 @@ static void late_note(struct cw_flow *flow, uint64_t number, uint64_t sent_ns)
 /* Looks again when the first of them is due. */
 static void late_wait(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_late *late = &flow->late;
+    struct cw_late *late = flow->late;
     late->due_ns = 0;
     if (late->to > 0) {
         uint64_t due_ns = late->reported_ns + late->first_ns + flow->round_trip.reordering_ns - late->echoed_ns;
@@ -182,7 +191,7 @@ static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint
         }
         struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
         if (record->time_ns > lost_before_ns) {
-            if (record->time_ns <= late_before_ns) {
+            if (record->time_ns <= late_before_ns && flow->late != NULL) {
                 late_note(flow, number, record->time_ns);
             }
             continue;
@@ -225,14 +234,14 @@ static void adapt_reordering(struct cw_flow *flow, uint32_t duplicates)
 void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     const struct cw_sent_records *sent = &flow->sender.sent;
-    struct cw_late late = flow->late;
+    struct cw_late late = *flow->late;
     uint64_t from = late.from > sent->base ? late.from : sent->base;
     uint64_t to = late.to < sent->next ? late.to : sent->next;
     uint64_t before_ns = late.echoed_ns + (endpoint->now_ns - late.reported_ns);
     uint64_t patience_ns = flow->round_trip.reordering_ns;
     uint32_t lost_before = flow->sender.lost_count;
     before_ns = before_ns > patience_ns ? before_ns - patience_ns : 0;
-    flow->late.to = 0;
+    flow->late->to = 0;
     if (from < to) {
         range_missing(flow, from, to, before_ns < late.echoed_ns ? before_ns : late.echoed_ns, late.echoed_ns);
     }
@@ -259,11 +268,14 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     uint64_t lost_before_ns = echoed_ns > patience_ns ? echoed_ns - patience_ns : 0;
     uint32_t fresh = 0;
     uint32_t lost_before = flow->sender.lost_count;
+    if (flow->late == NULL && report->run_count > 0) {
+        late_make(endpoint, flow);
+    }
     /* what leaves in one turn leaves at one time, and the echo is rounded: below a number that has arrived it counts as sooner */
     uint64_t echoed_most_ns = echoed_ns + (1ull << CW_WIRE_TIMESTAMP_SHIFT) - 1;
-    if (echoed_most_ns > flow->late.echoed_ns) {
-        flow->late.echoed_ns = echoed_most_ns;
-        flow->late.reported_ns = endpoint->now_ns;
+    if (flow->late != NULL && echoed_most_ns > flow->late->echoed_ns) {
+        flow->late->echoed_ns = echoed_most_ns;
+        flow->late->reported_ns = endpoint->now_ns;
     }
     const uint8_t *runs = (const uint8_t *)(report + 1);
     for (uint32_t i = 0; i < report->run_count; i++) {
@@ -276,7 +288,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         }
         uint64_t from = at > sent->base ? at : sent->base;
         if (from < received) {
-            range_missing(flow, from, received, lost_before_ns, flow->late.echoed_ns);
+            range_missing(flow, from, received, lost_before_ns, echoed_most_ns);
         }
         from = received > sent->base ? received : sent->base;
         if (from < end) {
@@ -289,7 +301,9 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         uint64_t before_ns = echoed_ns > 0 ? echoed_ns - 1 : 0;
         range_missing(flow, at, tail_older(sent, at, before_ns), lost_before_ns, before_ns);
     }
-    late_wait(endpoint, flow);
+    if (flow->late != NULL) {
+        late_wait(endpoint, flow);
+    }
     bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
     bool may_go_on = flow->sender.stopped && !stop;
     bool must_wait = !flow->sender.stopped && stop; /* for a packet that may be lost: the time-out must run */

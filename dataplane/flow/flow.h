@@ -72,16 +72,16 @@ struct cw_sender {
     struct cw_operation_queue
         queue_credit_frames; /* of the message pools: they go even if the peer is full, so that it can empty */
     struct cw_operation_queue queue_credit; /* messages that wait for a slot */
-    uint32_t queue_credit_count;
-    struct cw_operation *open_first; /* not retired, by number */
+    struct cw_operation *open_first;        /* not retired, by number */
     struct cw_operation *open_last;
     uint64_t put_next;
     uint32_t open_count;
-    uint32_t get_count;        /* own gets that are not answered */
-    uint32_t duplicates_known; /* as the peer last counted them */
-    bool stopped;              /* the peer's queues are full */
-    bool again_last;           /* the last packet was sent again */
-    bool is_active;            /* in the endpoint's list of flows that may send */
+    uint32_t get_count;          /* own gets that are not answered */
+    uint32_t duplicates_known;   /* as the peer last counted them */
+    bool stopped;                /* the peer's queues are full */
+    bool again_last;             /* the last packet was sent again */
+    bool is_active;              /* in the endpoint's list of flows that may send */
+    uint32_t queue_credit_count; /* in queue_credit */
     struct cw_flow *active_next;
     uint64_t packets_sent;
     uint64_t packets_retransmitted;
@@ -97,7 +97,7 @@ struct cw_receiver {
     uint64_t focus;      /* lowest packet number that came below the highest since the last report; UINT64_MAX: none */
     uint32_t unreported; /* data packets since the last report */
     uint32_t arrivals;   /* records of puts that are not done */
-    uint32_t reports;
+    uint8_t reports;
     bool report_now;
     bool report_from_base; /* a probe asks for the whole picture */
     bool has_echo;
@@ -164,13 +164,16 @@ struct cw_credit_store {
 };
 
 struct cw_credit {
-    uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
-    struct cw_credit_store *store; /* ... instead of these; NULL: none */
+    union {
+        uint16_t slots[CW_CREDIT_MAX]; /* of the peer's pool, ours to fill */
+        struct cw_credit_store *store; /* is_far: they are there */
+    };
     uint16_t count;
     uint16_t wanted; /* asked for and not yet granted */
     uint16_t lent;   /* slots of our pool that the peer may fill or has filled unseen */
     uint16_t owed;   /* asked by the peer or to be lent again, not yet granted */
     uint16_t far;  /* slots that the peer needs to keep a long path busy, as its questions have shown; 0: a short one */
+    bool is_far;   /* we have room for more slots than a short path needs */
     bool recalled; /* the peer was asked to give slots back */
     bool give_back; /* the peer wants unused slots back */
     bool waiting;   /* in the endpoint's list of flows with `owed` */
@@ -200,8 +203,8 @@ struct cw_flow {
     bool encrypt;     /* no session with this peer but a sealed one: as told, or once there was one */
     struct cw_peer_event events[4];
     uint16_t stream; /* added to our UDP port */
-    struct cw_flow *event_next;
     struct cw_address address;
+    struct cw_flow *event_next;
     struct cw_way way;
     struct cw_flow *bucket_next; /* by address */
     struct cw_wire_network network;
@@ -209,7 +212,7 @@ struct cw_flow {
     struct cw_sender sender;
     struct cw_receiver receiver;
     struct cw_round_trip round_trip;
-    struct cw_late late;
+    struct cw_late *late; /* NULL: nothing has been missing yet */
     struct cw_congestion congestion;
     struct cw_bandwidth *bandwidth; /* NULL: controlled by its round trip */
     struct cw_shaping shaping;

@@ -52,6 +52,9 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         if (flow->bandwidth != NULL) {
             cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
         }
+        if (flow->late != NULL) {
+            cw_pool_give(&endpoint->lates, flow->late);
+        }
         return flow;
     }
     return NULL;

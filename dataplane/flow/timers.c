@@ -201,7 +201,7 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
             return;
         }
     }
-    if (flow->late.due_ns != 0 && endpoint->now_ns >= flow->late.due_ns) {
+    if (flow->late != NULL && flow->late->due_ns != 0 && endpoint->now_ns >= flow->late->due_ns) {
         cw_acknowledge_late(endpoint, flow);
     }
     struct cw_sent_records *sent = &flow->sender.sent;
@@ -212,7 +212,9 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_messages_pump(endpoint, flow); /* if it was short of operations */
     cw_transmit_wake(endpoint, flow);
     uint64_t next_ns = timers->probe_ns < timers->report_ns ? timers->probe_ns : timers->report_ns;
-    next_ns = flow->late.due_ns != 0 && flow->late.due_ns < next_ns ? flow->late.due_ns : next_ns;
+    if (flow->late != NULL && flow->late->due_ns != 0 && flow->late->due_ns < next_ns) {
+        next_ns = flow->late->due_ns;
+    }
     if (next_ns != UINT64_MAX) {
         cw_timers_need(endpoint, flow, next_ns);
     }

@@ -58,25 +58,27 @@ void cw_messages_dispose(struct cw_endpoint *endpoint)
 
 static uint16_t *slots_at_hand(struct cw_credit *credit)
 {
-    return credit->store != NULL ? credit->store->slots : credit->slots;
+    return credit->is_far ? credit->store->slots : credit->slots;
 }
 
 static uint32_t slots_at_hand_max(const struct cw_credit *credit)
 {
-    return credit->store != NULL ? CW_CREDIT_FAR_MAX : CW_CREDIT_MAX;
+    return credit->is_far ? CW_CREDIT_FAR_MAX : CW_CREDIT_MAX;
 }
 
 /* A sender that runs short on a long path makes room for more slots, if there is any. */
 static void look_far(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
-    if (credit->store != NULL || flow->sender.queue_credit_count <= CW_CREDIT_BATCH ||
-        flow->round_trip.smoothed_ns == 0 || flow->round_trip.min_ns < CW_CREDIT_FAR_NS) {
+    if (credit->is_far || flow->sender.queue_credit_count <= CW_CREDIT_BATCH || flow->round_trip.smoothed_ns == 0 ||
+        flow->round_trip.min_ns < CW_CREDIT_FAR_NS) {
         return;
     }
-    credit->store = cw_pool_take(&endpoint->credit_stores);
-    if (credit->store != NULL) {
-        memcpy(credit->store->slots, credit->slots, credit->count * sizeof(credit->slots[0]));
+    struct cw_credit_store *store = cw_pool_take(&endpoint->credit_stores);
+    if (store != NULL) {
+        memcpy(store->slots, credit->slots, credit->count * sizeof(credit->slots[0]));
+        credit->store = store;
+        credit->is_far = true;
     }
 }
 
@@ -85,14 +87,14 @@ static uint32_t slots_to_ask(const struct cw_flow *flow)
 {
     const struct cw_credit *credit = &flow->credit;
     uint32_t waiting = flow->sender.queue_credit_count;
-    uint32_t most = credit->store != NULL ? CW_CREDIT_FAR_MAX : CW_CREDIT_BATCH;
+    uint32_t most = credit->is_far ? CW_CREDIT_FAR_MAX : CW_CREDIT_BATCH;
     waiting = waiting < most ? waiting : most;
     if (waiting <= credit->wanted) {
         return 0;
     }
     uint32_t more = waiting - credit->wanted;
-    if (credit->store != NULL && more < CW_CREDIT_FAR_ASK) {
-        more = credit->wanted + (uint32_t)CW_CREDIT_FAR_ASK <= most ? CW_CREDIT_FAR_ASK : 0;
+    if (credit->is_far && more < CW_CREDIT_FAR_ASK) {
+        more = (uint32_t)credit->wanted + CW_CREDIT_FAR_ASK <= most ? CW_CREDIT_FAR_ASK : 0;
     }
     return more;
 }
@@ -426,9 +428,8 @@ static void take_ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
         far = far < CW_CREDIT_FAR_MAX ? far : CW_CREDIT_FAR_MAX;
         credit->far = far > credit->far ? (uint16_t)far : credit->far;
     }
-    uint32_t most = credit->far > CW_CREDIT_BATCH ? credit->far : CW_CREDIT_BATCH;
-    uint32_t owed = credit->owed + wanted;
-    credit->owed = (uint16_t)(owed < most ? owed : most);
+    uint32_t owed = credit->owed + wanted; /* never less than the peer waits for: it does not ask again */
+    credit->owed = (uint16_t)(owed < CW_CREDIT_FAR_MAX ? owed : CW_CREDIT_FAR_MAX);
     enlist(&endpoint->messages, flow);
 }
 
@@ -469,7 +470,7 @@ void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     bool waiting = flow->credit.waiting;
     struct cw_flow *next = flow->credit.waiting_next;
-    if (flow->credit.store != NULL) {
+    if (flow->credit.is_far) {
         cw_pool_give(&endpoint->credit_stores, flow->credit.store);
     }
     flow->credit = (struct cw_credit){.waiting = waiting, .waiting_next = next}; /* unlisted in its turn */

@@ -39,8 +39,9 @@ static void assert_growth(enum cw_collective collective, const char *algorithm, 
 static void alltoalls(void **state)
 {
     (void)state;
-    assert_growth(CW_ALLTOALL, "clusters-heads", 0.8, 0.5, 0.5);
-    assert_growth(CW_ALLTOALL, "bruck", 1.0, 0.5, 0.6);
+    /* what crosses between heads of few ranks is a message, and crosses once; of many it waits for the word that its place is free */
+    assert_growth(CW_ALLTOALL, "clusters-heads", 0.8, 0.5, 0.8);
+    assert_growth(CW_ALLTOALL, "bruck", 1.0, 0.5, 0.9);
 }
 
 static void broadcasts(void **state)

@@ -385,7 +385,7 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
     char error[200] = "";
     pthread_t thread;
     pair_port_open(ports);
-    host_open(&host, 0, ports[0]);
+    host_open(&host, 0, ports[0], 77);
     cw_paths_destroy(host.paths);
     struct cw_paths_config config = {
         .rank_count = 2,
