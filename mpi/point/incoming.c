@@ -252,8 +252,13 @@ void mpi_incoming_down(void *context, uint32_t rank, int status)
     }
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);
+    mpi_incoming_missing(rank);
+    mpi_collective_down(rank);
+}
+
+void mpi_incoming_missing(uint32_t rank)
+{
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         mpi_match_each_from(comm, rank, receive_fail);
     }
-    mpi_collective_down(rank);
 }

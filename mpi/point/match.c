@@ -267,10 +267,12 @@ void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(
     if (comm->matching == NULL || source == MPI_UNDEFINED) {
         return;
     }
-    for (struct mpi_request *request = comm->matching->sources[source].posted.first, *next; request != NULL;
-         request = next) {
-        next = request->next;
-        function(request);
+    const struct receive_queue *queues[] = {&comm->matching->sources[source].posted, &comm->matching->posted_any};
+    for (int i = 0; i < 2; i++) {
+        for (struct mpi_request *request = queues[i]->first, *next; request != NULL; request = next) {
+            next = request->next;
+            function(request);
+        }
     }
 }
 

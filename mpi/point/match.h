@@ -66,7 +66,7 @@ void mpi_match_adopt(struct mpi_comm *comm);
 void mpi_matching_destroy(struct mpi_matching *matching);
 void mpi_match_forget_strangers(void);
 
-/* Calls `function` for each posted receive whose source is the process `rank` of MPI_COMM_WORLD; it may withdraw it. */
+/* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may withdraw it. */
 void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request));
 
 #endif

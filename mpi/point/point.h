@@ -77,5 +77,7 @@ void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag);
 void mpi_incoming_sent(void *context, uint64_t operation);
 void mpi_incoming_complete(void *context, uint64_t operation, int status);
 void mpi_incoming_down(void *context, uint32_t rank, int status);
+/* Fails receives from a rank that is down, and from any source: they may have been posted since. */
+void mpi_incoming_missing(uint32_t rank);
 
 #endif

@@ -5,6 +5,7 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/handle.h"
+#include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
 #include "mpi_functions.h"
 
@@ -13,8 +14,20 @@ struct probe {
     int source;
     int tag;
     bool take;
+    bool is_lost; /* nothing was found, and the source, or one that may be it, is down */
     struct mpi_message *found;
 };
+
+static bool is_lost(const struct probe *probe)
+{
+    for (int rank = 0; rank < probe->comm->size; rank++) {
+        if ((rank == probe->source || probe->source == MPI_ANY_SOURCE) &&
+            cw_paths_medium(mpi_process.paths, probe->comm->group->ranks[rank]) == CW_MEDIUM_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static bool probe_look(void *context)
 {
@@ -23,11 +36,29 @@ static bool probe_look(void *context)
     return probe->found != NULL;
 }
 
+/* The same for those that wait. */
+static bool probe_is_over(void *context)
+{
+    struct probe *probe = context;
+    probe->is_lost = !probe_look(probe) && is_lost(probe);
+    return probe->found != NULL || probe->is_lost;
+}
+
 static void probe_describe(void *context, struct mpi_said *said)
 {
     const struct probe *probe = context;
     mpi_say(said, "a message ");
     mpi_describe_message(probe->comm, probe->source, probe->tag, said);
+}
+
+static int probe_await(struct probe *probe)
+{
+    if (probe->source != MPI_PROC_NULL && !probe_look(probe)) {
+        mpi_progress_until(probe_is_over, probe_describe, probe);
+    }
+    return !probe->is_lost ? MPI_SUCCESS
+                           : mpi_error(probe->comm->handle, MPI_ERR_PROC_ABORTED,
+                                       "a rank that the message may come from has ended, or is taken for dead");
 }
 
 /* The arguments of all probes. */
@@ -68,8 +99,9 @@ int mpi_probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (source != MPI_PROC_NULL && !probe_look(&probe)) {
-        mpi_progress_until(probe_look, probe_describe, &probe);
+    code = probe_await(&probe);
+    if (code != MPI_SUCCESS) {
+        return code;
     }
     probe_status(probe.found, status);
     return MPI_SUCCESS;
@@ -123,8 +155,9 @@ int mpi_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (source != MPI_PROC_NULL && !probe_look(&probe)) {
-        mpi_progress_until(probe_look, probe_describe, &probe);
+    code = probe_await(&probe);
+    if (code != MPI_SUCCESS) {
+        return code;
     }
     return message_give(&probe, message, status);
 }

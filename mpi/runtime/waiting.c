@@ -10,6 +10,7 @@
 #include "dataplane/core/clock.h"
 #include "mpi/collective/refusal.h"
 #include "mpi/point/describe.h"
+#include "mpi/point/point.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/process.h"
@@ -160,8 +161,11 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
         waiting->wait->describe(waiting->wait->context, &said);
     }
     for (uint32_t i = 0; i < said.answer.awaited_count; i++) {
-        if (said.answer.awaited[i] != mpi_process.rank) {
-            cw_paths_ask(mpi_process.paths, said.answer.awaited[i]);
+        uint32_t rank = said.answer.awaited[i];
+        if (rank != mpi_process.rank && cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_NONE) {
+            mpi_incoming_missing(rank);
+        } else if (rank != mpi_process.rank) {
+            cw_paths_ask(mpi_process.paths, rank);
         }
     }
     if (said.answer.awaited_count == 0 || said.answer.awaited_count == CW_WATCH_AWAITED_MAX) {

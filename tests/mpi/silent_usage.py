@@ -28,7 +28,7 @@ def expect(condition, what):
         print("expected:", what)
 
 
-for kind in ["recv", "barrier", "bcast"]:
+for kind in ["recv", "any", "probe", "barrier", "bcast"]:
     done = run(kind, TIMEOUT)
     expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
     expect("nothing was heard of rank 3 for 3 s" in done.stderr, f"{kind}: it is told who was silent: {done.stderr}")

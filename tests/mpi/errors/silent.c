@@ -28,6 +28,11 @@ int main(int argc, char **argv)
             MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
             usleep(1000);
         }
+    } else if (strcmp(kind, "any") == 0 || strcmp(kind, "probe") == 0) { /* the others need rank 0 alone */
+        if (rank == 0 && kind[0] == 'p') {
+            MPI_Probe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        MPI_Recv(&number, 1, MPI_INT, rank == 0 ? MPI_ANY_SOURCE : 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (rank == 0 && strcmp(kind, "barrier") != 0) {
         MPI_Recv(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
