@@ -7,7 +7,8 @@
 #include "collectives/compile_private.h"
 #include "dataplane/status.h"
 
-/* Addresses that no group gets to itself: the flood address's, and the one that is everybody's last resort (control/groups_filters.h). */
+/* Addresses that no group gets to itself: the flood address's, and the one that is everybody's last resort
+ * (control/groups_filters.h). */
 enum { FILTERS_COMMON = 2 };
 
 const char *cw_compile_verdict_text(enum cw_compile_verdict verdict)

@@ -50,7 +50,8 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
 /* Shuts all groups. NULL is allowed. */
 void cw_mcast_destroy(struct cw_mcast *mcast);
 
-/* Sends a packet of the group to the flood address, if there is one: switches that flood bring it to all members, who count it
+/* Sends a packet of the group to the flood address, if there is one: switches that flood bring it to all members, who
+ * count it
  * (`flood_probes`); others to its keeper only. */
 void cw_mcast_flood_probe(struct cw_mcast_group *group);
 
@@ -80,7 +81,8 @@ struct cw_mcast_group_config {
 /* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port. Packets that come before are lost, and come again.
  * CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's filters); CW_ERROR_MEMORY; others as cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
-/* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED; of its events only those of own messages are still given. */
+/* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED; of its events only those of own messages
+ * are still given. */
 void cw_mcast_shut(struct cw_mcast_group *group);
 
 /* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with `joins_late`. All live members are told the same; the order of epochs counts, not that of the

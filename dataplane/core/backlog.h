@@ -1,12 +1,14 @@
 /* Backlog: commands that the endpoint had no room for, kept by peer, so that a peer that is full holds up nobody else.
  *
  * Invariants
- *   - A peer has at most CW_BACKLOG_SHARE commands in the queue and here together: what waits for it cannot fill either.
- *   - What waits for a peer keeps its order. Gets are a chain of their own, since another limit holds them up and no lane orders them.
+ *   - A peer has at most CW_BACKLOG_SHARE commands in the queue and here together: what waits for it cannot fill
+ *     either.
+ *   - What waits for a peer keeps its order. Gets are a chain of their own, since another limit holds them up and no
+ *     lane orders them.
  *   - Memory is reserved at creation, and touched only as far as peers have been full.
  *
- * Order of calls, per command: cw_backlog_admit, by whoever queues it; cw_backlog_keep if there was no room (owner); cw_backlog_first and
- * cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has.
+ * Order of calls, per command: cw_backlog_admit, by whoever queues it; cw_backlog_keep if there was no room (owner);
+ * cw_backlog_first and cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has.
  */
 #ifndef CW_BACKLOG_H
 #define CW_BACKLOG_H
@@ -53,7 +55,8 @@ void cw_backlog_leave(struct cw_backlog *backlog, const struct cw_command *comma
 /* The chain of a command; NULL: it has none, since no peer can hold it up. Owner. */
 struct cw_backlog_chain *cw_backlog_chain(struct cw_backlog *backlog, const struct cw_command *command);
 
-/* Appends a copy to its chain. False: no memory is left, which more than a thousand full peers may bring about. Owner. */
+/* Appends a copy to its chain. False: no memory is left, which more than a thousand full peers may bring about.
+ * Owner. */
 bool cw_backlog_keep(struct cw_backlog *backlog, struct cw_backlog_chain *chain, const struct cw_command *command);
 
 /* The oldest of a chain; NULL: none. Owner. */

@@ -131,7 +131,8 @@ static void unpark(struct cw_loop *loop)
     syscall(SYS_futex, &loop->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Whether commands wait for somebody to take events, who wakes nobody. What waits for room at its peer gets it in a turn. */
+/* Whether commands wait for somebody to take events, who wakes nobody. What waits for room at its peer gets it in a
+ * turn. */
 static bool waits_for_events(const struct cw_loop *loop)
 {
     return loop->backlog.chain_count > 0 &&

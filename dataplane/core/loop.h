@@ -4,7 +4,8 @@
  *   - The right to turn an endpoint is a token (token.h). Whoever has it is the owner.
  *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in order before
  *     anything newer. A command never waits for a thread that has left: whoever gives the token back looks once more.
- *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is refused: CW_ERROR_AGAIN.
+ *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is
+ *     refused: CW_ERROR_AGAIN.
  *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command or a deadline comes.
  *
  * Modes, all with the same turn:
@@ -54,14 +55,16 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
 /* Ends the threads. No other call may be under way. */
 void cw_loop_destroy(struct cw_loop *loop);
 
-/* As cw_put, cw_get, cw_message_send, cw_message_release, from any thread. CW_ERROR_AGAIN also if the queue of commands, or the peer's share of it, is full. If
+/* As cw_put, cw_get, cw_message_send, cw_message_release, from any thread. CW_ERROR_AGAIN also if the queue of
+ * commands, or the peer's share of it, is full. If
  * another thread turns the loop, what is wrong with the operation shows later, as its CW_EVENT_COMPLETE or CW_EVENT_GET. */
 int cw_loop_put(struct cw_loop *loop, const struct cw_put *put);
 int cw_loop_get(struct cw_loop *loop, const struct cw_get *get);
 int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message);
 int cw_loop_message_release(struct cw_loop *loop, uint32_t slot);
 
-/* Runs `function` as owner of the endpoint and returns what it returns: for everything else in dataplane.h. It waits for no peer: what this
+/* Runs `function` as owner of the endpoint and returns what it returns: for everything else in dataplane.h. It waits
+ * for no peer: what this
  * thread has queued before has run, except what waits for room. Any thread but one that is owner already. */
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context);
 

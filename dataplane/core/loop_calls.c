@@ -176,7 +176,8 @@ static uint32_t run_queue(struct cw_loop *loop, uint32_t count_max)
     return count;
 }
 
-/* All that is queued now, then the calls: what a caller has posted before its call runs before it, unless that has to wait for room. */
+/* All that is queued now, then the calls: what a caller has posted before its call runs before it, unless that has to
+ * wait for room. */
 static uint32_t run_all(struct cw_loop *loop)
 {
     cw_endpoint_clock(loop->endpoint, cw_clock_ns());
@@ -203,7 +204,8 @@ static inline bool waits_for_turn(const struct cw_loop *loop, uint32_t peer, uin
 
 enum entry { ENTRY_OWNER, ENTRY_QUEUE, ENTRY_FULL };
 
-/* Takes the token for a call (ENTRY_OWNER), unless another thread has it or older commands are queued (ENTRY_QUEUE), or older ones of the
+/* Takes the token for a call (ENTRY_OWNER), unless another thread has it or older commands are queued (ENTRY_QUEUE),
+ * or older ones of the
  * same kind wait for room at that peer (ENTRY_FULL). */
 static inline enum entry enter(struct cw_loop *loop, enum cw_command_kind kind, uint32_t peer, uint32_t flags)
 {

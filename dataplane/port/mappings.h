@@ -3,10 +3,12 @@
  * Invariants
  *   - Mappings do not overlap, and are undone as they were made: IOMMUs (VFIO) split none.
  *   - A mapping lasts as long as a registration touches it, so every page of a registration is mapped.
- *   - A page that no registration has any more, but a mapping still covers, is given to none: the system may have put other memory behind
+ *   - A page that no registration has any more, but a mapping still covers, is given to none: the system may have put
+ *     other memory behind
  *     its address since. Such a registration is refused until the mapping is gone.
  *
- * Order of calls: { cw_mappings_add, cw_mappings_remove }*, in any order; a mapping of zeroes with its functions is an empty one. One thread
+ * Order of calls: { cw_mappings_add, cw_mappings_remove }*, in any order; a mapping of zeroes with its functions is
+ * an empty one. One thread
  * at a time.
  */
 #ifndef CW_MAPPINGS_H
@@ -15,7 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whole pages, from `first` up to but not `end`. Belongs to the caller, and stays where it is while it is registered. */
+/* Whole pages, from `first` up to but not `end`. Belongs to the caller, and stays where it is while it is registered.
+ * */
 struct cw_pages {
     uintptr_t first;
     uintptr_t end;
@@ -25,7 +28,8 @@ struct cw_pages {
 struct cw_mapping;
 
 struct cw_mappings {
-    /* Maps pages, none of which is mapped: CW_OK or an error. `below` stays until `unmap`, for the function's own use. */
+    /* Maps pages, none of which is mapped: CW_OK or an error. `below` stays until `unmap`, for the function's own
+     * use. */
     int (*map)(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below);
     /* Undoes one call of `map`. */
     void (*unmap)(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below);
@@ -34,7 +38,8 @@ struct cw_mappings {
     struct cw_pages *pages;      /* registered */
 };
 
-/* Registers pages and maps what is not mapped. CW_OK; CW_ERROR_BUSY: some were given back and are still mapped; CW_ERROR_MEMORY; what `map`
+/* Registers pages and maps what is not mapped. CW_OK; CW_ERROR_BUSY: some were given back and are still mapped;
+ * CW_ERROR_MEMORY; what `map`
  * answers. On failure nothing has changed. */
 int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintptr_t first, uintptr_t end);
 

@@ -148,7 +148,8 @@ static inline int cw_port_leave(struct cw_port *port, const uint8_t mac[6])
 }
 
 /* Tells the driver about memory that pieces will point into (mapped for DMA where the device needs it).
- * Registrations may share pages. CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT, CW_ERROR_BUSY (some of its pages
+ * Registrations may share pages. CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT,
+ * CW_ERROR_BUSY (some of its pages
  * were given back, and are still mapped for another registration), CW_ERROR_SYSTEM. */
 static inline int cw_port_memory_register(struct cw_port *port, void *base, size_t bytes,
                                           struct cw_port_memory **memory)
@@ -175,7 +176,8 @@ static inline void cw_port_sleep(struct cw_port *port, uint64_t timeout_ns)
     port->ops->sleep(port, timeout_ns);
 }
 
-/* As cw_port_sleep, and ends by an alarm (NULL: none) that goes off during it or before. A port that hears none looks often. */
+/* As cw_port_sleep, and ends by an alarm (NULL: none) that goes off during it or before. A port that hears none looks
+ * often. */
 static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
     bool is_deaf = alarm != NULL && !port->info.alarms;

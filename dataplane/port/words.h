@@ -15,7 +15,8 @@ struct cw_word {
 /* The longest sleep on the first of two words where the kernel cannot wait for both. */
 #define CW_WORDS_PATIENCE_NS 500000ull
 
-/* Returns when one of them has another value or is woken, a signal came, or `timeout_ns` has passed; may return early. Any thread. */
+/* Returns when one of them has another value or is woken, a signal came, or `timeout_ns` has passed; may return
+ * early. Any thread. */
 void cw_words_wait(const struct cw_word *one, const struct cw_word *other, uint64_t timeout_ns);
 
 /* Whether a word has another value by now; acquires what was written before. */

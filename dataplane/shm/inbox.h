@@ -63,7 +63,8 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
 
 /* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before cw_inbox_sleep. */
 void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns);
-/* For an owner that sleeps on descriptors: makes one for cw_inbox_alarm. Before anybody is told of its place. CW_OK, CW_ERROR_SYSTEM. */
+/* For an owner that sleeps on descriptors: makes one for cw_inbox_alarm. Before anybody is told of its place. CW_OK,
+ * CW_ERROR_SYSTEM. */
 int cw_inbox_bell_open(struct cw_inbox *inbox, char *error, size_t error_bytes);
 /* What ends another sleep of the owner's between cw_inbox_arm and cw_inbox_disarm. */
 struct cw_port_alarm cw_inbox_alarm(const struct cw_inbox *inbox);

@@ -320,7 +320,8 @@ static void a_network_that_drops_is_noticed(void **state)
     assert_true(noticed > seeds / 4); /* most transfers were no longer than that */
 }
 
-/* A flood probe comes to the keeper of its address only, where switches listen to what they are told; to all, where they flood. */
+/* A flood probe comes to the keeper of its address only, where switches listen to what they are told; to all, where
+ * they flood. */
 static void a_network_that_floods_is_noticed(void **state)
 {
     (void)state;
@@ -365,7 +366,8 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
     mcast_world_pass(world, SIMULATION_MS);
 }
 
-/* Of an earlier job under the same key, whose groups had other ids; of no group, as all jobs once sent it; and of this group, but again. */
+/* Of an earlier job under the same key, whose groups had other ids; of no group, as all jobs once sent it; and of
+ * this group, but again. */
 static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 {
     (void)state;
@@ -428,7 +430,8 @@ static void what_is_not_authentic_takes_no_memory(void **state)
     mcast_world_destroy(&world);
 }
 
-/* Messages have come, and nobody has asked for their events when the group is shut: then none speaks of it any more, but of own messages. */
+/* Messages have come, and nobody has asked for their events when the group is shut: then none speaks of it any more,
+ * but of own messages. */
 static void a_group_that_is_shut_leaves_no_events(void **state)
 {
     (void)state;

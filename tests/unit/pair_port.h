@@ -1,4 +1,5 @@
-/* Pair port: two ports of one process (or three), joined by bounded queues: the real clock and real threads without any driver. */
+/* Pair port: two ports of one process (or three), joined by bounded queues: the real clock and real threads without
+ * any driver. */
 #ifndef TESTS_PAIR_PORT_H
 #define TESTS_PAIR_PORT_H
 

@@ -310,7 +310,8 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
     cw_inbox_destroy(inbox);
 }
 
-/* Nobody but the job's processes on this host: the descendants of the launcher's, or of the parent; and only where Yama asks for it. */
+/* Nobody but the job's processes on this host: the descendants of the launcher's, or of the parent; and only where
+ * Yama asks for it. */
 static void only_the_job_is_let_in(void **state)
 {
     (void)state;
