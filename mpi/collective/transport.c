@@ -152,6 +152,10 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     if (exchange->failure != CW_OK) {
         return exchange->failure;
     }
+    const struct mpi_exchange *held = exchange->comm->collectives->held;
+    if (held != NULL && exchange->ordinal != 0 && held->number < exchange->number) {
+        return CW_ERROR_AGAIN;
+    }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
     if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two, or to another cluster */
@@ -445,7 +449,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
-    exchange->is_told = false;
+    exchange->is_told = exchange->is_held = false;
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,
@@ -462,6 +466,27 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     return true;
 }
 
+void mpi_exchange_hold(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    while (*link != NULL) {
+        link = &(*link)->held_next;
+    }
+    exchange->is_held = true;
+    exchange->held_next = NULL;
+    *link = exchange;
+}
+
+static void exchange_unhold(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    while (*link != exchange) {
+        link = &(*link)->held_next;
+    }
+    *link = exchange->held_next;
+    exchange->is_held = false;
+}
+
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
 {
     return exchange->puts == NULL && exchange->operations_open == 0 && exchange->casts_open == 0;
@@ -474,6 +499,9 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         link = &(*link)->next;
     }
     *link = exchange->next;
+    if (exchange->is_held) {
+        exchange_unhold(exchange);
+    }
     mpi_past_note(exchange);
     while (exchange->first != NULL) {
         struct mpi_exchange_event *event = exchange->first;
