@@ -43,6 +43,8 @@ void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t num
                              const struct mpi_refusal *refusal);
 /* A call under way does not match that of `peer` (-1: of somebody): tells all others, unless they know. */
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
+/* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
+void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);
 /* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next time. */
 void mpi_exchange_compare(void);
 /* Such a question about a call that is not under way here. */

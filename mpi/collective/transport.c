@@ -342,16 +342,6 @@ static bool part_take(struct mpi_exchange *exchange, const struct exchange_head 
     return makes_sense;
 }
 
-/* The ranks are in different calls. This one will not send what the others may be waiting for. */
-static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
-{
-    mpi_exchange_mismatch_tell(exchange, head->source);
-    if (exchange->failure == CW_OK) {
-        mpi_describe_mismatch(exchange, head->source, head->call);
-        exchange->failure = CW_ERROR_ARGUMENT;
-    }
-}
-
 /* Gives a message to its call. False: it makes no sense. */
 static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                          const uint8_t *data, uint32_t bytes)
@@ -364,7 +354,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return mpi_refusal_take(exchange, head->source, data, bytes);
     }
     if (head->call != exchange->kind) {
-        mismatch_take(exchange, head);
+        mpi_exchange_mismatch_take(exchange, head);
         return false;
     }
     switch (head->kind) {
@@ -466,27 +456,6 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     return true;
 }
 
-void mpi_exchange_hold(struct mpi_exchange *exchange)
-{
-    struct mpi_exchange **link = &exchange->comm->collectives->held;
-    while (*link != NULL) {
-        link = &(*link)->held_next;
-    }
-    exchange->is_held = true;
-    exchange->held_next = NULL;
-    *link = exchange;
-}
-
-static void exchange_unhold(struct mpi_exchange *exchange)
-{
-    struct mpi_exchange **link = &exchange->comm->collectives->held;
-    while (*link != exchange) {
-        link = &(*link)->held_next;
-    }
-    *link = exchange->held_next;
-    exchange->is_held = false;
-}
-
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
 {
     return exchange->puts == NULL && exchange->operations_open == 0 && exchange->casts_open == 0;
@@ -519,18 +488,5 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
             mpi_cast_lost(put->cast);
         }
         free(put);
-    }
-}
-
-void mpi_collective_down(uint32_t rank)
-{
-    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
-        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
-            continue;
-        }
-        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
-             exchange = exchange->next) {
-            exchange->failure = CW_ERROR_PEER_FAILED;
-        }
     }
 }
