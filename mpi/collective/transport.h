@@ -43,7 +43,8 @@ struct mpi_exchange {
 /* Joins the communicator's calls under way; takes what has come early. False: no memory. */
 bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
                         uint32_t kind);
-/* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started in any order. */
+/* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started
+ * in any order. */
 void mpi_exchange_hold(struct mpi_exchange *exchange);
 /* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
 void mpi_exchange_end(struct mpi_exchange *exchange);

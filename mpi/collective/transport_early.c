@@ -1,4 +1,5 @@
-/* Messages that come before their call, or before their communicator; calls that hold later ones up; and what a communicator keeps. */
+/* Messages that come before their call, or before their communicator; calls that hold later ones up; and what a
+ * communicator keeps. */
 #include <stdlib.h>
 #include <string.h>
 
