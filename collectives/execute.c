@@ -160,7 +160,7 @@ static void start(struct cw_execution *execution, uint32_t index)
     }
 }
 
-/* Tries puts and reductions again that were refused at earlier polls; what is refused now goes to the end of the line. */
+/* Tries puts and reductions again that were refused before; what is refused now goes to the end of the line. */
 static void refused_retry(struct cw_execution *execution)
 {
     bool reduces = execution->reductions_left && reduce_may_run(execution);

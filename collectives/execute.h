@@ -29,7 +29,8 @@ struct cw_execution_request {
     const struct cw_transport *transport;
     cw_reduce_function reduce; /* NULL if the schedule has no reduce */
     void *reduce_context;
-    /* Whether a reduction may be made now, by the thread that polls; one that may not is asked for again at each poll, and all else goes on. NULL: always. */
+    /* Whether a reduction may be made now, by the thread that polls; one that may not is asked for again at each poll,
+     * and all else goes on. NULL: always. */
     bool (*may_reduce)(void *reduce_context);
     /* Which of the ready ops to start next: a number below `count`, or `count`: none for now, to be asked again at the next poll.
      * NULL: the first in the array (tests give any). */

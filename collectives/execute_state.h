@@ -2,7 +2,8 @@
  * is next), execute_arrival.c (matching arrivals with waits), execute_barrier.c, execute_describe.c. Private to them.
  *
  * Invariants
- *   - An op is in the ready set or in the line of refused puts and reductions exactly if progress.h has said that it may start and it has not.
+ *   - An op is in the ready set or in the line of refused puts and reductions exactly if progress.h has said that it
+ *     may start and it has not.
  *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are complete, too, so that
  *     nothing is under way between two runs.
  */

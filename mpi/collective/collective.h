@@ -20,7 +20,8 @@
 #include "mpi/point/request.h"
 #include "mpi/runtime/progress.h"
 
-/* What a call of the library itself does when its collective has ended with `code` (MPI_Comm_idup), perhaps on the control thread: it calls no function of the program. Frees itself; an MPI error code. */
+/* What a call of the library itself does when its collective has ended with `code` (MPI_Comm_idup), perhaps on the
+ * control thread: it calls no function of the program. Frees itself; an MPI error code. */
 struct mpi_after {
     int (*end)(struct mpi_after *after, int code);
 };

@@ -13,7 +13,8 @@ void mpi_describe_collective(const struct mpi_collective *collective, struct mpi
 /* One by shared memory that waits for the data of rank `owner`, or (UINT32_MAX) for all to arrive. */
 void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_said *said);
 
-/* What one rank tells another about its call: which one it is, its root, and a digest of how many bytes it is about, where all ranks know. And that it differs, into the exchange's `why`. */
+/* What one rank tells another about its call: which one it is, its root, and a digest of how many bytes it is about,
+ * where all ranks know. And that it differs, into the exchange's `why`. */
 uint32_t mpi_describe_kind(const struct mpi_collective *collective);
 void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind);
 /* The same of a call that was over here when it was heard, into `text`. */

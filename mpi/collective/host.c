@@ -37,13 +37,6 @@ static const struct service services[CW_COLLECTIVE_COUNT] = {
     [CW_EXSCAN] = {.copied = host_scan, .in_place = true},
 };
 
-void mpi_host_introduce(void)
-{
-    for (int collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
-        mpi_choice_know((enum cw_collective)collective, MPI_HOST_NAME);
-    }
-}
-
 /* Bytes of a block, or the mean of unequal ones. */
 static uint64_t block_bytes(const struct mpi_collective *call)
 {
@@ -69,13 +62,6 @@ static enum mpi_choice_verdict verdict_on(const struct mpi_collective *call)
         *kept = (uint8_t)(1 + mpi_choice_judge(call->comm, &call->problem, MPI_HOST_NAME));
     }
     return (enum mpi_choice_verdict)(*kept - 1);
-}
-
-void mpi_host_reconsider(struct mpi_comm *comm)
-{
-    if (comm->collectives != NULL) {
-        memset(comm->collectives->host_verdicts, 0, sizeof(comm->collectives->host_verdicts));
-    }
 }
 
 bool mpi_host_serves(struct mpi_collective *call)

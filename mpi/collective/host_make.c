@@ -1,5 +1,6 @@
 /* The board of a communicator: made by all ranks together, and ended. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
@@ -115,4 +116,18 @@ void mpi_host_destroy(struct mpi_host *host)
         board_count--;
     }
     free(host);
+}
+
+void mpi_host_introduce(void)
+{
+    for (int collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
+        mpi_choice_know((enum cw_collective)collective, MPI_HOST_NAME);
+    }
+}
+
+void mpi_host_reconsider(struct mpi_comm *comm)
+{
+    if (comm->collectives != NULL) {
+        memset(comm->collectives->host_verdicts, 0, sizeof(comm->collectives->host_verdicts));
+    }
 }

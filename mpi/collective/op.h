@@ -5,7 +5,8 @@
  * MPI_COUNT and MPI_OFFSET. Operations of the program take any type. MPI_REPLACE and MPI_NO_OP are for one-sided
  * communication and apply to nothing here.
  *
- * Within the lock of enter.h only. mpi_op_apply calls functions of the program, which may call MPI: never on the control thread (lock.h).
+ * Within the lock of enter.h only. mpi_op_apply calls functions of the program, which may call MPI: never on the
+ * control thread (lock.h).
  */
 #ifndef MPI_OP_H
 #define MPI_OP_H

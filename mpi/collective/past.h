@@ -1,4 +1,6 @@
-/* past: calls of a communicator that are over here. A rank that needs nobody, such as the root of a short broadcast, has left its call before others can tell it that they are in another one; what they send finds out here, the other ranks are told, and the next call ends with it.
+/* past: calls of a communicator that are over here. A rank that needs nobody, such as the root of a short broadcast,
+ * has left its call before others can tell it that they are in another one; what they send finds out here, the other
+ * ranks are told, and the next call ends with it.
  *
  * Within the lock of enter.h only.
  */
@@ -18,9 +20,8 @@ struct mpi_past {
     struct {
         uint32_t number;
         uint32_t run;
-        uint32_t kind; /* mpi_describe_kind */
-        bool
-            has_failed; /* its caller, or the next one, knows that something was wrong: whatever else is heard of it is no news */
+        uint32_t kind;       /* mpi_describe_kind */
+        bool has_failed;     /* its caller, or the next one, knows that something was wrong: the rest is no news */
     } calls[MPI_PAST_CALLS]; /* the last ones */
     uint32_t count;          /* of all */
     char why[200];           /* a rank was in another call than this one; "": none, or those under way have been told */
@@ -32,7 +33,8 @@ void mpi_past_note(const struct mpi_exchange *exchange);
 /* Whether a message that no call under way takes is for one that is over (NULL: an unknown communicator's is not): then nobody will take it. If its sender was in another call, those under way are told. */
 bool mpi_past_takes(struct mpi_comm *comm, const struct exchange_head *head);
 
-/* Whether the call that its sender asks about is over here, and was another one, or has failed. Those under way are told as by mpi_past_takes. */
+/* Whether the call that its sender asks about is over here, and was another one, or has failed. Those under way are
+ * told as by mpi_past_takes. */
 bool mpi_past_differs(struct mpi_comm *comm, const struct exchange_head *head);
 
 /* A call begins: it ends at once if the ranks have come to be in different calls. */

@@ -153,19 +153,18 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
 }
 
 /* Whether some rank may go from call to call and wait for nobody, though others have not begun: roots, what sends to roots, and the first ranks of scans. */
-static bool may_be_ahead(struct mpi_comm *comm, const struct mpi_plan *plan)
+static bool may_be_ahead(const struct cw_problem_request *request)
 {
-    switch (plan->collective) {
+    switch (request->collective) {
     case CW_BCAST:
     case CW_SCATTER:
-        return (plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0 || mpi_clusters_of(comm) != NULL;
     case CW_GATHER:
     case CW_REDUCE:
     case CW_SCAN:
     case CW_EXSCAN:
-        return mpi_clusters_of(comm) != NULL;
+        return true;
     default:
-        return false;
+        return request->counts != NULL; /* ranks without a block need not be waited for, or wait */
     }
 }
 
@@ -175,7 +174,7 @@ int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *reques
     struct mpi_plan *usual = *plan;
     uint32_t most =
         request->count * request->element_bytes > MPI_AHEAD_SHORT_BYTES ? MPI_AHEAD_MAX : MPI_AHEAD_SHORT_MAX;
-    if (number % most != most - 1 || !may_be_ahead(comm, usual)) {
+    if (number % most != most - 1 || !may_be_ahead(request)) {
         return MPI_SUCCESS;
     }
     if (usual->held == NULL) {
@@ -189,6 +188,7 @@ int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *reques
         }
         usual->held->predicted_ns = usual->predicted_ns;
         usual->held->origin = usual->origin;
+        usual->held->is_held = true;
     }
     *plan = usual->held;
     return MPI_SUCCESS;

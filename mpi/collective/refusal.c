@@ -7,6 +7,7 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/cast.h"
+#include "mpi/collective/describe.h"
 #include "mpi/collective/host.h"
 #include "mpi/collective/past.h"
 #include "mpi/collective/plans.h"
@@ -76,6 +77,15 @@ void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
     if (!exchange->is_told) {
         exchange->is_told = true;
         mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    }
+}
+
+void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    mpi_exchange_mismatch_tell(exchange, head->source);
+    if (exchange->failure == CW_OK) {
+        mpi_describe_mismatch(exchange, head->source, head->call);
+        exchange->failure = CW_ERROR_ARGUMENT;
     }
 }
 

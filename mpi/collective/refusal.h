@@ -1,12 +1,16 @@
 /* refusal: a rank that has begun a call and cannot take part in it says so to all others, so that their calls end with an error, too, and nobody waits for it.
  *
  * Purpose
- *   Some ranks check their arguments before they send anything. Others find out by the first message from a rank whose call differs: in the collective, the root, or how many bytes there are
- *   (describe.h). Where the ranks' schedules differ so that each waits for the other, no message comes: a rank that waits asks those that it waits for (EXCHANGE_ASK).
+ *   Some ranks check their arguments before they send anything. Others find out by the first message from a rank whose
+ *   call differs: in the collective, the root, or how many bytes there are
+ *   (describe.h). Where the ranks' schedules differ so that each waits for the other, no message comes: a rank that
+ *   waits asks those that it waits for (EXCHANGE_ASK).
  *
  * Invariants
- *   - A rank that comes upon a difference fails, and tells all others of the communicator once. One that is asked about a call which has ended otherwise tells the one that asks.
- *   - Who hears of it opens the communicator's group, if its ranks can have one: those whose call multicasts have done so, and a group that some never open never ends.
+ *   - A rank that comes upon a difference fails, and tells all others of the communicator once. One that is asked about
+ *     a call which has ended otherwise tells the one that asks.
+ *   - Who hears of it opens the communicator's group, if its ranks can have one: those whose call multicasts have done
+ *     so, and a group that some never open never ends.
  *
  * Within the lock of enter.h only.
  */
@@ -43,7 +47,10 @@ void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t num
                              const struct mpi_refusal *refusal);
 /* A call under way does not match that of `peer` (-1: of somebody): tells all others, unless they know. */
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
-/* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next time. */
+/* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
+void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);
+/* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next
+ * time. */
 void mpi_exchange_compare(void);
 /* Such a question about a call that is not under way here. */
 void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head);

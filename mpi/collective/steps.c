@@ -95,6 +95,9 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
         collective->run = NULL;
         return MPI_ERR_NO_MEM;
     }
+    if (plan->is_held && collective->run->exchange.ordinal != 0) {
+        mpi_exchange_hold(&collective->run->exchange);
+    }
     return MPI_SUCCESS;
 }
 

@@ -152,6 +152,10 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     if (exchange->failure != CW_OK) {
         return exchange->failure;
     }
+    const struct mpi_exchange *held = exchange->comm->collectives->held;
+    if (held != NULL && exchange->ordinal != 0 && held->number < exchange->number) {
+        return CW_ERROR_AGAIN;
+    }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
     if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two, or to another cluster */
@@ -338,16 +342,6 @@ static bool part_take(struct mpi_exchange *exchange, const struct exchange_head 
     return makes_sense;
 }
 
-/* The ranks are in different calls. This one will not send what the others may be waiting for. */
-static void mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
-{
-    mpi_exchange_mismatch_tell(exchange, head->source);
-    if (exchange->failure == CW_OK) {
-        mpi_describe_mismatch(exchange, head->source, head->call);
-        exchange->failure = CW_ERROR_ARGUMENT;
-    }
-}
-
 /* Gives a message to its call. False: it makes no sense. */
 static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                          const uint8_t *data, uint32_t bytes)
@@ -360,7 +354,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return mpi_refusal_take(exchange, head->source, data, bytes);
     }
     if (head->call != exchange->kind) {
-        mismatch_take(exchange, head);
+        mpi_exchange_mismatch_take(exchange, head);
         return false;
     }
     switch (head->kind) {
@@ -445,7 +439,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
-    exchange->is_told = false;
+    exchange->is_told = exchange->is_held = false;
     exchange->failure = CW_OK;
     exchange->transport = (struct cw_transport){
         .state = exchange,
@@ -474,6 +468,9 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         link = &(*link)->next;
     }
     *link = exchange->next;
+    if (exchange->is_held) {
+        exchange_unhold(exchange);
+    }
     mpi_past_note(exchange);
     while (exchange->first != NULL) {
         struct mpi_exchange_event *event = exchange->first;
@@ -491,18 +488,5 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
             mpi_cast_lost(put->cast);
         }
         free(put);
-    }
-}
-
-void mpi_collective_down(uint32_t rank)
-{
-    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
-        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
-            continue;
-        }
-        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
-             exchange = exchange->next) {
-            exchange->failure = CW_ERROR_PEER_FAILED;
-        }
     }
 }

@@ -24,6 +24,8 @@ struct mpi_exchange {
     void *buffers[4]; /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
     int failure;                             /* status, once a rank that takes part is gone, or is in another call */
+    struct mpi_exchange *held_next;          /* of those that hold others up */
+    bool is_held;                            /* is one of them */
     bool is_told;                            /* the others know that it has failed */
     uint32_t ordinal;                        /* struct mpi_collective; 0: of a persistent call, or an inner one */
     char why[200];                           /* in which one; "": it is not that */
@@ -41,6 +43,9 @@ struct mpi_exchange {
 /* Joins the communicator's calls under way; takes what has come early. False: no memory. */
 bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
                         uint32_t kind);
+/* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started
+ * in any order. */
+void mpi_exchange_hold(struct mpi_exchange *exchange);
 /* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
 /* Whether all that it has offered or put is there, and all that it gets is here. */

@@ -1,7 +1,9 @@
-/* Messages that come before their call, or before their communicator; and what a communicator keeps. */
+/* Messages that come before their call, or before their communicator; calls that hold later ones up; and what a
+ * communicator keeps. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/status.h"
 #include "mpi/collective/cast.h"
 #include "mpi/collective/clusters.h"
 #include "mpi/collective/hierarchy.h"
@@ -92,4 +94,38 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
 void mpi_collectives_forget(void)
 {
     early_free(&strangers);
+}
+
+void mpi_exchange_hold(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    while (*link != NULL) {
+        link = &(*link)->held_next;
+    }
+    exchange->is_held = true;
+    exchange->held_next = NULL;
+    *link = exchange;
+}
+
+void exchange_unhold(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    while (*link != exchange) {
+        link = &(*link)->held_next;
+    }
+    *link = exchange->held_next;
+    exchange->is_held = false;
+}
+
+void mpi_collective_down(uint32_t rank)
+{
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
+            continue;
+        }
+        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
+             exchange = exchange->next) {
+            exchange->failure = CW_ERROR_PEER_FAILED;
+        }
+    }
 }

@@ -90,6 +90,9 @@ static inline bool exchange_fits(const struct mpi_exchange *exchange, const stru
     return exchange->number == head->number && exchange->run == head->run;
 }
 
+/* An exchange that holds later ones up ends. */
+void exchange_unhold(struct mpi_exchange *exchange);
+
 /* Keeps a message until its call begins here, or its communicator is made (NULL). */
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
 /* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */

@@ -57,7 +57,8 @@ int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm);
 /* The communicator of a context, of messages or of collectives; NULL: not (or no longer) known here. */
 struct mpi_comm *mpi_comm_of_context(uint64_t context);
 
-/* Whether it was that of a communicator that has gone: one of the last MPI_CONTEXTS_FREED. Nothing that comes for it will ever be asked for. */
+/* Whether it was that of a communicator that has gone: one of the last MPI_CONTEXTS_FREED. Nothing that comes for it
+ * will ever be asked for. */
 bool mpi_context_was_freed(uint64_t context);
 
 /* A new communicator with one reference, its handle's; it holds `group` and takes error handler from `parent` (NULL: MPI_ERRORS_ARE_FATAL). NULL: no memory. */

@@ -302,7 +302,8 @@ int mpi_comm_disconnect(MPI_Comm *comm)
     return mpi_comm_free(comm);
 }
 
-/* MPI_Comm_idup: the context comes by a broadcast that need not have ended when the call returns. Attributes are copied by the call itself, as they are then (MPI 5.0, 7.4.2): the
+/* MPI_Comm_idup: the context comes by a broadcast that need not have ended when the call returns. Attributes are copied
+ * by the call itself, as they are then (MPI 5.0, 7.4.2): the
  * broadcast may end on the control thread, where no copy function of the program may run. */
 struct idup {
     struct mpi_after after;

@@ -8,8 +8,10 @@
  * Invariants
  *   - mpi_lock_take and mpi_lock_give nest within a thread.
  *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a time unless it is shared.
- *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the lock: it could call MPI, and the program
- *     does not expect another thread. Whatever needs such code asks mpi_lock_is_control, and is left to the program's next call.
+ *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the
+ *     lock: it could call MPI, and the program
+ *     does not expect another thread. Whatever needs such code asks mpi_lock_is_control, and is left to the program's
+ *     next call.
  *
  * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks").
  */

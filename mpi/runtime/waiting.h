@@ -10,7 +10,8 @@
  *   - A question is answered once, by the one who takes it (an atomic exchange).
  *   - A wait that lasts asks the ranks on other hosts that it needs, every second, whether they are there. One that is silent for CAUSEWAY_FAILURE_TIMEOUT is taken for dead: the wait ends with an
  *     error. So it does within that time and 1.5 s of the silence's beginning, or its own.
- *   - One that lasts 20 ms, and then every second, asks the ranks that collectives under way need whether they are in the same calls: counts that differ may leave all waiting.
+ *   - One that lasts 20 ms, and then every second, asks the ranks that collectives under way need whether they are in
+ *     the same calls: counts that differ may leave all waiting.
  *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so with it. Each time it has spoken, a process
  *     becomes twice as patient.
  *
@@ -44,11 +45,10 @@ void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int ran
 struct mpi_waiting {
     const struct mpi_wait *wait;
     const char *call;
-    uint64_t since_ns; /* 0: not in the list */
-    uint64_t ask_ns;   /* when ranks that it needs are asked next whether they are there */
-    uint64_t
-        compare_ns; /* when calls under way are compared next with those of the ranks that they need (collective/refusal.h) */
-    uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
+    uint64_t since_ns;   /* 0: not in the list */
+    uint64_t ask_ns;     /* when ranks that it needs are asked next whether they are there */
+    uint64_t compare_ns; /* when calls under way are compared next with those of other ranks (collective/refusal.h) */
+    uint64_t speak_ns;   /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
     struct mpi_waiting *next;
 };
 void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait, uint64_t now_ns);

@@ -1,4 +1,5 @@
-/* Senders that send far more than their receiver asks for: its memory stays within the bound (mpi/point/credit.h), whatever can be matched is matched, and all comes in order. */
+/* Senders that send far more than their receiver asks for: its memory stays within the bound (mpi/point/credit.h),
+ * whatever can be matched is matched, and all comes in order. */
 #include "tests/mpi/expect.h"
 
 #include <stdlib.h>
@@ -118,6 +119,40 @@ static void blocking_senders_are_held_up(void)
     }
 }
 
+/* The root of non-blocking broadcasts is ahead of ranks that have not begun any. */
+static void roots_are_held_up(void)
+{
+    enum { CASTS = 5000 }; /* 20 MB */
+    static MPI_Request requests[CASTS];
+    unsigned char data[BYTES];
+    int told = 0;
+    MPI_Comm own;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Barrier(own);
+    long before = resident_kib();
+    for (int i = 0; expect_rank == 0 && i < CASTS; i++) {
+        MPI_Ibcast(patterns[i % PATTERNS], BYTES, MPI_BYTE, 0, own, &requests[i]);
+    }
+    for (int rank = 1; expect_rank == 0 && rank < expect_size; rank++) {
+        MPI_Send(&told, 1, MPI_INT, rank, TAG_LAST, MPI_COMM_WORLD);
+    }
+    if (expect_rank == 0) {
+        MPI_Waitall(CASTS, requests, MPI_STATUSES_IGNORE);
+    } else {
+        MPI_Recv(&told, 1, MPI_INT, 0, TAG_LAST, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT(resident_kib() - before < KEPT_MAX_KIB / 12);
+        for (int i = 0; i < CASTS; i++) {
+            MPI_Ibcast(data, BYTES, MPI_BYTE, 0, own, &requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            if (memcmp(data, patterns[i % PATTERNS], BYTES) != 0) {
+                EXPECT_EQUAL(i, -1);
+                i = CASTS;
+            }
+        }
+    }
+    MPI_Comm_free(&own);
+}
+
 /* Announced messages may be taken back, probed for, and be too long. */
 static void announced_ones_are_like_others(void)
 {
@@ -174,5 +209,6 @@ int main(int argc, char **argv)
     blocking_senders_are_held_up();
     the_last_is_received_first(MPI_Issend);
     announced_ones_are_like_others();
+    roots_are_held_up();
     return expect_end();
 }

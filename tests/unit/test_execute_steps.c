@@ -234,7 +234,8 @@ static bool reduce_if_allowed(void *context)
     return *(const bool *)context;
 }
 
-/* A reduction that may not be made by this poll holds nothing else up, and is made by the next one that may, however many puts are refused. */
+/* A reduction that may not be made by this poll holds nothing else up, and is made by the next one that may, however
+ * many puts are refused. */
 static void test_reductions_are_left(void **state)
 {
     (void)state;

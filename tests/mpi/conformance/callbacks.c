@@ -1,6 +1,8 @@
-/* Functions of the program that MPI calls: on the program's own threads only, and free to call MPI (MPI 5.0, 6.9.5, 7.7.2).
+/* Functions of the program that MPI calls: on the program's own threads only, and free to call MPI (MPI 5.0, 6.9.5,
+ * 7.7.2).
  *
- * The program computes while collectives are under way, until the thread that looks after them meanwhile has turned: whatever could go on without the program then
+ * The program computes while collectives are under way, until the thread that looks after them meanwhile has turned:
+ * whatever could go on without the program then
  * has. `multiple` as argument: with MPI_THREAD_MULTIPLE. */
 #include "tests/mpi/expect.h"
 
@@ -40,7 +42,8 @@ static long control_turns(void)
     return turns;
 }
 
-/* Computes until the control thread has turned so often, or does not turn any more: it is stuck, which is for the launcher's time-out to tell. A receive that stays posted keeps it awake. */
+/* Computes until the control thread has turned so often, or does not turn any more: it is stuck, which is for the
+ * launcher's time-out to tell. A receive that stays posted keeps it awake. */
 static void compute(void)
 {
     MPI_Request posted;

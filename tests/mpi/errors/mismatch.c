@@ -1,6 +1,8 @@
-/* Collective calls whose counts differ between ranks, across the limits at which other ways and algorithms begin: wrong, but nobody may wait for ever, and whoever is told gets an error code.
+/* Collective calls whose counts differ between ranks, across the limits at which other ways and algorithms begin:
+ * wrong, but nobody may wait for ever, and whoever is told gets an error code.
  *
- * mpi_mismatch [way [collective [first count [second count [odd rank]]]]]: all cases, or those named. Ways: blocking, nonblocking, persistent. */
+ * mpi_mismatch [way [collective [first count [second count [odd rank]]]]]: all cases, or those named. Ways: blocking,
+ * nonblocking, persistent. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
