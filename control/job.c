@@ -13,8 +13,8 @@
 #include <sodium.h>
 
 #include "control/settings.h"
-#include "dataplane/port/error_text.h"
 #include "dataplane/core/process.h"
+#include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
 enum {

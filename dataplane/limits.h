@@ -22,21 +22,21 @@ enum {
     CW_SLICES_MAX = 1 << 20,
 
     /* fixed sizes */
-    CW_INLINE_MAX = 64,             /* bytes of a put that are copied when it is posted */
-    CW_GATHER_MIN = 512,            /* shorter payloads are cheaper to copy than to chain */
-    CW_BURST = 32,                  /* packets taken in or put out at once */
-    CW_FLOW_BURST = 16,             /* packets of one flow before the next one has its turn */
-    CW_CREDIT_MAX = 16,             /* message slots lent to one sender, and in one frame */
-    CW_CREDIT_BATCH = 8,            /* slots asked for at once */
-    CW_CREDIT_FAR_MAX = 512,        /* slots lent to one sender on a long path: 20 ms at 0.8 Gb/s, in messages of 4 KB */
-    CW_CREDIT_FAR_ASK = 16,         /* slots that such a sender asks for at once, at least: more than a batch */
-    CW_CREDIT_STORES = 256,         /* peers on long paths that an endpoint holds more than CW_CREDIT_MAX slots of */
-    CW_OPERATIONS_A_PACKET = 255,   /* that share it; every event queue has room for as many */
-    CW_ACK_EVERY = 16,              /* packets that one acknowledgement waits for at most */
-    CW_ACK_STREAM_FRAMES = 4,       /* ... and as long as so many take on the line, CW_ACK_STREAM_NS at most */
-    CW_ACK_RUNS_MAX = 340,          /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
-    CW_OPERATIONS_RESERVED = 64,    /* of operation_count_max: for grants, answers to gets and the like */
-    CW_PUT_WINDOW_RESERVED = 64,    /* of CW_PUT_WINDOW, for the same */
+    CW_INLINE_MAX = 64,           /* bytes of a put that are copied when it is posted */
+    CW_GATHER_MIN = 512,          /* shorter payloads are cheaper to copy than to chain */
+    CW_BURST = 32,                /* packets taken in or put out at once */
+    CW_FLOW_BURST = 16,           /* packets of one flow before the next one has its turn */
+    CW_CREDIT_MAX = 16,           /* message slots lent to one sender, and in one frame */
+    CW_CREDIT_BATCH = 8,          /* slots asked for at once */
+    CW_CREDIT_FAR_MAX = 512,      /* slots lent to one sender on a long path: 20 ms at 0.8 Gb/s, in messages of 4 KB */
+    CW_CREDIT_FAR_ASK = 16,       /* slots that such a sender asks for at once, at least: more than a batch */
+    CW_CREDIT_STORES = 256,       /* peers on long paths that an endpoint holds more than CW_CREDIT_MAX slots of */
+    CW_OPERATIONS_A_PACKET = 255, /* that share it; every event queue has room for as many */
+    CW_ACK_EVERY = 16,            /* packets that one acknowledgement waits for at most */
+    CW_ACK_STREAM_FRAMES = 4,     /* ... and as long as so many take on the line, CW_ACK_STREAM_NS at most */
+    CW_ACK_RUNS_MAX = 340,        /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
+    CW_OPERATIONS_RESERVED = 64,  /* of operation_count_max: for grants, answers to gets and the like */
+    CW_PUT_WINDOW_RESERVED = 64,  /* of CW_PUT_WINDOW, for the same */
     CW_CONGESTION_WINDOW_FIRST = 8, /* packets */
 
     /* defaults of struct cw_endpoint_config */
@@ -60,10 +60,10 @@ enum {
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
 #define CW_ECHO_KEEP_NS               15000000000ull /* no packet is overtaken by more (of timestamps: at most 34 s) */
 #define CW_PROBE_SPIN_NS              200000ull      /* least time-out towards a peer that spins */
-#define CW_PROBE_SLEEP_NS             1000000ull     /* ... that is woken; one that is often late shows in the round trip's variance */
-#define CW_PROBE_NAP_NS               2000000ull     /* ... that naps */
-#define CW_PROBE_MAX_NS               250000000ull   /* longest interval between probes */
-#define CW_HELLO_FIRST_NS             1000000ull /* set-up is tried again after this, then twice as late each time */
+#define CW_PROBE_SLEEP_NS             1000000ull /* ... that is woken; one that is often late shows in the round trip's variance */
+#define CW_PROBE_NAP_NS               2000000ull   /* ... that naps */
+#define CW_PROBE_MAX_NS               250000000ull /* longest interval between probes */
+#define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
 #define CW_STRANGER_NS                300000000ull /* so long a stranger that asks for a session keeps its place */
 #define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, the first time; twice as long each time */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dataplane/port/error_text.h"
 #include "dataplane/core/process.h"
+#include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
 #define BOARD_MAGIC UINT64_C(0x4452414f42574331) /* "1CWBOARD" as little-endian bytes */
