@@ -15,15 +15,15 @@
 static struct mpi_common common; /* CAUSEWAY_ALGORITHM and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 64];
 /* Of rank 0 only they count: others get what rank 0 has. */
-static char failure[512]; /* of a file that somebody has named */
+static char failure[900]; /* of a file that somebody has named */
 static char warning[900]; /* of a file that may be missing: the job goes on without it */
 
 static void file_fail(const struct cw_settings_place *from, const char *reason)
 {
     if (from->is_wanted) {
         snprintf(failure, sizeof(failure),
-                 "%.300s (%s): %s; `causeway plogp -o FILE` makes one, CAUSEWAY_PLOGP=none does without", from->path,
-                 from->origin, reason);
+                 "%.300s (%s): %.400s; `causeway plogp -o FILE` makes one, CAUSEWAY_PLOGP=none does without",
+                 from->path, from->origin, reason);
     } else {
         snprintf(warning, sizeof(warning), "%.300s (%s): %.400s; built-in figures serve, as with CAUSEWAY_PLOGP=none",
                  from->path, from->origin, reason);
