@@ -14,6 +14,7 @@
 #include "mpi/collective/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
+#include "mpi/runtime/process.h"
 
 enum { ASKED_MAX = 16 }; /* ranks, by a call at a time */
 
@@ -114,6 +115,9 @@ static void exchange_ask(const struct mpi_exchange *exchange)
 
 void mpi_exchange_compare(void)
 {
+    if (mpi_process.has_told_launcher) {
+        return;
+    }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         const struct mpi_exchange *exchange = comm->collectives == NULL ? NULL : comm->collectives->exchanges;
         for (; exchange != NULL; exchange = exchange->next) {

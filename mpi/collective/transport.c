@@ -408,6 +408,7 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
         return;
     }
     memcpy(&head, data, sizeof(head));
+    mpi_process.questions_taken += head.kind == EXCHANGE_ASK;
     struct mpi_comm *comm = mpi_comm_of_context(head.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
     if (exchange == NULL && head.kind == EXCHANGE_ASK) {

@@ -30,6 +30,8 @@ struct mpi_process {
     struct cw_paths *paths;
     struct cw_control *control;
     struct cw_clusters *clusters; /* NULL: one (wide.h) */
+    uint64_t questions_taken;     /* messages that only ask (refusal.h): whoever gets them has not moved on */
+    bool has_told_launcher; /* what it waits for: from then on it asks nobody, so that a second look shows what moves */
 };
 
 extern struct mpi_process mpi_process;

@@ -111,7 +111,8 @@ static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t n
         line_print(answer);
     }
     if ((asked & ASKED_BY_LAUNCHER) != 0) {
-        answer->moved = cw_job_moved(mpi_process.job);
+        answer->moved = cw_job_moved(mpi_process.job) - mpi_process.questions_taken;
+        mpi_process.has_told_launcher = true;
         cw_watch_tell(watch, cw_watch_asked(watch), answer);
     }
 }

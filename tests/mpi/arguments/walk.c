@@ -33,6 +33,8 @@ static void call_wrong(const struct walk_routine *routine, const walk_value *val
     for (int i = 0; i < 3; i++) {
         fits = fits || (wrong->classes[i] != 0 && found == wrong->classes[i]);
     }
+    /* the tool interface is not initialized here: what it answers is its own test's (tool.c) */
+    fits = fits || (strncmp(routine->name, "MPI_T_", 6) == 0 && code != MPI_SUCCESS);
     int is_collective = parameter->kind == WALK_COLOR; /* the others are told (MPI_Comm_split) */
     int differs = walk_census_compare(!is_collective);
     calls++;
