@@ -11,6 +11,10 @@
 
 #include "dataplane/status.h"
 
+/* A loop that has no deadline sleeps this long and looks again, which would heal a lost wake-up: here it sleeps on. */
+#define LOOK_NS    UINT64_C(500000000)
+#define FOREVER_NS UINT64_C(3600000000000)
+
 enum { QUEUE = 256, FRAME_BYTES = 14 + 1500, SIDES_MAX = 3 };
 
 struct pair_frame {
@@ -170,7 +174,8 @@ static void pair_sleep(struct cw_port *port, uint64_t timeout_ns)
     side->woken = false;
     pthread_mutex_unlock(&pair->lock);
     if (sleeps) {
-        cw_words_wait(&word, port->alarm == NULL ? &none : &port->alarm->word, timeout_ns);
+        uint64_t sleep_ns = timeout_ns < LOOK_NS ? timeout_ns : FOREVER_NS;
+        cw_words_wait(&word, port->alarm == NULL ? &none : &port->alarm->word, sleep_ns);
     }
 }
 

@@ -1,5 +1,5 @@
-/* The loop: the token, the queue of commands, waiting and the three ways of turning, with real threads. Nothing asserts a time; a lost
- * wake-up shows as a test that does not end. */
+/* The loop: the token, the queue of commands, waiting and the three ways of turning, with real threads. Nothing asserts
+ * a time. A wake-up of the port that is lost shows as a test that does not end: pair_port does not look by itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
