@@ -283,13 +283,13 @@ void cw_inbox_ring_own(struct cw_inbox *inbox)
 }
 
 /* Opens the pipe of an owner that has one. False: errno tells. */
-static bool bell_open(struct cw_inbox_sender *end)
+static bool bell_open(struct cw_inbox_sender *end, const struct cw_inbox_place *place)
 {
     char path[64];
     if (end->shared->bell < 0) {
         return true;
     }
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", end->pid, end->shared->bell);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place->number, end->shared->bell);
     end->bell = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     return end->bell >= 0;
 }
@@ -387,7 +387,7 @@ int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct 
     if (status == CW_OK) {
         status = shared_check(end->shared, place, (uint64_t)file.st_size, error, error_bytes);
     }
-    if (status == CW_OK && !bell_open(end)) {
+    if (status == CW_OK && !bell_open(end, place)) {
         status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: its pipe: %s", place->pid,
                                strerror(errno));
     }

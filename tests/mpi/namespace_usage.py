@@ -8,7 +8,7 @@ causeway, alltoallv, program = sys.argv[1:4]
 failures = 0
 unshare = ["unshare", "--pid", "--fork"]
 if os.geteuid() != 0 or subprocess.run(unshare + ["true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-    print("skipped: machine: namespaces of process numbers need root")
+    print("SKIPPED: machine: namespaces of process numbers need root")
     sys.exit(77)
 
 rows = [["-n", "4", alltoallv], ["-n", "2", "--explain", program, "S"]]
