@@ -76,7 +76,6 @@ struct cw_sender {
     struct cw_operation *open_last;
     uint64_t put_next;
     uint32_t open_count;
-    uint32_t get_count;          /* own gets that are not answered */
     uint32_t duplicates_known;   /* as the peer last counted them */
     bool stopped;                /* the peer's queues are full */
     bool again_last;             /* the last packet was sent again */
@@ -208,6 +207,7 @@ struct cw_flow {
     struct cw_way way;
     struct cw_flow *bucket_next; /* by address */
     struct cw_wire_network network;
+    uint32_t get_count; /* own gets that are not answered */
     struct cw_session session;
     struct cw_sender sender;
     struct cw_receiver receiver;

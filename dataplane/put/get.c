@@ -43,7 +43,7 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
         return CW_ERROR_NOT_FOUND;
     }
     struct cw_gets *gets = &endpoint->gets;
-    if (flow->sender.get_count >= gets->free_count) { /* as with operations: as many as are left for others */
+    if (flow->get_count >= gets->free_count) { /* as with operations: as many as are left for others */
         return CW_ERROR_AGAIN;
     }
     struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, false, false);
@@ -53,7 +53,7 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
     operation->reply = gets->free;
     gets->free = gets->next_free[operation->reply];
     gets->free_count--;
-    flow->sender.get_count++;
+    flow->get_count++;
     gets->table[operation->reply] = operation;
     operation->bytes = get->bytes;
     operation->token = get->region;
@@ -98,7 +98,7 @@ void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
         gets->next_free[operation->reply] = gets->free;
         gets->free = operation->reply;
         gets->free_count++;
-        operation->flow->sender.get_count--;
+        operation->flow->get_count--;
     }
 }
 
