@@ -358,7 +358,8 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     bool plenty = pool->waiting_first == NULL || pool->free_count > endpoint->config.pool_slot_count / 2;
     if (plenty && (uint32_t)credit->lent + credit->owed < again) {
         credit->owed++;
-        if (credit->lent == 0 && pool->free_count > endpoint->config.pool_slot_count / 2) {
+        if (credit->lent == 0 && credit->owed < CW_CREDIT_BATCH &&
+            pool->free_count > endpoint->config.pool_slot_count / 2) {
             credit->owed = CW_CREDIT_BATCH;
         }
         if (credit->owed >= CW_CREDIT_BATCH / 2 || credit->lent == 0) {
