@@ -99,7 +99,9 @@ static void it_is_ahead_of_unicast(void **state)
         double ratio_least;
     } table[] = {
         {9, 1, 10000000000, 20000, {"binomial"}, 1},
-        {9, 10240, 10000000000, 20000, {"binomial", "segmented-binomial", "flat", NULL}, 1.5},
+        /* puts of trees are complete once they are copied: the best one takes 74 us; it took 101 when each waited for
+         * its acknowledgement */
+        {9, 10240, 10000000000, 20000, {"binomial", "segmented-binomial", "flat", NULL}, 1.4},
         {9, 1 << 20, 10000000000, 20000, {"segmented-chain"}, 1},
         {29, 1, 100000000, 100000, {"binomial"}, 1},
         {29, 10240, 100000000, 100000, {"binomial", "segmented-binomial", "flat", NULL}, 1.5},
@@ -179,7 +181,8 @@ static void blocks_of_all_take_fewer_packets(void **state)
                "%.0f\n",
                (unsigned long long)of.bytes, ours.median_ns / 1e3, other.median_ns / 1e3, phased.median_ns / 1e3,
                ours.handled, other.handled, phased.handled);
-        assert_true(ours.median_ns < phased.median_ns && ours.handled < 0.6 * other.handled);
+        /* unicast handles three fifths to two thirds of what it did when each put waited for its acknowledgement */
+        assert_true(ours.median_ns < phased.median_ns && ours.handled < 0.75 * other.handled);
         assert_true(of.bytes > 1 || other.median_ns < ours.median_ns);
     }
 }
