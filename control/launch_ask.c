@@ -83,7 +83,8 @@ bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns)
 static bool has_moved(const struct launch_job *job, uint32_t rank, const struct cw_watch_answer *now)
 {
     const struct cw_watch_answer *before = job->first_answers == NULL ? NULL : &job->first_answers[rank];
-    return before != NULL && before->text[0] != '\0' && (now->moved != before->moved || now->place != before->place);
+    return before != NULL && before->text[0] != '\0' &&
+           (now->moved > before->moved + LAUNCH_QUESTIONS || now->place != before->place);
 }
 
 /* What we know of a rank that has said nothing. */

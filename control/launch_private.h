@@ -39,6 +39,8 @@ enum {
 /* From the first look to the second: who has moved nothing meanwhile is stuck. A frame of the slowest link emulated
  * takes less. */
 #define LAUNCH_LOOKS_APART_NS 1000000000ull
+/* So many messages or packets may be questions among waiting ranks, and what is sent again of them. */
+#define LAUNCH_QUESTIONS 4
 
 /* What a descriptor in an epoll set is; the rank, if any, goes with it. */
 enum launch_source {
