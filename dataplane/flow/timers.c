@@ -9,8 +9,8 @@ enum {
     DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
     VAIN_PROBES = 3,            /* at least, before a peer is given up: a loop that stood still has asked nobody */
-    PROBE_SHARE = 8,            /* of the failure bound: probes are no further apart */
-    SILENCE_SHARE = 4,          /* of the failure bound: a silent peer that holds something of ours is asked */
+    PROBE_SHARE = 16,  /* of the failure bound: probes are no further apart, so that half of them may be lost */
+    SILENCE_SHARE = 4, /* of the failure bound: a silent peer that holds something of ours is asked */
 };
 
 /* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting allows it. */
