@@ -99,8 +99,7 @@ struct cw_operation *cw_operation_oldest(const struct cw_flow *flow)
 }
 
 /* Whether the flow may have another operation: no more than are left for all others (dynamic thresholds, Choudhury
- * and Hahne
- * 1998), so that a peer that stops leaves room for those that go on. */
+ * and Hahne 1998), so that a peer that stops leaves room for those that go on. */
 static inline bool has_share(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     uint32_t available = cw_pool_available(&endpoint->operations);
