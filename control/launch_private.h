@@ -78,6 +78,7 @@ struct launch_rank {
     bool pmi_blocked;     /* lines wait to be sent */
     bool left;            /* ended well, but without a goodbye */
     uint64_t stopped_ns;  /* since when it is seen stopped; 0: it is not */
+    int stopped;          /* the process that is: its own, or one that it has started; 0: none */
     uint64_t given_up_ns; /* when it has closed its PMI connection without a goodbye; 0: it has not */
     size_t input_done;    /* of launch_input's bytes */
     const struct cw_launch_program *program;

@@ -7,7 +7,10 @@
 
 #include "dataplane/core/process.h"
 
-enum { DEPTH_MAX = 8 /* of wrappers around a program */ };
+enum {
+    DEPTH_MAX = 8, /* of wrappers around a program */
+    SAID_MAX = 8,  /* ranks that are named */
+};
 #define LOOK_NS UINT64_C(1000000000)
 
 /* Whether a process or one that it has started is stopped: the program may be the child of a script. The first such,
@@ -35,21 +38,37 @@ static bool is_awaited(const struct launch_job *job, uint32_t rank)
     return job->ranks[rank].handle >= 0 && !cw_pmi1_server_waits(job->server, rank);
 }
 
-static void rank_look(struct launch_job *job, uint32_t rank, uint64_t now_ns)
+static bool rank_is_overdue(struct launch_job *job, uint32_t rank, uint64_t now_ns)
 {
     struct launch_rank *at = &job->ranks[rank];
-    int process = is_awaited(job, rank) ? stopped_find(at->process, 0) : 0;
-    if (process == 0) {
+    at->stopped = is_awaited(job, rank) ? stopped_find(at->process, 0) : 0;
+    if (at->stopped == 0) {
         at->stopped_ns = 0;
-        return;
+        return false;
     }
     at->stopped_ns = at->stopped_ns == 0 ? now_ns : at->stopped_ns;
-    if (now_ns - at->stopped_ns >= job->stopped_bound_ns) {
-        launch_fail(job, CW_LAUNCH_EXIT_FAILED,
-                    "rank %" PRIu32 " (process %d) is stopped by a signal (state T) for %" PRIu64
-                    " s, while others wait for it in MPI_Init or MPI_Finalize, or are done: ending them",
-                    rank, process, (now_ns - at->stopped_ns) / 1000000000);
+    return now_ns - at->stopped_ns >= job->stopped_bound_ns;
+}
+
+/* Names all that are stopped, not the one only whose time was over first. */
+static void stopped_fail(struct launch_job *job, uint64_t now_ns)
+{
+    uint32_t said = 0, stopped = 0;
+    for (uint32_t rank = 0; rank < job->rank_count; rank++) {
+        const struct launch_rank *at = &job->ranks[rank];
+        stopped += at->stopped != 0;
+        if (at->stopped != 0 && said < SAID_MAX) {
+            launch_output_say(job,
+                              "rank %" PRIu32 " (process %d) is stopped by a signal (state T) for %" PRIu64
+                              " s, while others wait for it in MPI_Init or MPI_Finalize, or are done: ending them",
+                              rank, at->stopped, (now_ns - at->stopped_ns) / 1000000000);
+            said++;
+        }
     }
+    if (stopped > said) {
+        launch_output_say(job, "so are %" PRIu32 " more", stopped - said);
+    }
+    launch_fail(job, CW_LAUNCH_EXIT_FAILED, NULL);
 }
 
 void launch_stopped_judge(struct launch_job *job, uint64_t now_ns)
@@ -71,7 +90,11 @@ void launch_stopped_judge(struct launch_job *job, uint64_t now_ns)
         return;
     }
     job->stopped_look_ns = now_ns + LOOK_NS;
-    for (uint32_t rank = 0; rank < job->rank_count && !job->ending; rank++) {
-        rank_look(job, rank, now_ns);
+    bool overdue = false;
+    for (uint32_t rank = 0; rank < job->rank_count; rank++) {
+        overdue = rank_is_overdue(job, rank, now_ns) || overdue;
+    }
+    if (overdue && !job->ending) {
+        stopped_fail(job, now_ns);
     }
 }

@@ -34,6 +34,7 @@ SWITCH = r"the switch between the emulated hosts \(process \d+\)"
 ROWS = [
     ("shared", INIT, "turn", [("rank 3", STOP)], 1, BARRIER),
     ("shared", INIT, "turn", [("rank 0", STOP), ("rank 3", STOP)], 1, r"rank 3 .*state T"),
+    ("shared", [*INIT, "2"], "turn", [("rank 2", STOP), ("rank 3", STOP)], 1, r"rank 2 .*state T[^\n]*\n.*rank 3 .*state T"),
     ("shared", INIT, "turn", [("rank 3", KILL)], 137, r"rank 3 .* was ended by signal 9"),
     ("shared", FINALIZE, "turn", [("rank 3", STOP)], None, STOPPED),
     ("shared", FINALIZE, "turn", [("rank 3", KILL)], 137, r"rank 3 .* was ended by signal 9"),

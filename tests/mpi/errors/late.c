@@ -1,5 +1,5 @@
-/* The last rank comes late, to be stopped by ending_usage.py meanwhile: `late init|finalize SECONDS`. Each says its
- * process first, the last one a line when it is late. */
+/* The last rank comes late, to be stopped by ending_usage.py meanwhile: `late init|finalize
+ * SECONDS [COUNT]`, or the last COUNT. Each says its process first, the last one a line when it is late. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,12 @@
 
 #include <mpi.h>
 
-static void late(const char *seconds)
+static void late(const char *seconds, int says_so)
 {
-    printf("turn\n");
-    fflush(stdout);
+    if (says_so) {
+        printf("turn\n");
+        fflush(stdout);
+    }
     sleep((unsigned)strtoul(seconds, NULL, 10));
 }
 
@@ -21,15 +23,16 @@ int main(int argc, char **argv)
         return 2;
     }
     int is_last = atoi(rank) + 1 == atoi(size);
+    int is_late = atoi(rank) + (argc > 3 ? atoi(argv[3]) : 1) >= atoi(size);
     printf("process %s %d\n", rank, (int)getpid());
     fflush(stdout);
-    if (is_last && strcmp(argv[1], "init") == 0) {
-        late(argv[2]);
+    if (is_late && strcmp(argv[1], "init") == 0) {
+        late(argv[2], is_last);
     }
     MPI_Init(&argc, &argv);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (is_last && strcmp(argv[1], "finalize") == 0) {
-        late(argv[2]);
+    if (is_late && strcmp(argv[1], "finalize") == 0) {
+        late(argv[2], is_last);
     }
     MPI_Finalize();
     return 0;
