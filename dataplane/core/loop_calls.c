@@ -136,6 +136,9 @@ static bool run_oldest(struct cw_loop *loop, struct cw_command *command)
 /* Calls in the order in which they were asked for: what was pushed last stands first. */
 static struct cw_command_call *calls_take(struct cw_loop *loop)
 {
+    if (!cw_loop_has_calls(loop)) {
+        return NULL; /* as almost always: a load costs less than an exchange */
+    }
     /* pairs with the release in cw_loop_call; what its thread had queued before is seen, too */
     struct cw_command_call *last = atomic_exchange_explicit(&loop->calls, NULL, memory_order_acquire);
     struct cw_command_call *first = NULL;
