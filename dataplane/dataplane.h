@@ -117,7 +117,8 @@ struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint);
  * port) again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT. */
 int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer);
 
-/* Sets up the connection before the first operation needs it. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_PEER_FAILED (see cw_peer_reset). */
+/* Sets up the connection before the first operation needs it. CW_EVENT_PEER_UP follows, or CW_EVENT_PEER_DOWN after
+ * failure_timeout_ns. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_PEER_FAILED (see cw_peer_reset). */
 int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
 
 /* Asks whether a peer is there and hears us, set up or not: if it does not answer CW_EVENT_PEER_DOWN comes, failure_timeout_ns and an interval between probes (up to 250 ms) later. For who

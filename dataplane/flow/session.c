@@ -247,7 +247,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     flow->session.local = 0;
     flow->round_trip = (struct cw_round_trip){0};
     flow->state = (uint8_t)state;
-    if (was_up || had_work) {
+    if (was_up || had_work || state == CW_PEER_FAILED) { /* an attempt that fails is told, too: somebody asked */
         tell(endpoint, flow, CW_EVENT_PEER_DOWN, status);
     }
 }
@@ -359,11 +359,7 @@ static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, c
 /* One side insists on a sealed session and the other cannot have one: no use in asking again. */
 static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    bool tells = flow->sender.open_count > 0;
     cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_UNSUPPORTED);
-    if (!tells) {
-        tell(endpoint, flow, CW_EVENT_PEER_DOWN, CW_ERROR_UNSUPPORTED);
-    }
 }
 
 /* What a sealed set-up packet says of whether there can be a session. True: go on with it. */

@@ -39,9 +39,12 @@ void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t strea
 
 /* ---- sessions ---- */
 
-static void news_tell(struct cw_tunnel *tunnel, const struct tunnel_stream *stream, bool up, int status)
+/* Attempts that fail one after the other are no news. */
+static void news_tell(struct cw_tunnel *tunnel, struct tunnel_stream *stream, bool up, int status)
 {
-    if (tunnel->config.news != NULL) {
+    bool is_news = up || status != stream->told;
+    stream->told = status;
+    if (is_news && tunnel->config.news != NULL) {
         tunnel->config.news(tunnel->config.context, (uint32_t)(stream - tunnel->streams), up, status);
     }
 }
@@ -79,12 +82,8 @@ static void session_end(struct cw_tunnel *tunnel, struct tunnel_stream *stream, 
     }
 }
 
-/* An attempt that fails gives no event if there was no session before. */
 static void session_retry(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns)
 {
-    if (cw_peer_reset(tunnel->endpoint, stream->peer) == CW_OK) {
-        news_tell(tunnel, stream, false, CW_ERROR_PEER_FAILED);
-    }
     cw_peer_connect(tunnel->endpoint, stream->peer);
     stream->retry_ns = now_ns + CW_TUNNEL_RETRY_NS;
 }

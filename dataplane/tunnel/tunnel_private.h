@@ -93,6 +93,7 @@ struct tunnel_in {
 struct tunnel_stream {
     uint32_t peer;
     uint32_t session; /* of this stream, counted */
+    int told;         /* the status that was told last */
     bool is_up;       /* in session */
     bool hello_due;
     bool is_ready;     /* hello has come: frames are taken */

@@ -255,6 +255,31 @@ static void a_silent_peer_fails_within_the_bound(void **state)
     }
 }
 
+/* Multicast needs no session with its members: who is asked whether it is there may never have been heard. */
+static void a_peer_that_was_never_there_is_told_once(void **state)
+{
+    (void)state;
+    for (int is_asked = 0; is_asked < 2; is_asked++) {
+        struct sim_hosts hosts;
+        hosts_of_two(&hosts, 400 * SIMULATION_MS);
+        cw_simulator_partition(hosts.simulator, 1, true);
+        uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
+        for (int second = 0; second < 3; second++) { /* a call that waits asks again and again */
+            int status = is_asked != 0 ? cw_peer_ask(hosts.list[0].endpoint, peer)
+                                       : cw_peer_connect(hosts.list[0].endpoint, peer);
+            assert_int_equal(status, second == 0 ? CW_OK : CW_ERROR_PEER_FAILED);
+            sim_host_wake(&hosts.list[0]);
+            cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 1000 * SIMULATION_MS);
+            assert_int_equal(hosts.list[0].down, 1);
+        }
+        assert_true(hosts.list[0].down_ns >= 400 * SIMULATION_MS && hosts.list[0].down_ns <= 660 * SIMULATION_MS);
+        cw_simulator_partition(hosts.simulator, 1, false);
+        assert_int_equal(cw_peer_reset(hosts.list[0].endpoint, peer), CW_OK);
+        converse(&hosts);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
 /* Timestamps repeat after 69 s, and the later of two is known as such up to half of that. */
 static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
 {
@@ -381,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_to_and_fro_cost_a_packet_each),
         cmocka_unit_test(a_silent_peer_fails_within_the_bound),
+        cmocka_unit_test(a_peer_that_was_never_there_is_told_once),
         cmocka_unit_test(what_is_lost_after_a_long_rest_is_sent_again),
         cmocka_unit_test(who_stood_still_gives_nobody_up),
         cmocka_unit_test(sessions_hear_from_their_first_number_on),
