@@ -22,6 +22,9 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
             "a message from rank %d with tag %d is longer than the %lld bytes that the receive has room for",
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
     }
+    if (error == MPI_ERR_PROC_ABORTED && request->peer < 0) {
+        return mpi_error(comm, error, "a rank that the message may come from has ended, or is taken for dead");
+    }
     if (error == MPI_ERR_PROC_ABORTED) {
         return mpi_error(comm, error, "rank %d has ended, or is taken for dead", request->peer);
     }

@@ -227,6 +227,13 @@ static void numbered_fail(struct mpi_request *request)
     }
 }
 
+static uint32_t dead_rank = UINT32_MAX;
+
+uint32_t mpi_incoming_dead(void)
+{
+    return dead_rank;
+}
+
 void mpi_incoming_down(void *context, uint32_t rank, int status)
 {
     (void)context;
@@ -249,6 +256,9 @@ void mpi_incoming_down(void *context, uint32_t rank, int status)
             "causeway: rank %u: rank %u is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT: it is taken "
             "for dead\n",
             mpi_process.rank, rank);
+    }
+    if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
+        dead_rank = rank;
     }
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);

@@ -79,6 +79,8 @@ void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag);
 void mpi_incoming_sent(void *context, uint64_t operation);
 void mpi_incoming_complete(void *context, uint64_t operation, int status);
 void mpi_incoming_down(void *context, uint32_t rank, int status);
+/* A rank that was taken for dead, though its launcher has not said so; UINT32_MAX: none. */
+uint32_t mpi_incoming_dead(void);
 /* Fails receives from a rank that is down, and from any source: they may have been posted since. */
 void mpi_incoming_missing(uint32_t rank);
 

@@ -193,6 +193,13 @@ static void handler_call(struct mpi_comm *comm, bool named, int code, const char
     }
 }
 
+bool mpi_errhandler_is_fatal(MPI_Comm comm)
+{
+    const struct mpi_comm *found = mpi_comm_find(comm);
+    const struct mpi_errhandler *handler = found != NULL ? found->errhandler : NULL;
+    return handler == NULL || (handler->comm_function == NULL && handler->handle != MPI_ERRORS_RETURN);
+}
+
 int mpi_errhandler_call(MPI_Comm comm, int code, const char *text)
 {
     struct mpi_comm *found = mpi_comm_find(comm);

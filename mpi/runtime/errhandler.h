@@ -5,6 +5,7 @@
 #ifndef MPI_ERRHANDLER_H
 #define MPI_ERRHANDLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mpi.h"
@@ -34,6 +35,9 @@ struct mpi_errhandler {
 struct mpi_errhandler *mpi_errhandler_find(MPI_Errhandler handle);
 void mpi_errhandler_retain(struct mpi_errhandler *errhandler);
 void mpi_errhandler_release(struct mpi_errhandler *errhandler);
+
+/* Whether an error on `comm` ends the job. */
+bool mpi_errhandler_is_fatal(MPI_Comm comm);
 
 /* Raises `code` through the error handler of `comm`, or of MPI_COMM_SELF if that is no communicator; `text` says
  * what happened. Returns the code. */

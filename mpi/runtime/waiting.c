@@ -12,6 +12,8 @@
 #include "mpi/point/describe.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/enter.h"
+#include "mpi/runtime/errhandler.h"
+#include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/process.h"
 
@@ -154,10 +156,22 @@ void mpi_waiting_end(struct mpi_waiting *waiting)
     *link = waiting->next;
 }
 
+/* Whoever is waited for may wait for the rank that is dead, and nobody else can tell. */
+static void dead_check(const struct mpi_waiting *waiting, uint64_t now_ns)
+{
+    uint32_t rank = mpi_incoming_dead();
+    if (rank != UINT32_MAX && mpi_errhandler_is_fatal(MPI_COMM_WORLD)) {
+        (void)mpi_error(MPI_COMM_WORLD, MPI_ERR_PROC_ABORTED,
+                        "rank %" PRIu32 " is taken for dead, and this call has waited for others for %.1f s", rank,
+                        (double)(now_ns - waiting->since_ns) / NS_PER_SECOND);
+    }
+}
+
 void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
 {
     struct mpi_said said = {.used = 0};
     waiting->ask_ns = now_ns + ASK_NS;
+    dead_check(waiting, now_ns);
     if (waiting->wait->describe != NULL) {
         waiting->wait->describe(waiting->wait->context, &said);
     }

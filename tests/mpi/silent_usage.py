@@ -28,10 +28,11 @@ def expect(condition, what):
         print("expected:", what)
 
 
-for kind in ["recv", "any", "probe", "barrier", "bcast"]:
+for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:
     done = run(kind, TIMEOUT)
     expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
     expect("nothing was heard of rank 3 for 3 s" in done.stderr, f"{kind}: it is told who was silent: {done.stderr}")
+    expect("rank -1" not in done.stderr, f"{kind}: no rank has a number below 0: {done.stderr}")
     expect("MPI_ERR_PROC_ABORTED" in done.stderr, f"{kind}: a call ends with an error: {done.stderr}")
 done = run("compute", TIMEOUT)
 expect(done.returncode == 0 and done.stderr == "", f"who computes for long stays: {done.returncode}: {done.stderr}")
