@@ -54,8 +54,12 @@ static int doorbell_file_prepare(int descriptor, const char *path, char *error, 
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                              "doorbell %s: not a regular file; give the path of a file that does not exist yet", path);
     }
-    if (status.st_size == 0 && ftruncate(descriptor, sizeof(struct doorbell_file)) != 0) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "doorbell %s: ftruncate: %s", path, strerror(errno));
+    if (status.st_size == 0) { /* a hole that the disk has no room for would be a bus error later */
+        int failure = posix_fallocate(descriptor, 0, sizeof(struct doorbell_file));
+        if (failure != 0) {
+            return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "doorbell %s: fallocate: %s", path,
+                                 strerror(failure));
+        }
     }
     if (status.st_size != 0 && status.st_size != sizeof(struct doorbell_file)) {
         return cw_error_text(

@@ -64,5 +64,9 @@ with tempfile.TemporaryDirectory() as folder:
         result = run(record + [os.path.join(folder, "t"), program, "S"], prefix=mount)
         expect(result.returncode == 1 and "No space left" in result.stderr and "nothing was recorded" in result.stderr,
                f"the trace does not fit: {result.returncode} {result.stderr}")
+        if has_wire:  # what is mapped has its room when it is made: a bus error names nobody
+            result = run(["switch", "--memif", os.path.join(folder, "s"), "--seconds", "1"], prefix=mount)
+            expect(result.returncode == 3 and "s.bell: fallocate: No space left" in result.stderr,
+                   f"the doorbell does not fit: {result.returncode} {result.stderr}")
 
 sys.exit(1 if failures else 0)
