@@ -3,9 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define HOSTS                                                                                                       \
-    "all ranks are on this machine: `mpiexec.hydra -hosts A,B ./program` starts them on several; --emulate 2,memif" \
-    " makes hosts of this one"
+#define HOSTS                                                                                                        \
+    "all ranks are on this machine, which is all that there is so far: leave it out; --emulate 2,memif makes hosts " \
+    "of "                                                                                                            \
+    "this one"
 #define PLACES "ranks are placed in order, in equal blocks: leave it out, or --bind-to core"
 #define ENVIRONMENT \
     "ranks get all variables of this environment: `env -i`, or `env -u NAME`, in front of it takes some away"

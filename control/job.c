@@ -318,8 +318,11 @@ static int paths_open(struct cw_job *job, const struct report *report)
                     copy);
     }
     const char *origin;
-    (void)cw_settings_failure_timeout(&config.stopped_timeout_ns,
-                                      &origin); /* where it matters most, wire.c refuses nonsense */
+    if (!cw_settings_failure_timeout(&config.stopped_timeout_ns, &origin)) {
+        return FAIL(report, CW_ERROR_ARGUMENT,
+                    "CAUSEWAY_FAILURE_TIMEOUT is '%.40s': seconds are wanted, 1 or more, or 0 for never",
+                    getenv("CAUSEWAY_FAILURE_TIMEOUT"));
+    }
     int status = host_identify(&job->info, config.host, report);
     if (status != CW_OK) {
         return status;

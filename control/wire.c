@@ -53,18 +53,13 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
     return status;
 }
 
-/* How long a silent peer is waited for. */
-static int failure_timeout_read(uint64_t *timeout_ns, char *error, size_t error_bytes)
+/* How long a silent peer is waited for; job.c has refused what makes no sense. */
+static uint64_t failure_timeout_ns(void)
 {
     const char *origin;
     uint64_t bound_ns;
-    if (!cw_settings_failure_timeout(&bound_ns, &origin)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "CAUSEWAY_FAILURE_TIMEOUT is '%.40s': seconds are wanted, 1 or more, or 0 for never",
-                             getenv("CAUSEWAY_FAILURE_TIMEOUT"));
-    }
-    *timeout_ns = bound_ns > 0 ? bound_ns : NEVER_NS;
-    return CW_OK;
+    (void)cw_settings_failure_timeout(&bound_ns, &origin);
+    return bound_ns > 0 ? bound_ns : NEVER_NS;
 }
 
 static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
@@ -77,10 +72,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     memcpy(config.job_key, job_key, CW_JOB_KEY_BYTES);
-    int status = failure_timeout_read(&config.failure_timeout_ns, error, error_bytes);
-    if (status != CW_OK) {
-        return status;
-    }
+    config.failure_timeout_ns = failure_timeout_ns();
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
@@ -97,7 +89,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
     config.encryption =
         CW_ENCRYPTION_ASKED; /* from the start: who is told to seal must not be refused by who has yet to be told */
-    status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
+    int status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED) {
         config.encryption = CW_ENCRYPTION_OFF; /* nothing here seals: an error if it is wanted */
         status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
