@@ -23,7 +23,7 @@ static struct cw_plan *operand_read(int first, int argc, char **argv, int *code)
 /* ---- price ---- */
 
 static const char price_usage[] =
-    "plan price FILE --network NAME|@FILE [--json]\n"
+    "plan price FILE [--network NAME|@FILE] [--json]\n"
     "Runs the plan in model time on a network given by its pLogP parameters, and prints the closed form beside "
     "it, where\nthere is one.";
 
@@ -34,8 +34,8 @@ static const char *class_name(enum cw_formula_class kind)
     return names[kind];
 }
 
-static void price_print(const struct cw_plan *plan, const struct cw_network *network, const struct cw_price *price,
-                        bool json)
+static void price_print(const struct cw_plan *plan, const char *name, const struct cw_network *network,
+                        const struct cw_price *price, bool json)
 {
     const struct cw_formula *formula = cw_formula_find(plan->problem->collective, plan->algorithm);
     struct cw_formula_value value;
@@ -46,6 +46,7 @@ static void price_print(const struct cw_plan *plan, const struct cw_network *net
         json_t *line = app_json_new();
         app_json_text(line, "collective", cw_collective_name(plan->problem->collective));
         app_json_text(line, "algorithm", plan->algorithm);
+        app_json_text(line, "network", name);
         app_json_number(line, "time_ns", price->time_ns);
         app_json_count(line, "last_rank", price->last_rank);
         app_json_count(line, "messages", price->messages);
@@ -59,8 +60,8 @@ static void price_print(const struct cw_plan *plan, const struct cw_network *net
         app_json_emit(line);
         return;
     }
-    printf("%s %s: %s, rank %u is the last; %llu messages", cw_collective_name(plan->problem->collective),
-           plan->algorithm, plan_time_text(price->time_ns, text, sizeof(text)), price->last_rank,
+    printf("%s %s on %s: %s, rank %u is the last; %llu messages", cw_collective_name(plan->problem->collective),
+           plan->algorithm, name, plan_time_text(price->time_ns, text, sizeof(text)), price->last_rank,
            (unsigned long long)price->messages);
     if (price->wan_bytes > 0) {
         printf(", %llu bytes between clusters", (unsigned long long)price->wan_bytes);
@@ -98,7 +99,7 @@ int plan_price_main(int argc, char **argv)
     struct cw_price price;
     int status = cw_price_interpret(plan, &network, &price, NULL);
     if (status == CW_OK) {
-        price_print(plan, &network, &price, json);
+        price_print(plan, name, &network, &price, json);
     } else {
         code = app_error_status(status, "the plan cannot be priced; does causeway plan check pass it?", argv[first]);
     }

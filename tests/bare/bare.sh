@@ -11,6 +11,10 @@ for argument; do
     case $argument in
     --long) long=yes ;;
     --keep) keep=yes ;;
+    --help)
+        sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"
+        exit 0
+        ;;
     *)
         sed -n 's/^# \(bare.sh .*\)/usage: \1/p' "${BASH_SOURCE[0]}" >&2
         exit 2
