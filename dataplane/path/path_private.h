@@ -42,6 +42,7 @@ struct path_peer {
     bool failed;
     int failure;         /* of the session with it, by which it has failed; CW_OK: there was none */
     bool stopped;        /* failed: since its process is */
+    int unreachable;     /* failed: why no memory can be shared with it any more; CW_OK: it can */
     uint64_t stopped_ns; /* SHARED: since when it is seen so; 0: it is not */
     uint64_t asked_ns;   /* SHARED: when it was looked at last */
     int process;         /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
@@ -50,7 +51,7 @@ struct path_peer {
     bool has_wire_peer;     /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
-    char *way;              /* in words; NULL: as within a cluster */
+    char *way;              /* WIRE: in words; NULL: as within a cluster. Unreachable: why */
     uint32_t streams;       /* WIRE: that long gets are divided among; 0: not */
     uint32_t *stream_peers; /* `streams` of them, once they are needed */
 };
