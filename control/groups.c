@@ -6,6 +6,8 @@
 
 #include "dataplane/status.h"
 
+enum { REFUSED_MAX = 16 };
+
 /* ---- life ---- */
 
 int cw_groups_create(const struct cw_groups_config *config, struct cw_groups **groups)
@@ -229,26 +231,63 @@ void groups_tell_all(struct cw_group *group, const struct message *message)
     }
 }
 
-/* In the order in which they were queued. What a path does not take waits, and all behind it. */
-static uint32_t queue_send(struct cw_groups *groups)
+/* Ranks whose path has refused a message: what follows to them waits behind it. */
+struct refused {
+    uint32_t ranks[REFUSED_MAX];
+    uint32_t count;
+};
+
+static bool is_refused(const struct refused *refused, uint32_t rank)
+{
+    for (uint32_t i = 0; i < refused->count; i++) {
+        if (refused->ranks[i] == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: it has to wait for room. */
+static bool waiting_send(struct cw_groups *groups, const struct waiting *waiting, struct refused *refused)
 {
     const struct cw_groups_links *links = &groups->config.links;
+    if (waiting->rank == groups->config.rank) {
+        return true; /* taken once it has left the queue */
+    }
+    if (is_refused(refused, waiting->rank)) {
+        return false;
+    }
+    if (links->send(links->context, waiting->rank, &waiting->message, sizeof(waiting->message)) == CW_ERROR_AGAIN) {
+        refused->ranks[refused->count++] = waiting->rank;
+        return false;
+    }
+    return true;
+}
+
+/* In the order in which they were queued, for each rank. What a path does not take waits, and all behind it to the same
+ * rank; if too many paths have no room, all behind it. */
+static uint32_t queue_send(struct cw_groups *groups)
+{
+    struct refused refused = {.count = 0};
+    struct waiting *before = NULL;
     uint32_t count = 0;
-    for (; groups->out_first != NULL; count++) {
-        struct waiting *waiting = groups->out_first;
-        bool is_own = waiting->rank == groups->config.rank;
-        if (!is_own &&
-            links->send(links->context, waiting->rank, &waiting->message, sizeof(waiting->message)) == CW_ERROR_AGAIN) {
+    while (refused.count < REFUSED_MAX) {
+        struct waiting **link = before == NULL ? &groups->out_first : &before->next;
+        struct waiting *waiting = *link;
+        if (waiting == NULL) {
             break;
         }
-        groups->out_first = waiting->next;
-        if (groups->out_first == NULL) {
-            groups->out_last = NULL;
+        if (!waiting_send(groups, waiting, &refused)) {
+            before = waiting;
+            continue;
         }
-        if (is_own) {
+        *link = waiting->next;
+        groups->out_last = waiting->next == NULL ? before : groups->out_last;
+        if (waiting->rank == groups->config.rank) {
             cw_groups_take(groups, waiting->rank, &waiting->message, sizeof(waiting->message));
         }
         free(waiting);
+        count++;
     }
     return count;
 }

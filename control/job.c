@@ -190,7 +190,7 @@ static void take_complete(void *context, uint64_t operation, int status)
 static void take_down(void *context, uint32_t rank, int status)
 {
     const struct cw_job *job = context;
-    if (job->groups != NULL) {
+    if (job->groups != NULL && rank != job->info.rank) { /* groups need no inbox to reach their own rank */
         cw_groups_down(job->groups, rank);
     }
     job->handler.path.down(job->handler.path.context, rank, status);

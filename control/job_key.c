@@ -9,16 +9,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/inherited.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
 #define BY_HAND    "CAUSEWAY_JOB_KEY"
 #define DESCRIPTOR "CAUSEWAY_JOB_KEY_FD"
-
-enum { DESCRIPTOR_DIGITS_MAX = 9 };
 
 int cw_job_key_make(char *error, size_t error_bytes)
 {
@@ -54,21 +52,6 @@ static void variable_remove(const char *name)
     }
 }
 
-/* The descriptor that the variable names, if it is what we think; -1: it is not. */
-static int descriptor_find(void)
-{
-    const char *word = getenv(DESCRIPTOR);
-    struct stat status;
-    char *end;
-    if (word == NULL || *word < '0' || *word > '9' || strlen(word) > DESCRIPTOR_DIGITS_MAX) {
-        return -1;
-    }
-    int descriptor = (int)strtol(word, &end, 10);
-    bool fits = *end == '\0' && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
-                status.st_size == CW_JOB_KEY_BYTES;
-    return fits ? descriptor : -1;
-}
-
 int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes)
 {
     const char *text = getenv(BY_HAND);
@@ -77,7 +60,7 @@ int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size
     size_t count = 0;
     bool makes_sense = !by_hand || (sodium_hex2bin(taken, sizeof(taken), text, strlen(text), NULL, &count, NULL) == 0 &&
                                     count == sizeof(taken));
-    int descriptor = descriptor_find();
+    int descriptor = cw_inherited_find(DESCRIPTOR, CW_JOB_KEY_BYTES);
     bool has = by_hand;
     if (descriptor >= 0) {
         /* not read: all ranks share one position */

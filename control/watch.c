@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERSION = 2, DESCRIPTOR_DIGITS_MAX = 9 };
+#include "control/inherited.h"
+
+enum { VERSION = 2 };
 #define MAGIC UINT64_C(0x6863746177776331)
 
 struct watch_slot {
@@ -125,24 +126,9 @@ void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_
 
 /* ---- a rank ---- */
 
-/* The descriptor that the variable names, if it is what we think; -1: it is not. */
-static int descriptor_find(uint32_t rank_count)
-{
-    const char *word = getenv(CW_WATCH_VARIABLE);
-    struct stat status;
-    char *end;
-    if (word == NULL || *word < '0' || *word > '9' || strlen(word) > DESCRIPTOR_DIGITS_MAX) {
-        return -1;
-    }
-    int descriptor = (int)strtol(word, &end, 10);
-    bool fits = *end == '\0' && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
-                (size_t)status.st_size == shared_bytes(rank_count);
-    return fits ? descriptor : -1;
-}
-
 struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count)
 {
-    int descriptor = descriptor_find(rank_count);
+    int descriptor = cw_inherited_find(CW_WATCH_VARIABLE, shared_bytes(rank_count));
     struct cw_watch *watch = descriptor < 0 ? NULL : watch_map(descriptor, rank, rank_count);
     if (watch == NULL) {
         return NULL;

@@ -68,7 +68,8 @@ const char *cw_errno_remedy(int error_number)
     case ENFILE:
         return "; the machine's limit of open files (fs.file-max) is reached";
     case ENOMEM:
-        return "; memory, or the number of mappings (vm.max_map_count), is used up";
+        return "; memory, address space (`ulimit -v`) or the number of mappings (vm.max_map_count) is used up: free "
+               "some, or raise the limit";
     default:
         return "";
     }

@@ -110,8 +110,9 @@ bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank);
 /* The longest message to `rank`. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
 
-/* Sends `head` and `data`, one behind the other, as one message. Both may be reused when it returns. CW_OK; CW_ERROR_AGAIN; CW_ERROR_PEER_FAILED, CW_ERROR_NOT_FOUND,
- * CW_ERROR_PERMISSION, ...: it cannot be reached, see cw_paths_failure. */
+/* Sends `head` and `data`, one behind the other, as one message. Both may be reused when it returns. CW_OK;
+ * CW_ERROR_AGAIN; CW_ERROR_PEER_FAILED, CW_ERROR_NOT_FOUND, CW_ERROR_PERMISSION, ...: it cannot be reached, see
+ * cw_paths_failure; unless its process has ended, `down` follows. */
 int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                   const void *data, uint32_t bytes);
 
@@ -174,6 +175,8 @@ void cw_paths_ask_here(struct cw_paths *paths);
 /* Whether a rank is down because nothing was heard of it, or because its process is stopped; else it has ended. */
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank);
 bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank);
+/* Whether a rank of this host is down because no memory can be shared with it any more, as cw_paths_why tells. */
+bool cw_paths_is_unreachable(const struct cw_paths *paths, uint32_t rank);
 
 /* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every second or so. */
 void cw_paths_watch(struct cw_paths *paths);

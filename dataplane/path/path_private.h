@@ -42,14 +42,16 @@ struct path_peer {
     bool failed;
     int failure;         /* of the session with it, by which it has failed; CW_OK: there was none */
     bool stopped;        /* failed: since its process is */
+    int unreachable;     /* failed: why no memory can be shared with it any more; CW_OK: it can */
     uint64_t stopped_ns; /* SHARED: since when it is seen so; 0: it is not */
     uint64_t asked_ns;   /* SHARED: when it was looked at last */
     int process;         /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
-    bool has_wire_peer; /* SHARED: `wire_peer` is in use, for groups */
+    uint32_t messages_held; /* WIRE: in memory of ours until it has acknowledged them */
+    bool has_wire_peer;     /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
-    char *way;              /* in words; NULL: as within a cluster */
+    char *way;              /* WIRE: in words; NULL: as within a cluster. Unreachable: why */
     uint32_t streams;       /* WIRE: that long gets are divided among; 0: not */
     uint32_t *stream_peers; /* `streams` of them, once they are needed */
 };
@@ -118,15 +120,11 @@ struct path_division;
 
 /* A message, get, put, or part of a get under way; its address is the context of the endpoint's operation. */
 struct path_wire_operation {
-    struct path_wire_operation *next; /* free ones */
     enum { WIRE_MESSAGE, WIRE_GET, WIRE_PUT, WIRE_PART } kind;
     uint32_t rank;
-    uint64_t region;    /* GET, PUT: own region that was registered for it */
-    uint64_t operation; /* GET, PUT: the caller's; PART: the stream's index */
-    union {
-        uint8_t *data;                  /* MESSAGE: where it waits until it has been sent; message_bytes_max bytes */
-        struct path_division *division; /* PART */
-    };
+    uint64_t region;                /* GET, PUT: own region that was registered for it */
+    uint64_t operation;             /* GET, PUT: the caller's; PART: the stream's index */
+    struct path_division *division; /* PART */
 };
 
 int path_wire_create(struct cw_paths *paths);

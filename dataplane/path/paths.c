@@ -5,6 +5,7 @@
 #include "dataplane/shm/copy.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,8 @@ int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **path
     struct cw_paths *made = calloc(1, sizeof(*made));
     if (made == NULL || (made->peers = calloc(config->rank_count, sizeof(*made->peers))) == NULL) {
         free(made);
-        return CW_ERROR_MEMORY;
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "paths: no memory for %u ranks%s", config->rank_count,
+                             cw_errno_remedy(ENOMEM));
     }
     made->config = *config;
     cw_copy_allow();
@@ -134,6 +136,11 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
                  peer->way != NULL ? "packets, " : "wire, since it is on another host",
                  peer->way != NULL ? peer->way : "", ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255, ipv4 & 255,
                  peer->card.address.udp_port);
+        return;
+    }
+    if (peer->unreachable != CW_OK) {
+        snprintf(text, text_bytes, "rank %u cannot be reached: %s", rank,
+                 peer->way != NULL ? peer->way : paths->failure);
         return;
     }
     snprintf(text, text_bytes, "rank %u: no path", rank);
@@ -277,6 +284,11 @@ bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
 bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank)
 {
     return paths->peers[rank].stopped;
+}
+
+bool cw_paths_is_unreachable(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].unreachable != CW_OK;
 }
 
 void cw_paths_ask_here(struct cw_paths *paths)

@@ -7,15 +7,26 @@
 #include <assert.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* What the two would say to each other is lost from now on: who waits for any of it has to know, not only who calls. */
+static void unreachable(struct cw_paths *paths, uint32_t rank, int status)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    free(peer->way);
+    peer->way = strdup(paths->failure);
+    peer->unreachable = status;
+    path_peer_fail(paths, rank);
+}
 
 int path_shared_attach(struct cw_paths *paths, uint32_t rank)
 {
     struct path_peer *peer = &paths->peers[rank];
     if (peer->failed) {
-        return CW_ERROR_PEER_FAILED;
+        return peer->unreachable != CW_OK ? peer->unreachable : CW_ERROR_PEER_FAILED;
     }
     if (peer->attached) {
         return CW_OK;
@@ -23,6 +34,9 @@ int path_shared_attach(struct cw_paths *paths, uint32_t rank)
     int status =
         cw_inbox_attach(&peer->card.inbox, paths->config.rank, &peer->sender, paths->failure, sizeof(paths->failure));
     if (status != CW_OK) {
+        if (status != CW_ERROR_NOT_FOUND) { /* its process has ended: the launcher tells */
+            unreachable(paths, rank, status);
+        }
         return status;
     }
     peer->attached = true;
@@ -174,15 +188,27 @@ static uint32_t ring_poll(struct cw_paths *paths, struct cw_ring_consumer *ring,
         }
         if (found < 0 || !record_take(paths, rank, &record)) {
             cw_error_text(paths->failure, sizeof(paths->failure), CW_ERROR_SYSTEM,
-                          "rank %u: what it left in shared memory makes no sense (kind %u, %u bytes)", rank,
-                          record.kind, record.bytes);
-            path_peer_fail(paths, rank);
+                          "what it left in shared memory makes no sense (kind %u, %u bytes)", record.kind,
+                          record.bytes);
+            unreachable(paths, rank, CW_ERROR_PEER_FAILED);
             return count + 1;
         }
         cw_ring_consume(ring, &record);
         count++;
     }
     return count;
+}
+
+/* A ring of which nothing is heard: its sender has to be given up, unless it is only not ready yet. */
+static void ring_check(struct cw_paths *paths, uint32_t slot)
+{
+    char text[sizeof(paths->failure)];
+    uint32_t rank;
+    int status = cw_inbox_lost(paths->inbox, slot, &rank, text, sizeof(text));
+    if (status != CW_OK && rank < paths->config.rank_count && !paths->peers[rank].failed) {
+        memcpy(paths->failure, text, sizeof(text));
+        unreachable(paths, rank, status);
+    }
 }
 
 uint32_t path_shared_poll(struct cw_paths *paths)
@@ -192,7 +218,9 @@ uint32_t path_shared_poll(struct cw_paths *paths)
     for (uint32_t slot = 0; slot < slots; slot++) {
         uint32_t rank;
         struct cw_ring_consumer *ring = cw_inbox_consumer(paths->inbox, slot, &rank);
-        if (ring != NULL && rank < paths->config.rank_count) {
+        if (ring == NULL) {
+            ring_check(paths, slot);
+        } else if (rank < paths->config.rank_count) {
             count += ring_poll(paths, ring, rank);
         }
     }

@@ -297,6 +297,8 @@ uint32_t path_stream_poll(struct cw_paths *paths)
         count += steps;
         if (end) {
             stream_end(paths, stream, CW_OK);
+        } else if (stream->kind != PATH_STREAM_GET || !stream->asked) {
+            paths->counters.refusals++; /* nobody rings when there is room again */
         }
     }
     return count;

@@ -3,15 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/core/pool.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/port/error_text.h"
 
-enum { WIRE_BURST = 64, WIRE_MESSAGES = 512 };
+enum {
+    WIRE_BURST = 64,
+    WIRE_MESSAGES = 2 * CW_CREDIT_FAR_MAX, /* one peer may have half of them: what it lends on a long path */
+};
 
 struct path_wire {
-    struct path_wire_operation *free_messages;
-    struct path_wire_operation *messages; /* all, for destroy */
-    uint8_t *memory;
+    struct cw_pool messages; /* a struct path_wire_operation, and message_bytes_max bytes behind it */
     struct path_concealed *concealed;
     uint32_t *slots; /* of messages that the loop could not take back yet */
     uint32_t slot_count;
@@ -26,23 +28,13 @@ struct path_concealed {
 
 int path_wire_create(struct cw_paths *paths)
 {
-    uint64_t bytes = paths->config.message_bytes_max;
     struct path_wire *wire = calloc(1, sizeof(*wire));
     if (wire == NULL) {
         return CW_ERROR_MEMORY;
     }
     paths->wire = wire;
-    wire->messages = calloc(WIRE_MESSAGES, sizeof(*wire->messages));
-    wire->memory = malloc(WIRE_MESSAGES * bytes);
-    if (wire->messages == NULL || wire->memory == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    for (uint32_t i = 0; i < WIRE_MESSAGES; i++) {
-        wire->messages[i].data = wire->memory + i * bytes;
-        wire->messages[i].next = wire->free_messages;
-        wire->free_messages = &wire->messages[i];
-    }
-    return CW_OK;
+    uint32_t bytes = (uint32_t)sizeof(struct path_wire_operation) + paths->config.message_bytes_max;
+    return cw_pool_init(&wire->messages, WIRE_MESSAGES, bytes);
 }
 
 void path_wire_destroy(struct cw_paths *paths)
@@ -56,8 +48,7 @@ void path_wire_destroy(struct cw_paths *paths)
         wire->concealed = concealed->next;
         free(concealed);
     }
-    free(wire->messages);
-    free(wire->memory);
+    cw_pool_dispose(&wire->messages);
     free(wire->slots);
     free(wire);
     paths->wire = NULL;
@@ -168,18 +159,39 @@ static void regions_forget(struct cw_paths *paths)
     }
 }
 
-/* What is short enough is copied by the endpoint as it is posted; else it waits in memory of ours until it has been sent. */
+/* Memory for a message; NULL: none is left, or the rank has as much as is left for all others (dynamic thresholds, as
+ * in put/operation.c), so that a rank that stops leaves room for those that go on. */
+static struct path_wire_operation *message_take(struct cw_paths *paths, uint32_t rank)
+{
+    struct cw_pool *pool = &paths->wire->messages;
+    struct path_peer *peer = &paths->peers[rank];
+    struct path_wire_operation *message = peer->messages_held < cw_pool_available(pool) ? cw_pool_take(pool) : NULL;
+    if (message != NULL) {
+        *message = (struct path_wire_operation){.kind = WIRE_MESSAGE, .rank = rank};
+        peer->messages_held++;
+    }
+    return message;
+}
+
+static void message_give(struct cw_paths *paths, struct path_wire_operation *message)
+{
+    paths->peers[message->rank].messages_held--;
+    cw_pool_give(&paths->wire->messages, message);
+}
+
+/* What is short enough is copied by the endpoint as it is posted; else it waits in memory of ours until the rank has
+ * acknowledged it. */
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes)
 {
     uint8_t inlined[CW_INLINE_MAX];
     bool is_inline = head_bytes + bytes <= CW_INLINE_MAX;
-    struct path_wire_operation *kept = is_inline ? NULL : paths->wire->free_messages;
+    struct path_wire_operation *kept = is_inline ? NULL : message_take(paths, rank);
     if (!is_inline && kept == NULL) {
         paths->counters.refusals++;
         return CW_ERROR_AGAIN;
     }
-    uint8_t *all = is_inline ? inlined : kept->data;
+    uint8_t *all = is_inline ? inlined : (uint8_t *)(kept + 1);
     memcpy(all, head, head_bytes);
     if (bytes > 0) {
         memcpy(all + head_bytes, data, bytes);
@@ -194,14 +206,11 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
     int status = cw_loop_message_send(paths->config.loop, &message);
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
-        return status;
+        if (!is_inline) {
+            message_give(paths, kept);
+        }
     }
-    if (!is_inline) {
-        paths->wire->free_messages = kept->next;
-        kept->kind = WIRE_MESSAGE;
-        kept->rank = rank;
-    }
-    return CW_OK;
+    return status;
 }
 
 struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
@@ -298,8 +307,7 @@ static void complete_take(struct cw_paths *paths, const struct cw_event *event)
         return; /* a message that was copied, and failed: its peer's end is told apart */
     }
     if (operation->kind == WIRE_MESSAGE) {
-        operation->next = paths->wire->free_messages;
-        paths->wire->free_messages = operation;
+        message_give(paths, operation);
         return;
     }
     if (operation->kind == WIRE_PART) {

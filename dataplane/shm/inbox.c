@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static_assert(CW_INBOX_RING_BYTES % 4096 == 0, "mapped twice in a row");
 
 struct inbox_ring {
     struct cw_ring_consumer consumer;
-    void *mapping; /* NULL: nobody has claimed it yet */
+    void *mapping; /* NULL: nobody has claimed it yet, or */
+    int lost;      /* not 0: it could not be mapped: errno */
     uint32_t sender;
 };
 
@@ -93,7 +95,8 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
     struct cw_inbox *made = calloc(1, sizeof(*made));
     if (made == NULL || (made->rings = calloc(senders_max, sizeof(*made->rings))) == NULL) {
         free(made);
-        return CW_ERROR_MEMORY;
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "inbox: no memory for %u senders%s", senders_max,
+                             cw_errno_remedy(ENOMEM));
     }
     made->senders_max = senders_max;
     made->bell[0] = made->bell[1] = -1;
@@ -182,15 +185,19 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
     assert(slot < inbox->senders_max);
     struct inbox_ring *ring = &inbox->rings[slot];
     if (ring->mapping == NULL) {
+        if (ring->lost != 0) {
+            return NULL;
+        }
         /* pairs with the release in cw_inbox_attach: `sender` */
         if (atomic_load_explicit(&inbox->slots[slot].ready, memory_order_acquire) == 0) {
             return NULL;
         }
         ring->mapping = ring_map(inbox->descriptor, ring_offset(inbox->shared, slot), CW_INBOX_RING_BYTES);
-        if (ring->mapping == NULL) {
-            return NULL; /* out of address space: tried again with the next look */
-        }
+        ring->lost = ring->mapping == NULL ? errno : 0;
         ring->sender = inbox->slots[slot].sender;
+        if (ring->lost != 0) {
+            return NULL;
+        }
         ring->consumer = (struct cw_ring_consumer){
             .memory = ring->mapping,
             .control = &inbox->slots[slot].control,
@@ -199,6 +206,19 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
     }
     *sender = ring->sender;
     return &ring->consumer;
+}
+
+int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, uint32_t *sender, char *error, size_t error_bytes)
+{
+    assert(slot < inbox->senders_max);
+    const struct inbox_ring *ring = &inbox->rings[slot];
+    if (ring->lost == 0) {
+        return CW_OK;
+    }
+    *sender = ring->sender;
+    return cw_error_text(error, error_bytes, cw_status_of_errno(ring->lost),
+                         "own inbox: map the ring of a sender: %s%s", strerror(ring->lost),
+                         cw_errno_remedy(ring->lost));
 }
 
 /* Who pays for the barriers from now on: judged by how often the owner has slept of late, one long rest counting as one. */
@@ -294,6 +314,14 @@ static bool bell_open(struct cw_inbox_sender *end, const struct cw_inbox_place *
     return end->bell >= 0;
 }
 
+/* Whether a process that runs has no place in /proc. One that has ended is gone from there before its number is free. */
+static bool proc_hides(const struct cw_inbox_place *place)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d", place->number);
+    return access(path, F_OK) != 0 && (kill(place->pid, 0) == 0 || errno == EPERM);
+}
+
 /* Opens the memfd; which process it is of is checked by its nonce. */
 static int place_open(const struct cw_inbox_place *place, int *descriptor, char *error, size_t error_bytes)
 {
@@ -303,10 +331,13 @@ static int place_open(const struct cw_inbox_place *place, int *descriptor, char 
     if (*descriptor >= 0) {
         return CW_OK;
     }
-    int code = cw_status_of_errno(errno);
-    return cw_error_text(error, error_bytes, code, "inbox of process %d: %s: %s%s", place->pid, path, strerror(errno),
-                         code == CW_ERROR_PERMISSION ? "; processes of one job on one host must run as the same user"
-                                                     : cw_errno_remedy(errno));
+    int reason = errno;
+    bool is_hidden = reason == ENOENT && proc_hides(place);
+    int code = is_hidden ? CW_ERROR_PERMISSION : cw_status_of_errno(reason);
+    return cw_error_text(error, error_bytes, code, "inbox of process %d: %s: %s%s", place->pid, path, strerror(reason),
+                         is_hidden ? "; the process is there: mount the /proc of its PID namespace, without hidepid"
+                         : code == CW_ERROR_PERMISSION ? "; processes of one job on one host must run as the same user"
+                                                       : cw_errno_remedy(reason));
 }
 
 static int shared_check(const struct cw_inbox_shared *shared, const struct cw_inbox_place *place, uint64_t file_bytes,
@@ -388,8 +419,8 @@ int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct 
         status = shared_check(end->shared, place, (uint64_t)file.st_size, error, error_bytes);
     }
     if (status == CW_OK && !bell_open(end, place)) {
-        status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "inbox of process %d: its pipe: %s", place->pid,
-                               strerror(errno));
+        status = cw_error_text(error, error_bytes, cw_status_of_errno(errno), "inbox of process %d: its pipe: %s%s",
+                               place->pid, strerror(errno), cw_errno_remedy(errno));
     }
     if (status == CW_OK) {
         (void)barrier_register(); /* the owner's barrier must reach this process, too */

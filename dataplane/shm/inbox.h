@@ -58,8 +58,11 @@ struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox);
 
 /* How many slots have been claimed, at most senders_max. A slot may be claimed and not yet ready. */
 uint32_t cw_inbox_slots(const struct cw_inbox *inbox);
-/* The consumer's end of a claimed slot and who claimed it; NULL: not ready yet. */
+/* The consumer's end of a claimed slot and who claimed it; NULL: not ready yet, or cw_inbox_lost. */
 struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender);
+/* Whether cw_inbox_consumer could not map the ring of a claimed slot, and never will: then nothing that its sender says
+ * is heard. CW_OK: no; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: who claimed it, and a line in `error`. */
+int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, uint32_t *sender, char *error, size_t error_bytes);
 
 /* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before cw_inbox_sleep. */
 void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns);

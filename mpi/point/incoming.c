@@ -260,6 +260,11 @@ void mpi_incoming_down(void *context, uint32_t rank, int status)
     if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
         dead_rank = rank;
     }
+    if (cw_paths_is_unreachable(mpi_process.paths, rank)) {
+        char why[CW_PORT_TEXT_BYTES + 64];
+        cw_paths_why(mpi_process.paths, rank, why, sizeof(why));
+        fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, why);
+    }
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);
     mpi_incoming_missing(rank);

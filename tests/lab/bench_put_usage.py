@@ -6,15 +6,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import exit_code, expect
+
 causeway = os.path.abspath(sys.argv[1])
-failures = 0
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def bench(path):
@@ -41,4 +36,4 @@ with tempfile.TemporaryDirectory() as folder:
     os.chmod(program, 0o755)
     result = bench(folder + ":/bin")
     expect(result.returncode == 3 and "no cards here" in result.stderr and "--no-testpmd" in result.stderr, f"its error is told: {result}")
-sys.exit(failures != 0)
+sys.exit(exit_code())

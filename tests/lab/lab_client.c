@@ -7,8 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "dataplane/port/ethdev.h"
-#include "dataplane/status.h"
+#include "tests/lab/lab_port.h"
 
 static void client_send(struct cw_port *port, const struct command *command)
 {
@@ -43,23 +42,12 @@ static void client_receive(struct cw_port *port, struct tally *tally)
 
 _Noreturn void lab_client_run(const char *path, uint32_t index, int control)
 {
-    char arguments[160];
-    char bell[96];
-    char error[CW_PORT_TEXT_BYTES];
-    struct cw_port_ethdev_config config;
-    struct cw_port *port;
+    char name[32];
     struct tally tally = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    cw_port_ethdev_config_init(&config);
-    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no", index, path);
-    snprintf(bell, sizeof(bell), "%s.bell", path);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
-    config.doorbell_path = bell;
-    config.doorbell_own = 1 + index;
-    config.doorbell_peer = 0;
-    if (cw_port_ethdev_open(&config, &port, error, sizeof(error)) != CW_OK) {
-        fprintf(stderr, "client %u: %s\n", index, error);
+    snprintf(name, sizeof(name), "client %u", index);
+    struct cw_port *port = lab_port_open(path, index, name);
+    if (port == NULL) {
         _exit(1);
     }
     while (!cw_port_link_up(port)) {

@@ -4,19 +4,13 @@ import json
 import subprocess
 import sys
 
+from expectation import exit_code, expect
+
 causeway = sys.argv[1]
-failures = 0
 
 
 def run(*arguments):
     return subprocess.run([causeway, "bench", "mcast", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=250)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 ways = {
@@ -47,4 +41,4 @@ for wrong, says in [(["--fabric", "token-ring"], "memif"), (["--fabric", "memifs
     result = run(*wrong)
     expect(result.returncode == 2 and says in result.stderr, f"{wrong} is refused, with '{says}': {result.returncode} {result.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

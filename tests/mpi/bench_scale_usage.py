@@ -7,19 +7,13 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway = sys.argv[1]
-failures = 0
 
 
 def run(*arguments):
     return subprocess.run([causeway, "bench", "scale", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def refused(arguments, named):
@@ -59,4 +53,4 @@ with tempfile.TemporaryDirectory() as folder:
     refused(["--csv", os.path.join(folder, "no", "x.csv")], "x.csv")
     refused(["--ranks", "64", "--sessions", "1"], "--sessions")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

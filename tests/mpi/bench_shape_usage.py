@@ -4,19 +4,13 @@ import json
 import subprocess
 import sys
 
+from expectation import exit_code, expect
+
 causeway = sys.argv[1]
-failures = 0
 
 
 def run(*arguments):
     return subprocess.run([causeway, "bench", "shape", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 for how in [[], ["--sleep", "--catch-up", "100us"]]:
@@ -32,4 +26,4 @@ for bad in ["", "fast", "0Mbps", ",".join(["1Mbps"] * 17)]:
     result = run("--rates", bad)
     expect(result.returncode == 2 and len(result.stderr.splitlines()) == 1 and "--rates" in result.stderr, f"{bad} is refused: {result.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -4,19 +4,13 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, program, two = map(os.path.abspath, sys.argv[1:])
-failures = 0
 
 
 def run(arguments, **environment):
     return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def refused(result, words, what):
@@ -66,4 +60,4 @@ for relays in ["1", "found"]:
     result = run(six, CAUSEWAY_RELAYS=relays)
     expect(result.returncode == 0 and "paced at 100 Mb/s" in result.stderr, f"rank 0 is a relay, {relays}: {result.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -6,19 +6,13 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, program, two, three = map(os.path.abspath, sys.argv[1:])
-failures = 0
 
 
 def run(arguments, **environment):
     return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def hosts_of(topology, ranks):
@@ -101,4 +95,4 @@ for arguments in [["-n", "4", "--emulate", "4,memif"], ["-n", "8", "--emulate", 
     result = run(arguments + ["--explain", program], CAUSEWAY_TOPOLOGY="detect")
     expect(result.returncode == 0 and "clusters detected: 1: " in result.stderr and "other cluster" not in result.stderr, f"one cluster {arguments}: {result.stderr[-2000:]}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -4,17 +4,11 @@ import re
 import subprocess
 import sys
 
+from expectation import exit_code, expect
+
 causeway, program, behind, two = map(os.path.abspath, sys.argv[1:])
-failures = 0
 
 RUNS = 3
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def counted(ranks, emulated, algorithm, **environment):
@@ -36,4 +30,4 @@ put, got = counted(8, f"topology={two},memif", "clusters-rabenseifner", CAUSEWAY
 expect(put > 0 and got > 0, f"streams are for what is got: {put} put, {got} got")
 behind_sends = subprocess.run([causeway, "run", "-n", "2", "--emulate", "2,memif", behind], env=dict(os.environ, CAUSEWAY_ALGORITHM="allreduce=ring"), timeout=120)
 expect(behind_sends.returncode == 0, "puts behind many sends are there once")
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

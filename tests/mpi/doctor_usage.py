@@ -5,15 +5,9 @@ import re
 import subprocess
 import sys
 
+from expectation import exit_code, expect
+
 causeway, functions_path = sys.argv[1:]
-failures = 0
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def lines(*options):
@@ -38,4 +32,4 @@ for line in as_json:
     wanted = 14 if re.match(r"MPI_File_(i?read|i?write|seek|open)", line["what"]) else \
         12 if re.match(r"MPI_(R?put|R?get|Win_lock)", line["what"]) else line["chapter"]
     expect(line["chapter"] == wanted, f"{line['what']} in chapter {wanted}")
-sys.exit(failures > 0)
+sys.exit(exit_code())

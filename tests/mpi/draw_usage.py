@@ -7,19 +7,13 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+from expectation import exit_code, expect
+
 causeway, program, demo, topology = map(os.path.abspath, sys.argv[1:5])
 wire = len(sys.argv) > 5
-failures = 0
 OVERHEAD = 24
 HEAD = ["time_ns", "name", "direction", "offered_frames", "offered_bytes", "delivered_frames", "delivered_bytes", "lost_frames", "queue_frames", "down_frames",
         "pool_frames", "oversize_frames", "port_frames", "queue_bytes", "queue_max_bytes", "rate_bps", "queue_limit_bytes"]
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def run(arguments, folder, **environment):
@@ -225,4 +219,4 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     if wire:
         real_files(folder)
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -5,21 +5,15 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, program = map(os.path.abspath, sys.argv[1:])
-failures = 0
 
 
 def run(arguments, folder):
     command = [causeway, "run"] + arguments + [program, "S"]
     environment = dict(os.environ, TMPDIR=folder)
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def line_of(result, code, words, what):
@@ -94,4 +88,4 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     expect(os.listdir(folder) == [], f"nothing is left after a failure: {os.listdir(folder)}")
 
 topologies()
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

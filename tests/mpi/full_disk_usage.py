@@ -5,16 +5,10 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, program, topology = sys.argv[1:4]
 has_wire = sys.argv[4:] == ["wire"]
-failures = 0
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def run(arguments, output=subprocess.PIPE, prefix=()):
@@ -69,4 +63,4 @@ with tempfile.TemporaryDirectory() as folder:
             expect(result.returncode == 3 and "s.bell: fallocate: No space left" in result.stderr,
                    f"the doorbell does not fit: {result.returncode} {result.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -11,18 +11,12 @@ import tempfile
 import threading
 import time
 
+from expectation import exit_code, expect
+
 causeway, program = map(os.path.abspath, sys.argv[1:])
-failures = 0
 PATIENCE_S = 60
 WAN = """{"clusters": [{"name": "a", "hosts": 1, "rate": "1Gbps", "delay": "10us"}, {"name": "b", "hosts": 1, "rate": "1Gbps", "delay": "10us"}],
 "links": [{"name": "sea", "between": ["a", "b"], "rate": "200Mbps", "delay": "2ms", "queue": "1MB", "loss": "0.5%"}]}"""
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 class Process:
@@ -184,4 +178,4 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     refusals(folder)
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     sites(folder)
-sys.exit(failures != 0)
+sys.exit(exit_code())

@@ -10,9 +10,8 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/fabric/random.h"
-#include "dataplane/port/ethdev.h"
-#include "dataplane/status.h"
 #include "dataplane/wire/sealed.h"
+#include "tests/lab/lab_port.h"
 
 enum { FRAMES_MAX = 4096, FRAME_BYTES = 256 };
 
@@ -78,26 +77,6 @@ static void forge(struct cw_random *random, struct frame *frame)
     }
 }
 
-static struct cw_port *port_open(const char *path, unsigned index)
-{
-    char arguments[160], bell[120], error[CW_PORT_TEXT_BYTES];
-    struct cw_port_ethdev_config config;
-    struct cw_port *port;
-    cw_port_ethdev_config_init(&config);
-    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no", index, path);
-    snprintf(bell, sizeof(bell), "%s.bell", path);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
-    config.doorbell_path = bell;
-    config.doorbell_own = 1 + index;
-    config.doorbell_peer = 0;
-    if (cw_port_ethdev_open(&config, &port, error, sizeof(error)) != CW_OK) {
-        fprintf(stderr, "injector: %s\n", error);
-        exit(1);
-    }
-    return port;
-}
-
 static bool input_ended(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -118,7 +97,10 @@ int main(int count, char **values)
     for (int i = 5; i < count; i++) {
         capture_read(values[i]);
     }
-    struct cw_port *port = port_open(values[1], (unsigned)strtoul(values[2], NULL, 10));
+    struct cw_port *port = lab_port_open(values[1], (uint32_t)strtoul(values[2], NULL, 10), "injector");
+    if (port == NULL) {
+        return 1;
+    }
     if (frame_count == 0) {
         fprintf(stderr, "injector: there is no set-up packet in the captures\n");
         return 1;

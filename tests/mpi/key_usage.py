@@ -6,15 +6,9 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, children, topology = map(os.path.abspath, sys.argv[1:4])
-failures = 0
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def run(arguments, **variables):
@@ -43,7 +37,6 @@ with tempfile.TemporaryDirectory() as folder:
     expect(result.returncode != 0 and "no key" in result.stderr, f"without a key: {result.stderr}")
 
 
-
 def modes_while(arguments, folder):
     """The files that a command has in its folder once it is ready, each with its mode; the umask lets everybody in."""
     process = subprocess.Popen([causeway] + arguments, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.umask(0))
@@ -64,4 +57,4 @@ with tempfile.TemporaryDirectory() as folder:
                          "--peer", "10.9.0.2", "--key", f"{folder}/key", "--rate", "1Gbps"], folder)
     expect({"a", "w", "key"} <= set(modes) and set(modes.values()) == {"0o600"}, f"a gateway is its user's: {modes}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

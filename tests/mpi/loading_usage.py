@@ -8,15 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, program, library = sys.argv[1:]
-failures = 0
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def needed(path):
@@ -45,4 +39,4 @@ with tempfile.TemporaryDirectory() as scratch:
                f"{network}: one line that names library and package, not {lines}")
     done = run(scratch, "doctor")
     expect("shared memory and the simulator work, ports do not" in done.stdout, "the doctor says that there is no DPDK")
-sys.exit(failures > 0)
+sys.exit(exit_code())

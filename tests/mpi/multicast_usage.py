@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 
+from expectation import exit_code, expect
+
 causeway, *programs = sys.argv[1:]
-failures = 0
 ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast,scatterv=static"
 
 
@@ -13,13 +14,6 @@ def run(network, program, ranks=4, **more):
     environment = dict(os.environ, CAUSEWAY_ALGORITHM=ALGORITHMS, **more)
     command = [causeway, "run", "-n", str(ranks), "--explain", "--timeout", "120", "--emulate", network, program]
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 kinds = ["memif"]
@@ -76,4 +70,4 @@ for more in [{"CAUSEWAY_MULTICAST_FILTERS": "1"}, {"CAUSEWAY_MULTICAST_FILTERS":
     name = next(iter(more))
     expect(result.returncode != 0 and name in result.stderr, f"{more} is refused by name: {result.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, program = sys.argv[1:]
-failures = 0
 
 
 def run(arguments, **variables):
@@ -17,13 +18,6 @@ def run(arguments, **variables):
         if name not in variables:
             environment.pop(name, None)
     return subprocess.run([causeway] + arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def explained(result, collective):
@@ -135,4 +129,4 @@ with tempfile.TemporaryDirectory() as folder:
         result = run(["plogp", "-o", measured] + arguments)
         expect(result.returncode == 2 and result.stderr.count("\n") == 1, f"{arguments} is wrong usage: {result.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -7,21 +7,15 @@ import subprocess
 import sys
 import tempfile
 
+from expectation import exit_code, expect
+
 causeway, recorded, integer_sort, other, damage = sys.argv[1:6]
-failures = 0
 
 
 def run(arguments, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
     environment.update(variables)
     return subprocess.run([causeway] + arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def counted(result):
@@ -145,4 +139,4 @@ with tempfile.TemporaryDirectory() as temporary:
         book = kernel(temporary, emulated)
     wrong(temporary, book)
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

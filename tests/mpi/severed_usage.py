@@ -11,23 +11,17 @@ import subprocess
 import sys
 import time
 
+from expectation import exit_code, expect
+
 EXIT_TIMEOUT = 124
 SLACK = 15  # seconds, on a machine with other things to do
 causeway, severed, topology = map(os.path.abspath, sys.argv[1:])
 emulate = ["--emulate", f"topology={topology},memif"]
-failures = 0
 
 
 def run(arguments, **environment):
     return subprocess.run([causeway, "run", "-n", "4", "--timeout", "100"] + emulate + arguments, env=dict(os.environ, **environment),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def ways():
@@ -79,4 +73,4 @@ for topology_of in ["", "detect"]:
         expect(re.search(r"nothing was heard of rank \d for 2 s", done.stderr), f"{what}: it is told who is silent: {done.stderr[-2000:]}")
     print(f"{what}: the job ended after {took:.1f} s: {done.stderr.splitlines()[0] if done.stderr else ''}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -9,23 +9,17 @@ import os
 import subprocess
 import sys
 
+from expectation import exit_code, expect
+
 TIMEOUT = "3"  # seconds
 EXIT_TIMEOUT = 124
 causeway, silent = sys.argv[1:]
-failures = 0
 
 
 def run(kind, timeout):
     environment = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT=timeout, CAUSEWAY_ALGORITHM="bcast=multicast")
     command = [causeway, "run", "-n", "4", "--emulate", "4,memif", "--timeout", "120", silent, kind]
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:
@@ -40,4 +34,4 @@ for word in ["often", "0.5", "-1"]:
     done = run("compute", word)
     expect(done.returncode != 0 and f"CAUSEWAY_FAILURE_TIMEOUT is '{word}'" in done.stderr, f"{word} is refused: {done.stderr}")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

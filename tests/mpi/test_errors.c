@@ -76,6 +76,24 @@ static void one_line_tells_what_was_wrong(void **state)
     }
 }
 
+/* Also if nothing but a receive waits for it. */
+static void a_rank_that_cannot_be_reached_is_told_at_once(void **state)
+{
+    (void)state;
+    static const struct way ways[] = {
+        {"files_self", -1, 1, {"rank 1: rank 1 cannot be reached", "inbox", "Too many open files", "ulimit -n"}},
+        {"space_self", -1, 1, {"rank 1: rank 1 cannot be reached", "inbox", "Cannot allocate memory", "ulimit -v"}},
+        {"space", -1, 1, {"rank 1: rank ", "cannot be reached", "inbox", "Cannot allocate memory", "ulimit -v"}},
+    };
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        int code = job_run(4, ways[i].how);
+        if (code == 0 || code == 124 || lines_with(ways[i].words) < ways[i].lines ||
+            strstr(output, "went on") != NULL) {
+            fail_msg("%s: exit code %d, says\n%s", ways[i].how, code, output);
+        }
+    }
+}
+
 /* Each rank does it, and the job may end before all have said so. */
 static void calls_outside_of_init_and_finalize_end_the_job(void **state)
 {
@@ -117,6 +135,7 @@ int main(int argc, char **argv)
     program = argv[2];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_line_tells_what_was_wrong),
+        cmocka_unit_test(a_rank_that_cannot_be_reached_is_told_at_once),
         cmocka_unit_test(calls_outside_of_init_and_finalize_end_the_job),
         cmocka_unit_test(a_killed_rank_ends_the_job),
     };

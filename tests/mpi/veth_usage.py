@@ -10,9 +10,9 @@ import sys
 import tempfile
 
 import veth
+from expectation import exit_code, expect
 
 causeway, program = sys.argv[1:]
-failures = 0
 PR_SET_CHILD_SUBREAPER = 36
 
 # rank 0 accepts a connection over the kernel's TCP, rank 1 makes one
@@ -36,13 +36,6 @@ else:
 
 def run(arguments, prefix=()):
     return subprocess.run([*prefix, causeway, "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def usage():
@@ -115,7 +108,7 @@ def killed(who, wanted):
 
 
 usage()
-if failures == 0:
+if exit_code() == 0:
     veth.skip_unless_possible()
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
@@ -130,4 +123,4 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     expect(interfaces() == seen, f"no interface appears: {interfaces()}, not {seen}")
     expect((os.listdir("/run/netns") if os.path.isdir("/run/netns") else []) == names, "no namespace has a name")
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -57,6 +57,7 @@ struct town {
     uint64_t last_ns[RANKS_MAX][RANKS_MAX];
     uint8_t source[MESSAGE_MAX + 256];
     uint32_t dead; /* RANKS_MAX: nobody */
+    uint32_t full; /* there is no room for letters to it; RANKS_MAX: to nobody */
     uint64_t received;
     const char *fault;
 };
@@ -83,7 +84,7 @@ static int letter_send(void *context, uint32_t rank, const void *data, uint32_t 
 {
     struct party *party = context;
     struct town *town = party->town;
-    if (drawn(town, 10) == 0) {
+    if (drawn(town, 10) == 0 || rank == town->full) {
         return CW_ERROR_AGAIN;
     }
     uint64_t *last_ns = &town->last_ns[party->rank][rank];
@@ -339,7 +340,7 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
 {
     struct town *town = calloc(1, sizeof(*town));
     struct sim_hosts_config hosts;
-    *town = (struct town){.seed = seed, .random = seed, .dead = RANKS_MAX};
+    *town = (struct town){.seed = seed, .random = seed, .dead = RANKS_MAX, .full = RANKS_MAX};
     town->rank_count = 2 + (uint32_t)drawn(town, RANKS_MAX - 1);
     town->group_count = 1 + (uint32_t)drawn(town, GROUPS_MAX);
     town->budget = CW_GROUPS_FILTERS_LEAST + (uint32_t)drawn(town, CW_GROUPS_FILTERS - 1);
@@ -476,6 +477,42 @@ static void one_dies(void **state)
     }
 }
 
+/* Whether all groups that the full rank is no member of are closed. */
+static bool others_are_closed(const struct town *town)
+{
+    bool has_full[GROUPS_MAX] = {false};
+    for (uint32_t index = 0; index < town->group_count; index++) {
+        has_full[index] = town->parties[town->full].held[index].planned != NULL;
+    }
+    for (uint32_t rank = 0; rank < town->rank_count; rank++) {
+        for (uint32_t index = 0; index < town->group_count; index++) {
+            const struct held *held = &town->parties[rank].held[index];
+            if (!has_full[index] && held->planned != NULL && !held->is_closed) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What has to wait for room to one rank holds up no group without it; nothing is lost. */
+static void one_is_full(void **state)
+{
+    (void)state;
+    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 4;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
+        town->full = (uint32_t)drawn(town, town->rank_count);
+        for (int round = 0; round < 20 && !others_are_closed(town); round++) {
+            (void)town_run(town, 100 * SIMULATION_MS);
+        }
+        must(town, others_are_closed(town));
+        town->full = RANKS_MAX;
+        must(town, town_run(town, 20000 * SIMULATION_MS));
+        town_destroy(town);
+    }
+}
+
 static void a_network_without_multicast(void **state)
 {
     (void)state;
@@ -567,9 +604,13 @@ static void bad_requests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opened_in_any_order),         cmocka_unit_test(one_dies),
-        cmocka_unit_test(a_network_without_multicast), cmocka_unit_test(a_network_that_floods),
-        cmocka_unit_test(members_do_not_agree),        cmocka_unit_test(bad_requests),
+        cmocka_unit_test(opened_in_any_order),
+        cmocka_unit_test(one_dies),
+        cmocka_unit_test(a_network_without_multicast),
+        cmocka_unit_test(a_network_that_floods),
+        cmocka_unit_test(members_do_not_agree),
+        cmocka_unit_test(bad_requests),
+        cmocka_unit_test(one_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,35 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
     cw_inbox_destroy(inbox);
 }
 
+/* An owner that runs out of address space is told whom it cannot hear, for good: what was said meanwhile may be lost. */
+static void who_cannot_be_heard_is_told(void **state)
+{
+    (void)state;
+    struct cw_inbox *inbox = inbox_make(2);
+    struct cw_inbox_sender ends[2];
+    char error[200] = "";
+    uint32_t sender = 0;
+    struct rlimit before, tight;
+    attach(inbox, 10, &ends[0]);
+    attach(inbox, 11, &ends[1]);
+    assert_non_null(cw_inbox_consumer(inbox, 0, &sender));
+    assert_int_equal(cw_inbox_lost(inbox, 0, &sender, error, sizeof(error)), CW_OK);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    tight = before;
+    tight.rlim_cur = address_space_bytes();
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    const struct cw_ring_consumer *found = cw_inbox_consumer(inbox, 1, &sender);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_null(found);
+    assert_int_equal(cw_inbox_lost(inbox, 1, &sender, error, sizeof(error)), CW_ERROR_MEMORY);
+    assert_int_equal(sender, 11);
+    assert_non_null(strstr(error, "ulimit -v"));
+    assert_null(cw_inbox_consumer(inbox, 1, &sender));
+    cw_inbox_detach(&ends[0]);
+    cw_inbox_detach(&ends[1]);
+    cw_inbox_destroy(inbox);
+}
+
 static void each_sender_has_its_own_slot_until_none_is_left(void **state)
 {
     (void)state;
@@ -209,6 +238,11 @@ static void other_memory_is_refused(void **state)
     assert_int_equal(cw_inbox_attach(&place, 0, &end, error, sizeof(error)), CW_ERROR_NOT_FOUND);
     place = cw_inbox_place(inbox);
     place.descriptor = 999;
+    assert_int_equal(cw_inbox_attach(&place, 0, &end, error, sizeof(error)), CW_ERROR_NOT_FOUND);
+    place.number = INT32_MAX; /* /proc has none of that number, but the process is there */
+    assert_int_equal(cw_inbox_attach(&place, 0, &end, error, sizeof(error)), CW_ERROR_PERMISSION);
+    assert_non_null(strstr(error, "mount the /proc"));
+    place.pid = INT32_MAX; /* neither is */
     assert_int_equal(cw_inbox_attach(&place, 0, &end, error, sizeof(error)), CW_ERROR_NOT_FOUND);
     place = cw_inbox_place(inbox);
     place.descriptor = 1; /* a file, a pipe or a terminal, but no inbox */
@@ -369,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_whole_and_in_order),
         cmocka_unit_test(who_cannot_map_a_ring_takes_no_slot),
+        cmocka_unit_test(who_cannot_be_heard_is_told),
         cmocka_unit_test(each_sender_has_its_own_slot_until_none_is_left),
         cmocka_unit_test(nonsense_is_told),
         cmocka_unit_test(other_memory_is_refused),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static int rank, size;
 
@@ -33,6 +34,29 @@ static void exchange(unsigned number)
     }
 }
 
+/* A message to itself, which it waits for before it looks at the send. */
+static void send_to_itself(void)
+{
+    MPI_Request request;
+    int value = 0;
+    MPI_Isend(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    MPI_Recv(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* No more address space than this process has. */
+static void space_limit(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%lu", &pages) != 1 || fclose(file) != 0) {
+        perror("/proc/self/statm");
+        exit(3);
+    }
+    setrlimit(RLIMIT_AS,
+              &(struct rlimit){.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE), .rlim_max = RLIM_INFINITY});
+}
+
 /* What rank 1 does while the others wait for it. */
 static void do_wrong(const char *how)
 {
@@ -54,6 +78,15 @@ static void do_wrong(const char *how)
     } else if (is(how, "files")) {
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 3, .rlim_max = 3});
         MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    } else if (is(how, "files_self")) {
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 3, .rlim_max = 3});
+        send_to_itself();
+    } else if (is(how, "space_self")) {
+        space_limit();
+        send_to_itself();
+    } else if (is(how, "space")) { /* for what the others send to it as they make a board for the barrier */
+        space_limit();
+        MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (is(how, "exit")) {
         exit(5); /* without MPI_Finalize */
     }

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from expectation import exit_code, expect
+
 mpifort, library, names_path, constants_path, launcher = sys.argv[1:]
-failures = 0
 
 # Constants of C that Fortran has by other means: addresses, functions, indices into statuses.
 NOT_NUMBERS = re.compile(r"MPI_(F_\w+|T_\w+|\w+_FN|CONVERSION_FN_NULL\w*|BOTTOM|IN_PLACE|BUFFER_AUTOMATIC|ARGVS?_NULL|ERRCODES_IGNORE"
@@ -30,13 +32,6 @@ WRONG = [
     ("call MPI_Type_vector(1, 2, 3.0, MPI_REAL, code, code)", "a REAL stride"),
 ]
 RIGHT = "call MPI_Send(x, 1, MPI_REAL, 0, 0, MPI_COMM_WORLD, code)"
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def run(*command):
@@ -149,7 +144,7 @@ def main():
         wrong_arguments_are_refused(folder)
         if launcher != "-":
             programs_link_and_run(folder)
-    return 1 if failures else 0
+    return exit_code()
 
 
 sys.exit(main())

@@ -1,0 +1,14 @@
+/* inherited: memory that the launcher hands to ranks, as a memfd whose descriptor a variable names.
+ *
+ * Thread: any that may read the environment.
+ */
+#ifndef CW_INHERITED_H
+#define CW_INHERITED_H
+
+#include <stddef.h>
+
+/* The descriptor that the variable names; -1: it names none, or one that is no memfd of `bytes`, and so somebody
+ * else's. Stays open. */
+int cw_inherited_find(const char *variable, size_t bytes);
+
+#endif
