@@ -2,7 +2,12 @@
 #ifndef CW_LIMITS_H
 #define CW_LIMITS_H
 
+#define CW_RATE_MAX_BPS 10000000000000ull /* of links, paths and shapers */
+
 enum {
+    /* What Ethernet spends on a frame beside its bytes: preamble 8, check sequence 4, gap 12. */
+    CW_ETHERNET_OVERHEAD_BYTES = 24,
+
     /* what the format can say */
     CW_LANE_BITS = 12,
     CW_TAG_BITS = 20,

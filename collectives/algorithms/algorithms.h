@@ -7,7 +7,7 @@
 #ifndef CW_ALGORITHMS_H
 #define CW_ALGORITHMS_H
 
-#include "collectives/emit.h"
+#include "collectives/schedule/emit.h"
 
 /* ---- Teams ---- */
 

@@ -3,7 +3,7 @@
 #define CW_REGISTRY_H
 
 #include "collectives/algorithms/algorithms.h"
-#include "collectives/build.h"
+#include "collectives/algorithms/build.h"
 
 struct cw_recipe;
 

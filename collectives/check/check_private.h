@@ -23,8 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectives/check.h"
-#include "collectives/plan.h"
+#include "collectives/check/check.h"
+#include "collectives/schedule/plan.h"
 #include "dataplane/status.h"
 
 enum { CHECK_FAULT = 1 };

@@ -12,7 +12,7 @@
 #ifndef CW_ASKED_H
 #define CW_ASKED_H
 
-#include "collectives/build.h"
+#include "collectives/algorithms/build.h"
 
 enum {
     CW_ASKED_ALLTOALLV = CW_COLLECTIVE_COUNT, /* behind the collectives of problem.h */

@@ -17,7 +17,7 @@
 #ifndef CW_CHOOSE_H
 #define CW_CHOOSE_H
 
-#include "collectives/build.h"
+#include "collectives/algorithms/build.h"
 #include "collectives/price/price.h"
 
 enum {

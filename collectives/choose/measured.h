@@ -99,7 +99,7 @@ char *cw_measured_encode(const struct cw_measured *measured);
 bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_path path, uint32_t ranks,
                          struct cw_network *network);
 
-/* What is known of the way between the clusters of a problem, from a topology (control/topology.h). Rates are those on the line, in bits per second. */
+/* What is known of the way between the clusters of a problem, from a topology (control/topology/topology.h). Rates are those on the line, in bits per second. */
 struct cw_measured_wide {
     uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
     uint64_t host_delay_ns; /* from host to host within a cluster */
@@ -128,7 +128,7 @@ struct cw_measured_answer {
 uint32_t cw_measured_answers(const struct cw_measured *measured, enum cw_measured_path path,
                              const struct cw_problem *problem, struct cw_measured_answer *answers, uint32_t answer_max);
 
-/* Where an algorithm stands in tests; for those that the registry does not have (mpi/collective/host.h). */
+/* Where an algorithm stands in tests; for those that the registry does not have (mpi/collective/host/host.h). */
 enum cw_measured_standing {
     CW_STANDING_UNKNOWN = 0, /* not tested near this question */
     CW_STANDING_FIRST = 1,

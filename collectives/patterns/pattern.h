@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/problem.h"
+#include "collectives/schedule/problem.h"
 
 struct cw_pattern_message {
     uint32_t from;

@@ -14,7 +14,7 @@
 #define CW_INTERPRET_STATE_H
 
 #include "collectives/price/price.h"
-#include "collectives/progress.h"
+#include "collectives/schedule/progress.h"
 
 #define INTERPRET_NONE UINT32_MAX
 

@@ -23,9 +23,9 @@
 #ifndef CW_PRICE_H
 #define CW_PRICE_H
 
-#include "collectives/build.h"
-#include "collectives/plan.h"
+#include "collectives/algorithms/build.h"
 #include "collectives/price/network.h"
+#include "collectives/schedule/plan.h"
 
 /* ---- The interpreter ---- */
 

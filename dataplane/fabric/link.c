@@ -1,4 +1,5 @@
 #include "dataplane/fabric/link.h"
+#include "dataplane/limits.h"
 
 #include <assert.h>
 
@@ -13,7 +14,7 @@ bool cw_link_config_valid(const struct cw_link_config *config, const char **reas
 {
     const char *wrong = NULL;
 
-    if (config->rate_bps > CW_LINK_RATE_MAX_BPS) {
+    if (config->rate_bps > CW_RATE_MAX_BPS) {
         wrong = "the rate is above 10 Tb/s";
     } else if (config->delay_ns > CW_LINK_DELAY_MAX_NS || config->reorder_delay_max_ns > CW_LINK_DELAY_MAX_NS) {
         wrong = "a delay is longer than an hour";

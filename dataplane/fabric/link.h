@@ -25,18 +25,16 @@
 #include "dataplane/fabric/random.h"
 
 enum {
-    /* What Ethernet spends on a frame beside its bytes: preamble 8, check sequence 4, gap 12. */
-    CW_LINK_ETHERNET_OVERHEAD_BYTES = 24,
     CW_LINK_CORRUPT_BITS_MAX = 3, /* bits turned over in a corrupted frame: 1 or this */
     CW_LINK_FRAME_MAX_BYTES = 1 << 24,
 };
 
 struct cw_link_config {
-    uint64_t rate_bps; /* 0: frames take no time and nothing queues; at most CW_LINK_RATE_MAX_BPS */
+    uint64_t rate_bps; /* 0: frames take no time and nothing queues; at most CW_RATE_MAX_BPS */
     uint64_t delay_ns;
     uint64_t queue_limit_bytes; /* 0: no limit */
     uint32_t
-        overhead_bytes; /* added to each frame's length on the line; CW_LINK_ETHERNET_OVERHEAD_BYTES for Ethernet */
+        overhead_bytes; /* added to each frame's length on the line; CW_ETHERNET_OVERHEAD_BYTES for Ethernet */
     double loss;        /* probabilities of a frame, each drawn on its own */
     double duplicate;   /* arrives a second time */
     double corrupt;     /* arrives with a few bits turned over that no check sequence has noticed */
@@ -44,7 +42,6 @@ struct cw_link_config {
     uint64_t reorder_delay_max_ns;
 };
 
-#define CW_LINK_RATE_MAX_BPS 10000000000000ull
 #define CW_LINK_DELAY_MAX_NS 3600000000000ull
 
 enum cw_link_fate {

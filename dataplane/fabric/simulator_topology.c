@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "dataplane/fabric/simulator_state.h"
+#include "dataplane/limits.h"
 
 /* Links, bridges and so on draw from generators of their own, so that one more packet on one link changes nothing on
  * another. */
@@ -22,7 +23,7 @@ void cw_simulator_node_config_init(struct cw_simulator_node_config *config)
         .rate_bps = 10000000000,
         .delay_ns = 5000,
         .queue_limit_bytes = 256000,
-        .overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES,
+        .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES,
     };
 
     *config = (struct cw_simulator_node_config){

@@ -1,7 +1,6 @@
 #include "dataplane/flow/bandwidth.h"
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/fabric/link.h"
 
 enum {
     UNIT = 1024,            /* of gains */
@@ -302,7 +301,7 @@ void cw_bandwidth_dry(struct cw_flow *flow)
 
 void cw_bandwidth_delivered(struct cw_flow *flow, uint32_t frame_bytes)
 {
-    flow->bandwidth->delivered_bytes += frame_bytes + CW_LINK_ETHERNET_OVERHEAD_BYTES;
+    flow->bandwidth->delivered_bytes += frame_bytes + CW_ETHERNET_OVERHEAD_BYTES;
 }
 
 void cw_bandwidth_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/fabric/link.h"
 
 enum { PORT_RETRY_NS = 1000 };
 
@@ -125,7 +124,7 @@ void cw_shaper_sent(struct cw_endpoint *endpoint, const struct cw_shaping *shapi
         shaper->next_remainder = 0;
     }
     uint64_t scaled =
-        (frame_bytes + (uint64_t)CW_LINK_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000 + shaper->next_remainder;
+        (frame_bytes + (uint64_t)CW_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000 + shaper->next_remainder;
     shaper->next_ns += scaled / shaper->rate_bps;
     shaper->next_remainder = scaled % shaper->rate_bps;
 }
@@ -167,7 +166,7 @@ void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
 {
-    if (shaper >= CW_SHAPERS_MAX || rate_bps > CW_LINK_RATE_MAX_BPS || catch_up_ns > CW_CATCH_UP_MAX_NS) {
+    if (shaper >= CW_SHAPERS_MAX || rate_bps > CW_RATE_MAX_BPS || catch_up_ns > CW_CATCH_UP_MAX_NS) {
         return CW_ERROR_ARGUMENT;
     }
     struct cw_shaper *set = &endpoint->shapers[shaper];
@@ -183,7 +182,7 @@ int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_b
 bool cw_traffic_is_valid(const struct cw_traffic *traffic)
 {
     bool rated = traffic->control == CW_TRAFFIC_RATE;
-    return traffic->control <= CW_TRAFFIC_BANDWIDTH && traffic->rate_bps <= CW_LINK_RATE_MAX_BPS &&
+    return traffic->control <= CW_TRAFFIC_BANDWIDTH && traffic->rate_bps <= CW_RATE_MAX_BPS &&
            (traffic->shaper < CW_SHAPERS_MAX || traffic->shaper == CW_SHAPER_NONE) && rated == (traffic->rate_bps > 0);
 }
 

@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/fabric/link.h"
 
 enum {
     DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
@@ -262,7 +261,7 @@ bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes)
 {
     struct cw_timers *timers = &flow->timers;
-    uint64_t bits = (frame_bytes + (uint64_t)CW_LINK_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000ull;
+    uint64_t bits = (frame_bytes + (uint64_t)CW_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000ull;
     uint64_t interval_ns = (bits + timers->rate_bps - 1) / timers->rate_bps;
     /* A flow that had waited for its time and was released late may make up for the loop's lateness, by as many packets as it takes; one that
      * had nothing to send or no window saves up nothing. */

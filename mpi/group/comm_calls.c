@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mpi/collective/hierarchy.h"
-#include "mpi/collective/host.h"
+#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/host/host.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"

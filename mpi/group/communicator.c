@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/collective.h"
-#include "mpi/collective/hierarchy.h"
-#include "mpi/collective/replay.h"
+#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/compiled/replay.h"
 #include "mpi/group/topology.h"
 #include "mpi/point/match.h"
 #include "mpi/runtime/attribute.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/collective.h"
+#include "mpi/collective/calls/collective.h"
 #include "mpi/group/topology.h"
 #include "mpi/point/internal.h"
 #include "mpi/runtime/attribute.h"

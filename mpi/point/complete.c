@@ -1,7 +1,7 @@
 /* Waiting for and testing requests (MPI 5.0, 3.7.3 to 3.7.6). */
 #include <stdlib.h>
 
-#include "mpi/collective/collective.h"
+#include "mpi/collective/calls/collective.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"

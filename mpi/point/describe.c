@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "mpi/collective/describe.h"
+#include "mpi/collective/run/describe.h"
 #include "mpi/point/match.h"
 
 enum { NAMED_MAX = 3, TAGS_MAX = 6 };

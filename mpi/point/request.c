@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/collective.h"
+#include "mpi/collective/calls/collective.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"

@@ -1,7 +1,7 @@
 /* Starting, freeing and cancelling requests. */
 #include <stdlib.h>
 
-#include "mpi/collective/collective.h"
+#include "mpi/collective/calls/collective.h"
 #include "mpi/point/buffered.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/choice.h"
+#include "mpi/collective/compiled/choice.h"
 #include "mpi/point/credit.h"
 #include "mpi/runtime/process.h"
 #include "mpi/runtime/wide.h"

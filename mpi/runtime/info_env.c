@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "control/bootstrap.h"
+#include "control/bootstrap/bootstrap.h"
 
 static void pair_add(struct mpi_info_env *env, const char *key, const char *value)
 {

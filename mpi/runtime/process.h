@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/clusters.h"
-#include "control/control.h"
-#include "control/job.h"
+#include "control/job/control.h"
+#include "control/job/job.h"
+#include "control/topology/clusters.h"
 #include "mpi.h"
 
 enum mpi_process_state {

@@ -3,12 +3,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "control/control.h"
-#include "control/job.h"
+#include "control/job/control.h"
+#include "control/job/job.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/crowding.h"
-#include "mpi/collective/cast.h"
-#include "mpi/collective/state.h"
+#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/lock.h"

@@ -18,7 +18,7 @@ struct mpi_said;
 void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void *context, struct mpi_said *said),
                         void *context);
 
-/* The same for who waits for memory that others write (collective/host.h): `doze`, if not NULL, is called before and after each sleep, so that they know whom to wake. */
+/* The same for who waits for memory that others write (collective/host/host.h): `doze`, if not NULL, is called before and after each sleep, so that they know whom to wake. */
 struct mpi_wait {
     bool (*is_over)(void *context);
     void (*doze)(void *context, bool asleep);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/settings.h"
+#include "control/settings/settings.h"
 #include "dataplane/core/clock.h"
-#include "mpi/collective/refusal.h"
+#include "mpi/collective/run/refusal.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/enter.h"

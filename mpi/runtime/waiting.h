@@ -1,4 +1,4 @@
-/* waiting: what this process waits for, told to whoever asks: the launcher (control/watch.h), or its own watchdog.
+/* waiting: what this process waits for, told to whoever asks: the launcher (control/watch/watch.h), or its own watchdog.
  *
  * Purpose
  *   A wait that has left the spinning phase is in a list, with the name of the call, since when, and a function that describes it. Whoever has the lock may describe
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/watch.h"
+#include "control/watch/watch.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/progress.h"
 
@@ -45,10 +45,11 @@ void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int ran
 struct mpi_waiting {
     const struct mpi_wait *wait;
     const char *call;
-    uint64_t since_ns;   /* 0: not in the list */
-    uint64_t ask_ns;     /* when ranks that it needs are asked next whether they are there */
-    uint64_t compare_ns; /* when calls under way are compared next with those of other ranks (collective/refusal.h) */
-    uint64_t speak_ns;   /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
+    uint64_t since_ns; /* 0: not in the list */
+    uint64_t ask_ns;   /* when ranks that it needs are asked next whether they are there */
+    uint64_t
+        compare_ns;    /* when calls under way are compared next with those of other ranks (collective/run/refusal.h) */
+    uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
     struct mpi_waiting *next;
 };
 void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait, uint64_t now_ns);

@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/detect_measure.h"
-#include "control/settings.h"
-#include "control/wide.h"
-#include "control/wire.h"
+#include "control/detect/measure.h"
+#include "control/job/wide.h"
+#include "control/job/wire.h"
+#include "control/settings/settings.h"
+#include "control/topology/clusters.h"
 #include "dataplane/status.h"
 #include "mpi/runtime/common.h"
 #include "mpi/runtime/process.h"
 
-static struct mpi_common common; /* the words of control/wide_choice.h and the file's text */
+static struct mpi_common common; /* the words of control/job/wide_choice.h and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 32];
 static char failure[CW_SETTINGS_PATH_BYTES + 200];
 static char detected[CW_DETECT_WHY_BYTES]; /* why; "": nothing was */
@@ -104,7 +105,8 @@ static const char *host_name(void *context, uint32_t rank)
     if (emulated_hosts() == 0) {
         return cw_job_host(mpi_process.job, rank);
     }
-    snprintf(emulated_name, sizeof(emulated_name), "host%u", cw_wire_block(rank, mpi_process.size, emulated_hosts()));
+    snprintf(emulated_name, sizeof(emulated_name), "host%u",
+             cw_clusters_block(rank, mpi_process.size, emulated_hosts()));
     return emulated_name;
 }
 

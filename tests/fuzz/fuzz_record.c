@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "collectives/compile.h"
+#include "collectives/compile/compile.h"
 #include "dataplane/fabric/random.h"
 
 static uint64_t file_count(void)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/topology.h"
+#include "control/topology/topology.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/fuzz/fuzz_text.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/sim_hosts.h"
+#include "apps/sim/hosts.h"
 #include "dataplane/port/ethdev.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectives/build.h"
-#include "collectives/check.h"
-#include "collectives/plan_file.h"
-#include "control/settings.h"
+#include "collectives/algorithms/build.h"
+#include "collectives/check/check.h"
+#include "collectives/file/plan_file.h"
+#include "control/settings/settings.h"
 #include "dataplane/status.h"
 #include "tests/schedules/mutate.h"
 

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/bootstrap.h"
+#include "control/bootstrap/bootstrap.h"
 #include "dataplane/fabric/random.h"
 
 enum {

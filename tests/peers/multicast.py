@@ -4,7 +4,7 @@
     apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev
     sudo tests/peers/multicast.py [--build build] [--hosts 8] [--collective bcast] [--sizes 1,1024,10240,1048576] [--rounds 5] [--runs 50] [--network veth]
 
-One source for all (apps/mcast_measure.c, which says what its figures mean), in turn: medians of the rounds. A ratio above 1: multicast is ahead.
+One source for all (apps/bench/mcast_measure.c, which says what its figures mean), in turn: medians of the rounds. A ratio above 1: multicast is ahead.
 """
 import argparse
 import os

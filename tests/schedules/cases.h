@@ -6,7 +6,7 @@
 #ifndef CW_TEST_CASES_H
 #define CW_TEST_CASES_H
 
-#include "collectives/build.h"
+#include "collectives/algorithms/build.h"
 
 struct schedule_case {
     const struct cw_algorithm *algorithm;

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/book.h"
-#include "collectives/check.h"
-#include "collectives/plan_file.h"
-#include "control/settings.h"
+#include "collectives/check/check.h"
+#include "collectives/file/book.h"
+#include "collectives/file/plan_file.h"
+#include "control/settings/settings.h"
 #include "dataplane/status.h"
 #include "tests/schedules/mutate.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectives/plan.h"
+#include "collectives/schedule/plan.h"
 
 enum mutation {
     MUTATE_DROP_OP,          /* the op does nothing any more; what waited for it waits for what it waited for */

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/plan_trial.h"
-#include "collectives/check.h"
+#include "apps/plan/trial.h"
+#include "collectives/check/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
 

@@ -4,8 +4,8 @@
 
 #include "tests/simulation/simulation.h"
 
-#include "apps/plan_puts.h"
-#include "collectives/build.h"
+#include "apps/plan/puts.h"
+#include "collectives/algorithms/build.h"
 #include "collectives/choose/choose.h"
 
 enum { RANKS = 16, RUNS = 5, RIVALS = 3 };

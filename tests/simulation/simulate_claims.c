@@ -1,6 +1,6 @@
 /* What congestion control and pacing promise, held as numbers in virtual time. The commands that print them: causeway bench incast,
  * causeway bench pace, causeway bench put --fabric sim --loss 1%. */
-#include "apps/sim_claims.h"
+#include "apps/sim/claims.h"
 #include "dataplane/port/port.h"
 #include "tests/simulation/simulation.h"
 

@@ -1,9 +1,9 @@
-/* Random traffic under random faults, many seeds: what apps/sim_world.h says its ledger checks. CW_TEST_SEEDS (300) of them. */
+/* Random traffic under random faults, many seeds: what apps/sim/world.h says its ledger checks. CW_TEST_SEEDS (300) of them. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>
 
-#include "apps/sim_world.h"
+#include "apps/sim/world.h"
 #include "dataplane/status.h"
 
 enum { SEEDS = 300, TWICE_EVERY = 20 };

@@ -100,7 +100,7 @@ static double left_by_headers(uint64_t rate_bps, bool sealed)
     uint32_t inner = cw_wire_part_bytes(1500);
     uint32_t outer = inner - (sealed ? CW_WIRE_MAC_BYTES : 0);
     uint32_t headers = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_part);
-    double outer_share = outer / (double)(inner + headers + CW_LINK_ETHERNET_OVERHEAD_BYTES);
+    double outer_share = outer / (double)(inner + headers + CW_ETHERNET_OVERHEAD_BYTES);
     return (double)rate_bps * outer_share * inner / (inner + headers + CW_TUNNEL_RECORD_BYTES);
 }
 

@@ -2,7 +2,7 @@
  *
  * Control messages take a way of their own, of random delay, in order per pair of ranks; multicast goes over the simulated network and its faults. What a member sends follows from the seed, so every other one knows what must come.
  */
-#include "control/groups.h"
+#include "control/groups/groups.h"
 #include "tests/simulation/simulation.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* How collectives of ranks in clusters grow, in virtual time; the same as `causeway bench scale`, which goes on to 1,024 ranks. Every byte is verified by the run itself. */
 #include "tests/simulation/simulation.h"
 
-#include "apps/bench_scale.h"
+#include "apps/bench/scale.h"
 
 enum { FEW = 64, MANY = 256 }; /* in 16 clusters both */
 

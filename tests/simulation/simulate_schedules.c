@@ -2,8 +2,8 @@
  * reorder, run after run without a barrier in between, with pools and tables of any size; a crash ends in errors and never in silence. */
 #include "tests/simulation/simulation.h"
 
-#include "apps/plan_puts.h"
-#include "collectives/build.h"
+#include "apps/plan/puts.h"
+#include "collectives/algorithms/build.h"
 #include "dataplane/fabric/random.h"
 
 enum { RANKS_MAX = 16, SLOT_BYTES = 1024, RUNS = 3 };

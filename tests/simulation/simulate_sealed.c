@@ -1,7 +1,7 @@
 /* Sealed sessions: random worlds, who gets one, and that no nonce comes twice under a key, whatever happens. */
 #include "tests/simulation/simulation.h"
 
-#include "apps/sim_world.h"
+#include "apps/sim/world.h"
 #include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/wire/sealed.h"

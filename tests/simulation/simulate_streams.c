@@ -184,7 +184,7 @@ static double payload_share(bool sealed)
 {
     uint32_t part = cw_wire_part_bytes(1500);
     double line = CW_WIRE_OVERHEAD_BYTES + (double)sizeof(struct cw_wire_part) + part +
-                  CW_LINK_ETHERNET_OVERHEAD_BYTES + (sealed ? CW_WIRE_MAC_BYTES : 0);
+                  CW_ETHERNET_OVERHEAD_BYTES + (sealed ? CW_WIRE_MAC_BYTES : 0);
     return part / line;
 }
 
@@ -234,7 +234,7 @@ static void watch_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t t
     if (relays) {
         double drained = (double)(time_ns - watch->last_ns[node]) * watch->relay_bps / 8e9;
         double *level = &watch->level_bytes[node];
-        *level = (*level > drained ? *level - drained : 0) + length + CW_LINK_ETHERNET_OVERHEAD_BYTES;
+        *level = (*level > drained ? *level - drained : 0) + length + CW_ETHERNET_OVERHEAD_BYTES;
         watch->level_max_bytes = *level > watch->level_max_bytes ? *level : watch->level_max_bytes;
         watch->last_ns[node] = time_ns;
     }
@@ -267,7 +267,7 @@ static void relays_carry_all_and_keep_their_rates(struct sim_hosts *hosts, bool 
            "%llu dropped at the link; %.1f bytes above a relay's rate and one frame\n",
            encrypt ? ", sealed" : "", alone / full_bps, together / full_bps, (unsigned long long)watch.relayed,
            (unsigned long long)watch.straight, (unsigned long long)trunk_drops(hosts),
-           watch.level_max_bytes - 1514 - CW_LINK_ETHERNET_OVERHEAD_BYTES);
+           watch.level_max_bytes - 1514 - CW_ETHERNET_OVERHEAD_BYTES);
     assert_true(alone >= 0.92 * full_bps);
     assert_true(together >= 0.92 * full_bps);
     assert_int_equal(trunk_drops(hosts), 0);
@@ -275,7 +275,7 @@ static void relays_carry_all_and_keep_their_rates(struct sim_hosts *hosts, bool 
     assert_int_equal(watch.bad_checksum, 0);
     assert_int_equal(watch.bad_life, 0);
     assert_true(watch.relayed > 0);
-    assert_true(watch.level_max_bytes <= 1514 + CW_LINK_ETHERNET_OVERHEAD_BYTES + 2);
+    assert_true(watch.level_max_bytes <= 1514 + CW_ETHERNET_OVERHEAD_BYTES + 2);
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(senders[i].failed, 0);
         assert_arrived(&senders[i]);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "apps/bench_wan.h"
+#include "apps/bench/wan.h"
 
 static bool is_short(void)
 {

@@ -7,7 +7,7 @@
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/wire/wire.h"
 
-#define LINE_BYTES(length) ((length) + CW_LINK_ETHERNET_OVERHEAD_BYTES)
+#define LINE_BYTES(length) ((length) + CW_ETHERNET_OVERHEAD_BYTES)
 
 /* A full packet's data and what it takes on the line, at an MTU of 1500. */
 static double payload_share(void)

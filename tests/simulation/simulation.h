@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "apps/sim_hosts.h"
+#include "apps/sim/hosts.h"
 
 static const uint64_t SIMULATION_US = 1000;
 static const uint64_t SIMULATION_MS = 1000000;

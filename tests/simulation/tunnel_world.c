@@ -226,7 +226,7 @@ static struct cw_link_config link_of(const struct tunnel_options *options)
     return (struct cw_link_config){.rate_bps = options->line_bps,
                                    .delay_ns = options->delay_ns / 2,
                                    .queue_limit_bytes = 1 << 20,
-                                   .overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES,
+                                   .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES,
                                    .loss = options->loss,
                                    .duplicate = options->other_faults,
                                    .corrupt = options->other_faults,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/check.h"
+#include "collectives/check/check.h"
 #include "dataplane/status.h"
 
 enum { PLAN_OPS = 64, PLAN_DEPENDENCIES = 256, PLAN_MEMBERS = 64, PLAN_GROUPS = 8 };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "check_plans.h"
-#include "collectives/execute.h"
+#include "collectives/execute/execute.h"
 
 enum { LOG_MAX = 1024, BUFFER_BYTES = 4096 };
 

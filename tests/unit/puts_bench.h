@@ -15,8 +15,8 @@
 
 #include <string.h>
 
-#include "apps/sim_hosts.h"
-#include "collectives/transport_puts.h"
+#include "apps/sim/hosts.h"
+#include "collectives/execute/transport_puts.h"
 
 enum {
     RANKS = 3,

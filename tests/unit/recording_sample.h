@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collectives/recording.h"
+#include "collectives/file/recording.h"
 #include "dataplane/status.h"
 
 enum { SAMPLE_RANKS = 4, SAMPLE_HALF = 7 /* context of ranks 0 and 2 */ };

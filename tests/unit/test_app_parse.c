@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "apps/apps.h"
+#include "apps/cli/cli.h"
 #include "tests/unit/parse_rows.h"
 
 static void test_count(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "apps/bench_control.h"
+#include "apps/bench/control.h"
 #include "dataplane/status.h"
 
 #define SECOND_NS UINT64_C(1000000000)

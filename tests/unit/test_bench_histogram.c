@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "apps/bench_histogram.h"
+#include "apps/bench/histogram.h"
 #include "dataplane/fabric/random.h"
 
 enum { SAMPLES = 10000 };

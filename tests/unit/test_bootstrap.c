@@ -1,5 +1,5 @@
 /* Bootstrap: alone, and over PMI-1 against a launcher that answers what a table says. */
-#include "control/bootstrap.h"
+#include "control/bootstrap/bootstrap.h"
 #include "dataplane/status.h"
 
 #include <setjmp.h>

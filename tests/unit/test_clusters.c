@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/clusters.h"
+#include "control/topology/clusters.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "collectives/compile.h"
+#include "collectives/compile/compile.h"
 
 static struct cw_compiled compile(struct cw_recording *recording, bool all, uint64_t least, uint32_t filters)
 {

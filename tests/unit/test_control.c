@@ -1,5 +1,5 @@
 /* The control thread: ticks while something is pending, beats in any case, and stays away from signals. */
-#include "control/control.h"
+#include "control/job/control.h"
 #include "dataplane/status.h"
 
 #include <pthread.h>

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/clusters.h"
-#include "control/detect.h"
+#include "control/detect/detect.h"
+#include "control/topology/clusters.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 

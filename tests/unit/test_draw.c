@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/draw.h"
+#include "collectives/draw/draw.h"
 #include "dataplane/status.h"
 
 static struct cw_plan *plan_make(enum cw_collective collective, const char *algorithm, uint32_t ranks, uint64_t count,

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "apps/draw_bins.h"
+#include "apps/draw/bins.h"
 #include "dataplane/fabric/random.h"
 
 enum { STRETCHES = 3000, SEEDS = 50 };

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "apps/plan_trial.h"
+#include "apps/plan/trial.h"
 #include "check_plans.h"
 
 enum { SEEDS = 200 };

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/plan_trial.h"
-#include "collectives/build.h"
+#include "apps/plan/trial.h"
+#include "collectives/algorithms/build.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 

@@ -1,5 +1,5 @@
 /* The ranks' output: whole lines, never mixed, byte by byte. */
-#include "control/launch_lines.h"
+#include "control/launch/lines.h"
 #include "dataplane/status.h"
 
 #include <setjmp.h>

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dataplane/fabric/link.h"
+#include "dataplane/limits.h"
 
 static const uint64_t GBPS = 1000000000u;
 
@@ -18,11 +19,11 @@ static void test_rate_is_exact(void **state)
         uint32_t frame_bytes;
         uint32_t overhead_bytes;
     } rows[] = {
-        {10 * GBPS, 1514, CW_LINK_ETHERNET_OVERHEAD_BYTES}, /* 1230.4 ns a frame */
-        {10 * GBPS, 60, CW_LINK_ETHERNET_OVERHEAD_BYTES},   /* 67.2 ns */
-        {100 * GBPS, 60, 0},                                /* 4.8 ns */
-        {3 * GBPS, 1000, 0},                                /* 2666.67 ns */
-        {400 * GBPS, 64, 0},                                /* 1.28 ns */
+        {10 * GBPS, 1514, CW_ETHERNET_OVERHEAD_BYTES}, /* 1230.4 ns a frame */
+        {10 * GBPS, 60, CW_ETHERNET_OVERHEAD_BYTES},   /* 67.2 ns */
+        {100 * GBPS, 60, 0},                           /* 4.8 ns */
+        {3 * GBPS, 1000, 0},                           /* 2666.67 ns */
+        {400 * GBPS, 64, 0},                           /* 1.28 ns */
         {9600, 100, 0},
     };
 
@@ -244,7 +245,7 @@ static void test_reconfigured_under_way(void **state)
 static void test_bad_configurations(void **state)
 {
     const struct cw_link_config bad[] = {
-        {.rate_bps = CW_LINK_RATE_MAX_BPS + 1},
+        {.rate_bps = CW_RATE_MAX_BPS + 1},
         {.delay_ns = CW_LINK_DELAY_MAX_NS + 1},
         {.queue_limit_bytes = 1ull << 33},
         {.overhead_bytes = 2000},

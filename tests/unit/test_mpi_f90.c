@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "mpi/collective/op.h"
+#include "mpi/collective/operations/op.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"

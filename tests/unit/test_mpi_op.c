@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "dataplane/fabric/random.h"
-#include "mpi/collective/op.h"
+#include "mpi/collective/operations/op.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "mpi/collective/pattern.h"
+#include "mpi/collective/compiled/pattern.h"
 
 enum { RANKS = 3 };
 

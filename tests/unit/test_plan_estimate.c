@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "collectives/build.h"
+#include "collectives/algorithms/build.h"
 #include "dataplane/status.h"
 
 static struct cw_problem *problem_make(enum cw_collective collective, uint32_t ranks, uint64_t count)

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "collectives/build.h"
-#include "collectives/check.h"
-#include "collectives/plan_file.h"
+#include "collectives/algorithms/build.h"
+#include "collectives/check/check.h"
+#include "collectives/file/plan_file.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 

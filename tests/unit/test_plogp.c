@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "apps/plogp_arithmetic.h"
+#include "apps/plogp/arithmetic.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 

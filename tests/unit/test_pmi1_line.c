@@ -1,5 +1,5 @@
 /* PMI-1 lines: taken apart, put together, and whatever else may come in. */
-#include "control/pmi1_line.h"
+#include "control/bootstrap/pmi1_line.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 

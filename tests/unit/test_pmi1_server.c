@@ -1,6 +1,6 @@
 /* The PMI-1 server: what clients ask for, in pieces or at once, and clients that mean no good. */
-#include "control/pmi1_line.h"
-#include "control/pmi1_server.h"
+#include "control/bootstrap/pmi1_line.h"
+#include "control/bootstrap/pmi1_server.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 

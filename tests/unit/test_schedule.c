@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "collectives/plan.h"
-#include "collectives/schedule.h"
+#include "collectives/schedule/plan.h"
+#include "collectives/schedule/schedule.h"
 #include "dataplane/status.h"
 
 enum { RANKS = 4, SAMPLE_OPS = 13, SAMPLE_DEPENDENCIES = 9, SAMPLE_BYTES = 256 };

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#include "apps/switch_line.h"
+#include "apps/switch/line.h"
+#include "dataplane/limits.h"
 #include "dataplane/status.h"
 
 #define GIGABIT UINT64_C(1000000000)
@@ -16,7 +17,7 @@
 static const struct cw_link_config sea = {.rate_bps = GIGABIT,
                                           .delay_ns = 200000000,
                                           .queue_limit_bytes = 1000000,
-                                          .overhead_bytes = CW_LINK_ETHERNET_OVERHEAD_BYTES};
+                                          .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES};
 
 /* 200 ms at 1 Gb/s, and the queue: whatever the sizes of the frames are, they have room. */
 static void a_long_fat_line_fits(void **state)
@@ -28,7 +29,7 @@ static void a_long_fat_line_fits(void **state)
         struct switch_pool pool;
         assert_int_equal(switch_pool_open(&pool, switch_line_bytes(&sea), 1514), CW_OK);
         assert_int_equal(pool.line_bytes, 26000000);
-        for (uint64_t bytes = 0; bytes < pool.line_bytes; bytes += lengths[i] + CW_LINK_ETHERNET_OVERHEAD_BYTES) {
+        for (uint64_t bytes = 0; bytes < pool.line_bytes; bytes += lengths[i] + CW_ETHERNET_OVERHEAD_BYTES) {
             struct switch_frame *frame = switch_pool_take(&pool, lengths[i]);
             assert_non_null(frame);
             memset(frame->data, 0xa5, 8); /* it is memory */

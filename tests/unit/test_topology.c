@@ -11,8 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/topology.h"
+#include "control/topology/topology.h"
 #include "dataplane/fabric/random.h"
+#include "dataplane/limits.h"
 #include "dataplane/status.h"
 
 static struct cw_topology *decode(const char *text)
@@ -59,7 +60,7 @@ static void what_the_file_says(void **state)
     assert_int_equal(delft->host_link.delay_ns, 20000);
     assert_int_equal(delft->host_link.queue_limit_bytes, 256000);
     assert_true(delft->host_link.loss > 0.0099 && delft->host_link.loss < 0.0101);
-    assert_int_equal(delft->host_link.overhead_bytes, CW_LINK_ETHERNET_OVERHEAD_BYTES);
+    assert_int_equal(delft->host_link.overhead_bytes, CW_ETHERNET_OVERHEAD_BYTES);
     assert_int_equal(cw_topology_cluster(topology, 1)->host_link.rate_bps, 0);
     const struct cw_topology_link *link = cw_topology_link(topology, 1);
     assert_string_equal(link->name, "sea");

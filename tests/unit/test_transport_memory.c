@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "collectives/transport_memory.h"
+#include "collectives/execute/transport_memory.h"
 #include "dataplane/status.h"
 
 enum { SEEDS = 1000 };

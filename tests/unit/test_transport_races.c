@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "apps/plan_trial.h"
+#include "apps/plan/trial.h"
 #include "check_plans.h"
 
 enum { SEEDS = 1000, BYTES = 16 };

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "control/units.h"
+#include "control/settings/units.h"
 #include "tests/unit/parse_rows.h"
 
 static void test_bytes(void **state)

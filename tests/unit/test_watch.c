@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/watch.h"
+#include "control/watch/watch.h"
 
 enum { RANKS = 4, TEXT_BYTES = 512 };
 #define LONG_NS  2000000000ull

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/clusters.h"
-#include "control/wide_choice.h"
+#include "control/job/wide_choice.h"
+#include "control/topology/clusters.h"
 
 static void set(const char *pacing, const char *relays, const char *encrypt)
 {

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mpi/collective/op.h"
-#include "mpi/collective/state.h"
+#include "mpi/collective/operations/op.h"
+#include "mpi/collective/run/state.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/request.h"

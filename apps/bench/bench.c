@@ -1,0 +1,202 @@
+/* causeway bench: measurements, each beside the limit of the same run. */
+#include "apps/bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/cli/cli.h"
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+double bench_median(double *numbers, size_t count)
+{
+    if (count == 0) {
+        return 0;
+    }
+    qsort(numbers, count, sizeof(*numbers), compare_numbers);
+    return count % 2 == 1 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
+}
+
+static const char put_usage[] =
+    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
+    "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
+    "the\n"
+    "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
+    "are\n"
+    "interleaved; medians are printed. Ratios: goodput is user bytes over raw frame bytes, latency is ours over raw.";
+
+#define NOT_GIVEN UINT64_MAX
+
+/* Options of the simulated fabric: their defaults, or an error where there is another fabric. */
+static bool sim_options_settle(struct bench_put_options *options)
+{
+    bool given = options->rate_bps != NOT_GIVEN || options->delay_ns != NOT_GIVEN || options->loss >= 0 ||
+                 options->seed != NOT_GIVEN;
+    if (given && strcmp(options->fabric, "sim") != 0) {
+        app_error("--rate, --delay, --loss and --seed are for --fabric sim only", options->fabric,
+                  "leave them out, or emulate a network with causeway switch");
+        return false;
+    }
+    options->rate_bps = options->rate_bps != NOT_GIVEN ? options->rate_bps : 10000000000ull;
+    options->delay_ns = options->delay_ns != NOT_GIVEN ? options->delay_ns : 20000;
+    options->loss = options->loss >= 0 ? options->loss : 0;
+    options->seed = options->seed != NOT_GIVEN ? options->seed : 1;
+    /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames that do) */
+    options->no_raw = options->no_raw || strcmp(options->fabric, "switch") == 0;
+    return true;
+}
+
+static bool cores_exist(const struct bench_put_options *options)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    for (uint32_t side = 0; side < 2; side++) {
+        if (cores > 0 && options->core[side] >= (uint64_t)cores) {
+            char where[64];
+            snprintf(where, sizeof(where), "%s %llu", side == 0 ? "--core" : "--peer-core",
+                     (unsigned long long)options->core[side]);
+            app_error("no such core", where, "causeway doctor lists them; with one core give 0 for both");
+            return false;
+        }
+    }
+    return true;
+}
+
+static int bench_put(int argc, char **argv)
+{
+    struct bench_put_options options = {
+        .fabric = "memif",
+        .mtu_bytes = 1500,
+        .rounds = 3,
+        .duration_ns = 300000000,
+        .core = {0, 1},
+        .rate_bps = NOT_GIVEN,
+        .delay_ns = NOT_GIVEN,
+        .loss = -1,
+        .seed = NOT_GIVEN,
+    };
+    const char *sizes = "8,32,1024,65536,1M";
+    const struct app_option table[] = {
+        {"fabric", "NAME", "the network between the two (memif)", APP_OPTION_TEXT, &options.fabric, 0, 0, NULL},
+        {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &options.mtu_bytes, 576, 9600, NULL},
+        {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
+        {"rounds", "N", "interleaved rounds (3)", APP_OPTION_COUNT, &options.rounds, 1, BENCH_ROUNDS_MAX, NULL},
+        {"duration", "TIME", "of each measurement (300ms)", APP_OPTION_DURATION, &options.duration_ns, 1000000,
+         60000000000ull, NULL},
+        {"core", "N", "of the initiating side (0)", APP_OPTION_COUNT, &options.core[0], 0, 1023, NULL},
+        {"peer-core", "N", "of the other side (1)", APP_OPTION_COUNT, &options.core[1], 0, 1023, NULL},
+        {"no-raw", NULL, "without the raw limit", APP_OPTION_FLAG, &options.no_raw, 0, 0, NULL},
+        {"no-testpmd", NULL, "without dpdk-testpmd beside the raw limit", APP_OPTION_FLAG, &options.no_testpmd, 0, 0,
+         NULL},
+        {"rate", "RATE", "sim: of the links (10Gbps)", APP_OPTION_RATE, &options.rate_bps, 1000000, 0, NULL},
+        {"delay", "TIME", "sim: one way, end to end (20us)", APP_OPTION_DURATION, &options.delay_ns, 0, 10000000000ull,
+         NULL},
+        {"loss", "PERCENT", "sim: of frames, at random (0)", APP_OPTION_PERCENT, &options.loss, 0, 0, NULL},
+        {"seed", "N", "sim: of everything random (1)", APP_OPTION_COUNT, &options.seed, 0, 0, NULL},
+        {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        {0},
+    };
+    int code;
+    if (app_options_parse(put_usage, table, 0, argc, argv, &code) < 0) {
+        return code;
+    }
+    options.size_count = app_parse_bytes_list(sizes, options.sizes, BENCH_SIZES_MAX);
+    if (options.size_count == 0) {
+        app_error("--sizes wants up to 32 sizes, such as 8,1K,1M", sizes, NULL);
+        return APP_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < options.size_count; i++) {
+        if (options.sizes[i] > 64 << 20) {
+            app_error("a size is above 64M", sizes, "take a smaller one: larger puts are no faster");
+            return APP_EXIT_USAGE;
+        }
+    }
+    bool real = strcmp(options.fabric, "sim") != 0;
+    if (!sim_options_settle(&options) || (real && !cores_exist(&options))) {
+        return APP_EXIT_USAGE;
+    }
+    if (strcmp(options.fabric, "sim") == 0) {
+        return bench_put_sim(&options);
+    }
+#ifdef CW_HAVE_DPDK
+    return bench_put_real(&options);
+#else
+    app_error("this build has no DPDK, so the only fabric is sim", options.fabric,
+              "install libdpdk-dev and configure with -Ddpdk=enabled");
+    return APP_EXIT_MACHINE;
+#endif
+}
+
+#ifndef CW_HAVE_DPDK
+static int bench_without_dpdk(int argc, char **argv)
+{
+    (void)argc;
+    app_error("this build has no DPDK, which this benchmark needs", argv[0],
+              "install libdpdk-dev and configure with -Ddpdk=enabled");
+    return APP_EXIT_MACHINE;
+}
+#define bench_crowd  bench_without_dpdk
+#define bench_idle   bench_without_dpdk
+#define bench_shape  bench_without_dpdk
+#define bench_switch bench_without_dpdk
+#endif
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} benchmarks[] = {
+    {"put", bench_put, "latency and goodput of puts, beside the raw limit of the same port"},
+    {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
+    {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
+    {"crowd", bench_crowd, "many processes on few cores, through a switch"},
+    {"idle", bench_idle, "what processes cost that have nothing to do"},
+    {"shape", bench_shape, "how exactly a shaper lets frames out on the real clock"},
+    {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
+    {"incast", bench_incast, "many senders to one port, in virtual time"},
+    {"pace", bench_pace, "paced flows, in virtual time"},
+    {"mcast", bench_mcast, "one to all by multicast, beside unicast trees and chains, in virtual time"},
+    {"alltoallv", bench_alltoallv,
+     "many to many by pairs and in phases, at each level of compiled communication, in virtual time"},
+    {"wan", bench_wan, "broadcasts and all-reduces across two clusters, beside their cost model, in virtual time"},
+    {"scale", bench_scale,
+     "how collectives of up to thousands of ranks in clusters grow: time, packets and memory, in virtual time"},
+    {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
+};
+
+static void list_print(void)
+{
+    printf("usage: causeway bench NAME [options]\n\n");
+    for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
+        printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);
+    }
+    printf("\ncauseway bench NAME --help has its options.\n");
+}
+
+int bench_main(int argc, char **argv)
+{
+    static const char list[] =
+        "there are put, cost, crypt, crowd, idle, switch, incast, pace, shape, mcast, alltoallv, wan, "
+        "scale and plan; each has --help";
+    if (argc < 2) {
+        app_error("which benchmark?", NULL, list);
+        return APP_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
+        if (strcmp(argv[1], benchmarks[i].name) == 0) {
+            return benchmarks[i].run(argc - 1, argv + 1);
+        }
+    }
+    if (strcmp(argv[1], "--help") == 0) {
+        list_print();
+        return APP_EXIT_SUCCESS;
+    }
+    app_error("no such benchmark", argv[1], list);
+    return APP_EXIT_USAGE;
+}

@@ -1,0 +1,425 @@
+/* causeway bench cost: what the protocol itself costs a core, per packet and per put. Both sides run in one thread over a port that hands
+ * buffers across and does nothing else, so that neither a driver nor the other core's caches are in the figures, and a profile of this
+ * command shows the dataplane alone. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/bench/bench.h"
+#include "apps/cli/cli.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/dataplane.h"
+#include "dataplane/port/port.h"
+
+enum {
+    BUFFERS = 2048, /* a power of two; each side's own, so that none runs out while the other side holds packets */
+    EVENTS = 64,
+    POSTS_A_ROUND = 32,
+    SIGNAL_EVERY = 16,
+    WINDOW_BYTES = 2 << 20, /* of large puts under way */
+    UNDER_WAY_MAX = 1024,
+    MEMORY_BYTES = 4 << 20,
+    WALK_BYTES = 2 << 20, /* of them, that puts go over and over */
+    LANE = 1,
+};
+
+/* ---- a port that hands buffers over ---- */
+
+struct cost_buffer {
+    uint32_t length;
+    uint8_t bytes[14 + CW_PORT_MTU_MAX];
+};
+
+struct cost_port {
+    struct cw_port port;
+    struct cost_port *other;
+    struct cost_buffer *buffers;
+    struct cost_buffer *free[BUFFERS];
+    uint32_t free_count;
+    struct cost_buffer *arrived[2 * BUFFERS];
+    uint32_t head;
+    uint32_t tail;
+};
+
+static struct cost_port *cost_port_of(struct cw_port *port)
+{
+    return (struct cost_port *)port;
+}
+
+static uint32_t cost_receive(struct cw_port *base, struct cw_received *packets, uint32_t count_max)
+{
+    struct cost_port *port = cost_port_of(base);
+    uint32_t count = 0;
+    while (count < count_max && port->tail != port->head) {
+        struct cost_buffer *buffer = port->arrived[port->tail++ % (2 * BUFFERS)];
+        packets[count++] = (struct cw_received){.data = buffer->bytes, .length = buffer->length, .handle = buffer};
+    }
+    return count;
+}
+
+static void cost_release(struct cw_port *base, struct cw_received *packets, uint32_t count)
+{
+    struct cost_port *owner = cost_port_of(base)->other; /* whoever sent it reserved it */
+    for (uint32_t i = 0; i < count; i++) {
+        owner->free[owner->free_count++] = packets[i].handle;
+    }
+}
+
+static uint32_t cost_reserve(struct cw_port *base, struct cw_transmit *packets, uint32_t count)
+{
+    struct cost_port *port = cost_port_of(base);
+    count = count < port->free_count ? count : port->free_count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct cost_buffer *buffer = port->free[--port->free_count];
+        packets[i].data = buffer->bytes;
+        packets[i].length = 0;
+        packets[i].piece_count = 0;
+        packets[i].handle = buffer;
+    }
+    return count;
+}
+
+static uint32_t cost_transmit(struct cw_port *base, struct cw_transmit *packets, uint32_t count)
+{
+    struct cost_port *other = cost_port_of(base)->other;
+    for (uint32_t i = 0; i < count; i++) {
+        struct cost_buffer *buffer = packets[i].handle;
+        buffer->length = packets[i].length;
+        other->arrived[other->head++ % (2 * BUFFERS)] = buffer;
+    }
+    return count;
+}
+
+static void cost_cancel(struct cw_port *base, struct cw_transmit *packets, uint32_t count)
+{
+    struct cost_port *port = cost_port_of(base);
+    for (uint32_t i = 0; i < count; i++) {
+        port->free[port->free_count++] = packets[i].handle;
+    }
+}
+
+static const struct cw_port_ops cost_ops = {
+    .receive = cost_receive,
+    .release = cost_release,
+    .reserve = cost_reserve,
+    .transmit = cost_transmit,
+    .cancel = cost_cancel,
+};
+
+static bool cost_port_init(struct cost_port *port, struct cost_port *other, uint32_t mtu_bytes, uint8_t mac_last)
+{
+    *port = (struct cost_port){
+        .port = {.ops = &cost_ops, .info = {.mac = {2, 0, 0, 0, 0, mac_last}, .mtu_bytes = mtu_bytes}},
+        .other = other,
+        .buffers = calloc(BUFFERS, sizeof(struct cost_buffer)),
+    };
+    for (uint32_t i = 0; port->buffers != NULL && i < BUFFERS; i++) {
+        port->free[port->free_count++] = &port->buffers[i];
+    }
+    return port->buffers != NULL;
+}
+
+/* ---- two endpoints ---- */
+
+struct cost_side {
+    struct cost_port port;
+    struct cw_endpoint *endpoint;
+    uint8_t *memory;
+    uint64_t token;
+    uint64_t spent_ns;
+    uint64_t turns; /* in which there was something to do */
+};
+
+struct cost_pair {
+    struct cost_side sides[2]; /* the first one puts to the second one */
+    uint32_t peer;
+    uint64_t posted;
+    uint64_t completed;
+    uint64_t notified;
+    uint64_t offset;       /* of the next put */
+    uint32_t until_signal; /* puts */
+};
+
+/* Whether sessions are sealed, and by which driver (NULL: the best). */
+struct cost_sealing {
+    bool wanted;
+    const char *driver;
+};
+
+static int side_open(struct cost_side *side, uint32_t index, const struct cost_sealing *sealing)
+{
+    struct cw_endpoint_config config;
+    char error[CW_PORT_TEXT_BYTES];
+    cw_endpoint_config_init(&config);
+    config.waiting = CW_WAITING_SPIN;
+    config.address.ipv4 = 0x0a4d0001u + index;
+    config.address.udp_port = CW_UDP_PORT;
+    config.seed = 1 + index;
+    config.accept_unknown = true;
+    config.encryption = sealing->wanted ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
+    config.encryption_driver = sealing->driver;
+    side->memory = malloc(MEMORY_BYTES);
+    if (side->memory == NULL) {
+        return app_error_status(CW_ERROR_MEMORY, "no memory for a region", NULL);
+    }
+    memset(side->memory, (int)(1 + index), MEMORY_BYTES);
+    int status = cw_endpoint_create(&config, &side->port.port, cw_clock_ns(), &side->endpoint, error, sizeof(error));
+    if (status != CW_OK) {
+        return app_error_status(status, error, NULL);
+    }
+    status = cw_region_register(side->endpoint, side->memory, MEMORY_BYTES, CW_REGION_WRITE, &side->token);
+    return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "no region", NULL);
+}
+
+/* Turns one side and takes its events; the time between `start_ns` and now is its own. */
+static void side_turn(struct cost_pair *pair, uint32_t index, uint64_t start_ns)
+{
+    struct cost_side *side = &pair->sides[index];
+    struct cw_event events[EVENTS];
+    side->turns += cw_endpoint_turn(side->endpoint, start_ns) > 0;
+    uint32_t count;
+    while ((count = cw_endpoint_events(side->endpoint, events, EVENTS)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (events[i].kind == CW_EVENT_COMPLETE) {
+                pair->completed = events[i].context;
+            }
+            pair->notified += events[i].kind == CW_EVENT_PUT;
+        }
+    }
+    side->spent_ns += cw_clock_ns() - start_ns;
+}
+
+static int post(struct cost_pair *pair, uint64_t size, uint32_t flags)
+{
+    uint64_t offset = pair->offset;
+    struct cw_put put = {
+        .peer = pair->peer,
+        .lane_tag = cw_lane_tag(LANE, 0),
+        .region = pair->sides[1].token,
+        .offset = offset,
+        .source = {.kind = CW_SOURCE_CONTIGUOUS,
+                   .region = pair->sides[0].token,
+                   .contiguous = {.data = pair->sides[0].memory + offset, .bytes = size}},
+        .flags = flags,
+        .context = pair->posted + 1,
+    };
+    int status = cw_put(pair->sides[0].endpoint, &put);
+    if (status == CW_OK) {
+        pair->posted++;
+        pair->offset += (size + 63) & ~63ull;
+        pair->offset = pair->offset + size > WALK_BYTES ? 0 : pair->offset;
+    }
+    return status;
+}
+
+static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes, const struct cost_sealing *sealing)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!cost_port_init(&pair->sides[i].port, &pair->sides[1 - i].port, mtu_bytes, (uint8_t)i)) {
+            return app_error_status(CW_ERROR_MEMORY, "no memory for packets", NULL);
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        int code = side_open(&pair->sides[i], i, sealing);
+        if (code != APP_EXIT_SUCCESS) {
+            return code;
+        }
+    }
+    struct cw_address address = cw_endpoint_address(pair->sides[1].endpoint);
+    int status = cw_peer_add(pair->sides[0].endpoint, &address, &pair->peer);
+    status = status == CW_OK ? cw_peer_connect(pair->sides[0].endpoint, pair->peer) : status;
+    for (uint32_t i = 0; i < 100; i++) {
+        side_turn(pair, 1, cw_clock_ns());
+        side_turn(pair, 0, cw_clock_ns());
+    }
+    struct cw_peer_info info;
+    status = status == CW_OK ? cw_peer_query(pair->sides[0].endpoint, pair->peer, &info) : status;
+    status = status == CW_OK && info.state != CW_PEER_ESTABLISHED ? CW_ERROR_TIMEOUT : status;
+    return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "the two sides do not connect", NULL);
+}
+
+static void pair_close(struct cost_pair *pair)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        if (pair->sides[i].endpoint != NULL) {
+            cw_endpoint_destroy(pair->sides[i].endpoint);
+        }
+        free(pair->sides[i].memory);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        free(pair->sides[i].port.buffers);
+    }
+}
+
+/* ---- measurement ---- */
+
+enum cost_way {
+    COALESCED,
+    ALONE,      /* one put a packet */
+    ONE_BY_ONE, /* each after the notification of the one before */
+    WAYS,
+};
+
+struct cost_result {
+    uint64_t puts;
+    uint64_t packets;
+    double put_ns[2]; /* of each side */
+};
+
+static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
+{
+    uint64_t under_way_max = size == 0 ? UNDER_WAY_MAX : WINDOW_BYTES / size;
+    under_way_max = under_way_max < 2 ? 2 : under_way_max;
+    under_way_max = under_way_max < UNDER_WAY_MAX ? under_way_max : UNDER_WAY_MAX;
+    for (uint32_t i = 0; i < POSTS_A_ROUND && pair->posted - pair->completed < under_way_max; i++) {
+        if (way == ONE_BY_ONE && pair->posted > pair->notified) {
+            return true;
+        }
+        bool signal = under_way_max < 2 * SIGNAL_EVERY || --pair->until_signal == 0;
+        pair->until_signal = signal ? SIGNAL_EVERY : pair->until_signal;
+        uint32_t flags = (way == ONE_BY_ONE ? 0 : (uint32_t)CW_MORE) | (way == ALONE ? (uint32_t)CW_ALONE : 0) |
+                         (signal ? (uint32_t)CW_SIGNAL : 0);
+        int status = post(pair, size, flags);
+        if (status != CW_OK) {
+            pair->until_signal = 1;
+            return status == CW_ERROR_AGAIN;
+        }
+    }
+    return true;
+}
+
+static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t duration_ns,
+                    struct cost_result *result)
+{
+    struct cost_side *sides = pair->sides;
+    pair->offset = 0;
+    pair->until_signal = SIGNAL_EVERY;
+    uint64_t packets = cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_DATA_OUT);
+    uint64_t puts = pair->notified;
+    sides[0].spent_ns = sides[1].spent_ns = 0;
+    uint64_t end_ns = cw_clock_ns() + duration_ns;
+    uint64_t now_ns;
+    while ((now_ns = cw_clock_ns()) < end_ns) {
+        if (!post_some(pair, size, way)) {
+            return false;
+        }
+        side_turn(pair, 0, now_ns);
+        side_turn(pair, 1, cw_clock_ns());
+    }
+    result->puts = pair->notified - puts;
+    result->packets = cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_DATA_OUT) - packets;
+    for (uint32_t i = 0; i < 2; i++) {
+        result->put_ns[i] = result->puts == 0 ? 0 : (double)sides[i].spent_ns / (double)result->puts;
+    }
+    /* what is under way ends before the next measurement */
+    end_ns = cw_clock_ns() + duration_ns;
+    struct cw_peer_info info = {.operations_open = 1};
+    while (info.operations_open > 0 && cw_clock_ns() < end_ns &&
+           cw_peer_query(sides[0].endpoint, pair->peer, &info) == CW_OK) {
+        side_turn(pair, 0, cw_clock_ns());
+        side_turn(pair, 1, cw_clock_ns());
+    }
+    pair->completed = pair->posted;
+    return info.operations_open == 0;
+}
+
+static void print_result(uint64_t size, enum cost_way way, const struct cost_result *result, bool json)
+{
+    static const char *const names[WAYS] = {[COALESCED] = "coalesced", [ALONE] = "alone", [ONE_BY_ONE] = "one by one"};
+    double per_put = result->puts == 0 ? 0 : (double)result->packets / (double)result->puts;
+    double packet_ns[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        packet_ns[i] = per_put > 0 ? result->put_ns[i] / per_put : 0;
+    }
+    if (!json) {
+        printf("%10llu %-10s %9.3f %12.1f %12.1f %12.1f %12.1f\n", (unsigned long long)size, names[way], per_put,
+               result->put_ns[0], result->put_ns[1], packet_ns[0], packet_ns[1]);
+        return;
+    }
+    json_t *line = app_json_new();
+    app_json_text(line, "bench", "cost");
+    app_json_count(line, "size_bytes", size);
+    app_json_text(line, "way", names[way]);
+    app_json_number(line, "packets_per_put", per_put);
+    app_json_number(line, "sender_put_ns", result->put_ns[0]);
+    app_json_number(line, "receiver_put_ns", result->put_ns[1]);
+    app_json_number(line, "sender_packet_ns", packet_ns[0]);
+    app_json_number(line, "receiver_packet_ns", packet_ns[1]);
+    app_json_emit(line);
+}
+
+static int measure_all(struct cost_pair *pair, const uint64_t *sizes, size_t size_count, uint64_t duration_ns,
+                       const char *only, bool json)
+{
+    static const char *const options[WAYS] = {
+        [COALESCED] = "coalesced", [ALONE] = "alone", [ONE_BY_ONE] = "one-by-one"};
+    if (!json) {
+        printf("%10s %-10s %9s %12s %12s %12s %12s\n", "bytes", "", "pkt/put", "sender/put", "receiver/put",
+               "sender/pkt", "receiver/pkt");
+    }
+    for (size_t i = 0; i < size_count; i++) {
+        for (enum cost_way way = COALESCED; way < WAYS; way++) {
+            struct cost_result result;
+            if (only != NULL && strcmp(only, options[way]) != 0) {
+                continue;
+            }
+            if (!measure(pair, sizes[i], way, duration_ns, &result)) {
+                return app_error_status(CW_ERROR_TIMEOUT, "puts do not end", NULL);
+            }
+            print_result(sizes[i], way, &result, json);
+        }
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+int bench_cost(int argc, char **argv)
+{
+    uint64_t mtu_bytes = 1500;
+    uint64_t duration_ns = 200000000;
+    const char *list = "8,32,1024,65536,1M";
+    const char *only = NULL;
+    bool json = false;
+    struct cost_sealing sealing = {0};
+    const struct app_option options[] = {
+        {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &list, 0, 0, NULL},
+        {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX,
+         NULL},
+        {"duration", "TIME", "of each measurement (200ms)", APP_OPTION_DURATION, &duration_ns, 1000000, 60000000000ull,
+         NULL},
+        {"only", "WAY", "coalesced, alone or one-by-one (all three)", APP_OPTION_TEXT, &only, 0, 0, NULL},
+        {"encrypt", NULL, "sealed sessions", APP_OPTION_FLAG, &sealing.wanted, 0, 0, NULL},
+        {"driver", "NAME", "that seals them (the best one; bench crypt lists them)", APP_OPTION_TEXT, &sealing.driver,
+         0, 0, NULL},
+        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &json, 0, 0, NULL},
+        {0},
+    };
+    int code;
+    if (app_options_parse("bench cost [options]\nWhat the protocol costs a core, in nanoseconds, without any "
+                          "driver: both sides in one thread.",
+                          options, 0, argc, argv, &code) < 0) {
+        return code;
+    }
+    uint64_t sizes[BENCH_SIZES_MAX];
+    size_t size_count = app_parse_bytes_list(list, sizes, BENCH_SIZES_MAX);
+    for (size_t i = 0; i < size_count; i++) {
+        size_count = sizes[i] > MEMORY_BYTES / 4 ? 0 : size_count;
+    }
+    if (size_count == 0) {
+        app_error("--sizes wants up to 32 sizes of at most 1M, such as 8,1K,1M", list, NULL);
+        return APP_EXIT_USAGE;
+    }
+    if (only != NULL && strcmp(only, "coalesced") != 0 && strcmp(only, "alone") != 0 &&
+        strcmp(only, "one-by-one") != 0) {
+        app_error("--only knows coalesced, alone and one-by-one", only, NULL);
+        return APP_EXIT_USAGE;
+    }
+    struct cost_pair *pair = calloc(1, sizeof(*pair));
+    if (pair == NULL) {
+        return app_error_status(CW_ERROR_MEMORY, "no memory", NULL);
+    }
+    code = pair_open(pair, (uint32_t)mtu_bytes, &sealing);
+    code = code == APP_EXIT_SUCCESS ? measure_all(pair, sizes, size_count, duration_ns, only, json) : code;
+    pair_close(pair);
+    free(pair);
+    return code;
+}

@@ -1,0 +1,207 @@
+#include "apps/bench/departures.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/fabric/link.h"
+#include "dataplane/limits.h"
+#include "dataplane/status.h"
+
+struct departure {
+    uint64_t time_ns;
+    uint64_t line_bytes;
+};
+
+struct departures {
+    struct cw_port port; /* first */
+    struct cw_port *below;
+    struct departure *list;
+    uint64_t count;
+    uint64_t count_max;
+    uint64_t forgotten;
+};
+
+static struct cw_port *below(struct cw_port *port)
+{
+    return ((struct departures *)port)->below;
+}
+
+/* ---- the port ---- */
+
+static uint32_t pass_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
+{
+    return cw_port_receive(below(port), packets, count_max);
+}
+
+static void pass_release(struct cw_port *port, struct cw_received *packets, uint32_t count)
+{
+    cw_port_release(below(port), packets, count);
+}
+
+static uint32_t pass_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    return cw_port_reserve(below(port), packets, count);
+}
+
+static uint64_t line_bytes(const struct cw_transmit *packet)
+{
+    uint64_t bytes = packet->length + CW_ETHERNET_OVERHEAD_BYTES;
+    for (uint32_t i = 0; i < packet->piece_count; i++) {
+        bytes += packet->pieces[i].length;
+    }
+    return bytes;
+}
+
+static uint32_t note_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    struct departures *departures = (struct departures *)port;
+    uint64_t lengths[CW_PORT_BURST_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        lengths[i] = line_bytes(&packets[i]); /* while they are ours */
+    }
+    uint64_t now_ns = cw_clock_ns();
+    uint32_t taken = cw_port_transmit(departures->below, packets, count);
+    for (uint32_t i = 0; i < taken; i++) {
+        if (departures->count == departures->count_max) {
+            departures->forgotten++;
+            continue;
+        }
+        departures->list[departures->count++] = (struct departure){.time_ns = now_ns, .line_bytes = lengths[i]};
+    }
+    return taken;
+}
+
+static void pass_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    cw_port_cancel(below(port), packets, count);
+}
+
+static int pass_join(struct cw_port *port, const uint8_t mac[6])
+{
+    return cw_port_join(below(port), mac);
+}
+
+static int pass_leave(struct cw_port *port, const uint8_t mac[6])
+{
+    return cw_port_leave(below(port), mac);
+}
+
+static int pass_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory)
+{
+    return cw_port_memory_register(below(port), base, bytes, memory);
+}
+
+static int pass_unregister(struct cw_port *port, struct cw_port_memory *memory)
+{
+    return cw_port_memory_unregister(below(port), memory);
+}
+
+static bool pass_link_up(struct cw_port *port)
+{
+    return cw_port_link_up(below(port));
+}
+
+static void pass_sleep(struct cw_port *port, uint64_t timeout_ns)
+{
+    cw_port_sleep(below(port), timeout_ns);
+}
+
+static void pass_wake(struct cw_port *port)
+{
+    cw_port_wake(below(port));
+}
+
+static void forget(struct cw_port *port)
+{
+    struct departures *departures = (struct departures *)port;
+    free(departures->list);
+    free(departures);
+}
+
+int bench_departures_open(struct cw_port *through, uint64_t count_max, struct cw_port **port)
+{
+    static const struct cw_port_ops ops = {
+        .receive = pass_receive,
+        .release = pass_release,
+        .reserve = pass_reserve,
+        .transmit = note_transmit,
+        .cancel = pass_cancel,
+        .join = pass_join,
+        .leave = pass_leave,
+        .memory_register = pass_register,
+        .memory_unregister = pass_unregister,
+        .link_up = pass_link_up,
+        .sleep = pass_sleep,
+        .wake = pass_wake,
+        .close = forget,
+    };
+    struct departures *made = calloc(1, sizeof(*made));
+    if (made == NULL || (made->list = malloc(count_max * sizeof(*made->list))) == NULL) {
+        free(made);
+        return CW_ERROR_MEMORY;
+    }
+    made->port = (struct cw_port){.ops = &ops, .info = through->info};
+    made->below = through;
+    made->count_max = count_max;
+    *port = &made->port;
+    return CW_OK;
+}
+
+/* ---- what they say ---- */
+
+void bench_departures_begin(struct cw_port *port)
+{
+    struct departures *departures = (struct departures *)port;
+    departures->count = 0;
+    departures->forgotten = 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static int gaps_judge(const struct departures *departures, uint64_t rate_bps, struct bench_departures *result)
+{
+    uint64_t count = departures->count - 1;
+    double *deviations = malloc(count * sizeof(*deviations));
+    if (deviations == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const struct departure *one = &departures->list[i];
+        double right_ns = (double)one->line_bytes * 8e9 / (double)rate_bps;
+        deviations[i] = fabs((double)(one[1].time_ns - one->time_ns) - right_ns);
+    }
+    qsort(deviations, count, sizeof(*deviations), compare);
+    result->gap_p50_ns = deviations[count / 2];
+    result->gap_p99_ns = deviations[count * 99 / 100];
+    result->gap_max_ns = deviations[count - 1];
+    free(deviations);
+    return CW_OK;
+}
+
+int bench_departures_judge(const struct cw_port *port, uint64_t rate_bps, struct bench_departures *result)
+{
+    const struct departures *departures = (const struct departures *)port;
+    *result = (struct bench_departures){.frames = departures->count, .forgotten = departures->forgotten};
+    if (departures->count < 2) {
+        return CW_OK;
+    }
+    double bytes = 0, level = 0;
+    uint64_t last_ns = departures->list[0].time_ns;
+    for (uint64_t i = 0; i < departures->count; i++) {
+        const struct departure *one = &departures->list[i];
+        double drained = (double)(one->time_ns - last_ns) * (double)rate_bps / 8e9;
+        level = level > drained ? level - drained : 0;
+        result->burst_bytes =
+            level > result->burst_bytes ? level : result->burst_bytes; /* before this frame: what is one too many */
+        level += (double)one->line_bytes;
+        bytes += i + 1 < departures->count ? (double)one->line_bytes : 0;
+        last_ns = one->time_ns;
+    }
+    result->rate_bps = bytes * 8e9 / (double)(last_ns - departures->list[0].time_ns);
+    return gaps_judge(departures, rate_bps, result);
+}

@@ -1,0 +1,65 @@
+/* Bench fabric: a network between processes of this machine, made for one benchmark and taken away afterwards. Two of them are joined by a
+ * wire; a switch joins as many as it has ports.
+ *
+ * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the first.
+ */
+#ifndef BENCH_FABRIC_H
+#define BENCH_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "apps/run/veth.h"
+#include "dataplane/port/ethdev.h"
+
+enum bench_fabric_kind {
+    BENCH_FABRIC_MEMIF,
+    BENCH_FABRIC_VETH_AF_PACKET,
+    BENCH_FABRIC_VETH_AF_XDP,
+    BENCH_FABRIC_SWITCH,
+};
+
+struct bench_fabric {
+    enum bench_fabric_kind kind;
+    uint32_t port_count;
+    uint32_t mtu_bytes;
+    char folder[64];      /* of sockets; "" if none */
+    char socket[96];      /* memif */
+    struct run_veth veth; /* two emulated hosts, with an interface each */
+    int switch_output;
+    pid_t switch_process; /* 0: none */
+    pid_t cleaner;        /* takes everything away if this process cannot; 0: none */
+    int cleaner_end;      /* of a pipe to it */
+};
+
+/* Makes what all sides need; `port_count` is 2 but for a switch. One of enum app_exit; an error has been reported. */
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
+                        uint32_t mtu_bytes);
+
+/* The same of a switch with more options, ended by NULL. */
+int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
+                        const char *const *options);
+
+enum { BENCH_FABRIC_VDEV_BYTES = 512 };
+
+/* The device of a side as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
+void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes);
+
+/* The network namespace of a side, a descriptor; -1: the process's own. */
+int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side);
+
+/* Opens the port of a side, with veth after entering its namespace for good. Side 0 first: it is the server of a memif. One of enum app_exit; an error
+ * has been reported. */
+int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
+
+/* Waits until the link is up, at most 10 s. One of enum app_exit; an error has been reported. */
+int bench_fabric_await(struct cw_port *port);
+
+/* False once the switch has ended; true without one. The process that called bench_fabric_create. */
+bool bench_fabric_lives(struct bench_fabric *fabric);
+
+/* Takes everything away. */
+void bench_fabric_destroy(struct bench_fabric *fabric);
+
+#endif

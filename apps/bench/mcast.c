@@ -1,0 +1,388 @@
+/* causeway bench mcast: collectives by multicast and by puts from one to one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/bench/bench.h"
+#include "apps/bench/mcast.h"
+#include "apps/cli/cli.h"
+
+#define SIZE_MAX_BYTES (64u << 20)
+
+static const char usage[] =
+    "bench mcast [options]\n"
+    "Broadcasts one message at a time (or scatters, or gathers to all) by multicast and by the unicast algorithms, on\n"
+    "the real clock or in virtual time.\n"
+    "\n"
+    "--fabric memif or veth: processes on emulated hosts, with MPI; what follows `--emulate HOSTS,` of causeway run,\n"
+    "such as memif,rate=1Gbps,loss=0.1% or veth,mtu=9000. Receivers wait before the root sends. median, p99.9: until\n"
+    "the last one has it; each: of many calls, one right behind the other; processor: of all hosts together, each;\n"
+    "at root: frames that left its interface, each (veth; with memif `causeway run --explain` counts packets).\n"
+    "(chosen): what MPI takes by itself. bcast, scatter and allgather; 2 to 63 members, 5 runs or more.\n"
+    "\n"
+    "--fabric sim: hosts of one or a few simulated switches. With the tree of acknowledgements and with flat ones\n"
+    "(up to 17 members they are the same). A time lasts until the last\n"
+    "receiver has the message and its sender may use its memory again. arrived: until the last receiver has it.\n"
+    "ratio: the best unicast median over ours, so above 1 multicast is ahead. packets: by all hosts, per message.\n"
+    "handled: sent and received (packets_handled; packets_handled_busiest: by the host that has most): what it takes\n"
+    "of processors, of which virtual time knows nothing.\n"
+    "--collective scatter: all blocks in one message, each member takes its own. --collective allgather: a broadcast\n"
+    "by each member, one after the other, or all at once. --collective scatterv: blocks for --to of the members; by a\n"
+    "group of these and the root that is there already (explicit: the data only), by the group of all (static: "
+    "counts,\n"
+    "then the data), or by a group that is opened for it, used once and closed (dynamic).\n"
+    "--beside unicast: what a multicast costs others. Half of the members are a group, to which one of them sends all\n"
+    "the time; two others (outside; then two of the group: inside) put as much as they can from one to the other, or\n"
+    "send 8 bytes to and fro. goodput, latency: of these two; share: of the goodput with nothing beside it; group: "
+    "what\n"
+    "each of the group gets meanwhile. 8 members or more; only with --fabric sim.";
+
+enum { BESIDE_MEMBERS_LEAST = 8 };
+#define RATE_BPS  10000000000ull
+#define DELAY_NS  20000
+#define SEED      1
+#define LOSS_MOST 0.5
+
+enum { UNICASTS_MAX = 6 };
+
+/* Beside what the model chooses. */
+struct kind {
+    const char *name;
+    enum cw_collective collective;
+    const char *multicast; /* the algorithm's name in MPI; NULL: it has none */
+    bool is_to_some;       /* only the root knows who gets something: the model, which has to know, does not choose */
+    const char *unicasts[UNICASTS_MAX + 1];
+};
+
+static const struct kind kinds[] = {
+    {"bcast",
+     CW_BCAST,
+     "multicast",
+     false,
+     {"flat", "binomial", "segmented-binomial", "segmented-chain", "van-de-geijn"}},
+    {"scatter", CW_SCATTER, "multicast", false, {"flat", "binomial", "pipelined-chain"}},
+    {"scatterv", CW_SCATTER, NULL, true, {"flat"}},
+    {"allgather",
+     CW_ALLGATHER,
+     "multicasts",
+     false,
+     {"concurrent", "ring", "bruck", "gather-bcast", "phased-barriers", "phased"}},
+};
+
+static const struct kind *kind_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, name) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+struct settings {
+    const char *fabric;
+    const char *collective;
+    const struct kind *kind;
+    uint64_t to;
+    uint64_t sizes[BENCH_SIZES_MAX];
+    size_t size_count;
+    uint64_t members;
+    uint64_t switches;
+    bool json;
+    const char *beside; /* NULL: nothing */
+    struct bench_mcast_case of;
+};
+
+void bench_mcast_times(double *times, uint64_t count, struct bench_mcast_result *result)
+{
+    result->median_ns = bench_median(times, count);
+    result->p999_ns = times[count - 1 - count / 1000];
+}
+
+static void result_print(const struct settings *settings, const struct bench_mcast_result *result)
+{
+    if (settings->json) {
+        return;
+    }
+    printf("%8llu  %-20s %12.1f %12.1f %9.1f %9.1f %9.1f", (unsigned long long)settings->of.bytes, result->name,
+           result->median_ns / 1e3, result->p999_ns / 1e3, result->packets, result->handled, result->handled_busiest);
+    if (result->arrived_ns > 0) {
+        printf(" %10.1f", result->arrived_ns / 1e3);
+    }
+    if (result->data_packets > 0) {
+        printf(" %8.3f %7.1f %7.3f %7.3f %7.3f", result->root_packets, result->acks_at_root, result->naks_at_root,
+               result->repairs_to_all, result->repairs_to_one);
+    }
+    printf("\n");
+}
+
+static void json_times(json_t *line, const struct bench_mcast_result *result)
+{
+    json_t *one = app_json_new();
+    app_json_number(one, "median_ns", result->median_ns);
+    app_json_number(one, "p999_ns", result->p999_ns);
+    if (result->arrived_ns > 0) {
+        app_json_number(one, "arrived_median_ns", result->arrived_ns);
+    }
+    app_json_number(one, "packets", result->packets);
+    app_json_number(one, "packets_handled", result->handled);
+    app_json_number(one, "packets_handled_busiest", result->handled_busiest);
+    if (result->data_packets > 0) {
+        app_json_number(one, "root_packets_per_data_packet", result->root_packets);
+        app_json_number(one, "acks_at_root", result->acks_at_root);
+        app_json_number(one, "naks_at_root", result->naks_at_root);
+        app_json_number(one, "repairs_to_all", result->repairs_to_all);
+        app_json_number(one, "repairs_to_one", result->repairs_to_one);
+    }
+    app_json_child(line, result->name, one);
+}
+
+static void size_print(const struct settings *settings, const struct bench_mcast_result *results, uint32_t count,
+                       uint32_t best)
+{
+    double ratio = results[best].median_ns / results[0].median_ns;
+    double blocks = settings->of.collective == CW_ALLGATHER ? (double)(settings->of.members - 1) : 1;
+    double goodput_bps = blocks * (double)settings->of.bytes * 8e9 / results[0].median_ns;
+    bool has_at_once = settings->of.collective == CW_ALLGATHER;
+    double ratio_at_once = has_at_once ? results[best].median_ns / results[2].median_ns : 0;
+    if (!settings->json && has_at_once) {
+        printf("%8llu  at once: ratio %.2f\n", (unsigned long long)settings->of.bytes, ratio_at_once);
+    }
+    if (!settings->json) {
+        printf("%8llu  ratio %.2f (best unicast: %s), goodput %.1f Mb/s to each\n\n",
+               (unsigned long long)settings->of.bytes, ratio, results[best].name, goodput_bps / 1e6);
+        return;
+    }
+    json_t *line = app_json_new();
+    app_json_count(line, "members", settings->of.members);
+    app_json_text(line, "collective", settings->kind->name);
+    if (settings->kind->is_to_some) {
+        app_json_count(line, "to", settings->to);
+    }
+    app_json_count(line, "switches", settings->switches);
+    app_json_count(line, "bytes", settings->of.bytes);
+    app_json_number(line, "loss", settings->of.loss);
+    for (uint32_t i = 0; i < count; i++) {
+        json_times(line, &results[i]);
+    }
+    app_json_text(line, "best_unicast", results[best].name);
+    app_json_number(line, "ratio_latency_unicast", ratio);
+    if (has_at_once) {
+        app_json_number(line, "ratio_latency_unicast_at_once", ratio_at_once);
+    }
+    app_json_number(line, "goodput_bps", goodput_bps);
+    app_json_emit(line);
+}
+
+/* By multicast; for an all-gather at once, too; to some by each kind of group. */
+static int groups_run(const struct settings *settings, struct bench_mcast_result *results, uint32_t *count)
+{
+    if (settings->kind->is_to_some) {
+        int status = APP_EXIT_SUCCESS;
+        for (*count = 0; status == APP_EXIT_SUCCESS && *count <= BENCH_MCAST_DYNAMIC; (*count)++) {
+            status = bench_mcast_scatterv(&settings->of, (enum bench_mcast_way) * count, &results[*count]);
+        }
+        return status;
+    }
+    int code = bench_mcast_group(&settings->of, 0, &results[0]);
+    if (code == APP_EXIT_SUCCESS) {
+        code = bench_mcast_group(&settings->of, settings->of.members, &results[1]);
+    }
+    *count = 2;
+    if (code == APP_EXIT_SUCCESS && settings->of.collective == CW_ALLGATHER) {
+        struct bench_mcast_case at_once = settings->of;
+        at_once.at_once = true;
+        code = bench_mcast_group(&at_once, 0, &results[(*count)++]);
+    }
+    return code;
+}
+
+/* All contenders for one size. */
+static int size_run(const struct settings *settings)
+{
+    struct bench_mcast_result results[3 + UNICASTS_MAX + 1];
+    const char *const *unicasts = settings->kind->unicasts;
+    uint32_t count;
+    int code = groups_run(settings, results, &count);
+    uint32_t first = count, best = count;
+    for (bool is_more = true; is_more && code == APP_EXIT_SUCCESS; unicasts++) {
+        struct bench_mcast_result *result = &results[count];
+        is_more = *unicasts != NULL; /* NULL is the model's choice, and the last */
+        if (!is_more && settings->kind->is_to_some) {
+            break;
+        }
+        code = bench_mcast_unicast(&settings->of, *unicasts, result);
+        bool is_new = result->median_ns > 0;
+        for (uint32_t known = first; known < count; known++) {
+            is_new = is_new && strcmp(results[known].name, result->name) != 0;
+        }
+        if (is_new) {
+            best = result->median_ns < results[best].median_ns || count == first ? count : best;
+            count++;
+        }
+    }
+    if (code != APP_EXIT_SUCCESS) {
+        return code;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        result_print(settings, &results[i]);
+    }
+    size_print(settings, results, count, best);
+    return APP_EXIT_SUCCESS;
+}
+
+static bool fabric_is(const struct settings *settings, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(settings->fabric, name, length) == 0 && strchr(",", settings->fabric[length]) != NULL;
+}
+
+static void head_print(const struct settings *settings)
+{
+    if (settings->beside != NULL) {
+        printf("unicast beside a group of half of %llu members on %llu switches, %.3g %% loss\n"
+               "   bytes  pair     beside it                   goodput/Mb/s     share   latency/us     p99.9/us   "
+               "group/Mb/s\n",
+               (unsigned long long)settings->members, (unsigned long long)settings->switches, settings->of.loss * 100);
+        return;
+    }
+    printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n"
+           "   bytes  way                    median/us     p99.9/us   packets   handled   busiest arrived/us "
+           "root/data    "
+           "acks    "
+           "naks  to all  to one\n",
+           settings->collective, (unsigned long long)settings->members, (unsigned long long)settings->switches,
+           settings->of.loss * 100, (unsigned long long)settings->of.runs);
+}
+
+/* Whether the simulated network is another than it is by default. */
+static bool has_network(const struct settings *settings)
+{
+    const struct bench_mcast_case *of = &settings->of;
+    return of->loss > 0 || of->rate_bps != RATE_BPS || of->delay_ns != DELAY_NS || of->uplink_rate_bps != 0 ||
+           of->seed != SEED || settings->switches != 1;
+}
+
+/* What the table of options cannot check. */
+static int settings_check(struct settings *settings, const char *sizes)
+{
+    bool is_real = fabric_is(settings, "memif") || fabric_is(settings, "veth");
+    if (!is_real && strcmp(settings->fabric, "sim") != 0) {
+        app_error("no such fabric", settings->fabric, "there are sim, memif and veth");
+        return APP_EXIT_USAGE;
+    }
+    settings->kind = kind_find(settings->collective);
+    if (settings->kind == NULL) {
+        app_error("no such collective", settings->collective, "there are bcast, scatter, scatterv and allgather");
+        return APP_EXIT_USAGE;
+    }
+    if (settings->kind->is_to_some && settings->to >= settings->members) {
+        app_error("--to wants fewer than there are members", NULL, NULL);
+        return APP_EXIT_USAGE;
+    }
+    settings->of.collective = settings->kind->collective;
+    settings->of.to = settings->kind->is_to_some ? (uint32_t)settings->to : 0;
+    if (settings->beside != NULL && (is_real || strcmp(settings->beside, "unicast") != 0 ||
+                                     settings->members < BESIDE_MEMBERS_LEAST || settings->of.collective != CW_BCAST)) {
+        app_error("--beside knows unicast, with --fabric sim, bcast and at least 8 members", settings->beside, NULL);
+        return APP_EXIT_USAGE;
+    }
+    if (is_real && has_network(settings)) {
+        app_error("--loss, --rate, --delay, --switches, --uplink and --seed are of --fabric sim", settings->fabric,
+                  "emulated hosts have it with their network: --fabric memif,loss=1%,rate=1Gbps,delay=50us");
+        return APP_EXIT_USAGE;
+    }
+    if (settings->of.loss > LOSS_MOST) {
+        app_error("--loss is 50 % at most", NULL, "beyond that hardly a message comes to its end");
+        return APP_EXIT_USAGE;
+    }
+    if (settings->switches > settings->members) {
+        app_error("more switches than members", NULL, NULL);
+        return APP_EXIT_USAGE;
+    }
+    settings->of.members = (uint32_t)settings->members;
+    settings->of.switches = (uint32_t)settings->switches;
+    settings->of.uplink_rate_bps =
+        settings->of.uplink_rate_bps > 0 ? settings->of.uplink_rate_bps : settings->of.rate_bps;
+    settings->size_count = app_parse_bytes_list(sizes, settings->sizes, BENCH_SIZES_MAX);
+    bool is_good = settings->size_count > 0;
+    for (size_t i = 0; i < settings->size_count; i++) {
+        is_good = is_good && settings->sizes[i] >= 1 && settings->sizes[i] <= SIZE_MAX_BYTES;
+    }
+    if (!is_good) {
+        app_error("--sizes wants up to 32 sizes from 1 to 64M, such as 1,10K,1M", sizes, NULL);
+    }
+    return is_good ? APP_EXIT_SUCCESS : APP_EXIT_USAGE;
+}
+
+static int wire_run(const struct settings *settings)
+{
+    struct bench_mcast_wire of = {
+        .fabric = settings->fabric,
+        .collective = settings->kind->name,
+        .multicast = settings->kind->multicast,
+        .unicasts = settings->kind->unicasts,
+        .members = settings->of.members,
+        .sizes = settings->sizes,
+        .size_count = settings->size_count,
+        .runs = settings->of.runs,
+        .json = settings->json,
+    };
+    if (of.multicast == NULL) {
+        app_error("only with --fabric sim", settings->collective, NULL);
+        return APP_EXIT_USAGE;
+    }
+    return bench_mcast_wire(&of);
+}
+
+int bench_mcast(int argc, char **argv)
+{
+    struct settings settings = {
+        .fabric = "sim",
+        .collective = "bcast",
+        .members = 9,
+        .to = 5,
+        .switches = 1,
+        .of = {.runs = 200, .rate_bps = RATE_BPS, .delay_ns = DELAY_NS, .seed = SEED},
+    };
+    const char *sizes = "1,1K,10K,64K,1M";
+    const struct app_option table[] = {
+        {"fabric", "NAME", "sim, memif[,...] or veth[,...] (sim)", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
+        {"collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", APP_OPTION_TEXT, &settings.collective,
+         0, 0, NULL},
+        {"members", "N", "of the group, the root among them (9)", APP_OPTION_COUNT, &settings.members, 2, 1024, NULL},
+        {"to", "N", "scatterv: members that get a block (5)", APP_OPTION_COUNT, &settings.to, 1, 1023, NULL},
+        {"sizes", "LIST", "of messages or blocks, in bytes (1,1K,10K,64K,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
+        {"runs", "N", "messages of each size (200)", APP_OPTION_COUNT, &settings.of.runs, 1, BENCH_MCAST_RUNS_MAX,
+         NULL},
+        {"loss", "PERCENT", "of frames, at random (0)", APP_OPTION_PERCENT, &settings.of.loss, 0, 0, NULL},
+        {"rate", "RATE", "of the links (10Gbps)", APP_OPTION_RATE, &settings.of.rate_bps, 1000000, 0, NULL},
+        {"delay", "TIME", "one way, end to end (20us)", APP_OPTION_DURATION, &settings.of.delay_ns, 0, 10000000000ull,
+         NULL},
+        {"switches", "N", "members in equal blocks, the other switches joined to the first (1)", APP_OPTION_COUNT,
+         &settings.switches, 1, 64, NULL},
+        {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
+         &settings.of.uplink_rate_bps, 1000000, 0, NULL},
+        {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.seed, 0, 0, NULL},
+        {"beside", "WHAT", "unicast: others' traffic, while a group multicasts", APP_OPTION_TEXT, &settings.beside, 0,
+         0, NULL},
+        {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
+        {0},
+    };
+    int code;
+    if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {
+        return code;
+    }
+    code = settings_check(&settings, sizes);
+    if (code != APP_EXIT_SUCCESS || strcmp(settings.fabric, "sim") != 0) {
+        return code != APP_EXIT_SUCCESS ? code : wire_run(&settings);
+    }
+    if (!settings.json) {
+        head_print(&settings);
+    }
+    for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
+        settings.of.bytes = settings.sizes[i];
+        code = settings.beside != NULL ? bench_mcast_beside_run(&settings.of, settings.json) : size_run(&settings);
+    }
+    return code;
+}

@@ -1,0 +1,124 @@
+/* Apps: what the subcommands of `causeway` share: exit codes, errors, options, units, JSON lines.
+ *
+ * Invariants
+ *  - An error is one line on stderr: what, where, what to do. Results go to stdout.
+ *  - Every quantity on the command line carries its unit and is turned into bytes, bits per second, nanoseconds or a
+ *    fraction once, here; keys of JSON objects carry theirs as a suffix (latency_ns, rate_bps).
+ *
+ * Order of calls
+ *    main (causeway.c) finds the command in its table, calls app_command_set and then the command's function with
+ *    argv[0] being the command's name; that calls app_options_parse, does its work and returns one of enum app_exit.
+ */
+#ifndef APPS_H
+#define APPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+enum app_exit {
+    APP_EXIT_SUCCESS = 0,
+    APP_EXIT_FAILURE = 1,  /* the command ran and found a failure: a failing seed, a damaged file */
+    APP_EXIT_USAGE = 2,    /* wrong usage or bad input */
+    APP_EXIT_MACHINE = 3,  /* the machine lacks something: a device, a privilege, memory */
+    APP_EXIT_INTERNAL = 4, /* a bug */
+};
+
+/* The subcommands: one file each, all as main: argv[0] is the command's name; they return one of enum app_exit. */
+int bench_main(int argc, char **argv);
+int demo_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
+int draw_main(int argc, char **argv);
+int gateway_main(int argc, char **argv);
+int plan_main(int argc, char **argv);
+int plogp_main(int argc, char **argv);
+int run_main(int argc, char **argv);
+int sim_main(int argc, char **argv);
+int switch_main(int argc, char **argv);
+
+/* ---- errors ---- */
+
+/* Names the command that errors are reported for, "switch"; `name` is kept, not copied. Called by main only. */
+void app_command_set(const char *name);
+
+/* Prints "causeway switch: WHAT: WHERE (TODO)". `where` and `todo` may be NULL. Line ends inside the texts become
+ * spaces. */
+void app_error(const char *what, const char *where, const char *todo);
+
+/* The same for a code of enum cw_status; returns the exit code that fits it. `where` may be NULL. */
+int app_error_status(int status, const char *what, const char *where);
+
+/* ---- tables ---- */
+
+/* A file for a table that an option asks for, begun with its line of names; `path` NULL: nobody does, and *file is NULL. `what` it is: "the table". False: an error has been reported. */
+bool app_csv_open(const char *what, const char *path, const char *header, FILE **file);
+/* NULL is allowed. False: not all could be written, which has been reported. */
+bool app_csv_close(const char *what, const char *path, FILE *file);
+
+/* ---- options ---- */
+
+enum app_option_kind {
+    APP_OPTION_FLAG,     /* no argument; value: bool */
+    APP_OPTION_TEXT,     /* value: const char *, points into argv */
+    APP_OPTION_COUNT,    /* value: uint64_t, a plain number between low and high; a high of 0: no bound */
+    APP_OPTION_BYTES,    /* value: uint64_t, see control/settings/units.h */
+    APP_OPTION_RATE,     /* value: uint64_t, bits per second */
+    APP_OPTION_DURATION, /* value: uint64_t, nanoseconds */
+    APP_OPTION_PERCENT,  /* value: double, a fraction */
+    APP_OPTION_EACH,     /* given any number of times: calls take(value, text); value: any context */
+};
+
+struct app_option {
+    const char *name;     /* "rate" for --rate */
+    const char *argument; /* how help names the argument, "RATE"; NULL for a flag */
+    const char *help;     /* one line; says the default */
+    enum app_option_kind kind;
+    void *value;                                  /* keeps its content, the default, if the option is not given */
+    uint64_t low;                                 /* APP_OPTION_COUNT, BYTES, RATE, DURATION: smallest and */
+    uint64_t high;                                /* largest value; a high of 0: no bound */
+    int (*take)(void *context, const char *text); /* APP_OPTION_EACH: 0, or reports an error and returns an exit code */
+};
+
+enum { APP_OPTIONS_MAX = 48 };
+
+/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too. `usage` is what help opens
+ * with: one line of synopsis, and lines of explanation if wanted. Returns the index of the first argument that is no
+ * option (== argc: none), or -1 when the command is over: *exit_code says how (--help was printed, or an error was
+ * reported). A command that takes no plain arguments passes operands_max 0 and has them refused here. */
+int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
+                      int *exit_code);
+
+/* ---- units (rates, durations, bytes, shares: control/settings/units.h): each returns false, and leaves the output as it was, if the
+ * text is not exactly one such quantity ---- */
+
+/* A plain decimal (or 0x…) number. */
+bool app_parse_count(const char *text, uint64_t *count);
+
+/* A comma-separated list of sizes: 8,1K,64K. Writes up to `count_max`, returns how many, 0 if malformed or too many. */
+size_t app_parse_bytes_list(const char *text, uint64_t *bytes, size_t count_max);
+
+/* 02:00:5e:00:00:01 */
+bool app_parse_mac(const char *text, uint8_t mac[6]);
+
+/* ---- JSON: one object a line, keys in the order they were set ---- */
+
+/* An empty object; ends the process if memory is gone. */
+json_t *app_json_new(void);
+
+void app_json_text(json_t *object, const char *key, const char *text);
+void app_json_flag(json_t *object, const char *key, bool flag);
+void app_json_count(json_t *object, const char *key, uint64_t count);
+
+/* A measured number, with six significant digits; one that is not finite (a ratio to nothing) becomes null. */
+void app_json_number(json_t *object, const char *key, double number);
+
+/* Puts `child` under `key`; the object owns it from then on. */
+void app_json_child(json_t *object, const char *key, json_t *child);
+
+/* Prints the object as one line on stdout, flushes and frees it. */
+void app_json_emit(json_t *object);
+
+#endif

@@ -1,0 +1,136 @@
+#include "apps/cli/cli.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/settings/units.h"
+
+/* getopt_long returns row + FIRST_ROW, clear of its own '?' and ':'. */
+enum { FIRST_ROW = 256, HELP_COLUMN = 28 };
+
+static void help_print(const char *usage, const struct app_option *options)
+{
+    printf("usage: causeway %s\n\noptions:\n", usage);
+    for (const struct app_option *option = options; option->name; option++) {
+        char left[96];
+
+        snprintf(left, sizeof(left), "%s--%s%s%s", strcmp(option->name, "output") == 0 ? "-o, " : "", option->name,
+                 option->argument ? " " : "", option->argument ? option->argument : "");
+        printf("  %-*s %s\n", HELP_COLUMN, left, option->help);
+    }
+    printf("  %-*s %s\n", HELP_COLUMN, "--help", "prints this");
+}
+
+/* Reports what is wrong with an option's argument. */
+static int argument_refuse(const struct app_option *option, const char *text, const char *todo)
+{
+    char where[256];
+
+    snprintf(where, sizeof(where), "--%s %s", option->name, text);
+    app_error("bad value", where, todo);
+    return APP_EXIT_USAGE;
+}
+
+static int range_check(const struct app_option *option, const char *text, uint64_t value)
+{
+    static const char *const unit_names[] = {
+        [APP_OPTION_BYTES] = " bytes", [APP_OPTION_RATE] = " bits per second", [APP_OPTION_DURATION] = " ns"};
+    const char *unit = option->kind < sizeof(unit_names) / sizeof(unit_names[0]) && unit_names[option->kind]
+                           ? unit_names[option->kind]
+                           : "";
+    char todo[128];
+
+    if (value >= option->low && (option->high == 0 || value <= option->high)) {
+        *(uint64_t *)option->value = value;
+        return APP_EXIT_SUCCESS;
+    }
+    if (option->high == 0) {
+        snprintf(todo, sizeof(todo), "at least %" PRIu64 "%s", option->low, unit);
+    } else {
+        snprintf(todo, sizeof(todo), "between %" PRIu64 " and %" PRIu64 "%s", option->low, option->high, unit);
+    }
+    return argument_refuse(option, text, todo);
+}
+
+static int option_take(const struct app_option *option, const char *text)
+{
+    uint64_t value = 0;
+
+    switch (option->kind) {
+    case APP_OPTION_FLAG:
+        *(bool *)option->value = true;
+        return APP_EXIT_SUCCESS;
+    case APP_OPTION_TEXT:
+        *(const char **)option->value = text;
+        return APP_EXIT_SUCCESS;
+    case APP_OPTION_COUNT:
+        return app_parse_count(text, &value) ? range_check(option, text, value)
+                                             : argument_refuse(option, text, "a number is wanted");
+    case APP_OPTION_BYTES:
+        return cw_units_bytes(text, &value) ? range_check(option, text, value)
+                                            : argument_refuse(option, text, "a size like 1500, 64K or 10MB is wanted");
+    case APP_OPTION_RATE:
+        return cw_units_rate(text, &value) ? range_check(option, text, value)
+                                           : argument_refuse(option, text, "a rate like 10Gbps or 64kbps is wanted");
+    case APP_OPTION_DURATION:
+        return cw_units_duration(text, &value)
+                   ? range_check(option, text, value)
+                   : argument_refuse(option, text, "a duration with its unit, like 20us, 1.5ms or 3s, is wanted");
+    case APP_OPTION_PERCENT:
+        return cw_units_percent(text, option->value)
+                   ? APP_EXIT_SUCCESS
+                   : argument_refuse(option, text, "a percentage like 1% or 0.1% is wanted");
+    case APP_OPTION_EACH:
+        return option->take(option->value, text);
+    }
+    return APP_EXIT_INTERNAL;
+}
+
+int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
+                      int *exit_code)
+{
+    struct option rows[APP_OPTIONS_MAX + 2] = {{NULL, 0, NULL, 0}};
+    int row_count = 0;
+    int output = -1; /* the row of --output, which has a short form */
+    int found;
+
+    for (; options[row_count].name; row_count++) {
+        assert(row_count < APP_OPTIONS_MAX);
+        output = strcmp(options[row_count].name, "output") == 0 ? row_count : output;
+        rows[row_count] = (struct option){
+            options[row_count].name,
+            options[row_count].kind == APP_OPTION_FLAG ? no_argument : required_argument,
+            NULL,
+            FIRST_ROW + row_count,
+        };
+    }
+    rows[row_count] = (struct option){"help", no_argument, NULL, 'h'};
+    optind = 0; /* GNU: starts afresh, whoever called getopt before */
+    opterr = 0;
+    while ((found = getopt_long(argc, argv, output >= 0 ? ":ho:" : ":h", rows, NULL)) != -1) {
+        if (found == 'h') {
+            help_print(usage, options);
+            *exit_code = APP_EXIT_SUCCESS;
+            return -1;
+        }
+        if (found == ':' || found == '?') {
+            app_error(found == ':' ? "an argument is missing" : "unknown option", argv[optind - 1],
+                      "--help lists the options");
+            *exit_code = APP_EXIT_USAGE;
+            return -1;
+        }
+        *exit_code = option_take(&options[found == 'o' ? output : found - FIRST_ROW], optarg);
+        if (*exit_code != APP_EXIT_SUCCESS) {
+            return -1;
+        }
+    }
+    if (argc - optind > operands_max) {
+        app_error("unexpected argument", argv[optind + operands_max], "--help shows the usage");
+        *exit_code = APP_EXIT_USAGE;
+        return -1;
+    }
+    return optind;
+}

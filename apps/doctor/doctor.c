@@ -1,0 +1,117 @@
+/* causeway doctor: what this machine can do, what Causeway would choose and why, and what to do about each obstacle. */
+#include "apps/doctor/doctor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "apps/cli/cli.h"
+#include "dataplane/core/loop.h"
+#include "dataplane/dataplane.h"
+
+void doctor_tell(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
+                 const char *value, const char *todo)
+{
+    static const char *const names[] = {[DOCTOR_GOOD] = "good", [DOCTOR_NOTE] = "note", [DOCTOR_MISSING] = "missing"};
+    static const char *const marks[] = {[DOCTOR_GOOD] = "  ", [DOCTOR_NOTE] = "  ", [DOCTOR_MISSING] = "! "};
+    doctor->missing += verdict == DOCTOR_MISSING;
+    if (doctor->json) {
+        json_t *line = app_json_new();
+        app_json_text(line, "topic", topic);
+        app_json_text(line, "what", what);
+        app_json_text(line, "verdict", names[verdict]);
+        app_json_text(line, "value", value);
+        if (todo != NULL) {
+            app_json_text(line, "todo", todo);
+        }
+        app_json_emit(line);
+        return;
+    }
+    printf("%s%-9s %-22s %s\n", marks[verdict], topic, what, value);
+    if (todo != NULL) {
+        printf("  %-9s %-22s -> %s\n", "", "", todo);
+    }
+}
+
+void doctor_setting(struct doctor *doctor, const char *name, const char *value, const char *origin, const char *meaning)
+{
+    if (doctor->json) {
+        json_t *line = app_json_new();
+        app_json_text(line, "topic", "setting");
+        app_json_text(line, "what", name);
+        app_json_text(line, "value", value);
+        app_json_text(line, "origin", origin);
+        app_json_text(line, "meaning", meaning);
+        app_json_emit(line);
+        return;
+    }
+    printf("  %-9s %-30s %-14s %-8s %s\n", "setting", name, value, origin, meaning);
+}
+
+static void setting_count(struct doctor *doctor, const char *name, uint64_t value, const char *meaning)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    doctor_setting(doctor, name, text, "default", meaning);
+}
+
+void doctor_settings(struct doctor *doctor)
+{
+    struct cw_endpoint_config config;
+    cw_endpoint_config_init(&config);
+    setting_count(doctor, "peer_count_max", config.peer_count_max, "peers an endpoint can know");
+    setting_count(doctor, "region_count_max", config.region_count_max, "registered regions");
+    setting_count(doctor, "operation_count_max", config.operation_count_max, "puts, gets and messages under way");
+    setting_count(doctor, "arrival_count_max", config.arrival_count_max,
+                  "puts half arrived or held back for their lane");
+    setting_count(doctor, "event_count_max", config.event_count_max, "events waiting to be taken");
+    setting_count(doctor, "get_count_max", config.get_count_max, "gets under way");
+    setting_count(doctor, "pool_slot_count", config.pool_slot_count, "small messages in the receive pool");
+    setting_count(doctor, "pool_slot_bytes", config.pool_slot_bytes, "longest small message");
+    setting_count(doctor, "sent_chunk_count", config.sent_chunk_count, "records of packets in flight, 64 each");
+    setting_count(doctor, "window_block_count", config.window_block_count, "1 KiB blocks for packets out of order");
+    setting_count(doctor, "congestion_window_max_bytes", config.congestion_window_max_bytes, "in flight to one peer");
+    setting_count(doctor, "failure_timeout_ns", config.failure_timeout_ns, "silence after which a peer has failed");
+    struct cw_loop_config loop;
+    cw_loop_config_init(&loop);
+    setting_count(doctor, "loop.command_count", loop.command_count, "commands waiting for the loop's owner");
+    setting_count(doctor, "loop.yield_ns", loop.yield_ns, "yields this long before it sleeps, unless yields take long");
+    setting_count(doctor, "ack_delay_ns", CW_ACK_DELAY_NS, "an acknowledgement waits for company");
+    setting_count(doctor, "probe_spin_ns", CW_PROBE_SPIN_NS, "least time-out towards a peer that spins");
+    setting_count(doctor, "probe_sleep_ns", CW_PROBE_SLEEP_NS, "... that is woken");
+    setting_count(doctor, "probe_nap_ns", CW_PROBE_NAP_NS, "... that naps");
+    doctor_choices(doctor);
+}
+
+int doctor_main(int argc, char **argv)
+{
+    struct doctor doctor = {0};
+    bool no_settings = false;
+    bool mpi = false;
+    const struct app_option options[] = {
+        {"json", NULL, "one JSON object a finding", APP_OPTION_FLAG, &doctor.json, 0, 0, NULL},
+        {"no-settings", NULL, "without the table of settings", APP_OPTION_FLAG, &no_settings, 0, 0, NULL},
+        {"mpi", NULL, "only the MPI functions that are not implemented yet", APP_OPTION_FLAG, &mpi, 0, 0, NULL},
+        {0},
+    };
+    int code;
+    if (app_options_parse("doctor [options]\nLists what this machine can do, what Causeway would choose and why; an "
+                          "obstacle is marked ! and followed by its remedy.",
+                          options, 0, argc, argv, &code) < 0) {
+        return code;
+    }
+    if (mpi) {
+        doctor_mpi(&doctor);
+        return APP_EXIT_SUCCESS;
+    }
+    doctor_machine(&doctor);
+    doctor_rights(&doctor);
+    doctor_network(&doctor);
+    doctor_choice(&doctor);
+    if (!no_settings) {
+        doctor_settings(&doctor);
+    }
+    if (!doctor.json) {
+        printf("%u obstacle%s\n", doctor.missing, doctor.missing == 1 ? "" : "s");
+    }
+    return APP_EXIT_SUCCESS;
+}

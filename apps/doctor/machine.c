@@ -1,0 +1,146 @@
+/* What the doctor finds on the machine: cores, memory, clock, rights, limits. */
+#include "apps/doctor/doctor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 256 };
+
+/* The first line of a file, without its end; false: there is none. */
+static bool read_line(const char *path, char *text, size_t bytes)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    bool read = fgets(text, (int)bytes, file) != NULL;
+    fclose(file);
+    if (read) {
+        text[strcspn(text, "\n")] = 0;
+    }
+    return read;
+}
+
+static uint64_t read_number(const char *path)
+{
+    char text[TEXT_BYTES];
+    return read_line(path, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
+}
+
+static void tell_cores(struct doctor *doctor)
+{
+    cpu_set_t cores;
+    char text[TEXT_BYTES];
+    char isolated[TEXT_BYTES] = "";
+    int count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    (void)read_line("/sys/devices/system/cpu/isolated", isolated, sizeof(isolated));
+    snprintf(text, sizeof(text), "%d usable, isolated: %.200s", count, isolated[0] == 0 ? "none" : isolated);
+    doctor_tell(
+        doctor, "machine", "cores", count >= 2 ? DOCTOR_GOOD : DOCTOR_MISSING, text,
+        count >= 2 ? (isolated[0] == 0 ? "for a dedicated loop keep a core free of others: boot with isolcpus=N" : NULL)
+                   : "one core cannot be dedicated to the network: loops will sleep and be woken");
+}
+
+static void tell_huge_pages(struct doctor *doctor)
+{
+    char text[TEXT_BYTES];
+    uint64_t all = read_number("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    uint64_t free_pages = read_number("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    snprintf(text, sizeof(text), "%" PRIu64 " of 2 MiB, %" PRIu64 " free", all, free_pages);
+    doctor_tell(doctor, "machine", "huge pages", DOCTOR_NOTE, text,
+                free_pages > 0 ? NULL
+                               : "none are needed; physical NICs like them: echo 1024 > "
+                                 "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+}
+
+static void tell_clock(struct doctor *doctor)
+{
+    char text[TEXT_BYTES] = "unknown";
+    (void)read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", text, sizeof(text));
+    bool quick = strcmp(text, "tsc") == 0 || strcmp(text, "kvm-clock") == 0 || strcmp(text, "arch_sys_counter") == 0;
+    doctor_tell(doctor, "machine", "clock", quick ? DOCTOR_GOOD : DOCTOR_MISSING, text,
+                quick ? NULL
+                      : "reading it enters the kernel, which costs a microsecond a turn: boot with clocksource=tsc");
+}
+
+void doctor_machine(struct doctor *doctor)
+{
+    char text[TEXT_BYTES];
+    struct utsname name;
+    if (uname(&name) == 0) {
+        snprintf(text, sizeof(text), "%.40s %.80s, %.40s", name.sysname, name.release, name.machine);
+        doctor_tell(doctor, "machine", "kernel", DOCTOR_NOTE, text, NULL);
+    }
+    tell_cores(doctor);
+    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
+    snprintf(text, sizeof(text), "%.1f GiB", (double)pages * (double)sysconf(_SC_PAGESIZE) / (1024.0 * 1024 * 1024));
+    doctor_tell(doctor, "machine", "memory", DOCTOR_GOOD, text, NULL);
+    tell_huge_pages(doctor);
+    tell_clock(doctor);
+}
+
+/* Bit numbers of linux/capability.h that matter here. */
+struct capability {
+    unsigned bit;
+    const char *name;
+    const char *todo;
+};
+
+static uint64_t effective_capabilities(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[TEXT_BYTES];
+    uint64_t set = 0;
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, "CapEff:", 7) == 0) {
+            set = strtoull(line + 7, NULL, 16);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return set;
+}
+
+void doctor_rights(struct doctor *doctor)
+{
+    static const struct capability list[] = {
+        {13, "CAP_NET_RAW",
+         "needed for af_packet and af_xdp: run as root, or setcap cap_net_raw,cap_net_admin+ep on the program"},
+        {12, "CAP_NET_ADMIN", "needed to make veth pairs and namespaces, and for af_xdp"},
+        {39, "CAP_BPF", "needed for af_xdp (with CAP_NET_ADMIN)"},
+        {23, "CAP_SYS_NICE", "needed for real-time priority of a dedicated loop; works without"},
+    };
+    uint64_t set = effective_capabilities();
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        bool have = (set >> list[i].bit & 1) != 0;
+        doctor_tell(doctor, "rights", list[i].name, have ? DOCTOR_GOOD : DOCTOR_NOTE, have ? "yes" : "no",
+                    have ? NULL : list[i].todo);
+    }
+    struct rlimit limit;
+    char text[TEXT_BYTES];
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+        bool plenty = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= 64u << 20;
+        if (limit.rlim_cur == RLIM_INFINITY) {
+            snprintf(text, sizeof(text), "unlimited");
+        } else {
+            snprintf(text, sizeof(text), "%" PRIu64 " KiB", (uint64_t)limit.rlim_cur / 1024);
+        }
+        doctor_tell(doctor, "rights", "locked memory", plenty ? DOCTOR_GOOD : DOCTOR_NOTE, text,
+                    plenty
+                        ? NULL
+                        : "af_xdp and RDMA lock memory: ulimit -l unlimited, or memlock in /etc/security/limits.conf");
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)limit.rlim_cur);
+        doctor_tell(doctor, "rights", "open files", limit.rlim_cur >= 256 ? DOCTOR_GOOD : DOCTOR_MISSING, text,
+                    limit.rlim_cur >= 256 ? NULL : "a switch takes some 8 for each port: ulimit -n 1024");
+    }
+}

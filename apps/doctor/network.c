@@ -1,0 +1,219 @@
+/* What the doctor finds on the network: interfaces, DPDK and its drivers, RDMA devices; and what Causeway would choose. */
+#include "apps/doctor/doctor.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef CW_HAVE_VERBS
+#include <infiniband/verbs.h>
+#endif
+
+#include "dataplane/crypt/aead.h"
+#include "dataplane/dpdk/dpdk.h"
+#include "dataplane/port/port.h"
+#include "dataplane/status.h"
+
+enum { TEXT_BYTES = 512, PATH_BYTES = 512 };
+
+static void read_attribute(const char *interface, const char *name, char *text, size_t bytes)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "/sys/class/net/%.64s/%.64s", interface, name);
+    FILE *file = fopen(path, "r");
+    text[0] = 0;
+    if (file != NULL) {
+        if (fgets(text, (int)bytes, file) == NULL) {
+            text[0] = 0;
+        }
+        fclose(file);
+    }
+    text[strcspn(text, "\n")] = 0;
+}
+
+static void tell_interface(struct doctor *doctor, const char *interface)
+{
+    char state[64];
+    char mtu[64];
+    char speed[64];
+    char driver[PATH_BYTES] = "";
+    char link[PATH_BYTES];
+    char path[PATH_BYTES];
+    char text[TEXT_BYTES];
+    read_attribute(interface, "operstate", state, sizeof(state));
+    read_attribute(interface, "mtu", mtu, sizeof(mtu));
+    read_attribute(interface, "speed", speed, sizeof(speed));
+    snprintf(path, sizeof(path), "/sys/class/net/%.64s/device/driver", interface);
+    ssize_t length = readlink(path, link, sizeof(link) - 1);
+    if (length > 0) {
+        link[length] = 0;
+        const char *last = strrchr(link, '/');
+        snprintf(driver, sizeof(driver), "%s", last == NULL ? link : last + 1);
+    }
+    snprintf(text, sizeof(text), "%s, MTU %s, %s%s, driver %.64s", state, mtu,
+             speed[0] == 0 || speed[0] == '-' ? "rate unknown" : speed, speed[0] == 0 || speed[0] == '-' ? "" : " Mb/s",
+             driver[0] == 0 ? "virtual" : driver);
+    doctor_tell(doctor, "network", interface, DOCTOR_NOTE, text, NULL);
+}
+
+static void tell_interfaces(struct doctor *doctor)
+{
+    DIR *folder = opendir("/sys/class/net");
+    if (folder == NULL) {
+        doctor_tell(doctor, "network", "interfaces", DOCTOR_MISSING, "/sys/class/net cannot be read", "mount sysfs");
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lo") != 0 &&
+            strcmp(entry->d_name, "bonding_masters") != 0) {
+            tell_interface(doctor, entry->d_name);
+        }
+    }
+    closedir(folder);
+}
+
+/* The name in `folder` that begins with `prefix`, appended to it; false: there is none. */
+static bool descend(char *folder, size_t bytes, const char *prefix)
+{
+    DIR *open_folder = opendir(folder);
+    struct dirent *entry;
+    bool found = false;
+    while (open_folder != NULL && !found && (entry = readdir(open_folder)) != NULL) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
+            size_t length = strlen(folder);
+            snprintf(folder + length, bytes - length, "/%s", entry->d_name);
+            found = true;
+        }
+    }
+    if (open_folder != NULL) {
+        closedir(open_folder);
+    }
+    return found;
+}
+
+/* The folder that EAL loads its drivers from: beside the library that has been loaded. */
+static bool find_drivers(char *folder, size_t bytes)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[PATH_BYTES];
+    bool found = false;
+    while (maps != NULL && !found && fgets(line, sizeof(line), maps) != NULL) {
+        const char *path = strchr(line, '/');
+        char *name = path == NULL ? NULL : strstr(line, "/librte_eal.so");
+        if (name != NULL) {
+            *name = 0;
+            snprintf(folder, bytes, "%s/dpdk", path);
+            found = descend(folder, bytes, "pmds-");
+        }
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return found;
+}
+
+static void tell_drivers(struct doctor *doctor)
+{
+    static const struct {
+        const char *name;
+        const char *use;
+    } drivers[] = {
+        {"memif", "two processes of a host, and the switch; no privilege"},
+        {"af_xdp", "kernel interfaces, faster; MTU up to 3,400"},
+        {"af_packet", "kernel interfaces"},
+        {"pcap", "captured packets"},
+        {"tap", "the host's own network stack"},
+    };
+    char folder[PATH_BYTES];
+    if (!find_drivers(folder, sizeof(folder))) {
+        doctor_tell(doctor, "network", "DPDK drivers", DOCTOR_NOTE, "linked into the program", NULL);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+        char path[PATH_BYTES + 64];
+        char what[64];
+        snprintf(path, sizeof(path), "%s/librte_net_%s.so", folder, drivers[i].name);
+        snprintf(what, sizeof(what), "driver %s", drivers[i].name);
+        bool have = access(path, R_OK) == 0;
+        doctor_tell(doctor, "network", what, have ? DOCTOR_GOOD : DOCTOR_MISSING,
+                    have ? drivers[i].use : "not installed", have ? NULL : "apt-get install libdpdk-dev");
+    }
+}
+
+static void tell_verbs(struct doctor *doctor)
+{
+#ifdef CW_HAVE_VERBS
+    int count = 0;
+    struct ibv_device **list = ibv_get_device_list(&count);
+    for (int i = 0; list != NULL && i < count; i++) {
+        doctor_tell(doctor, "network", "verbs device", DOCTOR_NOTE, ibv_get_device_name(list[i]),
+                    "paths over RDMA are to come");
+    }
+    if (list != NULL) {
+        ibv_free_device_list(list);
+    }
+    if (count == 0) {
+        doctor_tell(doctor, "network", "verbs devices", DOCTOR_NOTE, "none", NULL);
+    }
+#else
+    doctor_tell(doctor, "network", "verbs", DOCTOR_NOTE, "not in this build",
+                "apt-get install libibverbs-dev and configure again");
+#endif
+}
+
+void doctor_network(struct doctor *doctor)
+{
+    tell_interfaces(doctor);
+    char error[TEXT_BYTES];
+    if (cw_dpdk_load(error, sizeof(error)) != NULL) {
+        doctor_tell(doctor, "network", "DPDK", DOCTOR_GOOD, cw_dpdk_version(), NULL);
+        tell_drivers(doctor);
+    } else {
+        doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING, "shared memory and the simulator work, ports do not",
+                    error);
+    }
+    tell_verbs(doctor);
+}
+
+static void tell_encryption(struct doctor *doctor)
+{
+    struct cw_aead *aead;
+    char text[CW_PORT_TEXT_BYTES] = "";
+    if (cw_aead_open(NULL, &aead, text, sizeof(text)) == CW_OK) {
+        cw_aead_why(aead, text, sizeof(text));
+        bool slow = strcmp(cw_aead_driver(aead), "crypto_openssl") == 0;
+        doctor_tell(doctor, "choice", "encryption", slow ? DOCTOR_NOTE : DOCTOR_GOOD, text,
+                    slow
+                        ? "crypto_aesni_gcm is several times as fast where there are AES instructions: apt-get install "
+                          "librte-crypto-ipsec-mb23"
+                        : NULL);
+    } else {
+        doctor_tell(doctor, "choice", "encryption", DOCTOR_MISSING, text,
+                    "sealed sessions are refused; apt-get install libdpdk-dev has the drivers");
+    }
+}
+
+void doctor_choice(struct doctor *doctor)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    doctor_tell(doctor, "choice", "between processes", DOCTOR_NOTE, "memif, with a doorbell to sleep on",
+                cores > 1 ? NULL : "with one core every packet costs a thread switch");
+    doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
+                "causeway switch, which owns the NIC; each process has a memif to it", NULL);
+    doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
+                geteuid() == 0 ? "af_xdp up to an MTU of 3,400, else af_packet: root is here"
+                               : "none: they need CAP_NET_RAW",
+                geteuid() == 0 ? NULL : "run as root, or use memif");
+    doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,
+                "4 KiB pages (--no-huge): no privilege, and no file is left behind",
+                "huge pages are taken when asked for");
+    doctor_tell(doctor, "choice", "waiting", DOCTOR_NOTE,
+                cores > 2 ? "yields 50 us, sleeps; a dedicated core spins when asked for"
+                          : "yields 50 us, sleeps: few cores",
+                NULL);
+    tell_encryption(doctor);
+}

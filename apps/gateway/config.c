@@ -1,0 +1,286 @@
+#include "apps/gateway/config.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/cli/cli.h"
+#include "control/settings/units.h"
+#include "dataplane/fabric/link.h"
+#include "dataplane/port/doorbell.h"
+#include "dataplane/tunnel/tunnel.h"
+
+#define STATS_INTERVAL_NS 100000000ull
+#define QUEUE_BYTES_MAX   (1ull << 30)
+
+enum {
+    UDP_PORT_DEFAULT = CW_UDP_PORT_GATEWAY,
+    PATH_BYTES_MAX = 107, /* of a Unix socket's address */
+};
+
+static int refuse(const char *option, const char *text, const char *todo)
+{
+    char where[GATEWAY_TEXT_BYTES + 32];
+    snprintf(where, sizeof(where), "%s %s", option, text);
+    app_error("bad value", where, todo);
+    return APP_EXIT_USAGE;
+}
+
+/* ---- ports ---- */
+
+static const char *const port_todo =
+    "memif:PATH:ID, memif:PATH:server, af_packet:IFACE, af_xdp:IFACE or DEVICE,KEY=VALUE,... is wanted";
+
+/* `rest` is PATH:ID or PATH:server. A client I sleeps on word 1 + I of PATH.bell and rings word 0, as at a switch; the client of a server that is a gateway is
+ * number 0. */
+static const char *memif_parse(struct gateway_port_config *port, const char *rest, uint32_t number)
+{
+    const char *colon = strrchr(rest, ':');
+    size_t length = colon != NULL ? (size_t)(colon - rest) : 0;
+    uint64_t id = 0;
+    if (length == 0 || length > PATH_BYTES_MAX || memchr(rest, ',', length) != NULL) {
+        return "PATH of a socket, 1 to 107 bytes without a comma, and ID are wanted, as memif:/tmp/s:4";
+    }
+    bool is_server = strcmp(colon + 1, "server") == 0;
+    if (!is_server && (!app_parse_count(colon + 1, &id) || id >= CW_DOORBELL_WORDS - 1)) {
+        return "behind the last colon the number of the switch's port is wanted, or `server`";
+    }
+    snprintf(port->device, sizeof(port->device), "net_memif%u", number);
+    snprintf(port->arguments, sizeof(port->arguments), "role=%s,id=%u,socket=%.*s,socket-abstract=no",
+             is_server ? "server" : "client", (unsigned)id, (int)length, rest);
+    snprintf(port->bell_path, sizeof(port->bell_path), "%.*s.bell", (int)length, rest);
+    port->bell_own = is_server ? 0 : 1 + (uint32_t)id;
+    port->bell_peer = is_server ? 1 : 0;
+    port->awaits = port->is_memif = !is_server;
+    return NULL;
+}
+
+static const char *interface_parse(struct gateway_port_config *port, const char *driver, const char *interface,
+                                   uint32_t number)
+{
+    if (interface[0] == 0 || strlen(interface) >= IF_NAMESIZE || strpbrk(interface, ",/") != NULL) {
+        return "the name of an interface is wanted, as af_packet:eth0";
+    }
+    snprintf(port->device, sizeof(port->device), "net_%s%u", driver, number);
+    snprintf(port->arguments, sizeof(port->arguments), "iface=%s", interface);
+    return NULL;
+}
+
+const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number)
+{
+    const char *text = port->text;
+    size_t device_length = strcspn(text, ",");
+    if (strncmp(text, "memif:", 6) == 0) {
+        return memif_parse(port, text + 6, number);
+    }
+    if (strncmp(text, "af_packet:", 10) == 0) {
+        return interface_parse(port, "af_packet", text + 10, number);
+    }
+    if (strncmp(text, "af_xdp:", 7) == 0) {
+        return interface_parse(port, "af_xdp", text + 7, number);
+    }
+    const char *arguments = text[device_length] == ',' ? text + device_length + 1 : "";
+    if (device_length == 0 || device_length >= sizeof(port->device) || strlen(arguments) >= sizeof(port->arguments)) {
+        return port_todo;
+    }
+    memcpy(port->device, text, device_length);
+    port->device[device_length] = 0;
+    memcpy(port->arguments, arguments, strlen(arguments) + 1);
+    return NULL;
+}
+
+static int port_take(struct gateway_port_config *port, uint32_t number)
+{
+    if (port->text == NULL) {
+        app_error("a port is missing", port->option, port_todo);
+        return APP_EXIT_USAGE;
+    }
+    const char *todo = gateway_port_parse(port, number);
+    return todo == NULL ? APP_EXIT_SUCCESS : refuse(port->option, port->text, todo);
+}
+
+/* ---- addresses ---- */
+
+/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the IPv4 address, so that two gateways need not be told. */
+static int address_take(const char *option, const char *text, struct cw_address *address)
+{
+    char copy[64];
+    struct in_addr ipv4;
+    const char *todo = "an IPv4 address is wanted, and behind a comma its MAC, or that of the router on the way";
+    if (text == NULL) {
+        app_error("an address is missing", option, todo);
+        return APP_EXIT_USAGE;
+    }
+    size_t length = strcspn(text, ",");
+    if (length >= sizeof(copy)) {
+        return refuse(option, text, todo);
+    }
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    if (inet_pton(AF_INET, copy, &ipv4) != 1 || ipv4.s_addr == 0) {
+        return refuse(option, text, todo);
+    }
+    address->ipv4 = ntohl(ipv4.s_addr);
+    uint8_t mac[6] = {0x02, 0};
+    memcpy(mac + 2, &ipv4.s_addr, sizeof(ipv4.s_addr));
+    if (text[length] == ',' && (!app_parse_mac(text + length + 1, mac) || (mac[0] & 1) != 0)) {
+        return refuse(option, text, todo);
+    }
+    memcpy(address->mac, mac, sizeof(mac));
+    return APP_EXIT_SUCCESS;
+}
+
+/* ---- words ---- */
+
+static int word_take(const char *option, const char *text, const char *yes, const char *no, bool *value)
+{
+    char todo[64];
+    snprintf(todo, sizeof(todo), "%s or %s is wanted", yes, no);
+    if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) {
+        return refuse(option, text, todo);
+    }
+    *value = strcmp(text, yes) == 0;
+    return APP_EXIT_SUCCESS;
+}
+
+static int rate_take(struct gateway_config *config, const char *text)
+{
+    if (text == NULL) {
+        app_error("the rate is missing", "--rate", "that of the long link, as 250Mbps; or `found`, if nobody knows it");
+        return APP_EXIT_USAGE;
+    }
+    config->rate_bps = 0;
+    if (strcmp(text, "found") == 0) {
+        return APP_EXIT_SUCCESS;
+    }
+    bool is_rate =
+        cw_units_rate(text, &config->rate_bps) && config->rate_bps >= 10000 && config->rate_bps <= CW_RATE_MAX_BPS;
+    return is_rate ? APP_EXIT_SUCCESS : refuse("--rate", text, "a rate like 250Mbps is wanted, or `found`");
+}
+
+static int key_take(struct gateway_config *config, const char *path)
+{
+    if (path == NULL) {
+        app_error("the key is missing", "--key FILE",
+                  "`causeway gateway --make-key FILE` makes one, for both gateways");
+        return APP_EXIT_USAGE;
+    }
+    return gateway_key_load(path, config->key);
+}
+
+/* ---- the command line ---- */
+
+struct texts {
+    const char *address;
+    const char *peer;
+    const char *key;
+    const char *make_key;
+    const char *rate;
+    const char *encrypt;
+    const char *multicast;
+    uint64_t udp_port;
+};
+
+static int texts_take(struct gateway_config *config, const struct texts *texts)
+{
+    int code = port_take(&config->inner, 0);
+    if (code == APP_EXIT_SUCCESS) {
+        code = port_take(&config->outer, 1);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = address_take("--address", texts->address, &config->address);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = address_take("--peer", texts->peer, &config->peer);
+    }
+    if (code == APP_EXIT_SUCCESS && config->address.ipv4 == config->peer.ipv4) {
+        code = refuse("--peer", texts->peer, "it is this gateway's own: give that of the other one");
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = rate_take(config, texts->rate);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = word_take("--encrypt", texts->encrypt, "yes", "no", &config->encrypts);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = word_take("--multicast", texts->multicast, "drop", "flood", &config->drops_multicast);
+    }
+    config->address.udp_port = config->peer.udp_port = (uint16_t)texts->udp_port;
+    return code == APP_EXIT_SUCCESS ? key_take(config, texts->key) : code;
+}
+
+static const char usage[] =
+    "gateway --inner PORT --outer PORT --address A --peer B --key FILE --rate RATE [OPTION...]\n"
+    "gateway --make-key FILE\n"
+    "\n"
+    "Joins the networks of two sites: Ethernet frames that come in by the inner port are carried to the gateway at B, "
+    "over\n"
+    "several streams, sealed, at the rate of the long link, and leave by its inner port; losses on the way are "
+    "repaired.\n"
+    "PORT: memif:PATH:ID (port ID of the `causeway switch` at PATH), memif:PATH:server (for another gateway's "
+    "memif:PATH:0),\n"
+    "af_packet:IFACE, af_xdp:IFACE, or any DPDK device: DEVICE,KEY=VALUE,...\n"
+    "Prints `ready: ...`, and `up: ...` and `down: ...` as the other gateway comes and goes; counters at the end and "
+    "on SIGUSR1.";
+
+bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, int *exit_code)
+{
+    struct texts texts = {.encrypt = "yes", .multicast = "flood", .udp_port = UDP_PORT_DEFAULT};
+    *config = (struct gateway_config){.inner = {.option = "--inner", .mtu_bytes = 1500},
+                                      .outer = {.option = "--outer", .mtu_bytes = 1500},
+                                      .stream_count = CW_TUNNEL_STREAMS_DEFAULT,
+                                      .core = APP_CORE_ANY};
+    const struct app_option options[] = {
+        {"inner", "PORT", "towards the hosts of this site", APP_OPTION_TEXT, &config->inner.text, 0, 0, NULL},
+        {"outer", "PORT", "towards the other gateway", APP_OPTION_TEXT, &config->outer.text, 0, 0, NULL},
+        {"address", "A[,MAC]", "of this gateway, outside; IPv4, the MAC made of it by default", APP_OPTION_TEXT,
+         &texts.address, 0, 0, NULL},
+        {"peer", "B[,MAC]", "of the other one; the MAC may be that of a router on the way", APP_OPTION_TEXT,
+         &texts.peer, 0, 0, NULL},
+        {"key", "FILE", "that both gateways have, readable by its owner alone", APP_OPTION_TEXT, &texts.key, 0, 0,
+         NULL},
+        {"make-key", "FILE", "writes a new key, and ends", APP_OPTION_TEXT, &texts.make_key, 0, 0, NULL},
+        {"rate", "RATE", "of the long link, headers included: no more leaves; or `found`", APP_OPTION_TEXT, &texts.rate,
+         0, 0, NULL},
+        {"streams", "N", "sessions side by side, the same at both; default 4", APP_OPTION_COUNT, &config->stream_count,
+         1, CW_TUNNEL_STREAMS_MAX, NULL},
+        {"encrypt", "yes|no", "AES-GCM, the same at both; default yes", APP_OPTION_TEXT, &texts.encrypt, 0, 0, NULL},
+        {"queue", "BYTES", "of each stream; default 100 ms of the rate", APP_OPTION_BYTES, &config->queue_bytes, 0,
+         QUEUE_BYTES_MAX, NULL},
+        {"multicast", "HOW", "flood (to the other site), or drop (all but broadcast); default flood", APP_OPTION_TEXT,
+         &texts.multicast, 0, 0, NULL},
+        {"mtu", "BYTES", "of the inner port; default 1500", APP_OPTION_BYTES, &config->inner.mtu_bytes, CW_PORT_MTU_MIN,
+         CW_PORT_MTU_MAX, NULL},
+        {"outer-mtu", "BYTES", "of the outer one, which may be less; default 1500", APP_OPTION_BYTES,
+         &config->outer.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX, NULL},
+        {"udp-port", "N", "of the first stream, at both; the others follow; default 29364", APP_OPTION_COUNT,
+         &texts.udp_port, 1, UINT16_MAX - CW_TUNNEL_STREAMS_MAX, NULL},
+        {"seconds", "N", "ends by itself; default: at SIGINT or SIGTERM", APP_OPTION_COUNT, &config->seconds, 0,
+         1000000000, NULL},
+        {"core", "N", "runs there; default: wherever the system puts it", APP_OPTION_COUNT, &config->core, 0, 1023,
+         NULL},
+        {"dedicated", NULL, "never sleeps: the core is its own", APP_OPTION_FLAG, &config->dedicated, 0, 0, NULL},
+        {"stats", "FILE", "what each stream does in each interval, as CSV", APP_OPTION_TEXT, &config->stats_path, 0, 0,
+         NULL},
+        {"stats-interval", "TIME", "of --stats, default 100ms; else prints the counters so often, default never",
+         APP_OPTION_DURATION, &config->stats_interval_ns, 1000000, 0, NULL},
+        {"json", NULL, "counters as one JSON object a line", APP_OPTION_FLAG, &config->json, 0, 0, NULL},
+        {NULL, NULL, NULL, APP_OPTION_FLAG, NULL, 0, 0, NULL},
+    };
+    if (app_options_parse(usage, options, 0, argc, argv, exit_code) < 0) {
+        return false;
+    }
+    if (texts.make_key != NULL) {
+        *exit_code = gateway_key_make(texts.make_key);
+        return false;
+    }
+    if (config->stats_path != NULL && config->stats_interval_ns == 0) {
+        config->stats_interval_ns = STATS_INTERVAL_NS;
+    }
+    *exit_code = texts_take(config, &texts);
+    struct in_addr peer = {.s_addr = htonl(config->peer.ipv4)};
+    inet_ntop(AF_INET, &peer, config->peer_text, sizeof(config->peer_text));
+    return *exit_code == APP_EXIT_SUCCESS;
+}

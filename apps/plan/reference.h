@@ -1,0 +1,23 @@
+/* What each rank has to receive, computed serially (plan/reference.c). For plan/trial.c. */
+#ifndef PLAN_REFERENCE_H
+#define PLAN_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/schedule/problem.h"
+
+struct plan_reference {
+    const uint8_t **expected; /* by rank */
+    uint64_t *bytes;          /* by rank */
+    uint8_t *memory;          /* what `expected` points into, as far as it is not a send buffer */
+};
+
+/* `send` by rank. False: no memory. */
+bool plan_reference_create(struct plan_reference *reference, const struct cw_problem *problem, uint8_t *const *send);
+void plan_reference_dispose(struct plan_reference *reference);
+
+/* to = left OP right, byte by byte; `to` may be one of them. */
+void plan_combine(bool ordered, uint8_t *to, const uint8_t *left, const uint8_t *right, uint64_t bytes);
+
+#endif

@@ -1,0 +1,51 @@
+/* A job of plogp_measure, by `causeway run`, and what it writes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/cli/job.h"
+#include "apps/plogp/plogp.h"
+#include "dataplane/status.h"
+
+enum { ARGUMENTS = 16, GRACE_S = 120 };
+
+int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, bool verify, const char *sizes,
+                  const char *known, struct cw_measured **result, double *noise)
+{
+    char program[600], count[16], hosts[32], budget[24], timeout[24], error[400];
+    char *arguments[ARGUMENTS] = {"causeway", "run", "-n", count, "--timeout", timeout};
+    size_t at = 6;
+    size_t length = 0;
+    int code = APP_EXIT_SUCCESS;
+    if (!app_job_program("plogp_measure", program, sizeof(program))) {
+        return APP_EXIT_MACHINE;
+    }
+    snprintf(count, sizeof(count), "%" PRIu32, ranks);
+    snprintf(hosts, sizeof(hosts), "%" PRIu32 ",memif", ranks);
+    snprintf(budget, sizeof(budget), "%" PRIu64, time_ns / 1000000);
+    snprintf(timeout, sizeof(timeout), "%" PRIu64, 4 * time_ns / 1000000000 + GRACE_S);
+    if (path == CW_MEASURED_WIRE) {
+        arguments[at++] = "--emulate";
+        arguments[at++] = hosts;
+    }
+    arguments[at++] = program;
+    arguments[at++] = (char *)(uintptr_t)cw_measured_path_name(path);
+    arguments[at++] = budget;
+    arguments[at++] = verify ? "verify" : "measure";
+    arguments[at++] = (char *)(uintptr_t)sizes;
+    char *text = app_job_run(arguments, known, count, &length, &code);
+    if (text == NULL) {
+        return code;
+    }
+    char *json = strchr(text, '\n');
+    bool has_noise = json != NULL && sscanf(text, "noise %lf", noise) == 1;
+    size_t skipped = has_noise ? (size_t)(json + 1 - text) : 0;
+    int status = cw_measured_decode(text + skipped, length - skipped, result, error, sizeof(error));
+    free(text);
+    if (status != CW_OK) {
+        app_error("the measuring job wrote what cannot be understood", error, NULL);
+        return APP_EXIT_INTERNAL;
+    }
+    return APP_EXIT_SUCCESS;
+}

@@ -1,0 +1,125 @@
+#include "apps/plogp/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/settings/settings.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/status.h"
+
+#define NS_PER_MS 1000000ull
+
+void plogp_fail(const char *what)
+{
+    fprintf(stderr, "plogp_measure: %s\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 4);
+    exit(4);
+}
+
+static void sizes_parse(struct plogp_measure *measure, const char *text)
+{
+    char *end = NULL;
+    for (; measure->size_count < PLOGP_SIZES_MAX && *text != '\0'; text = end + (*end == ',')) {
+        measure->sizes[measure->size_count] = strtoull(text, &end, 10);
+        if (end == text || (*end != ',' && *end != '\0')) {
+            plogp_fail("the sizes are no numbers with commas between them; `causeway plogp` starts this program");
+        }
+        measure->size_count++;
+    }
+}
+
+/* What the library itself goes by: measured first, then it is all there is. */
+static void known_read(struct plogp_measure *measure)
+{
+    struct cw_settings_place place;
+    char error[400];
+    size_t length;
+    cw_settings_plogp(&place);
+    char *text = measure->is_verification && place.path[0] != '\0'
+                     ? cw_settings_read(place.path, CW_MEASURED_TEXT_MAX, &length)
+                     : NULL;
+    if (text == NULL) {
+        measure->known = cw_measured_create();
+    } else if (cw_measured_decode(text, length, &measure->known, error, sizeof(error)) != CW_OK) {
+        plogp_fail(error);
+    }
+    free(text);
+    measure->result = cw_measured_create();
+    if (measure->known == NULL || measure->result == NULL) {
+        plogp_fail("no memory");
+    }
+}
+
+static void comms_make(struct plogp_measure *measure)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "causeway_algorithm", "barrier=dissemination,bcast=binomial,reduce=binomial");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &measure->sync);
+    MPI_Info_free(&info);
+    measure->arenas = calloc(PLOGP_CONTENDERS_MAX, sizeof(MPI_Comm));
+    for (int i = 0; measure->arenas != NULL && i < PLOGP_CONTENDERS_MAX; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &measure->arenas[i]);
+    }
+    if (measure->arenas == NULL) {
+        plogp_fail("no memory");
+    }
+}
+
+static void comms_free(struct plogp_measure *measure)
+{
+    for (int i = 0; i < PLOGP_CONTENDERS_MAX; i++) {
+        MPI_Comm_free(&measure->arenas[i]);
+    }
+    MPI_Comm_free(&measure->sync);
+    free(measure->arenas);
+}
+
+static void result_print(const struct plogp_measure *measure)
+{
+    char *text = cw_measured_encode(measure->result);
+    if (text == NULL) {
+        plogp_fail("no memory");
+    }
+    if (printf("noise %g\n%s", measure->noise, text) < 0 || fflush(stdout) != 0) {
+        plogp_fail("the results cannot be written");
+    }
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    struct plogp_measure measure = {0};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &measure.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &measure.size);
+    if (argc != 5 || measure.size < 2) {
+        plogp_fail("`causeway plogp` starts this program, with at least two ranks");
+    }
+    uint64_t budget_ns = strtoull(argv[2], NULL, 10) * NS_PER_MS;
+    uint64_t now_ns = cw_clock_ns();
+    measure.path = cw_measured_path_find(argv[1]);
+    measure.deadline_ns = now_ns + budget_ns;
+    measure.is_verification = strcmp(argv[3], "verify") == 0;
+    sizes_parse(&measure, argv[4]);
+    if (measure.path == CW_MEASURED_PATHS || measure.size_count == 0) {
+        plogp_fail("the path is neither shared nor wire, or there are no sizes");
+    }
+    comms_make(&measure);
+    if (measure.rank == 0) {
+        known_read(&measure);
+    }
+    if (!measure.is_verification) {
+        plogp_measure_network(&measure, budget_ns / 5);
+    }
+    plogp_measure_tests(&measure);
+    if (measure.rank == 0) {
+        result_print(&measure);
+        cw_measured_destroy(measure.known);
+        cw_measured_destroy(measure.result);
+    }
+    comms_free(&measure);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,338 @@
+/* causeway plogp: measures what collectives are chosen by. */
+#include "apps/plogp/plogp.h"
+#include "apps/draw/gnuplot.h"
+#include "apps/plogp/noise.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dataplane/status.h"
+
+static const char usage[] =
+    "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all] [--time TIME] [-o FILE] [--json]\n"
+    "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--plot FILE.svg] "
+    "[--json]\n"
+    "Measures the parameters of each kind of path (latency, gap and overheads by size, concurrency, contention) and "
+    "how\n"
+    "long each algorithm of each collective takes, and writes a small file that MPI chooses its algorithms by. Of a "
+    "file that\n"
+    "is there already the paths that are not measured are kept. Nothing else should be running: what others make noise "
+    "of\n"
+    "is measured again, and refused after three times (exit code 1).\n"
+    "--verify measures afresh and compares what the file makes MPI choose with the best algorithm: at most 5 % longer "
+    "on "
+    "average,\n"
+    "and nowhere more than half as long again, is the claim. The exit code does not depend on it.";
+
+#define TESTED_SIZES   "8,64,512,4096,16384,32768,131072,262144,1048576"
+#define VERIFIED_SIZES "8,128,1024,8192,65536,262144,1048576" /* half of them were not tested */
+#define NS_PER_S       1000000000ull
+
+enum { NOISY_ROUNDS = 3 };
+
+bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
+{
+    return strcmp(options->path, "all") == 0 || (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED);
+}
+
+uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks)
+{
+    bool is_split = strcmp(options->path, "all") == 0;
+    uint64_t time_ns = !is_split                    ? options->time_ns
+                       : path == CW_MEASURED_SHARED ? options->time_ns / 3
+                                                    : options->time_ns / 3 * 2;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < options->rank_count; i++) {
+        all += options->ranks[i] + 2;
+    }
+    return all == 0 ? time_ns : time_ns * (ranks + 2) / all;
+}
+
+int plogp_file_read(const char *path, struct cw_measured **measured)
+{
+    char error[400];
+    size_t length;
+    char *text = cw_settings_read(path, CW_MEASURED_TEXT_MAX, &length);
+    if (text == NULL) {
+        app_error("the file of measured parameters cannot be read", path, strerror(errno));
+        return APP_EXIT_USAGE;
+    }
+    int status = cw_measured_decode(text, length, measured, error, sizeof(error));
+    free(text);
+    if (status != CW_OK) {
+        app_error("the file of measured parameters cannot be understood", path, error);
+        return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+/* ---- options ---- */
+
+static bool ranks_add(struct plogp_options *options, uint64_t ranks)
+{
+    if (ranks < 2 || ranks > PLOGP_JOB_RANKS_MAX || options->rank_count == PLOGP_RANKS_MAX) {
+        return false;
+    }
+    options->ranks[options->rank_count++] = (uint32_t)ranks;
+    return true;
+}
+
+/* Up to `most`: powers of two and the numbers before them, as algorithms tell these apart, and `most` itself. */
+static void ranks_up_to(struct plogp_options *options, uint32_t most)
+{
+    for (uint32_t power = 2; power <= most; power *= 2) {
+        if (power > 2) {
+            (void)ranks_add(options, power - 1);
+        }
+        (void)ranks_add(options, power);
+    }
+    if (options->ranks[options->rank_count - 1] != most) {
+        (void)ranks_add(options, most);
+    }
+}
+
+/* As plain numbers, which plogp_measure reads. */
+static bool sizes_settle(struct plogp_options *options)
+{
+    static char plain[32 * 24];
+    uint64_t sizes[32];
+    const char *text = options->sizes != NULL ? options->sizes : options->verify ? VERIFIED_SIZES : TESTED_SIZES;
+    size_t count = app_parse_bytes_list(text, sizes, 32);
+    bool fits = count > 0;
+    plain[0] = '\0';
+    for (size_t i = 0, used = 0; i < count; i++) {
+        fits = fits && sizes[i] >= 8 && sizes[i] <= 16 << 20 && (i == 0 || sizes[i] > sizes[i - 1]);
+        used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s%" PRIu64, i == 0 ? "" : ",", sizes[i]);
+    }
+    if (!fits) {
+        app_error("bad value", text, "--sizes wants up to 32 rising sizes from 8 to 16M, such as 8,1K,64K");
+        return false;
+    }
+    options->sizes = plain;
+    return true;
+}
+
+static bool options_settle(struct plogp_options *options, uint64_t most, const char *list)
+{
+    uint64_t numbers[PLOGP_RANKS_MAX];
+    size_t count = list == NULL ? 0 : app_parse_bytes_list(list, numbers, PLOGP_RANKS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!ranks_add(options, numbers[i])) {
+            count = 0;
+        }
+    }
+    if (list != NULL && count == 0) {
+        app_error("bad value", list, "--ranks wants up to 16 numbers from 2 to 63, such as 2,4,8");
+        return false;
+    }
+    if (list == NULL) {
+        ranks_up_to(options, (uint32_t)most);
+    }
+    if (strcmp(options->path, "shared") != 0 && strcmp(options->path, "memif") != 0 &&
+        strcmp(options->path, "all") != 0) {
+        app_error("bad value", options->path, "--path wants shared, memif or all");
+        return false;
+    }
+    cw_settings_plogp(&options->place);
+    if (options->file == NULL && options->place.path[0] == '\0') {
+        app_error("there is no place for the file", "HOME is not set", "name one: -o FILE");
+        return false;
+    }
+    if (!sizes_settle(options)) {
+        return false;
+    }
+    options->file = options->file == NULL ? options->place.path : options->file;
+    return true;
+}
+
+/* ---- measuring ---- */
+
+static void network_show(const struct plogp_options *options, const struct cw_measured_network *row)
+{
+    const struct cw_plogp *plogp = &row->network.paths[CW_PATH_LAN];
+    if (!options->json) {
+        printf("%-6s %3" PRIu32 "  %9.2f %9.2f %9.2f %9.2f %11.2f %8.2f  %5" PRIu32 " %6.2f\n",
+               cw_measured_path_name(row->path), row->ranks, plogp->latency_ns / 1e3, cw_plogp_gap(plogp, 0) / 1e3,
+               cw_plogp_send(plogp, 0) / 1e3, cw_plogp_receive(plogp, 0) / 1e3, cw_plogp_gap(plogp, 65536) / 1e3,
+               (double)(1 << 20) / cw_plogp_gap(plogp, 1 << 20), row->network.ports, row->network.contention);
+        fflush(stdout);
+        return;
+    }
+    json_t *line = app_json_new();
+    app_json_text(line, "path", cw_measured_path_name(row->path));
+    app_json_count(line, "ranks", row->ranks);
+    app_json_number(line, "latency_ns", plogp->latency_ns);
+    app_json_number(line, "gap_0_ns", cw_plogp_gap(plogp, 0));
+    app_json_number(line, "send_0_ns", cw_plogp_send(plogp, 0));
+    app_json_number(line, "receive_0_ns", cw_plogp_receive(plogp, 0));
+    app_json_number(line, "gap_64k_ns", cw_plogp_gap(plogp, 65536));
+    app_json_number(line, "gap_1m_ns", cw_plogp_gap(plogp, 1 << 20));
+    app_json_count(line, "ports", row->network.ports);
+    app_json_number(line, "contention", row->network.contention);
+    app_json_emit(line);
+}
+
+/* What of the file stays: paths that are not measured now. */
+static struct cw_measured *kept_make(const struct plogp_options *options)
+{
+    struct cw_measured *kept = cw_measured_create();
+    struct cw_measured *old = NULL;
+    if (kept == NULL || access(options->file, F_OK) != 0 || plogp_file_read(options->file, &old) != APP_EXIT_SUCCESS) {
+        return kept; /* what cannot be read was reported, and is written anew */
+    }
+    for (uint32_t i = 0; i < old->network_count; i++) {
+        if (!plogp_path_is_asked(options, old->networks[i].path)) {
+            (void)cw_measured_add_network(kept, &old->networks[i]);
+        }
+    }
+    for (uint32_t i = 0; i < old->test_count; i++) {
+        if (!plogp_path_is_asked(options, old->tests[i].path)) {
+            (void)cw_measured_add_test(kept, &old->tests[i]);
+        }
+    }
+    cw_measured_destroy(old);
+    return kept;
+}
+
+/* Whole or not at all: a program may be starting. */
+static int file_write(const char *path, const struct cw_measured *measured)
+{
+    char folder[CW_SETTINGS_PATH_BYTES];
+    char *text = cw_measured_encode(measured);
+    snprintf(folder, sizeof(folder), "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(folder, 0777);
+        *slash = '/';
+    }
+    bool written = text != NULL && cw_settings_write(path, text, strlen(text));
+    free(text);
+    if (!written) {
+        app_error("the file cannot be written", path, strerror(errno));
+        return APP_EXIT_MACHINE;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+/* Measures until the machine is quiet enough, for some rounds: MPI would choose by noise, too. */
+static int quiet_measure(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks,
+                         struct cw_measured **one)
+{
+    for (int round = 1;; round++) {
+        double noise = 0;
+        struct plogp_machine before = plogp_machine_look();
+        int code = plogp_job_run(path, ranks, plogp_time_share(options, path, ranks), false, options->sizes, "none",
+                                 one, &noise);
+        struct plogp_machine after = plogp_machine_look();
+        double others = plogp_machine_others(&before, &after);
+        if (code != APP_EXIT_SUCCESS || plogp_is_quiet(noise, others)) {
+            return code;
+        }
+        const char *what_now = options->noisy ? "--noisy: it is written all the same"
+                               : round < NOISY_ROUNDS
+                                   ? "measuring again"
+                                   : "nothing is written: measure while the machine is idle, or --noisy";
+        plogp_noise_tell(path, ranks, noise, others, what_now);
+        if (options->noisy) {
+            return APP_EXIT_SUCCESS;
+        }
+        cw_measured_destroy(*one);
+        if (round == NOISY_ROUNDS) {
+            return APP_EXIT_FAILURE;
+        }
+    }
+}
+
+static int path_measure(const struct plogp_options *options, enum cw_measured_path path, struct cw_measured *all)
+{
+    int code = APP_EXIT_SUCCESS;
+    for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
+        struct cw_measured *one;
+        code = quiet_measure(options, path, options->ranks[i], &one);
+        if (code != APP_EXIT_SUCCESS) {
+            break;
+        }
+        for (uint32_t row = 0; row < one->network_count; row++) {
+            network_show(options, &one->networks[row]);
+        }
+        code = cw_measured_merge(all, one) == CW_OK ? code : app_error_status(CW_ERROR_MEMORY, "cannot keep", NULL);
+        cw_measured_destroy(one);
+    }
+    return code;
+}
+
+static int measure_all(const struct plogp_options *options)
+{
+    struct cw_measured *all = kept_make(options);
+    int code = all == NULL ? app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL) : APP_EXIT_SUCCESS;
+    if (!options->json) {
+        printf("path  ranks       L/us   g(0)/us  os(0)/us  or(0)/us  g(64K)/us  1M: B/ns ports  gamma\n");
+        fflush(stdout);
+    }
+    for (uint32_t path = 0; path < CW_MEASURED_PATHS && code == APP_EXIT_SUCCESS; path++) {
+        if (plogp_path_is_asked(options, path)) {
+            code = path_measure(options, path, all);
+        }
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = file_write(options->file, all);
+    }
+    if (code == APP_EXIT_SUCCESS && !options->json) {
+        printf("%" PRIu32 " tables of parameters and %" PRIu32 " tests in %s%s\n", all->network_count, all->test_count,
+               options->file,
+               strcmp(options->file, options->place.path) == 0 ? ", where MPI finds them"
+                                                               : "; for MPI: CAUSEWAY_PLOGP=FILE");
+    }
+    cw_measured_destroy(all);
+    return code;
+}
+
+int plogp_main(int argc, char **argv)
+{
+    struct plogp_options options = {.path = "all"};
+    uint64_t most = 8;
+    const char *list = NULL;
+    const struct app_option rows[] = {
+        {"path", "NAME", "shared, memif or all (all)", APP_OPTION_TEXT, &options.path, 0, 0, NULL},
+        {"most", "RANKS", "-n: up to so many ranks: powers of two, and the numbers before them (8)", APP_OPTION_COUNT,
+         &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
+        {"ranks", "LIST", "just these numbers of ranks", APP_OPTION_TEXT, &list, 0, 0, NULL},
+        {"time", "TIME", "of all measurements together, about (60s)", APP_OPTION_DURATION, &options.time_ns, 0, 0,
+         NULL},
+        {"sizes", "LIST", "sizes to test, in bytes", APP_OPTION_TEXT, &options.sizes, 0, 0, NULL},
+        {"output", "FILE", "the file (where MPI looks for it)", APP_OPTION_TEXT, &options.file, 0, 0, NULL},
+        {"verify", NULL, "compare what the file makes MPI choose with the best", APP_OPTION_FLAG, &options.verify, 0, 0,
+         NULL},
+        {"plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", APP_OPTION_TEXT,
+         &options.plot, 0, 0, NULL},
+        {"noisy", NULL, "write also what other programs have made noise of (refuse it)", APP_OPTION_FLAG,
+         &options.noisy, 0, 0, NULL},
+        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        {0},
+    };
+    int code;
+    options.time_ns = 60 * NS_PER_S;
+    for (int i = 1; i < argc; i++) {
+        static char most_option[] = "--most";
+        argv[i] = strcmp(argv[i], "-n") == 0 ? most_option : argv[i];
+    }
+    if (app_options_parse(usage, rows, 0, argc, argv, &code) < 0) {
+        return code;
+    }
+    if (!options_settle(&options, most, list)) {
+        return APP_EXIT_USAGE;
+    }
+    if (options.plot != NULL && !options.verify) {
+        app_error("--plot is for --verify", options.plot, "it draws what that measures");
+        return APP_EXIT_USAGE;
+    }
+    if (options.plot != NULL && gnuplot_check(options.plot) != APP_EXIT_SUCCESS) {
+        return APP_EXIT_USAGE; /* before measuring, which takes a while */
+    }
+    return options.verify ? plogp_verify(&options) : measure_all(&options);
+}

@@ -1,0 +1,425 @@
+/* One question: how long does each algorithm take for a collective of so many bytes?
+ *
+ * Each contender has a communicator whose hint asks for it; a question is asked once, so that no plan of another one is in the way. They are measured in turn, so that whatever else runs on the machine meets all of them; the order moves
+ * on by one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls. Those that are far behind drop out, so that what
+ * there is of time goes to those that are close.
+ *
+ * A verification ends with a duel: of many that are about alike the one with the luckiest calls looks best, so what is chosen and what looks best are measured once more against each other, and only that counts.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/plogp/arithmetic.h"
+#include "apps/plogp/measure.h"
+#include "collectives/choose/asked.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/status.h"
+
+enum {
+    ROUNDS_MAX = 400,
+    CALLS_WARM = 5, /* before the first look: buffers of all kinds have been touched, slots of boards, too */
+    WARM_MAX_BYTES = 65536,
+    ROUNDS_LOOK = 2,
+    ROUNDS_MIN = 5,
+    BLOCK_MAX = 50,
+    TRIAL_ALL = PLOGP_CONTENDERS_MAX + 1, /* for the chosen one: nobody drops out */
+    WORD_BYTES = 160,
+    SEGMENT_SMALL = 8192, /* what goes without a handshake */
+    SEGMENT_LARGE = 65536,
+};
+
+/* A contender may be that many times slower than the best one and stay: by a first look, and once there are some rounds. */
+#define FAR_BEHIND 2.0
+#define BEHIND     1.3
+
+#define DUEL_SHARE 0.4 /* of a verification's time */
+
+struct call {
+    enum cw_collective collective;
+    int count; /* of the elements below */
+    uint8_t *send;
+    uint8_t *receive;
+};
+
+/* ---- the calls ---- */
+
+static void call_make(const struct call *call, MPI_Comm comm)
+{
+    const void *send = call->send;
+    void *receive = call->receive;
+    int count = call->count;
+    switch (call->collective) {
+    case CW_BCAST:
+        MPI_Bcast(receive, count, MPI_BYTE, 0, comm);
+        break;
+    case CW_SCATTER:
+        MPI_Scatter(send, count, MPI_BYTE, receive, count, MPI_BYTE, 0, comm);
+        break;
+    case CW_GATHER:
+        MPI_Gather(send, count, MPI_BYTE, receive, count, MPI_BYTE, 0, comm);
+        break;
+    case CW_ALLGATHER:
+        MPI_Allgather(send, count, MPI_BYTE, receive, count, MPI_BYTE, comm);
+        break;
+    case CW_ALLTOALL:
+        MPI_Alltoall(send, count, MPI_BYTE, receive, count, MPI_BYTE, comm);
+        break;
+    case CW_REDUCE:
+        MPI_Reduce(send, receive, count, MPI_DOUBLE, MPI_SUM, 0, comm);
+        break;
+    case CW_ALLREDUCE:
+        MPI_Allreduce(send, receive, count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case CW_REDUCE_SCATTER:
+        MPI_Reduce_scatter_block(send, receive, count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case CW_SCAN:
+        MPI_Scan(send, receive, count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case CW_EXSCAN:
+        MPI_Exscan(send, receive, count, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    default:
+        MPI_Barrier(comm);
+        break;
+    }
+}
+
+/* Blocks for all ranks, whatever the collective; touched, so that no call pays for the first look. */
+static void call_prepare(const struct plogp_measure *measure, const struct plogp_question *question, struct call *call)
+{
+    size_t bytes = (size_t)question->bytes * (size_t)measure->size + 64;
+    size_t element = cw_collective_reduces(question->collective) ? sizeof(double) : 1;
+    call->collective = question->collective;
+    call->count = (int)(question->bytes / element);
+    call->send = malloc(bytes);
+    call->receive = malloc(bytes);
+    if (call->send == NULL || call->receive == NULL) {
+        plogp_fail("no memory");
+    }
+    memset(call->send, 0, bytes);
+    memset(call->receive, 0, bytes);
+}
+
+/* Tells all ranks what rank 0 has in mind, and the library by hints. */
+static void arenas_set(const struct plogp_measure *measure, const struct plogp_question *question)
+{
+    static char words[PLOGP_CONTENDERS_MAX][WORD_BYTES];
+    for (uint32_t i = 0; i < question->contender_count && measure->rank == 0; i++) {
+        cw_asked_write(question->contenders[i].algorithm, &question->contenders[i].parameters, words[i], WORD_BYTES);
+    }
+    MPI_Bcast(words, (int)question->contender_count * WORD_BYTES, MPI_CHAR, 0, measure->sync);
+    for (uint32_t i = 0; i < question->contender_count; i++) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "causeway_algorithm", words[i]);
+        MPI_Comm_set_info(measure->arenas[i], info);
+        MPI_Info_free(&info);
+    }
+}
+
+/* ---- rounds ---- */
+
+struct trial {
+    uint32_t count; /* of contenders */
+    uint64_t alive; /* bits */
+    uint32_t rounds[PLOGP_CONTENDERS_MAX];
+    double first_ns[PLOGP_CONTENDERS_MAX]; /* of rank 0's first call, which makes the plan */
+    double times[PLOGP_CONTENDERS_MAX][ROUNDS_MAX];
+};
+
+static double call_time(const struct plogp_measure *measure, const struct call *call, MPI_Comm comm)
+{
+    MPI_Barrier(measure->sync);
+    uint64_t start_ns = cw_clock_ns();
+    call_make(call, comm);
+    return (double)(cw_clock_ns() - start_ns);
+}
+
+/* So many rounds of those that are left; rank 0 gets the slowest rank's times. */
+static void block_run(const struct plogp_measure *measure, const struct call *call, struct trial *trial, int rounds)
+{
+    static double own[PLOGP_CONTENDERS_MAX * BLOCK_MAX], slowest[PLOGP_CONTENDERS_MAX * BLOCK_MAX];
+    for (int round = 0; round < rounds; round++) {
+        for (uint32_t i = 0; i < trial->count; i++) {
+            uint32_t contender = (i + (uint32_t)round) % trial->count;
+            if ((trial->alive >> contender & 1) != 0) {
+                own[(uint32_t)round * trial->count + contender] = call_time(measure, call, measure->arenas[contender]);
+            }
+        }
+    }
+    MPI_Reduce(own, slowest, rounds * (int)trial->count, MPI_DOUBLE, MPI_MAX, 0, measure->sync);
+    for (int round = 0; round < rounds; round++) {
+        for (uint32_t i = 0; i < trial->count; i++) {
+            if ((trial->alive >> i & 1) != 0 && trial->rounds[i] < ROUNDS_MAX) {
+                trial->times[i][trial->rounds[i]++] = slowest[(uint32_t)round * trial->count + i];
+            }
+        }
+    }
+}
+
+static double least(const double *times, uint32_t count)
+{
+    double best = times[0];
+    for (uint32_t i = 1; i < count; i++) {
+        best = times[i] < best ? times[i] : best;
+    }
+    return best;
+}
+
+/* A few rounds are compared by their best call, more by the median. */
+static double standing(struct trial *trial, uint32_t i)
+{
+    return trial->rounds[i] < ROUNDS_MIN ? fmin(trial->first_ns[i], least(trial->times[i], trial->rounds[i]))
+                                         : plogp_median(trial->times[i], trial->rounds[i]);
+}
+
+/* At rank 0: who stays (`chosen` does in any case), and how many rounds are next; 0: enough. */
+static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, double left_ns)
+{
+    double best = 0;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < trial->count;
+         i++) { /* who has dropped out had few rounds, which may look better than they are */
+        double time_ns = (trial->alive >> i & 1) != 0 ? standing(trial, i) : INFINITY;
+        best = i == 0 || time_ns < best ? time_ns : best;
+        most = trial->rounds[i] > most ? trial->rounds[i] : most;
+    }
+    uint32_t before = (uint32_t)__builtin_popcountll(trial->alive);
+    for (uint32_t i = 0; i < trial->count; i++) {
+        bool is_near = standing(trial, i) <= (most < ROUNDS_MIN ? FAR_BEHIND : BEHIND) * best;
+        trial->alive &= is_near || i == chosen || chosen == TRIAL_ALL ? ~0ull : ~(1ull << i);
+    }
+    uint32_t alive = (uint32_t)__builtin_popcountll(trial->alive);
+    assert(alive > 0); /* the best one */
+    double rounds = left_ns / (round_ns * alive / before);
+    rounds = most >= ROUNDS_MIN ? rounds / 2 : rounds;
+    if (most >= ROUNDS_MAX || rounds < 1) {
+        return 0;
+    }
+    int next = most < ROUNDS_MIN ? ROUNDS_MIN : rounds > BLOCK_MAX ? BLOCK_MAX : (int)rounds;
+    return (uint32_t)next > ROUNDS_MAX - most ? (int)(ROUNDS_MAX - most) : next;
+}
+
+/* Rounds of those that are left until the time is over. */
+static void rounds_run(const struct plogp_measure *measure, const struct plogp_question *question,
+                       const struct call *call, struct trial *trial, int rounds, uint64_t end_ns)
+{
+    while (rounds > 0) {
+        uint64_t start_ns = cw_clock_ns();
+        block_run(measure, call, trial, rounds);
+        uint64_t now_ns = cw_clock_ns();
+        uint64_t next[2] = {0, 0};
+        if (measure->rank == 0) {
+            double round_ns = (double)(now_ns - start_ns) / rounds + 1;
+            next[0] =
+                (uint64_t)plan_next(trial, question->chosen, round_ns, end_ns > now_ns ? (double)(end_ns - now_ns) : 0);
+            next[1] = trial->alive;
+        }
+        MPI_Bcast(next, 2, MPI_UINT64_T, 0, measure->sync);
+        rounds = (int)next[0];
+        trial->alive = next[1];
+    }
+}
+
+/* The one that looks best, but for those of `without`. */
+static uint32_t best_looking(const struct plogp_question *question, uint64_t without)
+{
+    uint32_t best = question->contender_count;
+    for (uint32_t i = 0; i < question->contender_count; i++) {
+        bool is_out = (without >> i & 1) != 0;
+        if (!is_out && (best == question->contender_count ||
+                        question->contenders[i].time_ns < question->contenders[best].time_ns)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* What is chosen against the two others that look best, afresh; the rest keep their distance from the better looking one of these. */
+static void duel_run(const struct plogp_measure *measure, struct plogp_question *question, const struct call *call,
+                     struct trial *trial, uint64_t end_ns)
+{
+    uint64_t finalists = 0;
+    uint32_t best = 0;
+    if (measure->rank == 0 && question->chosen < trial->count && trial->count > 1) {
+        finalists = 1ull << question->chosen;
+        best = best_looking(question, finalists);
+        finalists |= 1ull << best;
+        finalists |= trial->count > 2 ? 1ull << best_looking(question, finalists) : 0;
+    }
+    MPI_Bcast(&finalists, 1, MPI_UINT64_T, 0, measure->sync);
+    if (finalists == 0) {
+        return;
+    }
+    double looked_ns = question->contenders[best].time_ns;
+    trial->alive = finalists;
+    for (uint32_t i = 0; i < trial->count; i++) {
+        trial->rounds[i] = (finalists >> i & 1) != 0 ? 0 : trial->rounds[i];
+    }
+    struct plogp_question all = *question; /* nobody drops out */
+    all.chosen = TRIAL_ALL;
+    rounds_run(measure, &all, call, trial, ROUNDS_MIN, end_ns);
+    double scale = plogp_median(trial->times[best], trial->rounds[best]) / looked_ns;
+    for (uint32_t i = 0; i < trial->count; i++) {
+        question->contenders[i].time_ns = (finalists >> i & 1) != 0 ? plogp_median(trial->times[i], trial->rounds[i])
+                                                                    : question->contenders[i].time_ns * scale;
+    }
+}
+
+void plogp_question_run(const struct plogp_measure *measure, struct plogp_question *question, uint64_t budget_ns)
+{
+    static struct trial trial;
+    struct call call;
+    uint64_t end_ns = cw_clock_ns() + budget_ns;
+    memset(&trial, 0, sizeof(trial));
+    trial.count = question->contender_count;
+    trial.alive = (1ull << trial.count) - 1;
+    call_prepare(measure, question, &call);
+    arenas_set(measure, question);
+    for (uint32_t i = 0; i < trial.count; i++) {
+        trial.first_ns[i] = call_time(measure, &call, measure->arenas[i]);
+        for (int warm = 0; warm < CALLS_WARM && question->bytes <= WARM_MAX_BYTES; warm++) {
+            call_make(&call, measure->arenas[i]);
+        }
+    }
+    uint64_t duel_ns = measure->is_verification ? (uint64_t)((double)budget_ns * DUEL_SHARE) : 0;
+    rounds_run(measure, question, &call, &trial, ROUNDS_LOOK, end_ns - duel_ns);
+    for (uint32_t i = 0; i < trial.count; i++) {
+        question->contenders[i].time_ns = plogp_median(trial.times[i], trial.rounds[i]);
+    }
+    if (measure->is_verification) {
+        duel_run(measure, question, &call, &trial, end_ns);
+    }
+    free(call.send);
+    free(call.receive);
+}
+
+/* ---- who takes part ---- */
+
+static void contender_add(struct plogp_question *question, const struct cw_algorithm *algorithm,
+                          const struct cw_parameters *parameters)
+{
+    for (uint32_t i = 0; i < question->contender_count; i++) {
+        const struct plogp_contender *known = &question->contenders[i];
+        if (known->algorithm == algorithm && known->parameters.segment_bytes == parameters->segment_bytes &&
+            known->parameters.degree == parameters->degree &&
+            known->parameters.concurrency == parameters->concurrency) {
+            return;
+        }
+    }
+    if (question->contender_count < PLOGP_CONTENDERS_MAX) {
+        question->contenders[question->contender_count++] =
+            (struct plogp_contender){.algorithm = algorithm, .parameters = *parameters};
+    }
+}
+
+/* Only what the algorithm looks at, so that equals are seen. */
+static struct cw_parameters parameters_of(const struct cw_candidate *candidate)
+{
+    uint32_t takes = candidate->algorithm->takes;
+    return (struct cw_parameters){
+        .segment_bytes = (takes & CW_TAKES_SEGMENT) != 0 ? candidate->parameters.segment_bytes : 0,
+        .degree = (takes & CW_TAKES_DEGREE) != 0 ? candidate->parameters.degree : 0,
+        .concurrency = (takes & CW_TAKES_CONCURRENCY) != 0 ? candidate->parameters.concurrency : 0,
+    };
+}
+
+/* The model's segments, and two that have shown to be good: just short enough for no handshake, and a few of them. */
+static void candidate_take(struct plogp_question *question, const struct cw_candidate *candidate, bool is_verification)
+{
+    static const uint64_t segments[] = {SEGMENT_SMALL, SEGMENT_LARGE};
+    struct cw_parameters parameters = parameters_of(candidate);
+    bool has_segments = (candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0;
+    if (has_segments && question->bytes <= SEGMENT_SMALL && !is_verification) {
+        return; /* one segment: the same as the algorithm without any */
+    }
+    if (!has_segments || parameters.segment_bytes >= CW_MEASURED_SEGMENT_LEAST || is_verification) {
+        contender_add(question, candidate->algorithm, &parameters);
+    }
+    for (size_t i = 0; i < 2 && !is_verification && has_segments; i++) {
+        if (segments[i] < question->bytes) {
+            parameters.segment_bytes = segments[i];
+            contender_add(question, candidate->algorithm, &parameters);
+        }
+    }
+}
+
+static const struct cw_measured_answer *answer_of(const struct cw_measured_answer *answers, uint32_t count,
+                                                  const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(answers[i].algorithm, name) == 0) {
+            return &answers[i];
+        }
+    }
+    return NULL;
+}
+
+/* What the library does without a schedule where all ranks share memory (mpi/collective/host/host.h). */
+#define HOST(collective) [collective] = {collective, "host", 0, 0, "flags and shared buffers", NULL}
+static const struct cw_algorithm hosts[CW_COLLECTIVE_COUNT] = {
+    HOST(CW_BCAST),    HOST(CW_SCATTER), HOST(CW_GATHER),    HOST(CW_ALLGATHER),
+    HOST(CW_ALLTOALL), HOST(CW_REDUCE),  HOST(CW_ALLREDUCE), HOST(CW_REDUCE_SCATTER),
+    HOST(CW_SCAN),     HOST(CW_EXSCAN),  HOST(CW_BARRIER),
+};
+
+static void contenders_find(const struct plogp_measure *measure, const struct cw_problem *problem,
+                            struct plogp_question *question)
+{
+    static struct cw_choice choice;
+    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
+    struct cw_network network;
+    struct cw_candidate best;
+    enum cw_measured_origin origin;
+    struct cw_choose_request request = {.problem = problem,
+                                        .network = &network,
+                                        .eager_max_bytes = PLOGP_EAGER_BYTES,
+                                        .cast_eager_max_bytes = PLOGP_CAST_EAGER_BYTES,
+                                        .multicast = measure->path == CW_MEASURED_WIRE};
+    cw_measured_network(measure->known, measure->path, problem->ranks, &network);
+    uint32_t count = cw_measured_answers(measure->known, measure->path, problem, answers, CW_CANDIDATES_MAX);
+    if (cw_choose(&request, &choice) != CW_OK ||
+        cw_measured_choose(measure->known, measure->path, NULL, &request, &best, &origin) != CW_OK) {
+        plogp_fail("no algorithm fits, or there is no memory");
+    }
+    for (uint32_t i = 0; i < choice.count; i++) {
+        struct cw_candidate candidate = choice.candidates[i];
+        const struct cw_measured_answer *answer = answer_of(answers, count, candidate.algorithm->name);
+        if (answer != NULL) {
+            candidate.parameters = answer->parameters;
+        }
+        candidate_take(question, &candidate, measure->is_verification);
+    }
+    const struct cw_algorithm *chosen = best.algorithm;
+    if (measure->path == CW_MEASURED_SHARED) {
+        contender_add(question, &hosts[problem->collective], &(struct cw_parameters){.segment_bytes = 0});
+        /* as in MPI: if it is the soonest in tests, or has not been tested */
+        enum cw_measured_standing standing = cw_measured_standing(measure->known, measure->path, problem, "host", NULL);
+        chosen = standing != CW_STANDING_BEHIND ? &hosts[problem->collective] : chosen;
+    }
+    question->chosen = PLOGP_CONTENDERS_MAX;
+    for (uint32_t i = 0; i < question->contender_count && measure->is_verification; i++) {
+        question->chosen = question->contenders[i].algorithm == chosen ? i : question->chosen;
+    }
+}
+
+void plogp_contenders(const struct plogp_measure *measure, struct plogp_question *question)
+{
+    struct cw_problem *problem;
+    char error[200];
+    uint32_t element = cw_collective_reduces(question->collective) ? sizeof(double) : 1;
+    struct cw_problem_request request = {
+        .collective = question->collective,
+        .ranks = (uint32_t)measure->size,
+        .element_bytes = element,
+        .count = question->bytes / element,
+    };
+    if (cw_problem_create(&request, &problem, error, sizeof(error)) != CW_OK) {
+        plogp_fail(error);
+    }
+    contenders_find(measure, problem, question);
+    cw_problem_destroy(problem);
+}

@@ -1,0 +1,231 @@
+/* causeway plogp --verify: what choosing by measured parameters costs against the best measured algorithm. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/plogp/arithmetic.h"
+#include "apps/plogp/plogp.h"
+#include "dataplane/status.h"
+
+/* The claim: on average at most 5 % longer than with the best algorithm, never more than half as long again. */
+#define AVERAGE_MAX 1.05
+#define RATIO_MAX   1.5
+
+struct sum {
+    uint32_t cells;
+    uint32_t beyond; /* RATIO_MAX */
+    double ratios;
+    double worst;
+};
+
+struct cell {
+    const struct cw_measured_test *first; /* of its tests, and how many there are */
+    uint32_t count;
+    const struct cw_measured_test *best;
+    const struct cw_measured_test *chosen; /* NULL: it was not measured */
+    const char *chosen_name;
+    double expected_ns;
+    enum cw_measured_origin origin;
+};
+
+struct cw_problem *plogp_problem(const struct cw_measured_test *test)
+{
+    struct cw_problem *problem;
+    char error[200];
+    uint32_t element = cw_collective_reduces(test->collective) ? sizeof(double) : 1;
+    struct cw_problem_request request = {
+        .collective = test->collective, .ranks = test->ranks, .element_bytes = element, .count = test->bytes / element};
+    if (cw_problem_create(&request, &problem, error, sizeof(error)) != CW_OK) {
+        app_error("no such problem", error, NULL);
+        return NULL;
+    }
+    return problem;
+}
+
+static void cell_print(const struct plogp_options *options, const struct cell *cell)
+{
+    const struct cw_measured_test *best = cell->best;
+    double ratio = cell->chosen->time_ns / best->time_ns;
+    if (!options->json) {
+        printf("%-6s %-14s %3" PRIu32 " %8" PRIu64 "  %-20s %10.2f  %-20s %10.2f  %5.2f  %10.2f  %s\n",
+               cw_measured_path_name(best->path), cw_collective_name(best->collective), best->ranks, best->bytes,
+               cell->chosen->algorithm, cell->chosen->time_ns / 1e3, best->algorithm, best->time_ns / 1e3, ratio,
+               cell->expected_ns / 1e3, cw_measured_origin_name(cell->origin));
+        return;
+    }
+    json_t *line = app_json_new();
+    json_t *times = app_json_new();
+    app_json_text(line, "path", cw_measured_path_name(best->path));
+    app_json_text(line, "collective", cw_collective_name(best->collective));
+    app_json_count(line, "ranks", best->ranks);
+    app_json_count(line, "bytes", best->bytes);
+    app_json_text(line, "chosen", cell->chosen->algorithm);
+    app_json_text(line, "by", cw_measured_origin_name(cell->origin));
+    app_json_number(line, "chosen_ns", cell->chosen->time_ns);
+    app_json_number(line, "expected_ns", cell->expected_ns);
+    app_json_text(line, "best", best->algorithm);
+    app_json_number(line, "best_ns", best->time_ns);
+    app_json_number(line, "ratio", ratio);
+    for (uint32_t i = 0; i < cell->count; i++) {
+        app_json_number(times, cell->first[i].algorithm, cell->first[i].time_ns);
+    }
+    app_json_child(line, "measured_ns", times);
+    app_json_emit(line);
+}
+
+/* What MPI would take: on one host also what no schedule describes, unless tests have found it to be behind. */
+static int cell_choose(const struct cw_measured *known, const struct cw_problem *problem, enum cw_measured_path path,
+                       struct cell *cell)
+{
+    struct cw_candidate candidate;
+    const struct cw_choose_request request = {.problem = problem,
+                                              .eager_max_bytes = PLOGP_EAGER_BYTES,
+                                              .cast_eager_max_bytes = PLOGP_CAST_EAGER_BYTES,
+                                              .multicast = path == CW_MEASURED_WIRE};
+    int status = cw_measured_choose(known, path, NULL, &request, &candidate, &cell->origin);
+    if (status != CW_OK) {
+        return status;
+    }
+    cell->chosen_name = candidate.algorithm->name;
+    cell->expected_ns = candidate.time_ns;
+    if (path == CW_MEASURED_SHARED) {
+        double time_ns = 0;
+        enum cw_measured_standing standing = cw_measured_standing(known, path, problem, "host", &time_ns);
+        if (standing != CW_STANDING_BEHIND) {
+            cell->chosen_name = "host";
+            cell->expected_ns = time_ns;
+            cell->origin = standing == CW_STANDING_FIRST ? CW_BY_TEST : CW_BY_DEFAULTS;
+        }
+    }
+    return CW_OK;
+}
+
+/* The cell that begins with `first`. False: reported. */
+static bool cell_take(const struct cw_measured *known, const struct cw_measured *times, uint32_t first,
+                      struct cell *cell)
+{
+    const struct cw_measured_test *test = &times->tests[first];
+    *cell = (struct cell){.first = test, .best = test};
+    struct cw_problem *problem = plogp_problem(test);
+    if (problem == NULL) {
+        return false;
+    }
+    int status = cell_choose(known, problem, test->path, cell);
+    cw_problem_destroy(problem);
+    if (status != CW_OK) {
+        app_error_status(status, "nothing can be chosen", cw_collective_name(test->collective));
+        return false;
+    }
+    for (uint32_t i = first; i < times->test_count; i++) {
+        const struct cw_measured_test *row = &times->tests[i];
+        if (row->path != test->path || row->collective != test->collective || row->ranks != test->ranks ||
+            row->bytes != test->bytes) {
+            break;
+        }
+        cell->count++;
+        cell->best = row->time_ns < cell->best->time_ns ? row : cell->best;
+        cell->chosen = strcmp(row->algorithm, cell->chosen_name) == 0 ? row : cell->chosen;
+    }
+    return true;
+}
+
+static void sum_add(struct sum *sum, double ratio)
+{
+    sum->cells++;
+    sum->beyond += ratio > RATIO_MAX;
+    sum->ratios += ratio;
+    sum->worst = fmax(sum->worst, ratio);
+}
+
+static void sum_print(const struct plogp_options *options, enum cw_measured_path path, const struct sum *sum)
+{
+    double average = sum->ratios / sum->cells;
+    bool holds = average <= AVERAGE_MAX && sum->worst <= RATIO_MAX;
+    if (!options->json) {
+        printf("%s: on average %.3f of the best, at most %.2f, %" PRIu32 " of %" PRIu32
+               " above 1.5: the claim (at most %.2f and %.1f) %s\n",
+               cw_measured_path_name(path), average, sum->worst, sum->beyond, sum->cells, AVERAGE_MAX, RATIO_MAX,
+               holds ? "holds" : "does not hold");
+        return;
+    }
+    json_t *line = app_json_new();
+    app_json_text(line, "path", cw_measured_path_name(path));
+    app_json_count(line, "cells", sum->cells);
+    app_json_number(line, "ratio_average", average);
+    app_json_number(line, "ratio_max", sum->worst);
+    app_json_count(line, "cells_above_1.5", sum->beyond);
+    app_json_flag(line, "holds", holds);
+    app_json_emit(line);
+}
+
+static int cells_report(const struct plogp_options *options, const struct cw_measured *known,
+                        const struct cw_measured *times)
+{
+    struct sum sums[CW_MEASURED_PATHS] = {0};
+    struct cell cell;
+    if (!options->json) {
+        printf("path   collective       P    bytes  chosen                     us    best                       us    "
+               "ratio "
+               " expected us  by\n");
+    }
+    for (uint32_t i = 0; i < times->test_count; i += cell.count) {
+        if (!cell_take(known, times, i, &cell)) {
+            return APP_EXIT_FAILURE;
+        }
+        if (cell.chosen == NULL) {
+            app_error("what is chosen was not measured", cell.chosen_name, "this is a bug");
+            return APP_EXIT_INTERNAL;
+        }
+        cell_print(options, &cell);
+        sum_add(&sums[cell.first->path], cell.chosen->time_ns / cell.best->time_ns);
+    }
+    for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
+        if (sums[path].cells > 0) {
+            sum_print(options, path, &sums[path]);
+        }
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int times_measure(const struct plogp_options *options, const char *known, struct cw_measured *times)
+{
+    int code = APP_EXIT_SUCCESS;
+    for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
+        for (uint32_t i = 0; i < options->rank_count && plogp_path_is_asked(options, path) && code == 0; i++) {
+            struct cw_measured *one;
+            double noise = 0; /* no parameters are measured */
+            code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), true,
+                                 options->sizes, known, &one, &noise);
+            if (code == APP_EXIT_SUCCESS) {
+                code = cw_measured_merge(times, one) == CW_OK ? code
+                                                              : app_error_status(CW_ERROR_MEMORY, "cannot keep", NULL);
+                cw_measured_destroy(one);
+            }
+        }
+    }
+    return code;
+}
+
+int plogp_verify(const struct plogp_options *options)
+{
+    struct cw_measured *known = NULL;
+    int code = plogp_file_read(options->file, &known);
+    struct cw_measured *times = cw_measured_create();
+    if (code == APP_EXIT_SUCCESS && times == NULL) {
+        code = app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = times_measure(options, options->file, times);
+    }
+    if (code == APP_EXIT_SUCCESS) {
+        code = cells_report(options, known, times);
+    }
+    if (code == APP_EXIT_SUCCESS && options->plot != NULL) {
+        code = plogp_plot(options->plot, known, times);
+    }
+    cw_measured_destroy(known);
+    cw_measured_destroy(times);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* Run emulate: the hosts of `causeway run --emulate`: what joins the ranks, and what they must know of it.
+ *
+ *    HOSTS,memif[,rate=R][,delay=T][,queue=B][,loss=SHARE]
+ *                                            a `causeway switch` with these options; needs no privilege
+ *    topology=FILE,memif                     the same with clusters, hosts and links of a file (control/topology/topology.h), whose whole name the ranks get as
+ *                                            CAUSEWAY_TOPOLOGY; ranks are on its hosts in order, in equal blocks
+ *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run/veth.h); needs root
+ *
+ * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind memif: stats=FILE, what links do in each
+ * millisecond (switch/stats.h); stats-interval=TIME for another interval.
+ */
+#ifndef RUN_EMULATE_H
+#define RUN_EMULATE_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "apps/run/switch.h"
+#include "apps/run/veth.h"
+#include "control/job/wire.h"
+
+struct run_emulation {
+    struct run_switch net; /* with memif */
+    struct run_veth veth;
+    int networks[CW_EMULATED_RANKS_MAX]; /* the namespace of each rank, with veth */
+};
+
+/* Starts what `text` asks for and tells the ranks by the environment. Signals of `handled`, which are blocked, end
+ * the start. 0, or the exit code of the command, the reason told; run_emulate_stop is due in both cases. */
+int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled);
+/* For struct cw_launch_config; NULL: the launcher's own. */
+const int *run_emulate_networks(const struct run_emulation *emulation);
+/* Ends the switch and removes its folder, lets go of the namespaces. 0, or the switch's exit code: it has told the
+ * reason. */
+int run_emulate_stop(struct run_emulation *emulation);
+
+#endif

@@ -1,0 +1,417 @@
+#include "apps/run/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/cli/cli.h"
+#include "apps/run/binding.h"
+#include "apps/run/foreign.h"
+#include "apps/run/plan.h"
+#include "control/settings/units.h"
+
+#define NS_PER_SECOND 1000000000ull
+#define TIMEOUT_MAX_S (365ull * 24 * 3600)
+
+/* An option as it is being read. */
+struct given {
+    const char *name; /* as it was given, dashes included */
+    char *values[2];
+    int value_count;
+};
+
+static const char help[] =
+    "usage: causeway run [-n RANKS] [OPTION...] PROGRAM [ARGUMENT...] [: [-n RANKS] [OPTION...] PROGRAM ...]\n"
+    "\n"
+    "Starts RANKS processes of a program on this machine as one job, passes their output on by whole lines, and ends\n"
+    "them all when one of them fails. Several programs make one job, their ranks in the order given.\n"
+    "\n"
+    "options:\n"
+    "  -n, --np RANKS               processes of this program, default 1\n"
+    "  -l, --label                  \"[RANK] \" before each line of output\n"
+    "  --env NAME=VALUE             a variable for this program; may be repeated; also -env NAME VALUE\n"
+    "  -genv NAME VALUE             the same for all programs; also -x NAME=VALUE\n"
+    "  --bind-to core|hwthread|none a core, or hardware thread, for each rank; default none\n"
+    "  -ppn RANKS                   how many each host has: checked with --emulate HOSTS, else there is one host\n"
+    "  --wdir DIRECTORY             where this program runs, default here\n"
+    "  --stdin RANK|all|none        who reads the standard input, default 0\n"
+    "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"
+    "                               puts the ranks on so many emulated hosts, which reach each other through a switch\n"
+    "                               (,multicast=snoop|flood|drop, too: what it does with multicast; also with veth)\n"
+    "  --emulate topology=FILE,memif\n"
+    "                               the same on the hosts of a file, in clusters that are joined by long links\n"
+    "                               (,stats=FILE, also without a topology: what links do in each millisecond, as CSV "
+    "for\n"
+    "                               `causeway draw`; ,stats-interval=TIME)\n"
+    "  --emulate HOSTS,veth[,af_packet|af_xdp][,mtu=N]\n"
+    "                               the same with network namespaces and a bridge of the kernel, default af_packet "
+    "and\n"
+    "                               1500; any program runs in them, not only MPI's; needs root\n"
+    "  --explain                    rank 0 tells at the end which paths and algorithms MPI took (CAUSEWAY_EXPLAIN=1)\n"
+    "  --record FILE                writes which collective calls the ranks made, and how long they took, for\n"
+    "                               `causeway plan compile` (CAUSEWAY_RECORD)\n"
+    "  --plan FILE                  serves them by the plans in FILE where they come again (CAUSEWAY_PLAN)\n"
+    "  --timeout SECONDS            ends the job after so long (or 90s, 2min); before that each rank says which MPI "
+    "call it\n"
+    "                               waits in, and for whom, and a last line which rank is missing\n"
+    "  --version, --help            print what they say\n"
+    "\n"
+    "Understood, too: -np, -wd, -genvall, -envall, -prepend-rank, --tag-output, --oversubscribe, --allow-run-as-root.\n"
+    "\n"
+    "exit code: that of the rank that fails first, or 128 + the signal that ended it; 124 after --timeout,\n"
+    "126 if a program cannot be executed, 127 if there is none of that name, 2 for wrong usage.\n";
+
+static bool refuse(int *exit_code, const char *option, const char *text, const char *todo)
+{
+    char where[256];
+    snprintf(where, sizeof(where), "%s %s", option, text);
+    app_error("bad value", where, todo);
+    *exit_code = APP_EXIT_USAGE;
+    return false;
+}
+
+static bool count_take(struct cw_launch_program *program, const char *text, int *exit_code)
+{
+    uint64_t count = 0;
+    if (!app_parse_count(text, &count) || count == 0 || count > CW_LAUNCH_RANKS_MAX) {
+        char todo[64];
+        snprintf(todo, sizeof(todo), "a number of ranks between 1 and %d is wanted", CW_LAUNCH_RANKS_MAX);
+        return refuse(exit_code, "-n", text, todo);
+    }
+    program->count = (uint32_t)count;
+    return true;
+}
+
+static bool timeout_take(struct run_options *options, const char *text, int *exit_code)
+{
+    uint64_t seconds = 0;
+    uint64_t duration_ns = 0;
+    if (app_parse_count(text, &seconds) && seconds <= TIMEOUT_MAX_S) {
+        duration_ns = seconds * NS_PER_SECOND;
+    } else if (!cw_units_duration(text, &duration_ns) || duration_ns > TIMEOUT_MAX_S * NS_PER_SECOND) {
+        duration_ns = 0;
+    }
+    if (duration_ns == 0) {
+        return refuse(exit_code, "--timeout", text,
+                      "a number of seconds above 0, or a duration like 90s or 2min, is wanted");
+    }
+    options->launch.timeout_ns = duration_ns;
+    return true;
+}
+
+static bool stdin_take(struct run_options *options, const char *text, int *exit_code)
+{
+    uint64_t rank = 0;
+    if (strcmp(text, "all") == 0) {
+        options->launch.stdin_rank = CW_LAUNCH_STDIN_ALL;
+    } else if (strcmp(text, "none") == 0) {
+        options->launch.stdin_rank = CW_LAUNCH_STDIN_NONE;
+    } else if (app_parse_count(text, &rank) && rank < CW_LAUNCH_RANKS_MAX) {
+        options->launch.stdin_rank = (int64_t)rank;
+    } else {
+        return refuse(exit_code, "--stdin", text, "a rank, 'all' or 'none' is wanted");
+    }
+    return true;
+}
+
+static bool variable_add(struct cw_launch_program *program, char *text, int *exit_code)
+{
+    size_t count = 0;
+    while (program->variables != NULL && program->variables[count] != NULL) {
+        count++;
+    }
+    char **grown = text == NULL ? NULL : realloc(program->variables, (count + 2) * sizeof(*grown));
+    if (grown == NULL) {
+        free(text);
+        app_error("out of memory", NULL, NULL);
+        *exit_code = APP_EXIT_MACHINE;
+        return false;
+    }
+    grown[count] = text;
+    grown[count + 1] = NULL;
+    program->variables = grown;
+    return true;
+}
+
+/* --env NAME=VALUE, or as MPICH has it: -env NAME VALUE. */
+static bool env_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                     int *exit_code)
+{
+    char *text = NULL;
+    (void)options;
+    if (given->values[0][0] == '=' || given->values[0][0] == '\0' ||
+        (given->value_count == 1 && strchr(given->values[0], '=') == NULL)) {
+        return refuse(exit_code, given->name, given->values[0], "NAME=VALUE is wanted");
+    }
+    if (given->value_count == 1) {
+        text = strdup(given->values[0]);
+    } else if (asprintf(&text, "%s=%s", given->values[0], given->values[1]) < 0) {
+        text = NULL;
+    }
+    return variable_add(program, text, exit_code);
+}
+
+/* For all programs: they inherit this process's variables, and --env of one of them goes before. */
+static bool genv_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                      int *exit_code)
+{
+    (void)options, (void)program;
+    if (setenv(given->values[0], given->values[1], 1) != 0) {
+        return refuse(exit_code, given->name, given->values[0], "the name of a variable is wanted, and its value");
+    }
+    return true;
+}
+
+/* -x NAME=VALUE is for all programs; so is -x NAME, which all have anyway. */
+static bool export_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                        int *exit_code)
+{
+    char *value = strchr(given->values[0], '=');
+    if (value == NULL) {
+        if (getenv(given->values[0]) == NULL) {
+            fprintf(stderr, "causeway run: %s %s: there is no such variable here, so ranks have none\n", given->name,
+                    given->values[0]);
+        }
+        return true;
+    }
+    *value = '\0';
+    given->values[1] = value + 1;
+    return genv_take(options, program, given, exit_code);
+}
+
+static bool per_host_take(struct run_options *options, const char *text, int *exit_code)
+{
+    uint64_t count = 0;
+    if (!app_parse_count(text, &count) || count == 0 || count > CW_LAUNCH_RANKS_MAX) {
+        return refuse(exit_code, "-ppn", text, "a number of ranks on each host is wanted");
+    }
+    options->per_host = (uint32_t)count;
+    return true;
+}
+
+static bool simple_take(struct run_options *options, struct cw_launch_program *program, int option, char *value,
+                        int *exit_code)
+{
+    switch (option) {
+    case 'n':
+        return count_take(program, value, exit_code);
+    case 'l':
+        options->launch.label = true;
+        return true;
+    case 'e':
+        options->emulate = value;
+        return true;
+    case 'x':
+        setenv("CAUSEWAY_EXPLAIN", "1", 0);
+        return true;
+    case 'r':
+        return run_plan_record(value, exit_code);
+    case 'p':
+        options->plan = value;
+        return true;
+    case 'w':
+        program->directory = value;
+        return true;
+    case 's':
+        return stdin_take(options, value, exit_code);
+    case 't':
+        return timeout_take(options, value, exit_code);
+    case 'b':
+        options->binding = value;
+        return true;
+    case 'P':
+        return per_host_take(options, value, exit_code);
+    case 'V':
+        puts("causeway " CW_VERSION);
+        *exit_code = APP_EXIT_SUCCESS;
+        return false;
+    case 'h':
+        fputs(help, stdout);
+        *exit_code = APP_EXIT_SUCCESS;
+        return false;
+    default:
+        return true; /* says what is so anyway */
+    }
+}
+
+struct row {
+    const char *name;
+    int value_count; /* how many words follow */
+    int option;      /* of simple_take */
+    bool (*take)(struct run_options *options, struct cw_launch_program *program, struct given *given, int *exit_code);
+};
+
+static const struct row rows[] = {
+    {"n", 1, 'n', NULL},
+    {"np", 1, 'n', NULL},
+    {"c", 1, 'n', NULL},
+    {"l", 0, 'l', NULL},
+    {"label", 0, 'l', NULL},
+    {"prepend-rank", 0, 'l', NULL},
+    {"tag-output", 0, 'l', NULL},
+    {"env", 2, 0, env_take},
+    {"genv", 2, 0, genv_take},
+    {"x", 1, 0, export_take},
+    {"emulate", 1, 'e', NULL},
+    {"explain", 0, 'x', NULL},
+    {"record", 1, 'r', NULL},
+    {"plan", 1, 'p', NULL},
+    {"wdir", 1, 'w', NULL},
+    {"wd", 1, 'w', NULL},
+    {"stdin", 1, 's', NULL},
+    {"timeout", 1, 't', NULL},
+    {"bind-to", 1, 'b', NULL},
+    {"ppn", 1, 'P', NULL},
+    {"perhost", 1, 'P', NULL},
+    {"version", 0, 'V', NULL},
+    {"V", 0, 'V', NULL},
+    {"help", 0, 'h', NULL},
+    {"h", 0, 'h', NULL},
+    {"genvall", 0, 0, NULL},
+    {"envall", 0, 0, NULL},
+    {"oversubscribe", 0, 0, NULL},
+    {"allow-run-as-root", 0, 0, NULL},
+};
+
+static const struct row *row_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static bool option_unknown(const char *given, const char *name, int *exit_code)
+{
+    const char *advice = run_foreign_advice(name);
+    app_error(advice != NULL ? "not an option here" : "unknown option", given,
+              advice != NULL ? advice : "--help lists the options");
+    *exit_code = APP_EXIT_USAGE;
+    return false;
+}
+
+/* Takes the option at argv[*at], with the words that follow. As the standard's mpiexec has it, names may have one dash
+ * or two; nothing is abbreviated, since what is meant for another mpiexec must not become something else. */
+static bool option_read(struct run_options *options, struct cw_launch_program *program, int argc, char **argv, int *at,
+                        int *exit_code)
+{
+    char name[32];
+    struct given given = {.name = argv[*at]};
+    const char *begin = given.name + (given.name[1] == '-' ? 2 : 1);
+    size_t length = strcspn(begin, "=");
+    snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), begin);
+    const struct row *row = row_find(name);
+    if (row == NULL && given.name[1] == 'n' && given.name[2] >= '0' && given.name[2] <= '9') { /* -n4 */
+        *at += 1;
+        return count_take(program, argv[*at - 1] + 2, exit_code);
+    }
+    if (row == NULL || length >= sizeof(name) || (row->value_count == 0 && begin[length] == '=')) {
+        return option_unknown(given.name, name, exit_code);
+    }
+    *at += 1;
+    if (begin[length] == '=') {
+        given.values[given.value_count++] = argv[*at - 1] + (begin - given.name) + length + 1;
+    }
+    /* --env NAME=VALUE is one word, -env NAME VALUE two */
+    int wanted = row->take == env_take && (given.name[1] == '-' || given.value_count > 0 ||
+                                           (*at < argc && strchr(argv[*at], '=') != NULL))
+                     ? 1
+                     : row->value_count;
+    while (given.value_count < wanted && *at < argc) {
+        given.values[given.value_count++] = argv[(*at)++];
+    }
+    if (given.value_count < wanted) {
+        app_error("an argument is missing", given.name, "--help lists the options");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
+    return row->take != NULL ? row->take(options, program, &given, exit_code)
+                             : simple_take(options, program, row->option, given.values[0], exit_code);
+}
+
+/* One program with its options: argv[0] is no part of it, and argv[argc] is NULL. */
+static bool program_parse(struct run_options *options, int argc, char **argv, int *exit_code)
+{
+    int at = 1;
+    if (options->launch.program_count == RUN_PROGRAMS_MAX) {
+        app_error("too many programs", NULL, "a job has at most 64");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
+    struct cw_launch_program *program = &options->programs[options->launch.program_count++];
+    *program = (struct cw_launch_program){.count = 1};
+    while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0' && strcmp(argv[at], "--") != 0) {
+        if (!option_read(options, program, argc, argv, &at, exit_code)) {
+            return false;
+        }
+    }
+    at += at < argc && strcmp(argv[at], "--") == 0;
+    if (at >= argc || argv[at][0] == 0) {
+        app_error("no program", NULL, "causeway run -n 4 PROGRAM ARGUMENT...; --help shows the options");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
+    program->arguments = argv + at;
+    return true;
+}
+
+/* What is known once all programs are: how many ranks there are. */
+static bool hosts_arrange(struct run_options *options, int *exit_code)
+{
+    uint32_t ranks = 0;
+    for (size_t i = 0; i < options->launch.program_count; i++) {
+        ranks += options->programs[i].count;
+    }
+    unsigned long hosts = options->emulate != NULL ? strtoul(options->emulate, NULL, 10) : 0;
+    if (options->per_host > 0 && hosts > 0 && options->per_host * hosts != ranks) {
+        char where[64];
+        snprintf(where, sizeof(where), "-ppn %u with %u ranks on %lu hosts", options->per_host, ranks, hosts);
+        app_error("bad value", where, "hosts have equal blocks of ranks: leave it out, or change one of the three");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
+    cpu_set_t *cores = NULL;
+    if (options->binding != NULL) {
+        *exit_code = run_binding_make(options->binding, ranks, &cores);
+    }
+    options->launch.cores = options->cores = cores;
+    return *exit_code == 0;
+}
+
+bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code)
+{
+    memset(options, 0, sizeof(*options));
+    options->launch = (struct cw_launch_config){.name = "causeway run", .programs = options->programs};
+    int begin = 0;
+    for (int end = 1; end <= argc; end++) {
+        if (end < argc && strcmp(argv[end], ":") != 0) {
+            continue;
+        }
+        argv[end] = NULL; /* at argc it is */
+        if (!program_parse(options, end - begin, argv + begin, exit_code)) {
+            run_options_dispose(options);
+            return false;
+        }
+        begin = end;
+    }
+    if (!hosts_arrange(options, exit_code)) {
+        run_options_dispose(options);
+        return false;
+    }
+    return true;
+}
+
+void run_options_dispose(struct run_options *options)
+{
+    for (size_t i = 0; i < options->launch.program_count; i++) {
+        for (char **at = options->programs[i].variables; at != NULL && *at != NULL; at++) {
+            free(*at);
+        }
+        free(options->programs[i].variables);
+        options->programs[i].variables = NULL;
+    }
+    free(options->cores);
+    options->cores = NULL;
+}

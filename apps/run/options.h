@@ -1,0 +1,29 @@
+/* Run options: the command line of `causeway run`, in the manner of the MPI standard's mpiexec: options in front of
+ * each program, programs of one job separated by ':'. What stands behind a program is its own. Options that MPICH's and
+ * Open MPI's mpiexec have are understood where this launcher can do what they say, and refused by name elsewhere.
+ */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "control/launch/launch.h"
+
+enum { RUN_PROGRAMS_MAX = 64 };
+
+struct run_options {
+    struct cw_launch_config launch; /* points into the rest */
+    struct cw_launch_program programs[RUN_PROGRAMS_MAX];
+    const char *emulate; /* "4,memif"; NULL: all ranks are on this host */
+    const char *plan;    /* a book of plans; NULL: none */
+    const char *binding; /* "core", "hwthread", "none"; NULL: none */
+    cpu_set_t *cores;    /* of `launch`, to be freed */
+    uint32_t per_host;   /* ranks that each host is to have; 0: nobody says */
+};
+
+/* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:
+ * *options is to be disposed. False: the command is over, with *exit_code. */
+bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code);
+void run_options_dispose(struct run_options *options);
+
+#endif

@@ -1,0 +1,57 @@
+/* `causeway run`: starts the processes of a job on this machine. */
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/cli/cli.h"
+#include "apps/run/emulate.h"
+#include "apps/run/options.h"
+#include "apps/run/plan.h"
+#include "apps/run/wide.h"
+
+static void emulation_orphaned(void *caller)
+{
+    run_emulate_stop(caller);
+}
+
+/* Between hosts that are processes of this machine. */
+static int run_emulated(struct run_options *options, uint32_t ranks)
+{
+    struct run_emulation emulation;
+    sigset_t handled, before;
+    cw_launch_hold(&handled, &before);
+    int code = run_emulate_start(&emulation, options->emulate, ranks, &handled);
+    if (code == 0) {
+        options->launch.networks = run_emulate_networks(&emulation);
+        options->launch.mask = &before;
+        options->launch.helper = (struct cw_launch_helper){
+            .process = emulation.net.process, /* it still has statistics to write */
+            .name = "the switch between the emulated hosts",
+            .orphaned = emulation_orphaned,
+            .caller = &emulation,
+        };
+        code = cw_launch_run(&options->launch);
+    }
+    int switch_code = run_emulate_stop(&emulation);
+    return code == 0 ? switch_code : code;
+}
+
+int run_main(int argc, char **argv)
+{
+    struct run_options options;
+    int code = APP_EXIT_SUCCESS;
+    if (run_options_parse(&options, argc, argv, &code)) {
+        uint32_t ranks = 0;
+        for (size_t i = 0; i < options.launch.program_count; i++) {
+            ranks += options.programs[i].count;
+        }
+        code = options.plan == NULL ? 0 : run_plan_take(options.plan, ranks);
+        code = code == 0 ? run_wide_check(options.emulate) : code;
+        if (code == 0) {
+            code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
+            int recorded = run_plan_recorded();
+            code = code == 0 ? recorded : code;
+        }
+        run_options_dispose(&options);
+    }
+    return code;
+}

@@ -1,0 +1,129 @@
+#include "apps/sim/groups.h"
+
+#include <stdlib.h>
+
+#include "dataplane/status.h"
+
+enum { EVENTS_AT_ONCE = 16 };
+#define ADDRESS_BASE 0xef0a0b00u
+
+static struct cw_endpoint *endpoint_of(const struct sim_groups *member)
+{
+    return member->hosts->list[member->rank].endpoint;
+}
+
+/* ---- links ---- */
+
+static int link_send(void *context, uint32_t rank, const void *data, uint32_t bytes)
+{
+    const struct sim_groups *member = context;
+    struct cw_message message = {
+        .peer = member->peers[rank], .source = {.contiguous = {.data = data, .bytes = bytes}}, /* copied: it is short */
+    };
+    return bytes > CW_INLINE_MAX ? CW_ERROR_ARGUMENT : cw_message_send(endpoint_of(member), &message);
+}
+
+static int link_peer(void *context, uint32_t rank, uint32_t *peer)
+{
+    const struct sim_groups *member = context;
+    *peer = member->peers[rank];
+    return CW_OK;
+}
+
+static void link_ask(void *context, uint32_t rank)
+{
+    const struct sim_groups *member = context;
+    (void)cw_peer_ask(endpoint_of(member), member->peers[rank]);
+}
+
+static int link_run(void *context, int (*function)(void *argument), void *argument)
+{
+    (void)context;
+    return function(argument);
+}
+
+static void link_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+{
+    const struct sim_groups *member = context;
+    member->config.message(member->config.context, group, rank, data, bytes);
+}
+
+static void link_complete(void *context, uint64_t put_context, int status)
+{
+    const struct sim_groups *member = context;
+    (void)put_context;
+    member->config.complete(member->config.context, status);
+}
+
+/* ---- life ---- */
+
+int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32_t rank,
+                      const struct sim_groups_config *config, char *error, size_t error_bytes)
+{
+    struct cw_mcast_config mcast;
+    cw_mcast_config_init(&mcast);
+    mcast.flood_ipv4 = cw_groups_flood_address(ADDRESS_BASE);
+    mcast.keeps_flood_address = rank == 0;
+    mcast.lag_ns = config->lag_ns > 0 ? config->lag_ns : mcast.lag_ns;
+    *member = (struct sim_groups){
+        .config = *config, .hosts = hosts, .rank = rank, .peers = calloc(hosts->count, sizeof(uint32_t))};
+    if (member->peers == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint32_t other = 0; other < hosts->count; other++) {
+        member->peers[other] = other == rank ? UINT32_MAX : sim_hosts_peer(hosts, rank, other);
+    }
+    int status = cw_mcast_create(&mcast, endpoint_of(member), &member->mcast, error, error_bytes);
+    struct cw_groups_config groups = {
+        .rank = rank,
+        .address_base = ADDRESS_BASE,
+        .filter_budget = CW_GROUPS_FILTERS,
+        .seed = config->seed * 1000 + rank,
+        .mcast = member->mcast,
+        .links = {.context = member,
+                  .send = link_send,
+                  .peer = link_peer,
+                  .ask = link_ask,
+                  .run = link_run,
+                  .message = link_message,
+                  .complete = link_complete},
+    };
+    hosts->list[rank].holds_events = true;
+    return status == CW_OK ? cw_groups_create(&groups, &member->groups) : status;
+}
+
+void sim_groups_destroy(struct sim_groups *member)
+{
+    cw_groups_destroy(member->groups);
+    cw_mcast_destroy(member->mcast);
+    free(member->peers);
+}
+
+/* ---- what comes ---- */
+
+static uint32_t rank_of(const struct sim_groups *member, uint32_t peer)
+{
+    uint32_t rank = 0;
+    while (rank < member->hosts->count && (rank == member->rank || member->peers[rank] != peer)) {
+        rank++;
+    }
+    return rank;
+}
+
+void sim_groups_take(struct sim_groups *member)
+{
+    struct cw_event events[EVENTS_AT_ONCE];
+    uint32_t count;
+    while ((count = cw_endpoint_events(endpoint_of(member), events, EVENTS_AT_ONCE)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t rank = rank_of(member, events[i].peer);
+            if (events[i].kind == CW_EVENT_MESSAGE) {
+                cw_groups_take(member->groups, rank, events[i].data, (uint32_t)events[i].bytes);
+                (void)cw_message_release(endpoint_of(member), events[i].slot);
+            } else if (events[i].kind == CW_EVENT_PEER_DOWN) {
+                member->down++;
+                cw_groups_down(member->groups, rank);
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+#include "apps/sim/world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apps/sim/world_state.h"
+
+enum { CHECKS = 12 /* of all memory during the first phase */ };
+
+#define STEP_NS  20000000ull    /* of the second phase */
+#define LIMIT_NS 20000000000ull /* by then everything must have come to rest */
+
+void world_fail(struct world *world, const char *format, ...)
+{
+    if (world->failed) {
+        return;
+    }
+    world->failed = world->report->failed = true;
+    char *text = world->report->failure;
+    size_t text_bytes = sizeof(world->report->failure);
+    va_list arguments;
+    va_start(arguments, format);
+    int used = vsnprintf(text, text_bytes, format, arguments);
+    va_end(arguments);
+    if (used > 0 && (size_t)used < text_bytes) {
+        snprintf(text + used, text_bytes - (size_t)used, ", at %.6f ms",
+                 (double)cw_simulator_now(world->simulator) / 1e6);
+    }
+    world_trace(world, "%s", text);
+}
+
+void world_trace(struct world *world, const char *format, ...)
+{
+    if (!world->options->verbose) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%12.6f ms  ", (double)cw_simulator_now(world->simulator) / 1e6);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* ---- building ---- */
+
+static int build(struct world *world)
+{
+    const struct world_plan *plan = &world->plan;
+    struct cw_simulator_config config;
+    cw_simulator_config_init(&config);
+    config.seed = world->options->seed;
+    config.mtu_bytes = plan->mtu_bytes;
+    config.node_count_max = plan->nodes;
+    config.bridge_count_max = plan->clusters;
+    config.packet_count_max = 32768;
+    config.delivery_count_max = 65536;
+    config.turn_ns = 200;
+    int status = cw_simulator_create(&config, &world->simulator);
+    if (status != CW_OK) {
+        return status;
+    }
+    status = plan->clusters == 1 ? cw_simulator_star(world->simulator, plan->nodes, &plan->node)
+                                 : cw_simulator_clusters(world->simulator, plan->clusters, plan->nodes / plan->clusters,
+                                                         &plan->node, &plan->trunk);
+    if (status < 0) {
+        return status;
+    }
+    world->operation_count_max = plan->operations + plan->nodes;
+    world->operations = calloc(world->operation_count_max, sizeof(*world->operations));
+    if (world->operations == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint32_t node = 0; node < plan->nodes; node++) {
+        struct world_process *process = &world->processes[node];
+        process->world = world;
+        process->node = node;
+        process->quota = plan->operations / plan->nodes;
+        status = world_process_start(process);
+        if (status != CW_OK) {
+            return status;
+        }
+    }
+    return CW_OK;
+}
+
+static void dispose(struct world *world)
+{
+    for (uint32_t node = 0; node < world->plan.nodes; node++) {
+        struct world_process *process = &world->processes[node];
+        cw_endpoint_destroy(process->endpoint);
+        if (process->port != NULL) {
+            cw_port_close(process->port);
+        }
+        for (uint32_t kind = 0; kind < WORLD_REGION_KINDS; kind++) {
+            world_region_destroy(&process->regions[kind]);
+        }
+    }
+    world_ledger_dispose(world);
+    cw_simulator_destroy(world->simulator);
+}
+
+/* ---- the second phase ---- */
+
+/* What still moves at an endpoint, in words; NULL: nothing. */
+static const char *unrest(const struct world_process *process)
+{
+    const struct world *world = process->world;
+    for (uint32_t peer = 0; peer + 1 < world->plan.nodes; peer++) {
+        struct cw_peer_info info;
+        if (cw_peer_query(process->endpoint, peer, &info) != CW_OK) {
+            continue;
+        }
+        if (info.operations_open > 0) {
+            return "has operations open";
+        }
+        if (info.packets_unacknowledged > 0) {
+            return "has packets in flight";
+        }
+        /* half of a connection whose other half has failed keeps what it knows until that one connects again */
+        bool excused = process->excused || world->processes[info.address.ipv4 - WORLD_IPV4].excused;
+        if (info.bytes_active > 0 && !excused) {
+            return "lends memory to a peer";
+        }
+    }
+    return cw_endpoint_deadline(process->endpoint) == UINT64_MAX ? NULL : "has a timer running";
+}
+
+static void settle(struct world *world)
+{
+    uint64_t start_ns = cw_simulator_now(world->simulator);
+    uint32_t restless = 0;
+    const char *what = NULL;
+    for (uint64_t now_ns = start_ns; now_ns < start_ns + LIMIT_NS && !world->failed; now_ns += STEP_NS) {
+        cw_simulator_run_until(world->simulator, now_ns + STEP_NS);
+        what = NULL;
+        for (uint32_t node = 0; node < world->plan.nodes && what == NULL && !world->failed; node++) {
+            what = unrest(&world->processes[node]);
+            restless = node;
+        }
+        if (what == NULL) {
+            return;
+        }
+    }
+    if (what != NULL) {
+        /* the ledger can name an operation that hangs */
+        world_ledger_finish(world);
+        world_fail(world, "node %u %s, %.0f s after all was healed", restless, what, (double)LIMIT_NS / 1e9);
+    }
+}
+
+/* Where everybody stands, for whoever looks into a failure. */
+static void trace_state(struct world *world)
+{
+    for (uint32_t node = 0; node < world->plan.nodes; node++) {
+        const struct world_process *process = &world->processes[node];
+        for (uint32_t peer = 0; process->alive && peer + 1 < world->plan.nodes; peer++) {
+            struct cw_peer_info info;
+            if (cw_peer_query(process->endpoint, peer, &info) == CW_OK) {
+                world_trace(
+                    world,
+                    "node %u: to node %u: state %d, %u open, %llu unacknowledged, window %llu, credit %u, lent %llu",
+                    node, info.address.ipv4 - WORLD_IPV4, info.state, info.operations_open,
+                    (unsigned long long)info.packets_unacknowledged, (unsigned long long)info.congestion_window_bytes,
+                    info.credit, (unsigned long long)info.bytes_active);
+            }
+        }
+        for (int counter = 0; process->alive && counter < CW_COUNTER_COUNT; counter++) {
+            uint64_t value = cw_endpoint_counter(process->endpoint, (enum cw_counter)counter);
+            if (value > 0) {
+                world_trace(world, "node %u: %s %llu", node, cw_counter_name((enum cw_counter)counter),
+                            (unsigned long long)value);
+            }
+        }
+    }
+}
+
+/* ---- the run ---- */
+
+static void run(struct world *world)
+{
+    world_faults_schedule(world);
+    for (uint64_t i = 1; i <= CHECKS && !world->failed; i++) {
+        cw_simulator_run_until(world->simulator, world->plan.phase_ns * i / CHECKS);
+        world_ledger_verify(world);
+    }
+    if (!world->failed) {
+        world_trace(world, "all is healed");
+        world_faults_heal(world);
+        settle(world);
+    }
+    if (!world->failed) {
+        world_ledger_finish(world);
+    }
+}
+
+static void summarise(struct world *world)
+{
+    struct sim_world_report *report = world->report;
+    report->hash = cw_simulator_hash(world->simulator);
+    report->virtual_ns = cw_simulator_now(world->simulator);
+    report->packets = cw_simulator_counters(world->simulator)->packet_events;
+    for (uint32_t node = 0; node < world->plan.nodes; node++) {
+        if (world->processes[node].alive) {
+            report->retransmitted += cw_endpoint_counter(world->processes[node].endpoint, CW_COUNTER_RETRANSMITTED);
+        }
+    }
+}
+
+int sim_world_run(const struct sim_world_options *options, struct sim_world_report *report)
+{
+    *report = (struct sim_world_report){0};
+    struct world *world = calloc(1, sizeof(*world));
+    if (world == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    world->options = options;
+    world->report = report;
+    cw_random_seed(&world->random, cw_random_derive(options->seed, 0));
+    world_plan_draw(world);
+    world_plan_describe(world, report->plan, sizeof(report->plan));
+    int status = build(world);
+    if (status == CW_OK) {
+        run(world);
+        if (world->failed) {
+            trace_state(world);
+        }
+        summarise(world);
+    }
+    dispose(world);
+    free(world);
+    return status;
+}

@@ -1,0 +1,387 @@
+#include "apps/switch/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/cli/cli.h"
+#include "control/settings/units.h"
+#include "dataplane/limits.h"
+#include "dataplane/port/port.h"
+#include "dataplane/status.h"
+
+#define STATS_INTERVAL_NS 100000000ull
+
+enum { TEXTS_MAX = SWITCH_GROUPS_MAX, VALUE_BYTES = 64 };
+
+/* Options that can only be understood once the number of ports is known. */
+struct texts {
+    const char *option;
+    uint32_t count;
+    uint32_t count_max;
+    const char *list[TEXTS_MAX];
+};
+
+static int text_keep(void *context, const char *text)
+{
+    struct texts *texts = context;
+    if (texts->count == texts->count_max) {
+        char where[64];
+        snprintf(where, sizeof(where), "--%s", texts->option);
+        app_error("given too often", where, "start several switches, or leave some out");
+        return APP_EXIT_USAGE;
+    }
+    texts->list[texts->count++] = text;
+    return APP_EXIT_SUCCESS;
+}
+
+static int refuse(const char *option, const char *text, const char *todo)
+{
+    char where[256];
+    snprintf(where, sizeof(where), "--%s %s", option, text);
+    app_error("bad value", where, todo);
+    return APP_EXIT_USAGE;
+}
+
+/* ---- ports ---- */
+
+static int port_add(struct switch_config *config, const char *device, size_t device_length, const char *arguments,
+                    const struct cw_link_config *link)
+{
+    if (config->port_count == SWITCH_PORTS_MAX) {
+        char todo[96];
+        snprintf(todo, sizeof(todo), "a switch has at most %d: join several by memif", SWITCH_PORTS_MAX);
+        app_error("too many ports", "--ports and --ethdev", todo);
+        return APP_EXIT_USAGE;
+    }
+    struct switch_port_config *port = &config->ports[config->port_count];
+    if (device_length == 0 || device_length >= sizeof(port->device) || strlen(arguments) >= sizeof(port->arguments)) {
+        return refuse("ethdev", device, "DEVICE or DEVICE,KEY=VALUE,... is wanted, as net_af_packet0,iface=eth0");
+    }
+    memcpy(port->device, device, device_length);
+    port->device[device_length] = 0;
+    snprintf(port->arguments, sizeof(port->arguments), "%s", arguments);
+    port->link = *link;
+    snprintf(port->name, sizeof(port->name), "port%u", config->port_count);
+    config->port_count++;
+    return APP_EXIT_SUCCESS;
+}
+
+static int memif_ports_add(struct switch_config *config, const struct cw_link_config *link)
+{
+    if (config->path == NULL) {
+        return APP_EXIT_SUCCESS;
+    }
+    if (strlen(config->path) >= SWITCH_PATH_BYTES || strpbrk(config->path, ",") != NULL || config->path[0] == 0) {
+        return refuse("memif", config->path, "the path of a socket has 1 to 107 bytes and no comma");
+    }
+    snprintf(config->bell_path, sizeof(config->bell_path), "%s.bell", config->path);
+    for (uint32_t i = 0; i < config->memif_count; i++) {
+        char device[SWITCH_DEVICE_BYTES];
+        char arguments[SWITCH_ARGUMENTS_BYTES];
+        snprintf(device, sizeof(device), "net_memif%u", i);
+        /* one listener serves all ids */
+        snprintf(arguments, sizeof(arguments), "role=server,id=%u,socket=%s,socket-abstract=no", i, config->path);
+        int code = port_add(config, device, strlen(device), arguments, link);
+        if (code != APP_EXIT_SUCCESS) {
+            return code;
+        }
+        config->ports[config->port_count - 1].memif = true;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int ethdev_add(struct switch_config *config, const char *text, const struct cw_link_config *link)
+{
+    size_t length = strcspn(text, ",");
+    return port_add(config, text, length, text[length] == ',' ? text + length + 1 : "", link);
+}
+
+/* ---- overrides of one port ---- */
+
+static const char *link_value_set(struct cw_link_config *link, const char *key, const char *value)
+{
+    if (strcmp(key, "rate") == 0) {
+        return cw_units_rate(value, &link->rate_bps) ? NULL : "a rate like 1Gbps is wanted";
+    }
+    if (strcmp(key, "delay") == 0) {
+        return cw_units_duration(value, &link->delay_ns) ? NULL : "a delay like 50us is wanted";
+    }
+    if (strcmp(key, "queue") == 0) {
+        return cw_units_bytes(value, &link->queue_limit_bytes) ? NULL : "a queue like 256KB is wanted";
+    }
+    if (strcmp(key, "loss") == 0) {
+        return cw_units_percent(value, &link->loss) ? NULL : "a loss like 1% is wanted";
+    }
+    return "known keys are rate, delay, queue and loss";
+}
+
+const char *switch_link_setting_take(struct cw_link_config *link, char *pair)
+{
+    char *equals = strchr(pair, '=');
+    if (equals == NULL) {
+        return "KEY=VALUE is wanted, as rate=1Gbps";
+    }
+    *equals = 0;
+    const char *todo = link_value_set(link, pair, equals + 1);
+    *equals = '=';
+    return todo;
+}
+
+static int port_override(struct switch_config *config, const char *text)
+{
+    char copy[256];
+    size_t colon = strcspn(text, ":");
+    uint64_t index;
+    if (strlen(text) >= sizeof(copy) || text[colon] != ':') {
+        return refuse("port", text, "INDEX:KEY=VALUE,... is wanted, as 0:rate=1Gbps,loss=1%");
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    copy[colon] = 0;
+    if (!app_parse_count(copy, &index) || index >= config->port_count) {
+        char todo[96];
+        snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count, config->port_count - 1);
+        return refuse("port", text, todo);
+    }
+    char *rest = NULL;
+    for (char *pair = strtok_r(copy + colon + 1, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
+        const char *todo = switch_link_setting_take(&config->ports[index].link, pair);
+        if (todo != NULL) {
+            return refuse("port", text, todo);
+        }
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int group_add(struct switch_config *config, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    struct switch_group *group = &config->groups[config->group_count];
+    char copy[VALUE_BYTES * 4];
+    if (equals == NULL || strlen(text) >= sizeof(copy)) {
+        return refuse("static-group", text, "MAC=PORT,PORT,... is wanted, as 01:00:5e:01:02:03=0,1");
+    }
+    memcpy(copy, text, strlen(text) + 1);
+    copy[equals - text] = 0;
+    if (!app_parse_mac(copy, group->mac) || (group->mac[0] & 1) == 0) {
+        return refuse("static-group", text, "a multicast address is wanted, as 01:00:5e:01:02:03");
+    }
+    char *rest = NULL;
+    group->ports = 0;
+    for (char *port = strtok_r(copy + (equals - text) + 1, ",", &rest); port; port = strtok_r(NULL, ",", &rest)) {
+        uint64_t index;
+        if (!app_parse_count(port, &index) || index >= config->port_count) {
+            char todo[96];
+            snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count,
+                     config->port_count - 1);
+            return refuse("static-group", text, todo);
+        }
+        group->ports |= 1ull << index;
+    }
+    if (group->ports == 0) {
+        return refuse("static-group", text, "name at least one port behind the =");
+    }
+    config->group_count++;
+    return APP_EXIT_SUCCESS;
+}
+
+/* ---- the topology ---- */
+
+static int topology_refuse(const char *what, const char *todo)
+{
+    app_error(what, "--topology", todo);
+    return APP_EXIT_USAGE;
+}
+
+/* What the file says goes for hosts and links; no other option may say it, too. Of the ports, `devices` are no memif. */
+static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link,
+                         uint32_t devices, bool others)
+{
+    char error[CW_TOPOLOGY_ERROR_BYTES];
+    char text[128];
+    if (config->path == NULL && devices == 0) {
+        return topology_refuse(
+            "there is no way to the hosts",
+            "--memif PATH says where their socket is to be, --ethdev DEVICE,... what else they are on");
+    }
+    if (others || link->rate_bps != 0 || link->delay_ns != 0 || link->queue_limit_bytes != 0 || link->loss > 0) {
+        return topology_refuse("the links are given twice",
+                               "the file has them: leave out --rate, --delay, --queue, --loss and --port");
+    }
+    int status = cw_topology_load(path, &config->topology, error, sizeof(error));
+    if (status != CW_OK) {
+        app_error(error, NULL, NULL);
+        return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
+    }
+    const char *unknown = cw_topology_rate_unknown(config->topology);
+    if (unknown != NULL) {
+        snprintf(text, sizeof(text), "nobody knows the rate of the link '%s'", unknown);
+        return topology_refuse(text, "an emulated link has one: write it in the place of \"found\"");
+    }
+    uint32_t hosts = cw_topology_host_count(config->topology);
+    if (hosts > SWITCH_PORTS_MAX) {
+        snprintf(text, sizeof(text), "it has %u hosts, a switch has at most %d ports", hosts, SWITCH_PORTS_MAX);
+        return topology_refuse(text, "leave hosts out");
+    }
+    if (config->memif_count == 0 && config->path != NULL) {
+        config->memif_count = hosts > devices ? hosts - devices : 0;
+    }
+    uint32_t ports = devices + (config->path == NULL ? 0 : (uint32_t)config->memif_count);
+    if (ports < hosts || ports < 2) {
+        snprintf(text, sizeof(text), "it has %u host%s, there are %u ports", hosts, hosts == 1 ? "" : "s", ports);
+        return topology_refuse(text, "--ports N and --ethdev: at least two, and one for each host");
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+void switch_config_dispose(struct switch_config *config)
+{
+    cw_topology_destroy(config->topology);
+    config->topology = NULL;
+}
+
+static int extras_check(const struct switch_config *config)
+{
+    if (config->owner != 0 && config->path == NULL) {
+        app_error("one is nothing without the other", "--owner PROCESS, --memif PATH", "`causeway run` gives both");
+        return APP_EXIT_USAGE;
+    }
+    if ((config->pcap_path == NULL) != (config->pcap_at == NULL)) {
+        app_error("one is nothing without the other", "--pcap FILE, --pcap-at NAME",
+                  "NAME is a link or host of the topology, or port0, port1, ...");
+        return APP_EXIT_USAGE;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+/* Puts together what the options said one by one. */
+static int config_complete(struct switch_config *config, const struct cw_link_config *link, const struct texts *ethdevs,
+                           const struct texts *overrides, const struct texts *groups)
+{
+    int code = memif_ports_add(config, link);
+    for (uint32_t i = 0; i < ethdevs->count && code == APP_EXIT_SUCCESS; i++) {
+        code = ethdev_add(config, ethdevs->list[i], link);
+    }
+    if (code == APP_EXIT_SUCCESS && config->port_count < 2) {
+        app_error("a switch needs two ports", "--memif PATH --ports N, --ethdev DEVICE,...", "give more of them");
+        code = APP_EXIT_USAGE;
+    }
+    for (uint32_t i = 0; i < overrides->count && code == APP_EXIT_SUCCESS; i++) {
+        code = port_override(config, overrides->list[i]);
+    }
+    for (uint32_t i = 0; i < groups->count && code == APP_EXIT_SUCCESS; i++) {
+        code = group_add(config, groups->list[i]);
+    }
+    for (uint32_t i = 0; i < config->port_count && code == APP_EXIT_SUCCESS; i++) {
+        const char *reason;
+        if (!cw_link_config_valid(&config->ports[i].link, &reason)) {
+            char where[64];
+            snprintf(where, sizeof(where), "port %u: %s", i, reason);
+            app_error("the link cannot be so", where, "see --rate, --delay, --queue, --loss and --port");
+            code = APP_EXIT_USAGE;
+        }
+    }
+    return code;
+}
+
+/* Of IGMP and of multicast. */
+static int multicast_take(struct switch_config *config, const char *text)
+{
+    bool floods = strcmp(text, "flood") == 0;
+    bool drops = strcmp(text, "drop") == 0;
+    if (!floods && !drops && strcmp(text, "snoop") != 0) {
+        return refuse("multicast", text, "snoop, flood or drop is wanted");
+    }
+    config->snoops = !floods && !drops;
+    config->drops_unregistered = drops;
+    return APP_EXIT_SUCCESS;
+}
+
+static const char usage[] =
+    "switch --memif PATH --ports N [OPTION...]\n"
+    "\n"
+    "An Ethernet switch between memif ports (and other devices) on the real clock: learns addresses, replicates\n"
+    "multicast (IGMP snooping), and shapes what leaves towards each port. Client I connects with\n"
+    "role=client,id=I,socket=PATH,socket-abstract=no, sleeps on word 1+I of PATH.bell and rings word 0.\n"
+    "Prints `ready: N ports, socket PATH` when it forwards; counters at the end and on SIGUSR1.";
+
+bool switch_config_parse(struct switch_config *config, int argc, char **argv, int *exit_code)
+{
+    struct cw_link_config link = {.overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES};
+    struct texts ethdevs = {.option = "ethdev", .count_max = SWITCH_PORTS_MAX};
+    struct texts overrides = {.option = "port", .count_max = TEXTS_MAX};
+    const char *multicast = "snoop";
+    const char *topology = NULL;
+    struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
+    *config = (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = APP_CORE_ANY, .pcap_snap_bytes = UINT16_MAX};
+    const struct app_option options[] = {
+        {"memif", "PATH", "socket of the memif ports", APP_OPTION_TEXT, &config->path, 0, 0, NULL},
+        {"ports", "N", "memif ports, ids 0 to N-1; default 2", APP_OPTION_COUNT, &config->memif_count, 1,
+         SWITCH_PORTS_MAX, NULL},
+        {"topology", "FILE", "clusters of hosts and links between them; hosts are on the ports in equal blocks",
+         APP_OPTION_TEXT, &topology, 0, 0, NULL},
+        {"tell", "COMMAND",
+         "tells the switch at --memif PATH: \"link sea down\", up, or loss=1%,rate=..,delay=..,queue=..",
+         APP_OPTION_TEXT, &config->tell, 0, 0, NULL},
+        {"ethdev", "DEVICE,ARGS", "one more port: any DPDK device; repeatable", APP_OPTION_EACH, &ethdevs, 0, 0,
+         text_keep},
+        {"mtu", "BYTES", "of all ports; default 1500", APP_OPTION_BYTES, &config->mtu_bytes, CW_PORT_MTU_MIN,
+         CW_PORT_MTU_MAX, NULL},
+        {"rate", "RATE", "towards each port; default unlimited", APP_OPTION_RATE, &link.rate_bps, 0, CW_RATE_MAX_BPS,
+         NULL},
+        {"delay", "TIME", "towards each port; default 0", APP_OPTION_DURATION, &link.delay_ns, 0, CW_LINK_DELAY_MAX_NS,
+         NULL},
+        {"queue", "BYTES", "in front of each port; default no limit", APP_OPTION_BYTES, &link.queue_limit_bytes, 0, 0,
+         NULL},
+        {"loss", "SHARE", "of the frames towards each port; default 0", APP_OPTION_PERCENT, &link.loss, 0, 0, NULL},
+        {"port", "I:rate=..,loss=..", "rate, delay, queue, loss of one port; repeatable", APP_OPTION_EACH, &overrides,
+         0, 0, text_keep},
+        {"multicast", "HOW", "snoop (to those that have reported), flood, or drop; default snoop", APP_OPTION_TEXT,
+         &multicast, 0, 0, NULL},
+        {"static-group", "MAC=I,J", "ports of a multicast group; repeatable", APP_OPTION_EACH, &groups, 0, 0,
+         text_keep},
+        {"seconds", "N", "ends by itself; default: at SIGINT or SIGTERM", APP_OPTION_COUNT, &config->seconds, 0,
+         1000000000, NULL},
+        {"owner", "PROCESS", "ends with its parent of this number, and makes the folder of the socket for itself",
+         APP_OPTION_COUNT, &config->owner, 1, INT32_MAX, NULL},
+        {"core", "N", "runs there; default: wherever the system puts it", APP_OPTION_COUNT, &config->core, 0, 1023,
+         NULL},
+        {"dedicated", NULL, "never sleeps: the core is its own", APP_OPTION_FLAG, &config->dedicated, 0, 0, NULL},
+        {"stats", "FILE", "what all links do in each interval, as CSV", APP_OPTION_TEXT, &config->stats_path, 0, 0,
+         NULL},
+        {"stats-interval", "TIME", "of --stats, default 100ms; else prints the counters so often, default never",
+         APP_OPTION_DURATION, &config->stats_interval_ns, 0, 0, NULL},
+        {"pcap", "FILE", "what arrives at the ends of a link, for tcpdump and Wireshark", APP_OPTION_TEXT,
+         &config->pcap_path, 0, 0, NULL},
+        {"pcap-at", "NAME", "... of this link or host; port0 and so on without a topology", APP_OPTION_TEXT,
+         &config->pcap_at, 0, 0, NULL},
+        {"pcap-snap", "BYTES", "... so much of each frame; default all", APP_OPTION_BYTES, &config->pcap_snap_bytes, 14,
+         UINT16_MAX, NULL},
+        {"json", NULL, "counters as one JSON object a line", APP_OPTION_FLAG, &config->json, 0, 0, NULL},
+        {"seed", "N", "of the losses; default 1", APP_OPTION_COUNT, &config->seed, 0, 0, NULL},
+        {NULL, NULL, NULL, APP_OPTION_FLAG, NULL, 0, 0, NULL},
+    };
+    if (app_options_parse(usage, options, 0, argc, argv, exit_code) < 0) {
+        return false;
+    }
+    if (config->tell != NULL) {
+        if (config->path == NULL) {
+            *exit_code = refuse("tell", config->tell, "--memif PATH says which switch");
+        }
+        return config->path != NULL;
+    }
+    if (config->stats_path != NULL && config->stats_interval_ns == 0) {
+        config->stats_interval_ns = STATS_INTERVAL_NS;
+    }
+    *exit_code = multicast_take(config, multicast);
+    if (*exit_code == APP_EXIT_SUCCESS) {
+        *exit_code = extras_check(config);
+    }
+    if (*exit_code == APP_EXIT_SUCCESS && topology != NULL) {
+        *exit_code = topology_take(config, topology, &link, ethdevs.count, overrides.count > 0);
+    }
+    config->memif_count = config->memif_count == 0 ? 2 : config->memif_count;
+    if (*exit_code == APP_EXIT_SUCCESS) {
+        *exit_code = config_complete(config, &link, &ethdevs, &overrides, &groups);
+    }
+    return *exit_code == APP_EXIT_SUCCESS;
+}

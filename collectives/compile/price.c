@@ -1,0 +1,171 @@
+/* What a plan would be worth, and the plan. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/check/check.h"
+#include "collectives/compile/private.h"
+#include "dataplane/status.h"
+
+/* What messages between pairs are like, of the registry: all at once, each rank beginning with its neighbour. */
+#define LIKE_PAIRS "rotated"
+
+/* A choice for a problem, as MPI would make it. */
+struct asked {
+    const struct cw_measured *measured;
+    enum cw_measured_path path;
+    struct cw_choose_request request;
+    struct cw_network network;
+    struct cw_choice choice; /* by the model */
+};
+
+static int ask(struct asked *asked, const struct cw_problem *problem)
+{
+    asked->request.problem = problem;
+    (void)cw_measured_network(asked->measured, asked->path, problem->ranks, &asked->network);
+    asked->request.network = &asked->network;
+    return cw_choose(&asked->request, &asked->choice);
+}
+
+/* What the model says of an algorithm; 0: nothing. */
+static double model_says(const struct asked *asked, const char *name)
+{
+    for (uint32_t i = 0; i < asked->choice.count; i++) {
+        if (strcmp(asked->choice.candidates[i].algorithm->name, name) == 0) {
+            return asked->choice.candidates[i].time_ns;
+        }
+    }
+    return 0;
+}
+
+static double test_says(const struct asked *asked, const char *name)
+{
+    double time_ns = 0;
+    (void)cw_measured_standing(asked->measured, asked->path, asked->request.problem, name, &time_ns);
+    return time_ns;
+}
+
+/* An all-gather of so many bytes of each rank, the soonest way; 0: nobody knows. */
+static double gather_price(const struct asked *like, uint32_t ranks, uint64_t bytes)
+{
+    const struct cw_problem_request request = {
+        .collective = CW_ALLGATHER, .ranks = ranks, .element_bytes = 1, .count = bytes};
+    struct cw_problem *problem;
+    struct asked *asked = malloc(sizeof(*asked));
+    char reason[200];
+    double time_ns = 0;
+    if (asked == NULL || cw_problem_create(&request, &problem, reason, sizeof(reason)) != CW_OK) {
+        free(asked);
+        return 0;
+    }
+    *asked = *like;
+    if (ask(asked, problem) == CW_OK) {
+        time_ns = asked->choice.candidates[0].time_ns;
+    }
+    cw_problem_destroy(problem);
+    free(asked);
+    return time_ns;
+}
+
+/* How long the call is expected to take by `name`, from what it took; 0: nobody knows. Model or tests are asked about both ways, and the ratio of their answers counts. */
+static double expect(const struct joint *joint, const struct asked *asked, const char *name, uint32_t voted_count)
+{
+    uint32_t ranks = joint->problem->ranks;
+    const char *way = strcmp(joint->algorithm, CW_RECORDING_BY_PAIRS) == 0 ? LIKE_PAIRS : joint->algorithm;
+    double now = test_says(asked, way), then = test_says(asked, name);
+    if (now <= 0 || then <= 0) {
+        now = model_says(asked, way);
+        then = model_says(asked, name);
+    }
+    if (now <= 0 || then <= 0) {
+        return 0;
+    }
+    if ((joint->flags & CW_RECORDING_EXCHANGED) != 0) {
+        now += gather_price(asked, ranks, 2ull * ranks * sizeof(uint64_t));
+    }
+    if (joint->row.has_rows) {
+        double vote = gather_price(asked, ranks, (voted_count + 63ull) / 64 * sizeof(uint64_t));
+        then += vote;
+        now += (joint->flags & CW_RECORDING_PLANNED) != 0 ? vote : 0;
+    }
+    return joint->row.now_ns * then / now;
+}
+
+/* Builds the plan and proves it. CW_OK, with *plan NULL and the reason if there is none; CW_ERROR_MEMORY. */
+static int plan_make(struct joint *joint, const struct cw_candidate *best, struct cw_plan **plan)
+{
+    char reason[sizeof(joint->row.reason)];
+    struct cw_check_report report;
+    *plan = NULL;
+    int status = cw_plan_build(joint->problem, best->algorithm, &best->parameters, plan, reason, sizeof(reason));
+    if (status != CW_OK) {
+        *plan = NULL;
+        snprintf(joint->row.reason, sizeof(joint->row.reason), "%s", reason);
+        return status == CW_ERROR_MEMORY ? status : CW_OK;
+    }
+    status = cw_check(*plan, &report);
+    if (status != CW_OK || report.fault != CW_CHECK_PASSED) {
+        snprintf(joint->row.reason, sizeof(joint->row.reason), "the checker: %.180s",
+                 status == CW_OK ? report.text : cw_status_text(status));
+        (void)cw_plan_release(*plan);
+        *plan = NULL;
+        return status == CW_ERROR_MEMORY ? status : CW_OK;
+    }
+    joint->problem = NULL; /* the plan's from now on */
+    return CW_OK;
+}
+
+/* What the ranks' choice would be; CW_OK or an error. */
+static int choose(const struct asked *asked, struct cw_candidate *best)
+{
+    enum cw_measured_origin origin;
+    int status = cw_measured_choose(asked->measured, asked->path, NULL, &asked->request, best, &origin);
+    best->parameters.eager_max_bytes = asked->request.eager_max_bytes;
+    best->parameters.cast_eager_max_bytes = asked->request.cast_eager_max_bytes;
+    return status;
+}
+
+int joint_serve(struct joint *joint, const struct cw_compile_request *request, const struct cw_recording *recording,
+                uint32_t voted_count, struct cw_plan **plan)
+{
+    struct cw_compile_row *row = &joint->row;
+    struct cw_candidate best;
+    struct asked *asked = malloc(sizeof(*asked));
+    if (asked == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *asked = (struct asked){
+        .measured = request->measured,
+        .path = (joint->comm_flags & CW_RECORDING_WIRE) != 0 ? CW_MEASURED_WIRE : CW_MEASURED_SHARED,
+        .request =
+            {
+                .eager_max_bytes = recording->eager_max_bytes,
+                .multicast = (joint->comm_flags & CW_RECORDING_MULTICASTS) != 0,
+                .cast_eager_max_bytes = recording->cast_eager_max_bytes,
+            },
+    };
+    int status = ask(asked, joint->problem);
+    status = status == CW_OK ? choose(asked, &best) : status;
+    if (status != CW_OK) {
+        row->verdict = CW_COMPILE_FAILED;
+        snprintf(row->reason, sizeof(row->reason), "no algorithm fits");
+        free(asked);
+        return status == CW_ERROR_MEMORY ? status : CW_OK;
+    }
+    row->then = best.algorithm->name;
+    row->then_ns = expect(joint, asked, best.algorithm->name, voted_count);
+    free(asked);
+    if (!request->all && row->then_ns <= 0) {
+        row->verdict = CW_COMPILE_UNKNOWN;
+        return CW_OK;
+    }
+    /* what a plan has served already is not lost because another one would be no sooner */
+    double gain_least = (joint->flags & CW_RECORDING_PLANNED) != 0 ? -CW_COMPILE_GAIN_LEAST : CW_COMPILE_GAIN_LEAST;
+    if (!request->all && row->then_ns > row->now_ns * (1 - gain_least)) {
+        row->verdict = CW_COMPILE_SLOWER;
+        return CW_OK;
+    }
+    status = plan_make(joint, &best, plan);
+    row->verdict = *plan == NULL ? CW_COMPILE_FAILED : CW_COMPILE_SERVED;
+    return status;
+}

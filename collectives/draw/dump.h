@@ -1,0 +1,15 @@
+/* dump: plans as text for people. Prints to the caller's stream; errors of the stream are the caller's to see (ferror). */
+#ifndef CW_DUMP_H
+#define CW_DUMP_H
+
+#include <stdio.h>
+
+#include "collectives/schedule/plan.h"
+
+/* What is asked, by which algorithm, with which parameters, and what it promises: a line each. */
+void cw_plan_dump_head(const struct cw_plan *plan, FILE *stream);
+
+/* One rank's ops, a line each. */
+void cw_schedule_dump(const struct cw_schedule *schedule, FILE *stream);
+
+#endif

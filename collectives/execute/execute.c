@@ -1,0 +1,253 @@
+/* Starting ops, completing them, and what follows from that. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectives/execute/state.h"
+#include "dataplane/status.h"
+
+void execution_fail(struct cw_execution *execution, int status, const char *format, ...)
+{
+    if (execution->status != CW_ERROR_AGAIN) {
+        return; /* the first failure is the one that counts */
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(execution->failure, sizeof(execution->failure), format, arguments);
+    va_end(arguments);
+    execution->status = status;
+    execution_early_release(execution);
+}
+
+/* ---- What follows ---- */
+
+static void ready(void *context, uint32_t index)
+{
+    execution_ready_add(context, index);
+}
+
+static void iteration_started(struct cw_execution *execution, uint32_t index)
+{
+    cw_progress_started(&execution->progress, index, ready, execution);
+}
+
+void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration)
+{
+    execution->steps_left--;
+    uint32_t repeat = cw_progress_complete(&execution->progress, index, iteration, ready, execution);
+    if (repeat != CW_PROGRESS_NONE) {
+        execution_complete(execution, repeat, 0);
+    }
+}
+
+/* ---- Starting ---- */
+
+void execution_refused_add(struct cw_execution *execution, uint32_t index)
+{
+    uint32_t capacity = execution->schedule->op_count;
+    assert(execution->refused_count < capacity);
+    uint32_t slot = execution->refused_first + execution->refused_count++;
+    execution->refused[slot < capacity ? slot : slot - capacity] = index;
+}
+
+static void put_start(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    uint32_t iteration = execution->progress.states[index].started;
+    if (execution->refusals >= EXECUTION_REFUSALS_MAX) {
+        execution_refused_add(execution, index);
+        return;
+    }
+    struct cw_transport_put put = {
+        .peers = &op->peer,
+        .peer_count = 1,
+        .tag = cw_op_tag(op, iteration),
+        .eager = (op->flags & CW_OP_EAGER) != 0,
+        .bytes = cw_op_bytes(op, iteration),
+        .buffer = op->to.buffer,
+        .offset = cw_place_offset(&op->to, iteration),
+        .context = index | (uint64_t)iteration << 32,
+    };
+    if (put.bytes > 0) {
+        put.data = execution_at(execution, &op->from, iteration);
+    }
+    if (op->kind == CW_OP_MULTICAST) {
+        const struct cw_group_range *group = &execution->schedule->groups[op->peer];
+        put.peers = &execution->schedule->members[group->first];
+        put.peer_count = group->count;
+    }
+    int status = execution->request.transport->put(execution->request.transport->state, &put);
+    if (status == CW_OK) {
+        iteration_started(execution, index);
+    } else if (status == CW_ERROR_AGAIN) {
+        execution->refusals++;
+        execution_refused_add(execution, index);
+    } else {
+        execution_fail(execution, status, "op %u (%s) with tag %u to %s %u: %s", index, cw_op_kind_name(op->kind),
+                       put.tag, op->kind == CW_OP_PUT ? "rank" : "group", op->peer, cw_status_text(status));
+    }
+}
+
+static void copy_run(struct cw_execution *execution, const struct cw_op *op, uint32_t iteration)
+{
+    uint8_t *to = execution_at(execution, &op->to, iteration);
+    const uint8_t *from = execution_at(execution, &op->from, iteration);
+    for (uint32_t block = 1; block < op->blocks; block++) {
+        memcpy(to, from, op->bytes);
+        to += op->to_stride;
+        from += op->from_stride;
+    }
+    memcpy(to, from, cw_op_bytes(op, iteration));
+}
+
+/* False: not by this poll. */
+static bool reduce_may_run(const struct cw_execution *execution)
+{
+    const struct cw_execution_request *request = &execution->request;
+    return request->may_reduce == NULL || request->may_reduce(request->reduce_context);
+}
+
+static void reduce_run(struct cw_execution *execution, const struct cw_op *op, uint32_t iteration)
+{
+    uint8_t *to = execution_at(execution, &op->to, iteration);
+    const uint8_t *from = execution_at(execution, &op->from, iteration);
+    bool from_left = (op->flags & CW_OP_LEFT) != 0;
+    execution->request.reduce(execution->request.reduce_context, to, from_left ? from : to, from_left ? to : from,
+                              cw_op_bytes(op, iteration) / execution->request.element_bytes);
+}
+
+/* Ops that are complete as soon as they have run. */
+static void local_start(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    uint32_t iteration = execution->progress.states[index].started;
+    if (op->kind == CW_OP_COPY) {
+        copy_run(execution, op, iteration);
+    } else if (op->kind == CW_OP_REDUCE) {
+        if (!reduce_may_run(execution)) {
+            execution->reductions_left = true;
+            execution_refused_add(execution, index);
+            return;
+        }
+        reduce_run(execution, op, iteration);
+    }
+    iteration_started(execution, index);
+    execution_complete(execution, index, iteration);
+}
+
+static void start(struct cw_execution *execution, uint32_t index)
+{
+    uint32_t iteration = execution->progress.states[index].started;
+    switch (execution->schedule->ops[index].kind) {
+    case CW_OP_PUT:
+    case CW_OP_MULTICAST:
+        put_start(execution, index);
+        break;
+    case CW_OP_WAIT:
+        iteration_started(execution, index);
+        execution_wait_start(execution, index, iteration);
+        break;
+    case CW_OP_BARRIER:
+        iteration_started(execution, index);
+        execution_barrier_start(execution, index);
+        break;
+    case CW_OP_REPEAT:
+        iteration_started(execution, index);
+        break;
+    default:
+        local_start(execution, index);
+    }
+}
+
+/* Tries puts and reductions again that were refused before; what is refused now goes to the end of the line. */
+static void refused_retry(struct cw_execution *execution)
+{
+    bool reduces = execution->reductions_left && reduce_may_run(execution);
+    execution->reductions_left = execution->reductions_left && !reduces;
+    for (uint32_t left = execution->refused_count; left > 0; left--) {
+        if ((execution->refusals >= EXECUTION_REFUSALS_MAX && !reduces) || execution->status != CW_ERROR_AGAIN) {
+            return;
+        }
+        uint32_t index = execution->refused[execution->refused_first];
+        execution->refused_first =
+            execution->refused_first + 1 < execution->schedule->op_count ? execution->refused_first + 1 : 0;
+        execution->refused_count--;
+        if (execution->schedule->ops[index].kind == CW_OP_BARRIER) {
+            execution_barrier_retry(execution, index);
+        } else {
+            start(execution, index);
+        }
+    }
+}
+
+/* ---- Polling ---- */
+
+static void event_take(struct cw_execution *execution, const struct cw_transport_event *event)
+{
+    if (execution->status != CW_ERROR_AGAIN) { /* the event before it was the last straw */
+        if (event->kind == CW_TRANSPORT_ARRIVED && event->eager) {
+            execution->request.transport->release(execution->request.transport->state, event->buffer);
+        }
+        return;
+    }
+    if (event->kind == CW_TRANSPORT_ARRIVED) {
+        execution_arrived(execution, event);
+        return;
+    }
+    if (event->context == EXECUTION_BARRIER_CONTEXT) {
+        execution->barrier_puts -= event->kind == CW_TRANSPORT_COMPLETE ? 1 : 0;
+        return;
+    }
+    uint32_t index = (uint32_t)event->context;
+    uint32_t iteration = (uint32_t)(event->context >> 32);
+    assert(index < execution->schedule->op_count);
+    if (event->kind == CW_TRANSPORT_COMPLETE) {
+        execution_complete(execution, index, iteration);
+    } else {
+        cw_progress_sent(&execution->progress, index, iteration, ready, execution);
+    }
+}
+
+static void ready_start(struct cw_execution *execution, uint32_t *budget)
+{
+    while (execution->ready_count > 0 && *budget > 0 && execution->status == CW_ERROR_AGAIN) {
+        uint32_t index = execution_ready_take(execution);
+        if (index == EXECUTION_NO_OP) {
+            return;
+        }
+        start(execution, index);
+        (*budget)--;
+    }
+}
+
+int cw_execution_poll(struct cw_execution *execution)
+{
+    const struct cw_transport *transport = execution->request.transport;
+    struct cw_transport_event events[EXECUTION_BATCH_EVENTS];
+    uint32_t budget = EXECUTION_STARTS_MAX;
+    if (execution->status != CW_ERROR_AGAIN) {
+        return execution->status;
+    }
+    execution->refusals = 0;
+    refused_retry(execution);
+    ready_start(execution, &budget);
+    for (uint32_t batch = 0; batch < EXECUTION_BATCHES_MAX && execution->status == CW_ERROR_AGAIN; batch++) {
+        if (execution->steps_left == 0 && execution->barrier_puts == 0) {
+            execution->status = CW_OK;
+            break;
+        }
+        int count = transport->poll(transport->state, events, EXECUTION_BATCH_EVENTS);
+        if (count < 0) {
+            execution_fail(execution, count, "the transport: %s", cw_status_text(count));
+        }
+        if (count <= 0) {
+            break;
+        }
+        for (int i = 0; i < count; i++) {
+            event_take(execution, &events[i]);
+        }
+        ready_start(execution, &budget);
+    }
+    return execution->status;
+}

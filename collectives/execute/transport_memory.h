@@ -1,0 +1,55 @@
+/* transport_memory: all ranks of a plan in one process, for tests and `causeway plan run`.
+ *
+ * Invariants
+ *   - From a seed it draws any order that schedule.h allows: when a source is read (piece by piece, at any time up to the completion),
+ *     when direct bytes land (piece by piece, at any time up to the notification), which notification comes first, when a put is sent
+ *     and complete, and when it answers CW_ERROR_AGAIN. The same seed gives the same run.
+ *   - A seed also draws what is unfair: ranks, messages or kinds of events that come last or first of all (transport_memory_adversity.c).
+ *   - Eager buffers are bounded: at each rank `eager_buffers` puts may wait for their wait; further ones stay with the sender, incomplete.
+ *     With 0 buffers an eager put is delivered only once its wait has been announced.
+ *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
+ * Order of calls: create, { reset }, enter before a rank's first poll, { poll of executions, step }*, destroy.
+ */
+#ifndef CW_TRANSPORT_MEMORY_H
+#define CW_TRANSPORT_MEMORY_H
+
+#include "collectives/execute/transport.h"
+
+struct cw_memory_fabric;
+
+struct cw_memory_fabric_request {
+    uint32_t ranks;
+    uint64_t seed;
+    uint32_t eager_buffers; /* per rank, signals included */
+};
+
+/* CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
+int cw_memory_fabric_create(const struct cw_memory_fabric_request *request, struct cw_memory_fabric **fabric);
+void cw_memory_fabric_destroy(struct cw_memory_fabric *fabric);
+
+/* Ready for another run. What is under way is forgotten; all ranks have to enter again. */
+void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint32_t eager_buffers);
+
+/* A rank's buffers that direct puts may go to (by enum cw_buffer); called before the rank's first poll. A direct put that comes
+ * before this call is a fault of the schedule. */
+void cw_memory_fabric_enter(struct cw_memory_fabric *fabric, uint32_t rank, void *const buffers[4],
+                            const uint64_t bytes[4]);
+
+/* The transport of a rank; stays the fabric's. Its put answers CW_ERROR_AGAIN three times in a row at most. */
+const struct cw_transport *cw_memory_fabric_transport(struct cw_memory_fabric *fabric, uint32_t rank);
+
+/* Lets one thing happen that may happen now, drawn from the seed. False if nothing can. */
+bool cw_memory_fabric_step(struct cw_memory_fabric *fabric);
+
+/* Whether the next step is one that the seed wants to come only when nothing else can happen, in the ranks either. */
+bool cw_memory_fabric_starving(const struct cw_memory_fabric *fabric);
+
+/* Ranks that have something to be polled for: events, or a put that was refused. Their order means nothing. */
+uint32_t cw_memory_fabric_awake(const struct cw_memory_fabric *fabric);
+uint32_t cw_memory_fabric_awake_rank(const struct cw_memory_fabric *fabric, uint32_t i);
+
+/* What a schedule did that it must not: a direct put to a rank that has not entered or outside its buffers, a tag used twice, a source or
+ * direct bytes changed while a put was under way. NULL: nothing. */
+const char *cw_memory_fabric_fault(const struct cw_memory_fabric *fabric);
+
+#endif

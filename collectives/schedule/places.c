@@ -1,0 +1,129 @@
+/* Where the ops of a schedule read and write: within the buffers, and not over each other. */
+#include "collectives/schedule/validate.h"
+#include "dataplane/status.h"
+
+/* Where a row of pieces ends: all of `bytes`, the last of `last_bytes`, `stride` apart. False: beyond any buffer. */
+static bool row_end(uint64_t offset, uint64_t stride, uint32_t count, uint64_t bytes, uint64_t last_bytes,
+                    uint64_t *end)
+{
+    if (offset > CW_BUFFER_BYTES_MAX || (count > 1 && stride > CW_BUFFER_BYTES_MAX / (count - 1))) {
+        return false;
+    }
+    *end = offset + stride * (count - 1) + last_bytes;
+    if (count > 1) {
+        uint64_t before = offset + stride * (count - 2) + bytes;
+        *end = before > *end ? before : *end;
+    }
+    return *end <= CW_BUFFER_BYTES_MAX;
+}
+
+int validation_place(const struct validation *validation, const char *name, const struct cw_place *place,
+                     uint64_t stride, bool here)
+{
+    const struct cw_op *op = &validation->schedule->ops[validation->index];
+    if (place->buffer != CW_BUFFER_SEND && place->buffer != CW_BUFFER_RECEIVE && place->buffer != CW_BUFFER_SCRATCH) {
+        return validation_refuse(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
+    }
+    bool in_body = validation->repeat != VALIDATION_NO_OP;
+    if ((!in_body && place->step != 0) || place->step > CW_BUFFER_BYTES_MAX) {
+        return validation_refuse(validation, "`%s` has a step of %llu bytes%s", name, (unsigned long long)place->step,
+                                 in_body ? "" : " outside a body");
+    }
+    uint64_t end = 0;
+    if (!row_end(place->offset, in_body ? place->step : stride, in_body ? op->iterations : op->blocks, op->bytes,
+                 op->last_bytes, &end)) {
+        return validation_refuse(validation, "`%s` ends beyond any buffer", name);
+    }
+    uint64_t size = CW_BUFFER_BYTES_MAX;
+    if (here && validation->buffer_bytes != NULL) {
+        size = validation->buffer_bytes[place->buffer];
+    }
+    if (here && place->buffer == CW_BUFFER_SCRATCH && size > validation->schedule->scratch_bytes) {
+        size = validation->schedule->scratch_bytes;
+    }
+    if (end > size) {
+        return validation_refuse(validation, "`%s` ends at byte %llu of the %s buffer, which has %llu", name,
+                                 (unsigned long long)end, cw_buffer_name(place->buffer), (unsigned long long)size);
+    }
+    return CW_OK;
+}
+
+int validation_written(const struct validation *validation, const struct cw_place *place, uint64_t stride, bool here)
+{
+    int status = validation_place(validation, "to", place, stride, here);
+    if (status == CW_OK && place->buffer == CW_BUFFER_SEND) {
+        return validation_refuse(validation, "`to` is in the send buffer, which is never written");
+    }
+    return status;
+}
+
+int validation_unused(const struct validation *validation, const char *name, const struct cw_place *place)
+{
+    if (place->buffer != CW_BUFFER_NONE || place->offset != 0 || place->step != 0) {
+        return validation_refuse(validation, "has no use for `%s`", name);
+    }
+    return CW_OK;
+}
+
+/* Whether [0, bytes) and [distance, distance + bytes) share a byte. */
+static bool near(int64_t distance, uint64_t bytes)
+{
+    return (uint64_t)(distance < 0 ? -distance : distance) < bytes;
+}
+
+/* Whether `from` and `to` share a byte in the same iteration. The distance grows evenly, so it is smallest beside its zero. */
+static bool overlaps_in_body(const struct cw_op *op)
+{
+    int64_t distance = (int64_t)op->to.offset - (int64_t)op->from.offset;
+    int64_t growth = (int64_t)op->to.step - (int64_t)op->from.step;
+    int64_t last = (int64_t)op->iterations - 1;
+    if (near(distance + growth * last, op->last_bytes)) {
+        return true;
+    }
+    if (last == 0) {
+        return false;
+    }
+    int64_t zero = growth == 0 ? 0 : -distance / growth;
+    for (int64_t i = zero - 1; i <= zero + 1; i++) {
+        int64_t iteration = i < 0 ? 0 : i > last - 1 ? last - 1 : i;
+        if (near(distance + growth * iteration, op->bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Blocks of equal strides may lie between each other; any other mixture in one range counts as an overlap. */
+static bool overlaps_strided(const struct cw_op *op)
+{
+    uint64_t from_end = op->from.offset + op->from_stride * (op->blocks - 1) + op->last_bytes;
+    uint64_t to_end = op->to.offset + op->to_stride * (op->blocks - 1) + op->last_bytes;
+    if (from_end <= op->to.offset || to_end <= op->from.offset) {
+        return false;
+    }
+    uint64_t stride = op->from_stride;
+    if (stride != op->to_stride || stride == 0) {
+        return true;
+    }
+    uint64_t distance = (op->to.offset % stride + stride - op->from.offset % stride) % stride;
+    return distance < op->bytes || stride - distance < op->bytes;
+}
+
+int validation_local(const struct validation *validation)
+{
+    const struct cw_op *op = &validation->schedule->ops[validation->index];
+    int status = validation_place(validation, "from", &op->from, op->from_stride, true);
+    if (status == CW_OK) {
+        status = validation_written(validation, &op->to, op->to_stride, true);
+    }
+    if (status != CW_OK) {
+        return status;
+    }
+    if (op->blocks > 1 && op->to_stride < op->bytes) {
+        return validation_refuse(validation, "its blocks overlap where they are written");
+    }
+    if (op->from.buffer == op->to.buffer && (op->blocks > 1 ? overlaps_strided(op) : overlaps_in_body(op))) {
+        return validation_refuse(validation, "`from` and `to` overlap");
+    }
+    return CW_OK;
+}

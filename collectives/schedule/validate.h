@@ -1,0 +1,42 @@
+/* What the files that check one schedule share: schedule/validate.c (the schedule, its ops, their order), schedule/places.c (where ops read and
+ * write). Private to them. */
+#ifndef CW_SCHEDULE_VALIDATE_H
+#define CW_SCHEDULE_VALIDATE_H
+
+#include "collectives/schedule/schedule.h"
+
+enum { VALIDATION_NO_OP = UINT32_MAX };
+
+struct validation {
+    const struct cw_schedule *schedule;
+    const uint64_t *buffer_bytes; /* NULL: only the scratch buffer's size is known */
+    uint32_t ranks;
+    uint32_t index; /* of the op being looked at, or VALIDATION_NO_OP */
+    uint32_t
+        repeat; /* whose body it is in; its own index while the repeat itself is looked at, else VALIDATION_NO_OP */
+    uint32_t body_end;
+    uint64_t barriers_seen[CW_BARRIERS_MAX / 64];
+    char *error;
+    size_t error_bytes;
+};
+
+/* Writes the reason; returns CW_ERROR_ARGUMENT. */
+__attribute__((format(printf, 2, 3))) int validation_refuse(const struct validation *validation, const char *format,
+                                                            ...);
+
+/* ---- schedule/places.c: CW_OK or CW_ERROR_ARGUMENT. The op is the one at `index`. ---- */
+
+/* A place that the op reads, `here` or at the target. A row of blocks has a stride. */
+int validation_place(const struct validation *validation, const char *name, const struct cw_place *place,
+                     uint64_t stride, bool here);
+
+/* The place that it writes. */
+int validation_written(const struct validation *validation, const struct cw_place *place, uint64_t stride, bool here);
+
+/* A place that it must not have. */
+int validation_unused(const struct validation *validation, const char *name, const struct cw_place *place);
+
+/* Both places of a copy or reduction. */
+int validation_local(const struct validation *validation);
+
+#endif

@@ -1,0 +1,118 @@
+#include "control/bootstrap/private.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/bootstrap/pmi1_line.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != 0;
+}
+
+int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes)
+{
+    struct cw_bootstrap *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the connection to the launcher");
+    }
+    int status = is_set("PMI_FD") || is_set("PMI_PORT") ? bootstrap_pmi1_open(made) : bootstrap_none_open(made);
+    if (status != CW_OK) {
+        cw_error_text(error, error_bytes, status, "%s", made->failure);
+        free(made);
+        return status;
+    }
+    assert(made->info.size > 0 && made->info.rank < made->info.size && made->info.value_max > 0);
+    *bootstrap = made;
+    return CW_OK;
+}
+
+struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap)
+{
+    return bootstrap->info;
+}
+
+uint32_t cw_bootstrap_size_told(void)
+{
+    long size = 0;
+    if (!is_set("PMI_FD")) {
+        return is_set("PMI_PORT") ? 0 : 1;
+    }
+    return is_set("PMI_SIZE") && cw_pmi1_number_read(getenv("PMI_SIZE"), 1, INT32_MAX, &size) ? (uint32_t)size : 0;
+}
+
+int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value)
+{
+    if (!cw_pmi1_text_fits(key, true) || strlen(key) > CW_BOOTSTRAP_KEY_MAX || !cw_pmi1_text_fits(value, true)) {
+        return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_ARGUMENT,
+                             "a key or value for the launcher's table is empty, not printable or too long");
+    }
+    if (strlen(value) > bootstrap->info.value_max) {
+        return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_ARGUMENT,
+                             "a value of %zu characters: the launcher's table takes %u at most", strlen(value),
+                             bootstrap->info.value_max);
+    }
+    return bootstrap->client->put(bootstrap, key, value);
+}
+
+int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes)
+{
+    if (!cw_pmi1_text_fits(key, true) || strlen(key) > CW_BOOTSTRAP_KEY_MAX) {
+        return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_NOT_FOUND,
+                             "no key of the launcher's table looks like that");
+    }
+    return bootstrap->client->get(bootstrap, key, value, value_bytes);
+}
+
+int cw_bootstrap_fence(struct cw_bootstrap *bootstrap)
+{
+    return bootstrap->client->fence(bootstrap);
+}
+
+bool cw_bootstrap_is_cut(const struct cw_bootstrap *bootstrap)
+{
+    return bootstrap->client->is_cut != NULL && bootstrap->client->is_cut(bootstrap);
+}
+
+const char *cw_bootstrap_failure(const struct cw_bootstrap *bootstrap)
+{
+    return bootstrap->failure;
+}
+
+/* What the system keeps of an exit code: a failure must not become a success by that. */
+static int exit_code(int code)
+{
+    return code != 0 && (code & 0xff) == 0 ? 255 : code & 0xff;
+}
+
+_Noreturn void cw_bootstrap_abort(struct cw_bootstrap *bootstrap, int code, const char *text)
+{
+    fflush(stdout); /* before the launcher ends us: what was printed may say why */
+    if (text != NULL && text[0] != 0) {
+        fprintf(stderr, "rank %u: %s\n", bootstrap->info.rank, text);
+    }
+    bootstrap->client->abort(bootstrap, exit_code(code));
+    _exit(exit_code(code));
+}
+
+void cw_bootstrap_close(struct cw_bootstrap *bootstrap)
+{
+    if (bootstrap != NULL) {
+        bootstrap->client->finish(bootstrap);
+        cw_bootstrap_drop(bootstrap);
+    }
+}
+
+void cw_bootstrap_drop(struct cw_bootstrap *bootstrap)
+{
+    if (bootstrap != NULL) {
+        bootstrap->client->release(bootstrap);
+        free(bootstrap);
+    }
+}

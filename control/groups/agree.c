@@ -1,0 +1,302 @@
+/* How members open and close a group. The leader, the first that lives, hears that all have come (JOIN), chooses an address and an id (OPEN), hears that all let its packets in (READY), and lets all begin (GO); at the end it hears that
+ * all are done (BYE) and lets them go (GONE). Four messages per member to open, two to close. */
+#include <stdlib.h>
+
+#include "control/groups/private.h"
+#include "dataplane/status.h"
+
+uint32_t groups_leader(const struct cw_group *group)
+{
+    uint32_t member = 0;
+    while (member < group->count && !group->live[member]) {
+        member++;
+    }
+    return member;
+}
+
+static void leader_tell(struct cw_group *group, const struct message *message)
+{
+    groups_tell(group, group->ranks[groups_leader(group)], message);
+}
+
+void groups_agree_begin(struct cw_group *group)
+{
+    struct message message = groups_message(group, MESSAGE_JOIN);
+    message.digest = group->digest;
+    message.offer = groups_filters_offer(&group->groups->filters, &group->is_reserved);
+    leader_tell(group, &message);
+}
+
+void groups_agree_leave(struct cw_group *group)
+{
+    if (group->stage == STAGE_OPEN && group->under_way == 0) {
+        struct message message = groups_message(group, MESSAGE_BYE);
+        group->stage = STAGE_LEAVING;
+        leader_tell(group, &message);
+    }
+}
+
+void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
+{
+    if (group->stage == STAGE_FAILED) {
+        return;
+    }
+    group->stage = STAGE_FAILED;
+    group->reason = reason;
+    group->reason_rank = rank;
+    struct message message = groups_message(group, MESSAGE_FAIL);
+    message.reason = (uint8_t)reason;
+    message.rank = rank;
+    groups_tell_all(group, &message);
+    groups_filters_settle(&group->groups->filters, group->is_reserved);
+    group->is_reserved = false;
+    groups_shut(group);
+    if (group->is_closed) {
+        groups_free(group);
+    }
+}
+
+/* ---- the leader ---- */
+
+/* Whether all that live have said at least this. */
+static bool all_said(const struct cw_group *group, enum message_kind kind)
+{
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (group->live[member] && group->said[member] < kind) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t draw(struct cw_groups *groups)
+{
+    groups->random = groups->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    uint64_t mixed = (groups->random ^ groups->random >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    return mixed ^ mixed >> 33;
+}
+
+static void everybody_tell(struct cw_group *group, const struct message *message)
+{
+    groups_tell_all(group, message);
+    groups_tell(group, group->ranks[group->self], message);
+}
+
+static void all_have_joined(struct cw_group *group)
+{
+    struct cw_groups *groups = group->groups;
+    struct message message = groups_message(group, MESSAGE_OPEN);
+    /* of another rank's making another number, whatever it draws */
+    message.id = draw(groups) << 16 | (uint64_t)(groups->config.rank & 0x7fff) << 1 | 1;
+    message.address = (uint8_t)groups_filters_choose(group->offers.may, group->offers.has, draw(groups));
+    message.spread = groups->unreached == NO_RANK ? CW_MCAST_BY_NETWORK : CW_MCAST_BY_MEMBERS;
+    message.rank = groups->unreached;
+    everybody_tell(group, &message);
+}
+
+static void take_join(struct cw_group *group, uint32_t member, const struct message *message)
+{
+    if (group->stage == STAGE_FAILED) {
+        return; /* it was told when it failed, and finds that when it opens */
+    }
+    if (message->digest != group->digest) {
+        groups_fail(group, FAIL_DIFFERENT, group->ranks[member]);
+        return;
+    }
+    group->said[member] = MESSAGE_JOIN;
+    group->offers.may &= message->offer.may;
+    group->offers.has |= message->offer.has;
+    if (all_said(group, MESSAGE_JOIN)) {
+        all_have_joined(group);
+    }
+}
+
+static void take_said(struct cw_group *group, uint32_t member, enum message_kind kind)
+{
+    enum message_kind answer = kind == MESSAGE_READY ? MESSAGE_GO : MESSAGE_GONE;
+    group->said[member] = (uint8_t)kind;
+    if (all_said(group, kind)) {
+        struct message message = groups_message(group, answer);
+        everybody_tell(group, &message);
+    }
+}
+
+/* ---- a member ---- */
+
+struct open_call {
+    struct cw_mcast *mcast;
+    struct cw_mcast_group_config config;
+    struct cw_mcast_group *group;
+};
+
+static int group_open(void *argument)
+{
+    struct open_call *call = argument;
+    return cw_mcast_open(call->mcast, &call->config, &call->group);
+}
+
+static int peers_find(const struct cw_group *group, uint32_t *peers)
+{
+    const struct cw_groups_links *links = &group->groups->config.links;
+    int status = CW_OK;
+    for (uint32_t member = 0; status == CW_OK && member < group->count; member++) {
+        if (member != group->self) {
+            status = links->peer(links->context, group->ranks[member], &peers[member]);
+        }
+    }
+    return status;
+}
+
+static int mcast_open(struct cw_group *group, const struct message *message)
+{
+    struct cw_groups *groups = group->groups;
+    uint32_t *peers = calloc(group->count, sizeof(*peers));
+    struct open_call call = {
+        .mcast = groups->config.mcast,
+        .config =
+            {
+                .id = message->id,
+                .member_count = group->count,
+                .self = group->self,
+                .peers = peers,
+                .ipv4 = groups->config.address_base + message->address,
+                .spread = message->spread == CW_MCAST_BY_MEMBERS ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK,
+                .epoch = 1,
+                .owner = group,
+            },
+    };
+    int status = peers == NULL ? CW_ERROR_MEMORY : peers_find(group, peers);
+    if (status == CW_OK) {
+        status = groups->config.links.run(groups->config.links.context, group_open, &call);
+    }
+    free(peers);
+    group->mcast = status == CW_OK ? call.group : NULL;
+    return status;
+}
+
+static void take_open(struct cw_group *group, const struct message *message)
+{
+    struct cw_groups *groups = group->groups;
+    if (group->stage != STAGE_JOINING || message->address >= CW_GROUPS_ADDRESSES - 1 || message->id == 0) {
+        groups->malformed += group->stage != STAGE_FAILED;
+        return;
+    }
+    groups_filters_settle(&groups->filters, group->is_reserved);
+    group->is_reserved = false;
+    int status = mcast_open(group, message);
+    if (status != CW_OK) {
+        groups_fail(group,
+                    status == CW_ERROR_MEMORY  ? FAIL_MEMORY
+                    : status == CW_ERROR_LIMIT ? FAIL_LIMIT
+                                               : FAIL_PORT,
+                    groups->config.rank);
+        return;
+    }
+    group->address = message->address;
+    group->is_shared = groups->filters.uses[group->address] > 0;
+    group->id = message->id;
+    group->unreached = message->rank;
+    group->spread = (enum cw_mcast_spread)message->spread;
+    groups_filters_take(&groups->filters, group->address);
+    group->stage = STAGE_READY;
+    struct message ready = groups_message(group, MESSAGE_READY);
+    leader_tell(group, &ready);
+}
+
+static void take_go(struct cw_group *group)
+{
+    if (group->stage != STAGE_READY) {
+        return;
+    }
+    group->stage = STAGE_OPEN;
+    groups_flood_probe(group);
+    if (groups_leader(group) == group->self && group->spread == CW_MCAST_BY_NETWORK) {
+        groups_probe(group);
+    }
+    if (group->is_closed) {
+        groups_agree_leave(group);
+    }
+}
+
+static void take_gone(struct cw_group *group)
+{
+    if (group->stage == STAGE_LEAVING) {
+        groups_shut(group);
+        groups_free(group);
+    }
+}
+
+void groups_agree_renew(struct cw_group *group)
+{
+    if (group->stage == STAGE_LEAVING) { /* the leader may be another one now; who has heard it already does not mind */
+        struct message message = groups_message(group, MESSAGE_BYE);
+        leader_tell(group, &message);
+    }
+}
+
+/* For a group that is not known here. */
+static bool unknown_take(struct cw_groups *groups, uint32_t rank, const struct message *message)
+{
+    if (message->kind != MESSAGE_BYE && message->kind != MESSAGE_DEAD) {
+        return false;
+    }
+    /* it was open here, or nobody could say so: all were done when it went */
+    struct message answer = {.kind = MESSAGE_GONE, .rank = NO_RANK, .scope = message->scope, .number = message->number};
+    groups_queue(groups, rank, &answer);
+    return true;
+}
+
+bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct message *message)
+{
+    struct cw_group *group = groups_find(groups, message->scope, message->number);
+    if (group == NULL) {
+        return unknown_take(groups, rank, message);
+    }
+    uint32_t member = groups_member(group, rank);
+    if (member == NO_RANK && message->kind == MESSAGE_JOIN) {
+        struct message refusal = groups_message(group, MESSAGE_FAIL);
+        refusal.reason = FAIL_DIFFERENT;
+        refusal.rank = rank;
+        groups_queue(groups, rank, &refusal);
+        groups_fail(group, FAIL_DIFFERENT, rank);
+        return true;
+    }
+    if (member == NO_RANK || !group->live[member]) {
+        groups->malformed++;
+        return true;
+    }
+    uint32_t about = groups_member(group, message->rank);
+    switch (message->kind) {
+    case MESSAGE_JOIN:
+        take_join(group, member, message);
+        break;
+    case MESSAGE_OPEN:
+        take_open(group, message);
+        break;
+    case MESSAGE_READY:
+    case MESSAGE_BYE:
+        take_said(group, member, (enum message_kind)message->kind);
+        break;
+    case MESSAGE_GO:
+        take_go(group);
+        break;
+    case MESSAGE_GONE:
+        take_gone(group);
+        break;
+    case MESSAGE_FAIL:
+        groups_fail(group, message->reason < FAIL_END ? (enum fail_reason)message->reason : FAIL_LIMIT, message->rank);
+        break;
+    case MESSAGE_SPREAD:
+        groups_spread(group, message->rank, false);
+        break;
+    case MESSAGE_DEAD:
+        if (about != NO_RANK && about != group->self) {
+            groups_exclude(group, about, false);
+        }
+        break;
+    default:
+        groups->malformed++;
+        break;
+    }
+    return true;
+}

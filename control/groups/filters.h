@@ -1,0 +1,38 @@
+/* groups_filters: which multicast addresses a port lets in, within its budget. Pure: no port here.
+ *
+ * An address may serve several groups. The first one of a job is everybody's last resort: room for it is always kept,
+ * as for the flood address's.
+ */
+#ifndef CW_GROUPS_FILTERS_H
+#define CW_GROUPS_FILTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/groups/groups.h"
+
+struct groups_filters {
+    uint32_t budget;
+    uint32_t reserved;                  /* for groups that are being opened */
+    uint32_t uses[CW_GROUPS_ADDRESSES]; /* groups per address */
+};
+
+/* What a member says about itself when a group is opened, one bit per address: which it could take, and which it has. */
+struct groups_offer {
+    uint64_t may;
+    uint64_t has;
+};
+
+/* The offer for one more group, and whether room for an address was reserved for it; to be given back by groups_filters_settle. */
+struct groups_offer groups_filters_offer(struct groups_filters *filters, bool *is_reserved);
+void groups_filters_settle(struct groups_filters *filters, bool is_reserved);
+
+/* An address that all may take (`may` of all, `has` of any): one of its own if possible, else one that others have, else the first. `draw` is any number: different ones spread over the addresses. */
+uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw);
+
+void groups_filters_take(struct groups_filters *filters, uint32_t address);
+void groups_filters_give(struct groups_filters *filters, uint32_t address);
+/* Addresses let in, the flood address's included. */
+uint32_t groups_filters_count(const struct groups_filters *filters);
+
+#endif

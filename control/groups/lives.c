@@ -1,0 +1,85 @@
+/* Members that die, and networks that do not reach them. */
+#include <stdlib.h>
+
+#include "control/groups/private.h"
+#include "dataplane/status.h"
+
+/* ---- death ---- */
+
+/* The epoch of a membership follows from who has died: the same set has the same epoch at all, a larger one a later epoch. Two different sets of the same size, known to different members for a moment, differ by their hash. */
+static uint32_t epoch_of(const struct cw_group *group)
+{
+    uint32_t dead = 0;
+    uint64_t hash = 0;
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (!group->live[member]) {
+            dead++;
+            hash = (hash ^ (member + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+            hash ^= hash >> 31;
+        }
+    }
+    return (dead << 19 | (uint32_t)(hash & 0x7ffff)) + 1;
+}
+
+struct change_call {
+    struct cw_group *group;
+    uint32_t epoch;
+};
+
+static int group_change(void *argument)
+{
+    const struct change_call *call = argument;
+    return cw_mcast_change(call->group->mcast, call->epoch, call->group->live);
+}
+
+void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
+{
+    if (!group->live[member]) {
+        return;
+    }
+    uint32_t rank = group->ranks[member];
+    if (group->stage < STAGE_OPEN) {
+        group->live[member] = false;
+        groups_fail(group, FAIL_DIED, rank);
+        return;
+    }
+    group->live[member] = false;
+    if (group->stage == STAGE_FAILED) {
+        return;
+    }
+    struct change_call call = {.group = group, .epoch = epoch_of(group)};
+    const struct cw_groups_links *links = &group->groups->config.links;
+    (void)links->run(links->context, group_change, &call);
+    if (is_first_hand) {
+        struct message message = groups_message(group, MESSAGE_DEAD);
+        message.rank = rank;
+        groups_tell_all(group, &message);
+    }
+    groups_agree_renew(group);
+}
+
+/* ---- reach ---- */
+
+static int group_spread(void *argument)
+{
+    struct cw_group *group = argument;
+    cw_mcast_spread(group->mcast, CW_MCAST_BY_MEMBERS);
+    return CW_OK;
+}
+
+void groups_spread(struct cw_group *group, uint32_t rank, bool is_first_hand)
+{
+    struct cw_groups *groups = group->groups;
+    groups->unreached = groups->unreached == NO_RANK ? rank : groups->unreached;
+    if (group->spread == CW_MCAST_BY_MEMBERS || group->mcast == NULL) {
+        return;
+    }
+    group->spread = CW_MCAST_BY_MEMBERS;
+    group->unreached = rank;
+    (void)groups->config.links.run(groups->config.links.context, group_spread, group);
+    if (is_first_hand) { /* so that the others need not find out one by one */
+        struct message message = groups_message(group, MESSAGE_SPREAD);
+        message.rank = rank;
+        groups_tell_all(group, &message);
+    }
+}

@@ -1,0 +1,150 @@
+#include "control/job/control.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+enum control_state {
+    CONTROL_AWAKE = 0, /* or in a sleep that is short enough */
+    CONTROL_ASLEEP = 1,
+    CONTROL_STOP = 2,
+};
+
+struct cw_control {
+    struct cw_control_config config;
+    pthread_t thread;
+    _Atomic int pending;
+    _Atomic uint32_t state; /* the futex */
+};
+
+/* Until `state` is no longer `expected`, somebody wakes it, or the time is over. */
+static void futex_sleep(_Atomic uint32_t *state, uint32_t expected, uint64_t timeout_ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
+    syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, expected, &time, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *state)
+{
+    syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static bool is_stopped(struct cw_control *control)
+{
+    return atomic_load_explicit(&control->state, memory_order_acquire) == CONTROL_STOP;
+}
+
+/* The long sleep, which cw_control_pending ends: true if it has. Both sides write, then read what the other has
+ * written: in the one order of all sequentially consistent operations one of the two sees the other. */
+static bool sleep_long(struct cw_control *control, uint64_t duration_ns)
+{
+    uint32_t expected = CONTROL_AWAKE;
+    if (!atomic_compare_exchange_strong(&control->state, &expected, CONTROL_ASLEEP)) {
+        return false; /* to be stopped */
+    }
+    if (atomic_load(&control->pending) <= 0) { /* pairs with cw_control_pending */
+        futex_sleep(&control->state, CONTROL_ASLEEP, duration_ns);
+    }
+    expected = CONTROL_ASLEEP;
+    return !atomic_compare_exchange_strong(&control->state, &expected, CONTROL_AWAKE) && expected == CONTROL_AWAKE;
+}
+
+static bool is_pending(struct cw_control *control)
+{
+    return atomic_load_explicit(&control->pending, memory_order_relaxed) > 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void *control_run(void *argument)
+{
+    struct cw_control *control = argument;
+    const struct cw_control_config *config = &control->config;
+    uint64_t heartbeat_ns = cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS;
+    bool woken = false;
+    pthread_setname_np(pthread_self(), "cw-control");
+    while (!is_stopped(control)) {
+        uint64_t now_ns = cw_clock_ns();
+        uint64_t left_ns = heartbeat_ns > now_ns ? heartbeat_ns - now_ns : 0;
+        bool tick = false;
+        /* Who has been woken stays up for a tick: things that are pending for a moment each cost no more than one call
+         * to the kernel a tick. */
+        if (!woken && !is_pending(control)) {
+            woken = sleep_long(control, left_ns);
+        } else {
+            futex_sleep(&control->state, CONTROL_AWAKE, earlier(left_ns, CW_CONTROL_TICK_NS));
+            woken = false;
+            tick = is_pending(control);
+        }
+        bool heartbeat = cw_clock_ns() >= heartbeat_ns;
+        if (!is_stopped(control) && (tick || heartbeat)) {
+            config->tick(config->context);
+        }
+        if (!is_stopped(control) && heartbeat) {
+            config->heartbeat(config->context);
+            heartbeat_ns = cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS; /* one that was late is not made up for */
+        }
+    }
+    return NULL;
+}
+
+int cw_control_create(const struct cw_control_config *config, struct cw_control **control, char *error,
+                      size_t error_bytes)
+{
+    struct cw_control *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the control thread");
+    }
+    made->config = *config;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: there is no moment without */
+    int failed = pthread_create(&made->thread, NULL, control_run, made);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0) {
+        free(made);
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM,
+                             "the control thread cannot be started: %s (`ulimit -u` tells how many there may be)",
+                             strerror(failed));
+    }
+    *control = made;
+    return CW_OK;
+}
+
+void cw_control_destroy(struct cw_control *control)
+{
+    if (control == NULL) {
+        return;
+    }
+    atomic_store_explicit(&control->state, CONTROL_STOP, memory_order_release); /* pairs with is_stopped */
+    futex_wake(&control->state);
+    pthread_join(control->thread, NULL);
+    free(control);
+}
+
+void cw_control_pending(struct cw_control *control, int change)
+{
+    atomic_fetch_add(&control->pending, change); /* pairs with sleep_long */
+    uint32_t asleep = CONTROL_ASLEEP;
+    if (change > 0 && atomic_load(&control->state) == CONTROL_ASLEEP &&
+        atomic_compare_exchange_strong(&control->state, &asleep, CONTROL_AWAKE)) {
+        futex_wake(&control->state);
+    }
+}

@@ -1,0 +1,470 @@
+#include "control/job/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "control/settings/settings.h"
+#include "dataplane/core/process.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+enum {
+    CARD_VERSION = 5,
+    CARD_NOTE = 1, /* behind the version */
+    CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
+    CARD_PATH = CARD_HOST + CW_JOB_HOST_BYTES,
+    CARD_BYTES = CARD_PATH + sizeof(struct cw_path_card),
+    CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
+    KEY_BYTES = 48,
+};
+
+/* Where errors go. */
+struct report {
+    char *text;
+    size_t bytes;
+};
+
+#define FAIL(report, status, ...) cw_error_text((report)->text, (report)->bytes, (status), __VA_ARGS__)
+
+/* ---- who shares memory with us ---- */
+
+static int boot_read(char *boot, size_t bytes, const struct report *report)
+{
+    static const char path[] = "/proc/sys/kernel/random/boot_id";
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, boot, bytes) : -1;
+    int error = errno;
+    if (file >= 0) {
+        close(file);
+    }
+    return got > 0 ? CW_OK
+                   : FAIL(report, cw_status_of_errno(error), "%s: %s%s", path, strerror(error),
+                          error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
+}
+
+/* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through
+ * /proc. CAUSEWAY_HOST tells apart further. */
+static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], const struct report *report)
+{
+    struct {
+        char boot[64];
+        uint64_t processes; /* the namespace that process numbers are from */
+        uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
+        uint64_t user;
+        int emulated;
+    } machine;
+    struct stat status;
+    const char *word = getenv("CAUSEWAY_HOST");
+    memset(&machine, 0, sizeof(machine));
+    int failed = boot_read(machine.boot, sizeof(machine.boot), report);
+    if (failed != CW_OK) {
+        return failed;
+    }
+    if (stat("/proc/self/ns/pid", &status) != 0) {
+        return FAIL(report, CW_ERROR_SYSTEM, "/proc/self/ns/pid: %s (mount /proc)", strerror(errno));
+    }
+    machine.processes = status.st_ino;
+    machine.numbers = cw_process_number() != getpid() && stat("/proc", &status) == 0 ? status.st_dev : 0;
+    machine.user = geteuid();
+    failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
+    if (failed != CW_OK) {
+        return failed;
+    }
+    crypto_generichash_state state;
+    if (crypto_generichash_init(&state, NULL, 0, 16) != 0 ||
+        crypto_generichash_update(&state, (const uint8_t *)&machine, sizeof(machine)) != 0 ||
+        crypto_generichash_update(&state, (const uint8_t *)(word != NULL ? word : ""),
+                                  word != NULL ? strlen(word) : 0) != 0 ||
+        crypto_generichash_final(&state, host, 16) != 0) {
+        return FAIL(report, CW_ERROR_SYSTEM, "libsodium cannot hash the host's identity");
+    }
+    return CW_OK;
+}
+
+/* ---- cards ---- */
+
+/* "card-3", or "card-3.1" for its second piece. */
+static void key_write(char key[KEY_BYTES], uint32_t rank, size_t piece)
+{
+    if (piece == 0) {
+        snprintf(key, KEY_BYTES, "card-%" PRIu32, rank);
+    } else {
+        snprintf(key, KEY_BYTES, "card-%" PRIu32 ".%zu", rank, piece);
+    }
+}
+
+/* In as many pieces as the launcher's values need; all cards are of one length, by which the reader knows the last
+ * piece. */
+static int card_put(struct cw_job *job, const struct report *report)
+{
+    struct cw_path_card card;
+    uint8_t bytes[CARD_BYTES] = {CARD_VERSION};
+    char text[CARD_TEXT_BYTES];
+    char key[KEY_BYTES];
+    char value[CW_BOOTSTRAP_VALUE_MAX + 1];
+    memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
+    cw_paths_card(job->paths, &card);
+    memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
+    (void)gethostname((char *)bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1); /* the rest is 0 */
+    memcpy(bytes + CARD_PATH, &card, sizeof(card));
+    sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
+    for (size_t at = 0, piece = 0; text[at] != 0; piece++) {
+        size_t length = strnlen(text + at, job->info.value_max);
+        memcpy(value, text + at, length);
+        value[length] = 0;
+        key_write(key, job->info.rank, piece);
+        int status = cw_bootstrap_put(job->bootstrap, key, value);
+        if (status != CW_OK) {
+            return FAIL(report, status, "cannot tell the other ranks where this one is: %s",
+                        cw_bootstrap_failure(job->bootstrap));
+        }
+        at += length;
+    }
+    return CW_OK;
+}
+
+static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, const struct report *report)
+{
+    uint8_t bytes[CARD_BYTES];
+    char text[CARD_TEXT_BYTES];
+    char key[KEY_BYTES];
+    size_t length = 0;
+    size_t count = 0;
+    for (size_t piece = 0; length < CARD_TEXT_BYTES - 1; piece++) {
+        key_write(key, rank, piece);
+        int status = cw_bootstrap_get(job->bootstrap, key, text + length, sizeof(text) - length);
+        if (status != CW_OK && status != CW_ERROR_LIMIT) {
+            return FAIL(report, status, "cannot learn where rank %" PRIu32 " is: %s", rank,
+                        cw_bootstrap_failure(job->bootstrap));
+        }
+        if (status != CW_OK || text[length] == 0) {
+            break;
+        }
+        length += strlen(text + length);
+    }
+    if (length != CARD_TEXT_BYTES - 1 || sodium_hex2bin(bytes, sizeof(bytes), text, length, NULL, &count, NULL) != 0 ||
+        count != sizeof(bytes) || bytes[0] != CARD_VERSION) {
+        return FAIL(report, CW_ERROR_UNSUPPORTED,
+                    "rank %" PRIu32 " runs another version of Causeway: build all programs of a job with the same one",
+                    rank);
+    }
+    job->notes_differ = job->notes_differ || memcmp(bytes + CARD_NOTE, job->note, sizeof(job->note)) != 0;
+    memcpy(job->hosts[rank], bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1);
+    memcpy(card, bytes + CARD_PATH, sizeof(*card));
+    return CW_OK;
+}
+
+/* ---- what comes ---- */
+
+static void take_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct cw_job *job = context;
+    if (cw_tag(lane_tag) != CW_JOB_TAG) {
+        job->handler.path.message(job->handler.path.context, rank, lane_tag, data, bytes);
+    } else if (job->groups != NULL) {
+        cw_groups_take(job->groups, rank, data, bytes);
+    }
+}
+
+static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
+{
+    const struct cw_job *job = context;
+    job->handler.path.arrived(job->handler.path.context, rank, lane_tag);
+}
+
+static void take_complete(void *context, uint64_t operation, int status)
+{
+    const struct cw_job *job = context;
+    job->handler.path.complete(job->handler.path.context, operation, status);
+}
+
+static void take_down(void *context, uint32_t rank, int status)
+{
+    const struct cw_job *job = context;
+    if (job->groups != NULL && rank != job->info.rank) { /* groups need no inbox to reach their own rank */
+        cw_groups_down(job->groups, rank);
+    }
+    job->handler.path.down(job->handler.path.context, rank, status);
+}
+
+static void take_guest(void *context)
+{
+    struct cw_job *job = context;
+    job->guest_has_news = true;
+}
+
+uint32_t cw_job_poll(struct cw_job *job)
+{
+    uint32_t count = cw_paths_poll(job->paths);
+    if (job->guest_has_news || (job->groups != NULL && cw_groups_is_busy(job->groups))) {
+        job->guest_has_news = false; /* first: what comes meanwhile is news again */
+        count += job->groups != NULL ? cw_groups_poll(job->groups) : 0;
+    }
+    return count;
+}
+
+/* ---- groups ---- */
+
+static int control_send(void *context, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct cw_job *job = context;
+    return cw_paths_send(job->paths, rank, cw_lane_tag(1, CW_JOB_TAG), data, bytes, NULL, 0);
+}
+
+static int control_peer(void *context, uint32_t rank, uint32_t *peer)
+{
+    struct cw_job *job = context;
+    return cw_paths_wire_peer(job->paths, rank, peer);
+}
+
+static void control_ask(void *context, uint32_t rank)
+{
+    struct cw_job *job = context;
+    cw_paths_ask(job->paths, rank);
+}
+
+struct owner_call {
+    int (*function)(void *argument);
+    void *argument;
+};
+
+static int owner_run(struct cw_endpoint *endpoint, void *context)
+{
+    const struct owner_call *call = context;
+    (void)endpoint;
+    return call->function(call->argument);
+}
+
+static int control_run(void *context, int (*function)(void *argument), void *argument)
+{
+    struct cw_job *job = context;
+    struct owner_call call = {.function = function, .argument = argument};
+    return cw_loop_call(job->wire.loop, owner_run, &call);
+}
+
+static void cast_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+{
+    const struct cw_job *job = context;
+    job->handler.cast(job->handler.path.context, group, rank, data, bytes);
+}
+
+static void cast_complete(void *context, uint64_t put_context, int status)
+{
+    const struct cw_job *job = context;
+    job->handler.cast_complete(job->handler.path.context, put_context, status);
+}
+
+static int groups_open(struct cw_job *job, const struct report *report)
+{
+    if (job->wire.mcast == NULL || !cw_paths_all_multicast(job->paths)) {
+        return CW_OK;
+    }
+    const struct cw_groups_config config = {
+        .rank = job->info.rank,
+        .address_base = job->wire.multicast_base,
+        .filter_budget = job->wire.filter_budget,
+        .seed = job->wire.seed,
+        .mcast = job->wire.mcast,
+        .links =
+            {
+                .context = job,
+                .send = control_send,
+                .peer = control_peer,
+                .ask = control_ask,
+                .run = control_run,
+                .message = cast_come,
+                .complete = cast_complete,
+            },
+    };
+    int status = cw_groups_create(&config, &job->groups);
+    return status == CW_OK ? CW_OK : FAIL(report, status, "no memory for multicast groups");
+}
+
+uint64_t cw_job_failure_timeout(const struct cw_job *job)
+{
+    return job->wire.failure_timeout_ns;
+}
+
+/* ---- open, close ---- */
+
+static int paths_open(struct cw_job *job, const struct report *report)
+{
+    const char *copy = getenv("CAUSEWAY_COPY");
+    struct cw_paths_config config = {
+        .rank = job->info.rank,
+        .rank_count = job->info.size,
+        .copy_twice = copy != NULL && strcmp(copy, "twice") == 0,
+        .handler =
+            {
+                .context = job,
+                .message = take_message,
+                .arrived = take_arrived,
+                .complete = take_complete,
+                .down = take_down,
+                .guest = take_guest,
+            },
+    };
+    if (copy != NULL && copy[0] != 0 && !config.copy_twice) {
+        return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
+                    copy);
+    }
+    const char *origin;
+    if (!cw_settings_failure_timeout(&config.stopped_timeout_ns, &origin)) {
+        return FAIL(report, CW_ERROR_ARGUMENT,
+                    "CAUSEWAY_FAILURE_TIMEOUT is '%.40s': seconds are wanted, 1 or more, or 0 for never",
+                    getenv("CAUSEWAY_FAILURE_TIMEOUT"));
+    }
+    int status = host_identify(&job->info, config.host, report);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (getrandom(&config.nonce, sizeof(config.nonce), 0) != sizeof(config.nonce)) {
+        return FAIL(report, CW_ERROR_SYSTEM, "the kernel gives no random numbers: %s", strerror(errno));
+    }
+    status = cw_wire_open(job->info.rank, job->info.size, &job->wire, report->text, report->bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (job->wire.loop != NULL) {
+        config.loop = job->wire.loop;
+        config.address = cw_endpoint_address(job->wire.endpoint);
+        config.message_bytes_max = job->wire.message_bytes_max;
+        config.multicasts = job->wire.mcast != NULL;
+    }
+    return cw_paths_create(&config, &job->paths, report->text, report->bytes);
+}
+
+static int paths_add(struct cw_job *job, const struct report *report)
+{
+    job->hosts = calloc(job->info.size, sizeof(*job->hosts));
+    if (job->hosts == NULL) {
+        return FAIL(report, CW_ERROR_MEMORY, "no memory for the job");
+    }
+    for (uint32_t rank = 0; rank < job->info.size; rank++) {
+        struct cw_path_card card;
+        int status = card_get(job, rank, &card, report);
+        if (status == CW_OK) {
+            status = cw_paths_add(job->paths, rank, &card, report->text, report->bytes);
+        }
+        if (status != CW_OK) {
+            return status;
+        }
+    }
+    return CW_OK;
+}
+
+static int fence(struct cw_job *job, const struct report *report)
+{
+    int status = cw_bootstrap_fence(job->bootstrap);
+    return status == CW_OK
+               ? CW_OK
+               : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
+}
+
+int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
+                char *error, size_t error_bytes)
+{
+    const struct report report = {.text = error, .bytes = error_bytes};
+    struct cw_job *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return FAIL(&report, CW_ERROR_MEMORY, "no memory for the job");
+    }
+    memcpy(made->note, note, sizeof(made->note));
+    made->handler = *handler;
+    int status = cw_bootstrap_open(&made->bootstrap, error, error_bytes);
+    if (status == CW_OK) {
+        made->info = cw_bootstrap_info(made->bootstrap);
+        status = paths_open(made, &report);
+    }
+    if (status == CW_OK) {
+        status = card_put(made, &report);
+    }
+    if (status == CW_OK) {
+        status = fence(made, &report);
+    }
+    if (status == CW_OK) {
+        status = paths_add(made, &report);
+    }
+    if (status == CW_OK) {
+        status = groups_open(made, &report);
+    }
+    if (status != CW_OK) {
+        cw_paths_destroy(made->paths);
+        cw_wire_close(&made->wire);
+        cw_bootstrap_drop(made->bootstrap); /* no goodbye: the others would wait for us */
+        free(made->hosts);
+        free(made);
+        return status;
+    }
+    *job = made;
+    return CW_OK;
+}
+
+void cw_job_close(struct cw_job *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    cw_groups_destroy(job->groups);
+    cw_bootstrap_fence(job->bootstrap); /* nobody reads our memory any more; if the launcher is gone, so are they */
+    cw_paths_destroy(job->paths);
+    cw_wire_close(&job->wire);
+    cw_bootstrap_close(job->bootstrap);
+    free(job->hosts);
+    free(job);
+}
+
+struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
+{
+    return job->info;
+}
+
+const char *cw_job_host(const struct cw_job *job, uint32_t rank)
+{
+    return job->hosts[rank];
+}
+
+bool cw_job_notes_agree(const struct cw_job *job)
+{
+    return !job->notes_differ;
+}
+
+uint64_t cw_job_moved(const struct cw_job *job)
+{
+    struct cw_paths_counters counters = cw_paths_counters(job->paths);
+    uint64_t moved = counters.messages_sent + counters.messages_received + counters.copies_single +
+                     counters.copies_streamed + counters.puts_wire + counters.gets_wire;
+    if (job->wire.endpoint != NULL) {
+        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT);
+    }
+    return job->wire.mcast == NULL ? moved : moved + cw_mcast_counters(job->wire.mcast).data_out;
+}
+
+struct cw_groups *cw_job_groups(const struct cw_job *job)
+{
+    return job->groups;
+}
+
+struct cw_paths *cw_job_paths(const struct cw_job *job)
+{
+    return job->paths;
+}
+
+bool cw_job_is_cut(const struct cw_job *job)
+{
+    return cw_bootstrap_is_cut(job->bootstrap);
+}
+
+_Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text)
+{
+    cw_bootstrap_abort(job->bootstrap, code, text);
+}

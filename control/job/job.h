@@ -1,0 +1,81 @@
+/* job: a process as a member of its job: who launched it, who the others are, and the paths to them.
+ *
+ * cw_job_open asks the launcher (bootstrap.h), tells the others where this process is found (a card, path.h), learns
+ * the same of all of them, and has paths to all ranks. Nothing is connected before it is used.
+ *
+ * Each rank may add a note to its card, 16 bytes that mean nothing here: whether all ranks have the same is known without another exchange.
+ *
+ * Environment
+ *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
+ *                       processes that see the same kernel, process numbers and user.
+ *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (job/wire.h); set by `causeway run --emulate`
+ *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
+ *                       for tests
+ *
+ * Thread: one at a time.
+ */
+#ifndef CW_JOB_H
+#define CW_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/bootstrap/bootstrap.h"
+#include "control/groups/groups.h"
+#include "dataplane/path/path.h"
+
+struct cw_job;
+
+enum {
+    CW_JOB_NOTE_BYTES = 16,
+    CW_JOB_HOST_BYTES = 64, /* of a host's name, with its final 0; longer ones are cut */
+};
+
+/* What comes in: by paths, and by groups (groups/groups.h). */
+struct cw_job_handler {
+    struct cw_path_handler path; /* `guest` is the job's own */
+    void (*cast)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
+    void (*cast_complete)(void *context, uint64_t put_context, int status);
+};
+
+/* Messages of paths with this tag are the job's own, in whatever lane. */
+enum { CW_JOB_TAG = (1 << CW_TAG_BITS) - 1 };
+
+/* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
+int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
+                char *error, size_t error_bytes);
+/* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: what others still want
+ * from this process by cw_paths_get and cw_paths_put has to be done before. NULL is allowed. */
+void cw_job_close(struct cw_job *job);
+
+struct cw_bootstrap_info cw_job_info(const struct cw_job *job);
+struct cw_paths *cw_job_paths(const struct cw_job *job);
+/* How long a rank that owes an answer over the network may be silent, in nanoseconds (CAUSEWAY_FAILURE_TIMEOUT); 0: there is no network. */
+uint64_t cw_job_failure_timeout(const struct cw_job *job);
+/* Grows with each message and packet of data that this process takes or sends, and with nothing else. */
+uint64_t cw_job_moved(const struct cw_job *job);
+/* The groups of this process; NULL: not all ranks of the job can multicast (one host, no port, CAUSEWAY_MULTICAST=off). The same answer at all ranks, as far as it is NULL. */
+struct cw_groups *cw_job_groups(const struct cw_job *job);
+/* cw_paths_poll, and what groups have to do. */
+uint32_t cw_job_poll(struct cw_job *job);
+/* The name of a rank's host, as its kernel has it; lives as long as the job. */
+const char *cw_job_host(const struct cw_job *job, uint32_t rank);
+/* Whether all ranks have brought the same note: the same answer at all ranks. */
+bool cw_job_notes_agree(const struct cw_job *job);
+
+/* ---- the launcher's table: before there are sessions with others ---- */
+
+/* Puts a text into the launcher's table, which all ranks can learn behind a cw_job_fence; a key can be used once. CW_OK, or what cw_bootstrap_put says. */
+int cw_job_tell(struct cw_job *job, const char *key, const char *text);
+/* *text is to be freed. CW_OK; CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, others as cw_bootstrap_get. */
+int cw_job_learn(struct cw_job *job, const char *key, char **text);
+/* Waits for all ranks, and polls the paths meanwhile: what others ask of this process is answered as soon as it comes. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM: no thread can be made. */
+int cw_job_fence(struct cw_job *job);
+
+/* Ends all processes of the job. */
+/* Whether the launcher has gone (cw_bootstrap_is_cut). Any thread. */
+bool cw_job_is_cut(const struct cw_job *job);
+_Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);
+
+#endif

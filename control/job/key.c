@@ -1,0 +1,82 @@
+#include "control/job/key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "control/settings/inherited.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+#define BY_HAND    "CAUSEWAY_JOB_KEY"
+#define DESCRIPTOR "CAUSEWAY_JOB_KEY_FD"
+
+int cw_job_key_make(char *error, size_t error_bytes)
+{
+    uint8_t key[CW_JOB_KEY_BYTES];
+    char number[16];
+    int made = memfd_create("causeway-key", MFD_CLOEXEC);
+    int kept = made < 0 ? -1 : fcntl(made, F_DUPFD, STDERR_FILENO + 1); /* no standard file; open across exec */
+    bool done = kept >= 0 && getrandom(key, sizeof(key), 0) == (ssize_t)sizeof(key) &&
+                write(kept, key, sizeof(key)) == (ssize_t)sizeof(key);
+    int reason = errno;
+    sodium_memzero(key, sizeof(key));
+    if (made >= 0) {
+        close(made);
+    }
+    snprintf(number, sizeof(number), "%d", kept);
+    if (done && setenv(DESCRIPTOR, number, 1) == 0 && unsetenv(BY_HAND) == 0) {
+        return CW_OK;
+    }
+    if (kept >= 0) {
+        close(kept);
+    }
+    return cw_error_text(error, error_bytes, cw_status_of_errno(reason), "no key can be made for the job: %s%s",
+                         strerror(reason), cw_errno_remedy(reason));
+}
+
+/* Also from where /proc/PID/environ reads. */
+static void variable_remove(const char *name)
+{
+    char *value = getenv(name);
+    if (value != NULL) {
+        sodium_memzero(value, strlen(value));
+        unsetenv(name);
+    }
+}
+
+int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes)
+{
+    const char *text = getenv(BY_HAND);
+    bool by_hand = text != NULL && text[0] != '\0';
+    uint8_t taken[CW_JOB_KEY_BYTES];
+    size_t count = 0;
+    bool makes_sense = !by_hand || (sodium_hex2bin(taken, sizeof(taken), text, strlen(text), NULL, &count, NULL) == 0 &&
+                                    count == sizeof(taken));
+    int descriptor = cw_inherited_find(DESCRIPTOR, CW_JOB_KEY_BYTES);
+    bool has = by_hand;
+    if (descriptor >= 0) {
+        /* not read: all ranks share one position */
+        has = by_hand || pread(descriptor, taken, sizeof(taken), 0) == (ssize_t)sizeof(taken);
+        close(descriptor);
+    }
+    variable_remove(BY_HAND);
+    variable_remove(DESCRIPTOR);
+    if (!makes_sense) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             BY_HAND " is not 32 hexadecimal digits, the same on all ranks");
+    }
+    if (has) {
+        memcpy(key, taken, sizeof(taken));
+        sodium_memzero(taken, sizeof(taken));
+    }
+    *found = has;
+    return CW_OK;
+}

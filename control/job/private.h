@@ -1,0 +1,21 @@
+/* What the files of job share: job/job.c opens and closes it, job/table.c the launcher's table. */
+#ifndef CW_JOB_PRIVATE_H
+#define CW_JOB_PRIVATE_H
+
+#include "control/job/job.h"
+#include "control/job/wire.h"
+
+struct cw_job {
+    struct cw_bootstrap *bootstrap;
+    struct cw_bootstrap_info info;
+    struct cw_paths *paths;
+    struct cw_wire wire; /* zero: none */
+    struct cw_job_handler handler;
+    struct cw_groups *groups;
+    bool guest_has_news;
+    uint8_t note[CW_JOB_NOTE_BYTES];
+    bool notes_differ;
+    char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */
+};
+
+#endif

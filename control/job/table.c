@@ -1,0 +1,105 @@
+/* Texts in the launcher's table: in hexadecimal, since it takes no blanks, and in pieces of what one value holds, behind one that says how many there are. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "control/job/private.h"
+#include "dataplane/status.h"
+
+enum { WAIT_NS = 100000000 };
+
+static void piece_name(char name[CW_BOOTSTRAP_KEY_MAX + 1], const char *key, size_t piece)
+{
+    snprintf(name, CW_BOOTSTRAP_KEY_MAX + 1, "%s.%zu", key, piece);
+}
+
+int cw_job_tell(struct cw_job *job, const char *key, const char *text)
+{
+    char name[CW_BOOTSTRAP_KEY_MAX + 1], value[CW_BOOTSTRAP_VALUE_MAX + 1];
+    size_t bytes_each = job->info.value_max / 2, bytes = strlen(text);
+    snprintf(value, sizeof(value), "%zu", bytes);
+    int status = cw_bootstrap_put(job->bootstrap, key, value);
+    for (size_t at = 0; at < bytes && status == CW_OK; at += bytes_each) {
+        size_t part = bytes - at < bytes_each ? bytes - at : bytes_each;
+        sodium_bin2hex(value, sizeof(value), (const uint8_t *)text + at, part);
+        piece_name(name, key, at / bytes_each);
+        status = cw_bootstrap_put(job->bootstrap, name, value);
+    }
+    return status;
+}
+
+int cw_job_learn(struct cw_job *job, const char *key, char **text)
+{
+    char name[CW_BOOTSTRAP_KEY_MAX + 1], value[CW_BOOTSTRAP_VALUE_MAX + 1];
+    int status = cw_bootstrap_get(job->bootstrap, key, value, sizeof(value));
+    size_t bytes = status == CW_OK ? strtoul(value, NULL, 10) : 0, got = 0;
+    char *made = calloc(bytes + 1, 1);
+    status = made == NULL ? CW_ERROR_MEMORY : status;
+    for (size_t piece = 0; got < bytes && status == CW_OK; piece++) {
+        size_t part = 0;
+        piece_name(name, key, piece);
+        status = cw_bootstrap_get(job->bootstrap, name, value, sizeof(value));
+        if (status == CW_OK &&
+            (sodium_hex2bin((uint8_t *)made + got, bytes - got, value, strlen(value), NULL, &part, NULL) != 0 ||
+             part == 0)) {
+            status = CW_ERROR_SYSTEM;
+        }
+        got += part;
+    }
+    if (status != CW_OK) {
+        free(made);
+        return status;
+    }
+    *text = made;
+    return CW_OK;
+}
+
+/* ---- waiting for all ---- */
+
+struct waiter {
+    struct cw_job *job;
+    _Atomic int status;
+    atomic_bool is_over;
+};
+
+static void *waiter_run(void *argument)
+{
+    struct waiter *waiter = argument;
+    atomic_store_explicit(&waiter->status, cw_bootstrap_fence(waiter->job->bootstrap), memory_order_relaxed);
+    atomic_store_explicit(&waiter->is_over, true, memory_order_release); /* with the acquire of waiter_is_over */
+    cw_paths_wake(waiter->job->paths);
+    return NULL;
+}
+
+static bool waiter_is_over(void *argument)
+{
+    struct waiter *waiter = argument;
+    return atomic_load_explicit(&waiter->is_over, memory_order_acquire);
+}
+
+int cw_job_fence(struct cw_job *job)
+{
+    struct waiter waiter = {.job = job};
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's threads' */
+    int failed = pthread_create(&thread, NULL, waiter_run, &waiter);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0) {
+        return CW_ERROR_SYSTEM;
+    }
+    while (!waiter_is_over(&waiter)) {
+        if (cw_job_poll(job) == 0) {
+            cw_paths_wait(job->paths, WAIT_NS, waiter_is_over, &waiter);
+        }
+    }
+    pthread_join(thread, NULL);
+    return atomic_load_explicit(&waiter.status, memory_order_relaxed);
+}

@@ -1,0 +1,117 @@
+#include "control/job/wide_choice.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/topology/clusters.h"
+
+enum { PACING, RELAYS, ENCRYPT };
+
+const struct cw_wide_variable cw_wide_variables[CW_WIDE_VARIABLES] = {
+    [PACING] = {"CAUSEWAY_PACING", "on, off or found",
+                "how ranks of other clusters are sent to: paced, as fast as can be, or at a rate that is found out"},
+    [RELAYS] = {"CAUSEWAY_RELAYS", "off, found or a number from 1 to 32",
+                "by way of how many ranks of a cluster the others send to other clusters"},
+    [ENCRYPT] = {"CAUSEWAY_ENCRYPT", "wide, all or off", "which packets are sealed by AES-GCM"},
+};
+static_assert(CW_CLUSTERS_RELAYS_MAX == 32, "as the text says");
+
+static const char *const pacings[] = {"on", "off", "found", NULL};
+static const char *const encryptions[] = {"wide", "all", "off", NULL};
+
+/* The index of a word in a list; the list's end if it is not there. */
+static int word_find(const char *const *list, const char *word)
+{
+    int index = 0;
+    while (list[index] != NULL && strcmp(list[index], word) != 0) {
+        index++;
+    }
+    return index;
+}
+
+static bool relays_take(const char *word, uint32_t *relays)
+{
+    char *end;
+    if (strcmp(word, "off") == 0) {
+        *relays = 0;
+        return true;
+    }
+    if (strcmp(word, "found") == 0) {
+        *relays = CW_CLUSTERS_RELAYS_FOUND;
+        return true;
+    }
+    unsigned long count = strtoul(word, &end, 10);
+    if (word[0] < '0' || word[0] > '9' || *end != '\0' || count < 1 || count > CW_CLUSTERS_RELAYS_MAX) {
+        return false;
+    }
+    *relays = (uint32_t)count;
+    return true;
+}
+
+bool cw_wide_take(uint32_t variable, const char *word, struct cw_wide_choice *choice)
+{
+    static const struct cw_wide_choice defaults = {.pacing = CW_PACING_ON};
+    bool none = word == NULL || word[0] == '\0';
+    int index;
+    switch (variable) {
+    case PACING:
+        index = none ? (int)defaults.pacing : word_find(pacings, word);
+        choice->pacing = pacings[index] == NULL ? choice->pacing : (enum cw_pacing)index;
+        return pacings[index] != NULL;
+    case ENCRYPT:
+        index = none ? (int)defaults.encryption : word_find(encryptions, word);
+        choice->encryption = encryptions[index] == NULL ? choice->encryption : (enum cw_wide_encryption)index;
+        return encryptions[index] != NULL;
+    default:
+        choice->relays = none ? defaults.relays : choice->relays;
+        return none || relays_take(word, &choice->relays);
+    }
+}
+
+void cw_wide_word(uint32_t variable, const struct cw_wide_choice *choice, char word[CW_WIDE_WORD_BYTES])
+{
+    if (variable != RELAYS) {
+        const char *found = variable == PACING ? pacings[choice->pacing] : encryptions[choice->encryption];
+        snprintf(word, CW_WIDE_WORD_BYTES, "%s", found);
+    } else if (choice->relays == 0 || choice->relays == CW_CLUSTERS_RELAYS_FOUND) {
+        snprintf(word, CW_WIDE_WORD_BYTES, "%s", choice->relays == 0 ? "off" : "found");
+    } else {
+        snprintf(word, CW_WIDE_WORD_BYTES, "%u", choice->relays);
+    }
+}
+
+void cw_wide_words(char words[CW_WIDE_WORDS_BYTES])
+{
+    bool is_any = false;
+    size_t used = 0;
+    for (uint32_t i = 0; i < CW_WIDE_VARIABLES; i++) {
+        const char *word = getenv(cw_wide_variables[i].name);
+        word = word == NULL ? "" : word;
+        is_any = is_any || word[0] != '\0';
+        for (size_t at = 0; at < CW_WIDE_WORD_BYTES - 2 && word[at] != '\0';
+             at++) {                                          /* what is longer makes no sense, and is cut */
+            words[used++] = word[at] == ';' ? '?' : word[at]; /* nor does that */
+        }
+        words[used++] = ';';
+    }
+    words[is_any ? used : 0] = '\0';
+}
+
+bool cw_wide_parse(const char *words, struct cw_wide_choice *choice, char *error, size_t error_bytes)
+{
+    *choice = (struct cw_wide_choice){.pacing = CW_PACING_ON};
+    for (uint32_t i = 0; i < CW_WIDE_VARIABLES && words[0] != '\0'; i++) {
+        char word[CW_WIDE_WORD_BYTES];
+        size_t length = strcspn(words, ";");
+        snprintf(word, sizeof(word), "%.*s", (int)length, words);
+        if (!cw_wide_take(i, word, choice)) {
+            snprintf(error, error_bytes, "%s is '%.40s': %s is wanted", cw_wide_variables[i].name, word,
+                     cw_wide_variables[i].wanted);
+            return false;
+        }
+        words += length + (words[length] == ';');
+    }
+    return true;
+}

@@ -1,0 +1,128 @@
+#include "control/launch/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2 };
+
+/* ---- what is checked before anything starts ---- */
+
+static uint64_t ranks_count(const struct cw_launch_config *config)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < config->program_count; i++) {
+        count += config->programs[i].count;
+    }
+    return count;
+}
+
+static int config_check(const struct cw_launch_config *config)
+{
+    uint64_t count = ranks_count(config);
+    struct rlimit limit;
+    if (count == 0 || count > CW_LAUNCH_RANKS_MAX) {
+        fprintf(stderr, "%s: %" PRIu64 " ranks: a job has 1 to %d\n", config->name, count, CW_LAUNCH_RANKS_MAX);
+        return EXIT_USAGE;
+    }
+    if (config->stdin_rank >= (int64_t)count) {
+        fprintf(stderr, "%s: there is no rank %" PRId64 " for the standard input: the last one is %" PRIu64 "\n",
+                config->name, config->stdin_rank, count - 1);
+        return EXIT_USAGE;
+    }
+    uint64_t each = LAUNCH_DESCRIPTORS_A_RANK + (config->stdin_rank == CW_LAUNCH_STDIN_ALL);
+    uint64_t wanted = count * each + LAUNCH_DESCRIPTORS_MORE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted) {
+        fprintf(stderr,
+                "%s: %" PRIu64 " ranks take %" PRIu64 " open files, and %" PRIu64
+                " are allowed (raise `ulimit -Hn`, or ask for fewer)\n",
+                config->name, count, wanted, (uint64_t)limit.rlim_max);
+        return EXIT_USAGE;
+    }
+    if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < count) {
+        fprintf(stderr,
+                "%s: %" PRIu64 " ranks, and %" PRIu64 " processes are allowed (raise `ulimit -u`, or ask for fewer)\n",
+                config->name, count, (uint64_t)limit.rlim_cur);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* Descriptors 0 to 2 are there, so that no pipe of ours gets their numbers. */
+static void standard_files_open(void)
+{
+    int descriptor;
+    do {
+        descriptor = open("/dev/null", O_RDWR);
+    } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+}
+
+/* ---- start ---- */
+
+/* The signals that end the job, but for those that we were started to ignore (nohup, jobs in the background). */
+static void signals_choose(sigset_t *handled)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigemptyset(handled);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+            sigaddset(handled, numbers[i]);
+        }
+    }
+}
+
+void cw_launch_hold(sigset_t *handled, sigset_t *before)
+{
+    signals_choose(handled);
+    sigprocmask(SIG_BLOCK, handled, before);
+}
+
+int cw_launch_run(const struct cw_launch_config *config)
+{
+    int control[2];
+    sigset_t handled;
+    sigset_t blocked;
+    sigset_t before;
+    int code = config_check(config);
+    if (code != 0) {
+        return code;
+    }
+    standard_files_open();
+    fflush(NULL); /* or the worker has it, too */
+    if (pipe2(control, O_CLOEXEC) != 0) {
+        fprintf(stderr, "%s: no pipe: %s\n", config->name, strerror(errno));
+        return CW_LAUNCH_EXIT_MACHINE;
+    }
+    fcntl(control[1], F_SETFL, O_NONBLOCK);
+    signal(SIGCHLD, SIG_DFL);
+    signals_choose(&handled);
+    blocked = handled;
+    sigaddset(&blocked, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &blocked, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t worker = fork();
+    if (worker == 0) {
+        close(control[1]);
+        prctl(PR_SET_PDEATHSIG, SIGCONT); /* also one that is stopped hears of the front's end, by its pipe */
+        _exit(launch_job_run(config, control[0], &handled, config->mask != NULL ? config->mask : &before));
+    }
+    close(control[0]);
+    if (worker < 0) {
+        fprintf(stderr, "%s: cannot start: %s (`ulimit -u`)\n", config->name, strerror(errno));
+        code = CW_LAUNCH_EXIT_MACHINE;
+    } else {
+        code = launch_front_wait(config, worker, control[1], &handled);
+    }
+    close(control[1]);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return code;
+}

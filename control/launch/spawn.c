@@ -1,0 +1,336 @@
+#include "control/launch/private.h"
+#include "dataplane/shm/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/core/process.h"
+
+enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32, LOOK_MS = 1000 };
+
+/* What the child does. */
+struct child {
+    const struct launch_job *job;
+    const struct launch_rank *rank;
+    pid_t parent;
+    int descriptors[3]; /* its stdin, stdout, stderr */
+    int pmi;
+    int watch;  /* -1: none */
+    int report; /* where it says what went wrong; closes when it executes its program */
+    char **environment;
+};
+
+/* What went wrong. */
+struct failure {
+    int error;
+    const char *what; /* NULL: it could not be executed. The child's addresses are the parent's */
+};
+
+/* ---- in the child ---- */
+
+static void child_fail(const struct child *child, const char *what)
+{
+    struct failure failure = {.error = errno, .what = what};
+    ssize_t done = write(child->report, &failure, sizeof(failure)); /* as much fits a pipe */
+    (void)done;
+    _exit(CW_LAUNCH_EXIT_NOT_FOUND);
+}
+
+/* Everything as it was before the launcher arranged itself. */
+static void child_restore(const struct child *child)
+{
+    signal(SIGPIPE, child->job->pipe_ignored ? SIG_IGN : SIG_DFL);
+    signal(SIGTTIN, SIG_DFL);
+    setrlimit(RLIMIT_NOFILE, &child->job->files_before);
+    sigprocmask(SIG_SETMASK, &child->job->mask_before, NULL);
+}
+
+static void child_run(const struct child *child)
+{
+    if (setpgid(0, 0) != 0) {
+        child_fail(child, "cannot have a process group");
+    }
+    /* from here on it dies with the worker; if that has died already, nobody else would end it */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child->parent) {
+        child_fail(child, "is orphaned");
+    }
+    for (int i = 0; i < 3; i++) {
+        if (child->descriptors[i] != i && dup2(child->descriptors[i], i) < 0) {
+            child_fail(child, "cannot have its standard files");
+        }
+    }
+    const int *networks = child->job->config->networks;
+    if (networks != NULL && setns(networks[child->rank - child->job->ranks], CLONE_NEWNET) != 0) {
+        child_fail(child, "cannot enter its network");
+    }
+    const cpu_set_t *cores = child->job->config->cores;
+    if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->rank - child->job->ranks]) != 0) {
+        child_fail(child, "cannot be bound to its processors");
+    }
+    if (fcntl(child->pmi, F_SETFD, 0) != 0 || (child->watch >= 0 && fcntl(child->watch, F_SETFD, 0) != 0)) {
+        child_fail(child, "cannot have its connection to the launcher");
+    }
+    if (child->rank->program->directory != NULL && chdir(child->rank->program->directory) != 0) {
+        child_fail(child, "cannot enter its directory");
+    }
+    child_restore(child);
+    execvpe(child->rank->program->arguments[0], child->rank->program->arguments, child->environment);
+    child_fail(child, NULL);
+}
+
+/* ---- the parent ---- */
+
+/* Waits until the child has executed its program or has ended, so that what went wrong is known at once. A file system
+ * may take its time; a child that is stopped in there has a bound. False: the wait was interrupted. */
+static bool child_await(struct launch_job *job, pid_t process, int report, struct failure *failure)
+{
+    uint64_t stopped_ns = 0;
+    for (;;) {
+        struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = job->front, .events = POLLIN}};
+        int count = poll(wait, 2, LOOK_MS);
+        uint64_t now_ns = cw_clock_ns();
+        if (wait[0].revents != 0) {
+            (void)!read(report, failure, sizeof(*failure)); /* nothing: all is well */
+            return true;
+        }
+        if (count > 0 || now_ns >= job->deadline_ns) {
+            return false; /* the loop learns why */
+        }
+        stopped_ns = !cw_process_is_stopped(process) ? 0 : stopped_ns == 0 ? now_ns : stopped_ns;
+        if (stopped_ns != 0 && job->stopped_bound_ns != 0 && now_ns - stopped_ns >= job->stopped_bound_ns) {
+            *failure =
+                (struct failure){.error = ETIMEDOUT, .what = "is stopped by a signal (state T) before its program"};
+            kill(process, SIGKILL);
+            return true;
+        }
+    }
+}
+
+/* The number of the process, or -1 with errno. One whose start was interrupted is killed, and not alive for the job. */
+static pid_t child_start(struct launch_job *job, struct child *child, struct failure *failure)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    child->report = ends[1];
+    pid_t process = fork(); /* and no vfork: a child that is stopped before its program must not stop us */
+    if (process == 0) {
+        child_run(child);
+    }
+    int error = errno;
+    close(ends[1]);
+    if (process > 0 && !child_await(job, process, ends[0], failure)) {
+        kill(process, SIGKILL);
+        *failure = (struct failure){.error = EINTR, .what = ""};
+    }
+    close(ends[0]);
+    errno = error;
+    return process;
+}
+
+/* ---- the environment ---- */
+
+/* Whether the variable says how a process was started: ranks are told by us, and nobody else's word is for them. */
+static bool is_launchers(const char *variable)
+{
+    return strncmp(variable, "PMI_", 4) == 0 || strncmp(variable, "PMIX_", 5) == 0;
+}
+
+static size_t name_length(const char *variable)
+{
+    return strcspn(variable, "=");
+}
+
+static void variable_set(char **environment, size_t *count, char *variable)
+{
+    for (size_t i = 0; i < *count; i++) {
+        size_t length = name_length(environment[i]);
+        if (length == name_length(variable) && memcmp(environment[i], variable, length) == 0) {
+            environment[i] = variable;
+            return;
+        }
+    }
+    environment[(*count)++] = variable;
+}
+
+/* The rank's variables; `own` are the last ones. NULL: no memory. To be freed. */
+static char **environment_make(const struct cw_launch_program *program, char own[OWN_VARIABLES][VARIABLE_BYTES])
+{
+    size_t room = OWN_VARIABLES + 1;
+    size_t count = 0;
+    for (char **at = environ; *at != NULL; at++) {
+        room++;
+    }
+    for (char **at = program->variables; at != NULL && *at != NULL; at++) {
+        room++;
+    }
+    char **made = calloc(room, sizeof(*made));
+    if (made == NULL) {
+        return NULL;
+    }
+    for (char **at = environ; *at != NULL; at++) {
+        if (!is_launchers(*at)) {
+            made[count++] = *at;
+        }
+    }
+    for (char **at = program->variables; at != NULL && *at != NULL; at++) {
+        variable_set(made, &count, *at);
+    }
+    for (size_t i = 0; i < OWN_VARIABLES; i++) {
+        variable_set(made, &count, own[i]);
+    }
+    return made;
+}
+
+/* ---- one rank ---- */
+
+/* Pairs of descriptors: the launcher's end first. */
+struct ends {
+    int pmi[2];
+    int outputs[2][2];
+    int input;
+    bool input_own;
+};
+
+static void close_all(int *descriptors, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (descriptors[i] >= 0) {
+            close(descriptors[i]);
+            descriptors[i] = -1;
+        }
+    }
+}
+
+static bool ends_open(struct launch_job *job, uint32_t rank, struct ends *ends)
+{
+    *ends = (struct ends){.pmi = {-1, -1}, .outputs = {{-1, -1}, {-1, -1}}, .input = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->pmi) != 0 || pipe2(ends->outputs[0], O_CLOEXEC) != 0 ||
+        pipe2(ends->outputs[1], O_CLOEXEC) != 0 || fcntl(ends->pmi[0], F_SETFL, O_NONBLOCK) != 0 ||
+        fcntl(ends->outputs[0][0], F_SETFL, O_NONBLOCK) != 0 || fcntl(ends->outputs[1][0], F_SETFL, O_NONBLOCK) != 0) {
+        return false;
+    }
+    ends->input = launch_input_for(job, rank, &ends->input_own);
+    return ends->input >= 0;
+}
+
+/* Says why a program could not be executed. */
+static void execution_fail(struct launch_job *job, uint32_t rank, int error)
+{
+    const char *program = job->ranks[rank].program->arguments[0];
+    bool path = strchr(program, '/') != NULL;
+    if (error == ENOENT && path && access(program, F_OK) == 0) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
+                    program);
+    } else if ((error == ENOENT || error == ENOTDIR) && path) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program", program);
+    } else if (error == ENOENT || error == ENOTDIR) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program in PATH (one in this directory is ./%s)",
+                    program, program);
+    } else if (error == EACCES || error == ENOEXEC || error == EISDIR) {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
+                    error == EACCES ? "may not be executed" : strerror(error));
+    } else {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s", program, strerror(error));
+    }
+}
+
+static void resource_fail(struct launch_job *job, uint32_t rank, const char *what, int error)
+{
+    launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "rank %" PRIu32 ": %s: %s (see `ulimit -a`, or ask for fewer ranks)", rank,
+                what, strerror(error));
+}
+
+/* Adds a rank whose process runs to what is waited for. */
+static bool rank_watch(struct launch_job *job, uint32_t rank, struct ends *ends)
+{
+    struct launch_rank *at = &job->ranks[rank];
+    at->handle = pidfd_open(at->process, 0);
+    if (at->handle < 0) {
+        int error = errno;
+        kill(-at->process, SIGKILL); /* not counted as alive: swept at the end */
+        resource_fail(job, rank, "cannot be watched", error);
+        return false;
+    }
+    at->pmi = ends->pmi[0];
+    at->outputs[0] = ends->outputs[0][0];
+    at->outputs[1] = ends->outputs[1][0];
+    ends->pmi[0] = ends->outputs[0][0] = ends->outputs[1][0] = -1;
+    job->alive++;
+    launch_watch(job->set, at->handle, EPOLLIN, LAUNCH_PROCESS, rank);
+    launch_watch(job->set, at->pmi, EPOLLIN, LAUNCH_PMI, rank);
+    launch_output_add(job, rank);
+    return true;
+}
+
+static bool rank_start(struct launch_job *job, uint32_t rank, struct ends *ends)
+{
+    char own[OWN_VARIABLES][VARIABLE_BYTES];
+    struct launch_rank *at = &job->ranks[rank];
+    struct child child = {
+        .job = job,
+        .rank = at,
+        .parent = getpid(),
+        .descriptors = {ends->input, ends->outputs[0][1], ends->outputs[1][1]},
+        .pmi = ends->pmi[1],
+        .watch = job->watch != NULL ? cw_watch_descriptor(job->watch) : -1,
+    };
+    snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
+    snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, rank);
+    snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, job->rank_count);
+    snprintf(own[4], VARIABLE_BYTES, CW_COPY_VARIABLE "=%d", getpid());
+    snprintf(own[3], VARIABLE_BYTES, CW_WATCH_VARIABLE "=%d",
+             child.watch); /* also where there is none: not somebody else's */
+    child.environment = environment_make(at->program, own);
+    if (child.environment == NULL) {
+        resource_fail(job, rank, "cannot be started", ENOMEM);
+        return false;
+    }
+    struct failure failure = {.error = 0};
+    at->process = child_start(job, &child, &failure);
+    int error = errno;
+    free(child.environment);
+    if (at->process < 0) {
+        at->process = 0;
+        resource_fail(job, rank, "cannot be started", error);
+    } else if (failure.error != 0 && failure.what == NULL) {
+        execution_fail(job, rank, failure.error);
+    } else if (failure.error != 0 && failure.what[0] != '\0') {
+        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", rank, failure.what,
+                    at->program->directory != NULL ? at->program->directory : "",
+                    at->program->directory != NULL ? ": " : "", strerror(failure.error));
+    } else if (failure.error == 0) {
+        return rank_watch(job, rank, ends);
+    }
+    return false;
+}
+
+bool launch_spawn(struct launch_job *job, uint32_t rank)
+{
+    struct ends ends;
+    bool started = false;
+    if (ends_open(job, rank, &ends)) {
+        started = rank_start(job, rank, &ends);
+    } else {
+        resource_fail(job, rank, "cannot have its pipes", errno);
+    }
+    close_all(ends.pmi, 2);
+    close_all(ends.outputs[0], 2);
+    close_all(ends.outputs[1], 2);
+    if (ends.input_own && ends.input >= 0) {
+        close(ends.input);
+    }
+    return started;
+}

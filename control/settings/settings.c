@@ -1,0 +1,118 @@
+#include "control/settings/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dataplane/limits.h"
+
+static bool place_set(struct cw_settings_place *place, const char *origin, const char *folder, const char *name)
+{
+    if (folder == NULL || folder[0] == '\0') {
+        return false;
+    }
+    int length = snprintf(place->path, sizeof(place->path), "%s%s", folder, name);
+    if (length >= (int)sizeof(place->path)) {
+        place->path[0] = '\0';
+        return false;
+    }
+    place->origin = origin;
+    return true;
+}
+
+void cw_settings_plogp(struct cw_settings_place *place)
+{
+    const char *named = getenv("CAUSEWAY_PLOGP");
+    *place = (struct cw_settings_place){.origin = "default"};
+    if (named != NULL && strcmp(named, "none") == 0) {
+        place->origin = "CAUSEWAY_PLOGP";
+    } else if (place_set(place, "CAUSEWAY_PLOGP", named, "")) {
+        place->is_wanted = true;
+    } else if (!place_set(place, "XDG_CONFIG_HOME", getenv("XDG_CONFIG_HOME"), "/causeway/plogp.json")) {
+        (void)place_set(place, "HOME", getenv("HOME"), "/.config/causeway/plogp.json");
+    }
+}
+
+/* A number of seconds, 0 or at least `least_s`. */
+static bool seconds_read(const char *name, double least_s, uint64_t *bound_ns, const char **origin)
+{
+    const char *word = getenv(name);
+    char *end = NULL;
+    *origin = "default";
+    if (word == NULL || word[0] == '\0') {
+        return true;
+    }
+    *origin = "environment";
+    double seconds = strtod(word, &end);
+    if (end == word || *end != '\0' || !(seconds == 0 || (seconds >= least_s && seconds <= 1e8))) {
+        return false;
+    }
+    *bound_ns = (uint64_t)(seconds * 1e9);
+    return true;
+}
+
+bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin)
+{
+    *bound_ns = CW_SETTINGS_WATCHDOG_DEFAULT_S * UINT64_C(1000000000);
+    return seconds_read("CAUSEWAY_WATCHDOG", 0, bound_ns, origin);
+}
+
+bool cw_settings_failure_timeout(uint64_t *bound_ns, const char **origin)
+{
+    *bound_ns = CW_DEFAULT_FAILURE_TIMEOUT_NS;
+    return seconds_read("CAUSEWAY_FAILURE_TIMEOUT", 1, bound_ns, origin);
+}
+
+char *cw_settings_read(const char *path, size_t most, size_t *length)
+{
+    struct stat status;
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return NULL;
+    }
+    int failure = fstat(fileno(file), &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+    size_t room =
+        failure == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size < most ? (size_t)status.st_size : most;
+    char *text = failure == 0 ? malloc(room + 2) : NULL; /* one more: what is longer is told */
+    size_t got = text == NULL ? 0 : fread(text, 1, room + 1, file);
+    failure = failure != 0 ? failure : text == NULL ? ENOMEM : ferror(file) ? EIO : got > room ? EFBIG : 0;
+    fclose(file);
+    if (failure != 0) {
+        free(text);
+        errno = failure;
+        return NULL;
+    }
+    text[got] = '\0';
+    *length = got;
+    return text;
+}
+
+bool cw_settings_write(const char *path, const void *bytes, size_t length)
+{
+    enum { BESIDE_BYTES = 4096 };
+    char beside[BESIDE_BYTES], suffix[24] = "";
+    struct stat status;
+    bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode); /* a device must not become a file */
+    if (!in_place) {
+        snprintf(suffix, sizeof(suffix), ".%ld", (long)getpid());
+    }
+    if (snprintf(beside, sizeof(beside), "%s%s", path, suffix) >= (int)sizeof(beside)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    FILE *file = fopen(beside, "wbe");
+    if (file == NULL) {
+        return false;
+    }
+    bool is_whole = fwrite(bytes, 1, length, file) == length;
+    is_whole = fclose(file) == 0 && is_whole && (in_place || rename(beside, path) == 0);
+    if (!is_whole && !in_place) {
+        int reason = errno;
+        (void)unlink(beside);
+        errno = reason;
+    }
+    return is_whole;
+}

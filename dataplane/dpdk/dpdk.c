@@ -1,0 +1,160 @@
+#include "dataplane/dpdk/dpdk.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+#if defined(CW_HAVE_DPDK)
+#define REMEDY "apt-get install libdpdk-dev has DPDK's libraries"
+#else
+#define REMEDY "this build has no DPDK: install libdpdk-dev and build again"
+#endif
+
+/* Loaded once in a process, as EAL is started once. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct cw_dpdk *table;
+static char obstacle[256];
+
+/* By the run path, unless the library is where it is installed beside this one: sanitizers call dlopen in our place, and the loader
+ * then asks for their run path. In builds with sanitizers it is told by the build. */
+static const char *library_path(char *path, size_t bytes)
+{
+#if defined(CW_BUILD_FOLDER)
+    snprintf(path, bytes, "%s", CW_BUILD_FOLDER "/dataplane/" CW_DPDK_LIBRARY);
+#else
+    Dl_info own;
+    path[0] = '\0';
+    const char *end = dladdr(&table, &own) == 0 ? NULL : strrchr(own.dli_fname, '/');
+    if (end != NULL) {
+        snprintf(path, bytes, "%.*s/causeway/%s", (int)(end - own.dli_fname), own.dli_fname, CW_DPDK_LIBRARY);
+    }
+#endif
+    return access(path, R_OK) == 0 ? path : CW_DPDK_LIBRARY;
+}
+
+static void load(void)
+{
+    char path[PATH_MAX];
+    void *library = dlopen(library_path(path, sizeof(path)), RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        (void)cw_error_text(obstacle, sizeof(obstacle), 0, "%s", dlerror());
+        return;
+    }
+    const struct cw_dpdk *found = dlsym(library, CW_DPDK_TABLE);
+    if (found == NULL || strcmp(found->build, CW_DPDK_BUILD) != 0) {
+        (void)cw_error_text(obstacle, sizeof(obstacle), 0, "%s is of another build (%s, not %s)", CW_DPDK_LIBRARY,
+                            found == NULL ? "without a table" : found->build, CW_DPDK_BUILD);
+        return;
+    }
+    table = found;
+}
+
+const struct cw_dpdk *cw_dpdk_load(char *error, size_t error_bytes)
+{
+    pthread_once(&once, load);
+    if (table == NULL) {
+        (void)cw_error_text(error, error_bytes, 0, "ports and encryption need DPDK: %s; " REMEDY, obstacle);
+    }
+    return table;
+}
+
+const char *cw_dpdk_version(void)
+{
+    return cw_dpdk_load(NULL, 0) == NULL ? NULL : table->version();
+}
+
+/* ---- ethdev.h ---- */
+
+int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
+                        size_t error_bytes)
+{
+    return cw_dpdk_load(error, error_bytes) == NULL ? CW_ERROR_UNSUPPORTED
+                                                    : table->ethdev_open(config, port, error, error_bytes);
+}
+
+int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)
+{
+    return cw_dpdk_load(NULL, 0) == NULL ? CW_ERROR_UNSUPPORTED
+                                         : table->ethdev_arguments(config, arguments, arguments_bytes);
+}
+
+/* Whoever has a port has the table. */
+
+int cw_port_ethdev_promiscuous(struct cw_port *port)
+{
+    return table->ethdev_promiscuous(port);
+}
+
+const char *cw_port_ethdev_multicast(const struct cw_port *port)
+{
+    return table->ethdev_multicast(port);
+}
+
+uint64_t cw_port_ethdev_dropped(const struct cw_port *port)
+{
+    return table->ethdev_dropped(port);
+}
+
+uint16_t cw_port_ethdev_id(const struct cw_port *port)
+{
+    return table->ethdev_id(port);
+}
+
+struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port)
+{
+    return table->ethdev_pool(port);
+}
+
+/* ---- aead.h ---- */
+
+const char *cw_aead_driver_name(uint32_t index)
+{
+    return cw_dpdk_load(NULL, 0) == NULL ? NULL : table->aead_driver_name(index);
+}
+
+int cw_aead_open(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes)
+{
+    return cw_dpdk_load(error, error_bytes) == NULL ? CW_ERROR_UNSUPPORTED
+                                                    : table->aead_open(driver, aead, error, error_bytes);
+}
+
+/* Whoever has a driver, or a key, has the table. */
+
+const char *cw_aead_driver(const struct cw_aead *aead)
+{
+    return table->aead_driver(aead);
+}
+
+void cw_aead_why(const struct cw_aead *aead, char *text, size_t text_bytes)
+{
+    table->aead_why(aead, text, text_bytes);
+}
+
+int cw_aead_key_create(struct cw_aead *aead, enum cw_aead_direction direction, const uint8_t bytes[CW_AEAD_KEY_BYTES],
+                       const uint8_t salt[CW_AEAD_SALT_BYTES], uint32_t readable_bytes, struct cw_aead_key **key)
+{
+    return table->aead_key_create(aead, direction, bytes, salt, readable_bytes, key);
+}
+
+void cw_aead_key_destroy(struct cw_aead_key *key)
+{
+    if (key != NULL) {
+        table->aead_key_destroy(key);
+    }
+}
+
+void cw_aead_seal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
+{
+    table->aead_seal(key, packets, count);
+}
+
+void cw_aead_unseal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
+{
+    table->aead_unseal(key, packets, count);
+}

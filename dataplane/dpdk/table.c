@@ -1,0 +1,25 @@
+/* The inside of libcauseway_dpdk.so: its table (dpdk.h). */
+#include "dataplane/dpdk/dpdk.h"
+
+#include <rte_version.h>
+
+extern const struct cw_dpdk cw_dpdk_table;
+const struct cw_dpdk cw_dpdk_table = {
+    .build = CW_DPDK_BUILD,
+    .version = rte_version,
+    .ethdev_open = cw_port_ethdev_open,
+    .ethdev_arguments = cw_port_ethdev_arguments,
+    .ethdev_promiscuous = cw_port_ethdev_promiscuous,
+    .ethdev_multicast = cw_port_ethdev_multicast,
+    .ethdev_dropped = cw_port_ethdev_dropped,
+    .ethdev_id = cw_port_ethdev_id,
+    .ethdev_pool = cw_port_ethdev_pool,
+    .aead_driver_name = cw_aead_driver_name,
+    .aead_open = cw_aead_open,
+    .aead_driver = cw_aead_driver,
+    .aead_why = cw_aead_why,
+    .aead_key_create = cw_aead_key_create,
+    .aead_key_destroy = cw_aead_key_destroy,
+    .aead_seal = cw_aead_seal,
+    .aead_unseal = cw_aead_unseal,
+};

@@ -1,0 +1,344 @@
+#include "mpi/collective/calls/collective.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/file/recording.h"
+#include "dataplane/core/clock.h"
+#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/record.h"
+#include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/host/host.h"
+#include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/pairs.h"
+#include "mpi/collective/run/state.h"
+#include "mpi/collective/run/steps.h"
+#include "mpi/collective/run/vote.h"
+#include "mpi/group/communicator.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/info.h"
+
+enum { WHY_BYTES = 400 };
+
+/* Calls come and go all the time: freed ones are kept. */
+static struct mpi_collective *spare_first;
+
+static struct mpi_collective *collective_take(void)
+{
+    struct mpi_collective *taken = spare_first;
+    if (taken == NULL) {
+        return calloc(1, sizeof(*taken));
+    }
+    spare_first = taken->next_spare;
+    *taken = (struct mpi_collective){.is_joined = false};
+    return taken;
+}
+
+void mpi_collective_spares_free(void)
+{
+    while (spare_first != NULL) {
+        struct mpi_collective *spare = spare_first;
+        spare_first = spare->next_spare;
+        free(spare);
+    }
+}
+
+int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (root < -1 || root >= found->size) {
+        return mpi_error(comm, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, found->size, found->name);
+    }
+    struct mpi_collectives *collectives = mpi_collectives_of(found);
+    struct mpi_collective *made = collectives == NULL ? NULL : collective_take();
+    if (made == NULL) {
+        return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a collective call");
+    }
+    made->name = name;
+    made->comm = found;
+    made->ordinal = ++collectives->call_count;
+    made->problem = (struct cw_problem_request){
+        .ranks = (uint32_t)found->size,
+        .root = root < 0 ? 0 : (uint32_t)root,
+        .element_bytes = 1,
+    };
+    mpi_comm_retain(found);
+    *collective = made;
+    return MPI_SUCCESS;
+}
+
+void mpi_collective_destroy(struct mpi_collective *collective)
+{
+    if (collective == NULL) {
+        return;
+    }
+    for (int pair = 0; pair < collective->pair_count; pair++) {
+        mpi_request_release(&collective->pairs[pair]);
+    }
+    mpi_side_dispose(&collective->send);
+    mpi_side_dispose(&collective->receive);
+    if (collective->element != NULL) {
+        mpi_type_release(collective->element);
+    }
+    if (collective->op != NULL) {
+        mpi_op_release(collective->op);
+    }
+    mpi_pattern_free(collective->pattern);
+    mpi_vote_free(collective->vote);
+    mpi_aggregate_free(collective->aggregate);
+    mpi_comm_release(collective->comm);
+    void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
+                            collective->receive_packed};
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        if (memory[i] != NULL) { /* most calls have none */
+            free(memory[i]);
+        }
+    }
+    collective->next_spare = spare_first;
+    spare_first = collective;
+}
+
+void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives != NULL) { /* without memory nobody hears of it */
+        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_cast_open(comm); /* as whoever hears of it */
+    }
+}
+
+/* ---- life ---- */
+
+static bool is_timed(void)
+{
+    return mpi_record_is_on() || mpi_replay_is_on();
+}
+
+/* What has carried the call out, and in what time, for those who want to know. */
+static void account(struct mpi_collective *collective, bool by_host)
+{
+    const struct mpi_replay_entry *booked = collective->booked;
+    uint64_t took_ns = cw_clock_ns() - collective->begun_ns;
+    bool by_plan = !by_host && !collective->by_pairs;
+    bool is_served = by_plan && booked != NULL && collective->plan == mpi_replay_plan(booked);
+    mpi_replay_count(collective, is_served, took_ns);
+    if (mpi_record_is_on()) {
+        mpi_record_call(collective,
+                        by_host    ? MPI_HOST_NAME
+                        : !by_plan ? CW_RECORDING_BY_PAIRS
+                                   : collective->algorithm->name,
+                        (is_served ? CW_RECORDING_PLANNED : 0u) | (collective->exchanges ? CW_RECORDING_EXCHANGED : 0u),
+                        took_ns);
+    }
+}
+
+static void collective_end(struct mpi_collective *collective, int code)
+{
+    if (code == MPI_SUCCESS && collective->begun_ns != 0) {
+        account(collective, false);
+    }
+    if (code == MPI_SUCCESS && collective->aggregate != NULL) {
+        mpi_aggregate_account(collective);
+    }
+    if (collective->is_joined) {
+        mpi_progress_leave(&collective->user);
+        collective->is_joined = false;
+    }
+    collective->run_count++;
+    if (collective->after != NULL) {
+        code = collective->after->end(collective->after, code);
+        collective->after = NULL;
+    }
+    mpi_request_complete(collective->request, code);
+}
+
+static uint32_t collective_turn(struct mpi_progress_user *user)
+{
+    struct mpi_collective *collective = (struct mpi_collective *)user;
+    uint32_t step_count = collective->step_count;
+    int code = mpi_steps_poll(collective);
+    if (code == MPI_ERR_PENDING) {
+        return collective->step_count -
+               step_count; /* a group that was opened has something to say: another round before anybody sleeps */
+    }
+    collective_end(collective, code);
+    return 1;
+}
+
+void mpi_collective_start(struct mpi_request *request)
+{
+    struct mpi_collective *collective = request->collective;
+    collective->exchanges = false;
+    collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
+    int code = mpi_steps_begin(collective);
+    if (code != MPI_SUCCESS) {
+        collective_end(collective, code);
+        return;
+    }
+    if (collective->by_pairs) {
+        mpi_pairs_start(collective);
+    }
+    collective->user.turn = collective_turn;
+    collective->is_joined = true;
+    mpi_progress_join(&collective->user);
+    (void)collective_turn(&collective->user);
+}
+
+void mpi_collective_after(MPI_Request request, struct mpi_after *after)
+{
+    struct mpi_request *found = mpi_request_find(request);
+    if (!found->is_complete) {
+        found->collective->after = after;
+        return;
+    }
+    found->error = after->end(after, found->error);
+}
+
+/* A request for the call, which from now on belongs to it. */
+static int request_make(struct mpi_collective *collective, struct mpi_request **request)
+{
+    *request = mpi_request_make(MPI_REQUEST_COLLECTIVE);
+    if (*request == NULL) {
+        int code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for a request");
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    (*request)->collective = collective;
+    (*request)->comm = collective->comm;
+    mpi_comm_retain(collective->comm);
+    collective->request = *request;
+    collective->number = collective->comm->collectives->next_number;
+    const bool is_exchanged = (collective->pattern != NULL && collective->pattern->phases == NULL) ||
+                              (collective->aggregate != NULL && !collective->by_pairs);
+    collective->comm->collectives->next_number += collective->vote != NULL ? 3 : is_exchanged ? 2 : 1;
+    return MPI_SUCCESS;
+}
+
+/* A blocking call by way of the hosts' first ranks. */
+static int hierarchy_block(struct mpi_collective *collective)
+{
+    void *send, *receive;
+    MPI_Comm comm = collective->comm->handle;
+    int code = mpi_sides_open(collective, collective->send_must_pack, &send, &receive);
+    if (code == MPI_SUCCESS) {
+        code = mpi_hierarchy_run(collective, send, receive);
+    } else {
+        mpi_hierarchy_abandon(collective);
+    }
+    if (code == MPI_SUCCESS) {
+        mpi_sides_close(collective);
+    }
+    mpi_collective_destroy(collective);
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
+}
+
+/* A blocking call by shared memory. */
+static int host_block(struct mpi_collective *collective)
+{
+    void *send, *receive;
+    MPI_Comm comm = collective->comm->handle;
+    char why[WHY_BYTES];
+    collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
+    int code =
+        mpi_sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
+    if (code == MPI_SUCCESS) {
+        code = mpi_host_run(collective, send, receive);
+    } else {
+        mpi_host_abandon(collective);
+    }
+    if (code == MPI_SUCCESS) {
+        mpi_sides_close(collective);
+        if (collective->begun_ns != 0) {
+            account(collective, true);
+        }
+    } else {
+        snprintf(why, sizeof(why), "%s", mpi_host_why(collective));
+    }
+    mpi_collective_destroy(collective);
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why[0] != 0 ? why : mpi_error_text(code));
+}
+
+int mpi_collective_block(int code, struct mpi_collective *collective)
+{
+    struct mpi_request *request;
+    if (code != MPI_SUCCESS) {
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    collective->booked = mpi_replay_find(collective);
+    if (collective->booked == NULL && mpi_host_serves(collective)) {
+        return host_block(collective);
+    }
+    if (collective->booked == NULL && mpi_hierarchy_serves(collective)) {
+        return hierarchy_block(collective);
+    }
+    code = request_make(collective, &request);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    MPI_Comm comm = collective->comm->handle;
+    mpi_collective_start(request);
+    mpi_request_await(request);
+    code = request->error;
+    char why[WHY_BYTES];
+    if (code != MPI_SUCCESS) {
+        snprintf(why, sizeof(why), "%s", collective->why != NULL ? collective->why : mpi_error_text(code));
+    }
+    mpi_request_destroy(request);
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why);
+}
+
+int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request)
+{
+    struct mpi_request *made;
+    if (code != MPI_SUCCESS) {
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    collective->booked = mpi_replay_find(collective);
+    collective->mode = CW_RECORDING_NONBLOCKING;
+    code = request_make(collective, &made);
+    if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
+        code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");
+        mpi_request_destroy(made);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    *request = made->handle;
+    mpi_request_start(made);
+    return MPI_SUCCESS;
+}
+
+int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_request *made;
+    if (code == MPI_SUCCESS && info != MPI_INFO_NULL && mpi_info_find(info) == NULL) { /* no hint is known yet */
+        code = mpi_error(collective->comm->handle, MPI_ERR_INFO, "unknown info object");
+    }
+    if (code != MPI_SUCCESS) {
+        mpi_collective_destroy(collective);
+        return code;
+    }
+    collective->booked = mpi_replay_find(collective);
+    collective->mode = CW_RECORDING_PERSISTENT;
+    code = request_make(collective, &made);
+    if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
+        code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");
+        mpi_request_destroy(made);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    made->is_persistent = true;
+    *request = made->handle;
+    return MPI_SUCCESS;
+}

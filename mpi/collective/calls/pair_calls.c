@@ -1,0 +1,249 @@
+/* Collective calls in which ranks know only their own counts: messages between pairs (MPI 5.0, 6.5, 6.6, 6.8). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/asked.h"
+#include "mpi/collective/calls/calls.h"
+#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/pairs.h"
+#include "mpi/collective/run/vote.h"
+#include "mpi/runtime/error.h"
+#include "mpi_functions.h"
+
+static int gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                        struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root,
+                        MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = mpi_collective_make("MPI_Gatherv", comm, mpi_root_given(root), call);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_collective *made = *call;
+    bool is_root = made->comm->rank == root;
+    made->by_pairs = made->has_rows = true;
+    made->problem.collective = CW_GATHER;
+    if (is_root) {
+        code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
+    }
+    for (int rank = 0; code == MPI_SUCCESS && is_root && rank < made->comm->size; rank++) {
+        if (rank != root || sendbuf != MPI_IN_PLACE) {
+            code = mpi_collective_receive(made, &made->receive, rank, rank);
+        }
+    }
+    if (code != MPI_SUCCESS || (is_root && sendbuf == MPI_IN_PLACE)) {
+        return code;
+    }
+    code = mpi_side_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
+    return code != MPI_SUCCESS ? code : mpi_collective_send(made, &made->send, 0, root);
+}
+
+int mpi_gatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = gatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_igatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                 struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                 MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = gatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_gatherv_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root,
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = gatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int scatterv_pairs(struct mpi_collective *call, int root, bool in_place)
+{
+    bool is_root = call->comm->rank == root;
+    int code = is_root && in_place ? MPI_SUCCESS : mpi_collective_receive(call, &call->receive, 0, root);
+    for (int rank = 0; code == MPI_SUCCESS && is_root && rank < call->comm->size; rank++) {
+        if (rank != root || !in_place) {
+            code = mpi_collective_send(call, &call->send, rank, rank);
+        }
+    }
+    return code;
+}
+
+static int scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
+                         MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                         MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = mpi_collective_make("MPI_Scatterv", comm, mpi_root_given(root), call);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_collective *made = *call;
+    const char *way = mpi_choice_scatterv(made->comm);
+    bool is_told = strcmp(way, CW_ASKED_PAIRS) != 0;
+    bool is_root = made->comm->rank == root, in_place = is_root && recvbuf == MPI_IN_PLACE;
+    made->by_pairs = made->has_rows = true;
+    made->problem.collective = CW_SCATTER;
+    if (is_root) {
+        code = mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, displs, sendtype);
+    }
+    if (code == MPI_SUCCESS && in_place && is_told) {
+        made->receive_is_dropped = true;
+        code = mpi_side_equal(&made->receive, comm, mpi_side_block_start(&made->send, root), 1,
+                              mpi_side_block_count(&made->send, root), sendtype);
+    } else if (code == MPI_SUCCESS && !in_place) {
+        code = mpi_side_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
+    }
+    if (code == MPI_SUCCESS && is_told) {
+        code = mpi_aggregate_make(made, way);
+    }
+    return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);
+}
+
+int mpi_scatterv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype,
+                 void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = scatterv_make(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_iscatterv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype,
+                  void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                  MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = scatterv_make(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_scatterv_init(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
+                      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = scatterv_make(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+/* An all-to-all whose sides are made: by a plan if one may fit, by a schedule for counts that are exchanged, or by pairs. */
+static int many_make(struct mpi_collective *call, bool is_scheduled)
+{
+    if (mpi_replay_votes(call->comm)) {
+        return mpi_vote_make(call, is_scheduled);
+    }
+    call->by_pairs = !is_scheduled;
+    return is_scheduled ? mpi_pattern_make(call) : mpi_pairs_all(call);
+}
+
+static int alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                          MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls,
+                          MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = mpi_collective_make("MPI_Alltoallv", comm, -1, call);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_collective *made = *call;
+    bool in_place = sendbuf == MPI_IN_PLACE;
+    made->problem.collective = CW_ALLTOALL;
+    made->has_rows = true;
+    made->send_must_pack = in_place;
+    code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype);
+    if (code == MPI_SUCCESS) {
+        code = in_place ? mpi_side_unequal(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype)
+                        : mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtype);
+    }
+    return code != MPI_SUCCESS ? code : many_make(made, mpi_choice_is_scheduled(made->comm));
+}
+
+int mpi_alltoallv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls, MPI_Datatype sendtype,
+                  void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls, MPI_Datatype recvtype,
+                  MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code =
+        alltoallv_make(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_ialltoallv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls, MPI_Datatype sendtype,
+                   void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls, MPI_Datatype recvtype,
+                   MPI_Comm comm, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code =
+        alltoallv_make(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_alltoallv_init(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                       MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls,
+                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code =
+        alltoallv_make(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int alltoallw_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                          const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
+                          struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm,
+                          struct mpi_collective **call)
+{
+    int code = mpi_collective_make("MPI_Alltoallw", comm, -1, call);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_collective *made = *call;
+    bool in_place = sendbuf == MPI_IN_PLACE;
+    made->problem.collective = CW_ALLTOALL;
+    made->has_rows = true;
+    made->send_must_pack = in_place;
+    code = mpi_side_mixed(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes);
+    if (code == MPI_SUCCESS) {
+        code = in_place ? mpi_side_mixed(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes)
+                        : mpi_side_mixed(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtypes);
+    }
+    return code != MPI_SUCCESS ? code : many_make(made, false);
+}
+
+int mpi_alltoallw(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                  const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
+                  struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code =
+        alltoallw_make(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_ialltoallw(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                   const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
+                   struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code =
+        alltoallw_make(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_alltoallw_init(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                       const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
+                       struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code =
+        alltoallw_make(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}

@@ -1,0 +1,273 @@
+/* Reductions (MPI 5.0, 6.9 to 6.11). */
+#include <stdlib.h>
+
+#include "mpi/collective/calls/calls.h"
+#include "mpi/collective/calls/collective.h"
+#include "mpi/runtime/error.h"
+#include "mpi_functions.h"
+
+/* What all reductions have: operation and element, checked, and how many elements a rank contributes. */
+static int reduction_make(const char *name, enum cw_collective collective, MPI_Count count, MPI_Datatype datatype,
+                          MPI_Op op, int root, MPI_Comm comm, struct mpi_collective **call)
+{
+    struct mpi_type *type;
+    struct mpi_op *found;
+    int code = mpi_collective_make(name, comm, root, call);
+    if (code == MPI_SUCCESS) {
+        code = mpi_type_check(comm, count, datatype, &type);
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_op_check(comm, op, type, &found);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_collective *made = *call;
+    made->problem.collective = collective;
+    made->problem.ordered = !found->commutative;
+    made->problem.element_bytes = type->size == 0 ? 1 : (uint32_t)type->size;
+    made->problem.count = type->size == 0 ? 0 : (uint64_t)count;
+    made->op = found;
+    made->element = type;
+    mpi_op_retain(found);
+    mpi_type_retain(type);
+    if (type->size > CW_ELEMENT_BYTES_MAX) {
+        return mpi_error(comm, MPI_ERR_TYPE, "elements of %lld bytes cannot be reduced; the limit is %d",
+                         (long long)type->size, CW_ELEMENT_BYTES_MAX);
+    }
+    return MPI_SUCCESS;
+}
+
+/* What a rank contributes: `blocks` blocks of `count` elements; in place they lie in the receive buffer. */
+static int reduction_send(struct mpi_collective *call, const void *sendbuf, const void *recvbuf, int blocks,
+                          MPI_Count count)
+{
+    call->send_must_pack = sendbuf == MPI_IN_PLACE;
+    return mpi_side_equal(&call->send, call->comm->handle, sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, blocks, count,
+                          call->element->handle);
+}
+
+static int reduction_receive(struct mpi_collective *call, void *recvbuf, MPI_Count count)
+{
+    return mpi_side_equal(&call->receive, call->comm->handle, recvbuf, 1, count, call->element->handle);
+}
+
+static int reduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = reduction_make("MPI_Reduce", CW_REDUCE, count, datatype, op, mpi_root_given(root), comm, call);
+    if (code == MPI_SUCCESS && (*call)->comm->rank == root) {
+        code = reduction_receive(*call, recvbuf, count);
+    } else if (code == MPI_SUCCESS && sendbuf == MPI_IN_PLACE) {
+        code = mpi_error(comm, MPI_ERR_BUFFER, "MPI_IN_PLACE is for the root only");
+    }
+    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+}
+
+int mpi_reduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+               MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_make(sendbuf, recvbuf, count, datatype, op, root, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_ireduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                MPI_Comm comm, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_make(sendbuf, recvbuf, count, datatype, op, root, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_reduce_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_make(sendbuf, recvbuf, count, datatype, op, root, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int allreduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = reduction_make("MPI_Allreduce", CW_ALLREDUCE, count, datatype, op, -1, comm, call);
+    if (code == MPI_SUCCESS) {
+        code = reduction_receive(*call, recvbuf, count);
+    }
+    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+}
+
+int mpi_allreduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = allreduce_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_iallreduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = allreduce_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_allreduce_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = allreduce_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = reduction_make("MPI_Reduce_scatter", CW_REDUCE_SCATTER, 0, datatype, op, -1, comm, call);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_collective *made = *call;
+    int size = made->comm->size;
+    MPI_Count total = 0;
+    made->counts = malloc(((size_t)size + 1) * sizeof(*made->counts));
+    if (made->counts == NULL || recvcounts.values == NULL) {
+        return mpi_error(comm, recvcounts.values == NULL ? MPI_ERR_ARG : MPI_ERR_NO_MEM, "no array of counts");
+    }
+    for (int rank = 0; rank < size; rank++) {
+        MPI_Count count = mpi_count_at(recvcounts, rank);
+        if (count < 0 || __builtin_add_overflow(total, count, &total)) {
+            return mpi_error(comm, MPI_ERR_COUNT, "the count for rank %d is %lld", rank, (long long)count);
+        }
+        made->counts[rank] = made->element->size == 0 ? 0 : (uint64_t)count;
+    }
+    made->problem.counts = made->counts;
+    code = reduction_receive(made, recvbuf, mpi_count_at(recvcounts, made->comm->rank));
+    return code != MPI_SUCCESS ? code : reduction_send(made, sendbuf, recvbuf, 1, total);
+}
+
+int mpi_reduce_scatter(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
+                       MPI_Op op, MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_scatter_make(sendbuf, recvbuf, recvcounts, datatype, op, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_ireduce_scatter(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
+                        MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_scatter_make(sendbuf, recvbuf, recvcounts, datatype, op, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_reduce_scatter_init(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
+                            MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_scatter_make(sendbuf, recvbuf, recvcounts, datatype, op, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int reduce_scatter_block_make(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                     MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = reduction_make("MPI_Reduce_scatter_block", CW_REDUCE_SCATTER, recvcount, datatype, op, -1, comm, call);
+    if (code == MPI_SUCCESS) {
+        code = reduction_receive(*call, recvbuf, recvcount);
+    }
+    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, (*call)->comm->size, recvcount);
+}
+
+int mpi_reduce_scatter_block(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_scatter_block_make(sendbuf, recvbuf, recvcount, datatype, op, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_ireduce_scatter_block(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_scatter_block_make(sendbuf, recvbuf, recvcount, datatype, op, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_reduce_scatter_block_init(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = reduce_scatter_block_make(sendbuf, recvbuf, recvcount, datatype, op, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int scan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                     MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = reduction_make("MPI_Scan", CW_SCAN, count, datatype, op, -1, comm, call);
+    if (code == MPI_SUCCESS) {
+        code = reduction_receive(*call, recvbuf, count);
+    }
+    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+}
+
+int mpi_scan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = scan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_iscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+              MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = scan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_scan_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                  MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = scan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}
+
+static int exscan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                       MPI_Comm comm, struct mpi_collective **call)
+{
+    int code = reduction_make("MPI_Exscan", CW_EXSCAN, count, datatype, op, -1, comm, call);
+    if (code == MPI_SUCCESS) {
+        /* rank 0 gets nothing, and its buffer stays as it is */
+        code = (*call)->comm->rank == 0 ? MPI_SUCCESS : reduction_receive(*call, recvbuf, count);
+    }
+    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+}
+
+int mpi_exscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct mpi_collective *call = NULL;
+    int code = exscan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_block(code, call);
+}
+
+int mpi_iexscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = exscan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_give(code, call, request);
+}
+
+int mpi_exscan_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct mpi_collective *call = NULL;
+    int code = exscan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
+    return mpi_collective_keep(code, call, info, request);
+}

@@ -1,0 +1,143 @@
+#include "mpi/collective/compiled/pattern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/collective/compiled/phases.h"
+#include "mpi/runtime/error.h"
+
+int mpi_pattern_make(struct mpi_collective *collective)
+{
+    size_t ranks = (size_t)collective->comm->size;
+    struct mpi_pattern *made = calloc(1, sizeof(*made));
+    collective->pattern = made;
+    collective->problem.collective = CW_ALLTOALL;
+    collective->counts = malloc(ranks * ranks * sizeof(uint64_t));
+    if (made != NULL) {
+        made->own = malloc(2 * ranks * sizeof(uint64_t));
+        made->all = malloc(2 * ranks * ranks * sizeof(uint64_t));
+    }
+    if (made == NULL || collective->counts == NULL || made->own == NULL || made->all == NULL) {
+        return mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %zu ranks", ranks);
+    }
+    mpi_pattern_row(&collective->send, &collective->receive, made->own);
+    return MPI_SUCCESS;
+}
+
+int mpi_pattern_make_with(struct mpi_collective *collective, struct mpi_phases *phases)
+{
+    collective->problem.collective = CW_ALLTOALL;
+    collective->pattern = calloc(1, sizeof(*collective->pattern));
+    if (collective->pattern == NULL) {
+        return mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for a collective call");
+    }
+    collective->pattern->phases = phases;
+    mpi_phases_retain(phases);
+    return MPI_SUCCESS;
+}
+
+void mpi_pattern_free(struct mpi_pattern *pattern)
+{
+    if (pattern == NULL) {
+        return;
+    }
+    if (pattern->phases != NULL) {
+        mpi_phases_release(pattern->phases);
+    }
+    free(pattern->own);
+    free(pattern->all);
+    free(pattern);
+}
+
+struct cw_problem_request mpi_pattern_exchange(const struct mpi_collective *collective)
+{
+    return (struct cw_problem_request){
+        .collective = CW_ALLGATHER,
+        .ranks = (uint32_t)collective->comm->size,
+        .element_bytes = 1,
+        .count = 2 * (uint64_t)collective->comm->size * sizeof(uint64_t),
+    };
+}
+
+void mpi_pattern_row(const struct mpi_side *send, const struct mpi_side *receive, uint64_t *row)
+{
+    for (int rank = 0; rank < send->block_count; rank++) {
+        row[rank] = (uint64_t)mpi_side_block_bytes(send, rank);
+        row[send->block_count + rank] = (uint64_t)mpi_side_block_bytes(receive, rank);
+    }
+}
+
+int mpi_pattern_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes)
+{
+    for (uint32_t from = 0; from < ranks; from++) {
+        const uint64_t *sends = &all[2ull * ranks * from];
+        for (uint32_t to = 0; to < ranks; to++) {
+            uint64_t expected = all[2ull * ranks * to + ranks + from];
+            if (sends[to] != expected) {
+                snprintf(why, why_bytes,
+                         "rank %u sends rank %u %llu bytes, but rank %u expects %llu of it; nothing has been sent",
+                         from, to, (unsigned long long)sends[to], to, (unsigned long long)expected);
+                return sends[to] > expected ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT;
+            }
+        }
+        memcpy(&matrix[(uint64_t)ranks * from], sends, ranks * sizeof(*matrix));
+    }
+    return MPI_SUCCESS;
+}
+
+static void why_set(struct mpi_collective *collective, const char *why)
+{
+    free(collective->why);
+    collective->why = strdup(why);
+}
+
+int mpi_pattern_settle(struct mpi_collective *collective)
+{
+    char why[200];
+    int code = mpi_pattern_join(collective->pattern->all, (uint32_t)collective->comm->size, collective->counts, why,
+                                sizeof(why));
+    if (code != MPI_SUCCESS) {
+        why_set(collective, why);
+        return code;
+    }
+    collective->problem.counts = collective->counts;
+    collective->pattern->is_known = true;
+    return MPI_SUCCESS;
+}
+
+/* False: they differ, as `refusal` says. */
+static bool counts_fit(const struct mpi_collective *collective, struct mpi_refusal *refusal)
+{
+    const struct cw_problem *problem = mpi_phases_problem(collective->pattern->phases);
+    uint32_t own = (uint32_t)collective->comm->rank;
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        uint64_t sends = (uint64_t)mpi_side_block_bytes(&collective->send, (int)rank);
+        uint64_t gets = (uint64_t)mpi_side_block_bytes(&collective->receive, (int)rank);
+        uint64_t out = cw_problem_pair_bytes(problem, own, rank);
+        uint64_t in = cw_problem_pair_bytes(problem, rank, own);
+        if (sends != out || gets != in) {
+            *refusal = (struct mpi_refusal){
+                .reason = sends != out ? MPI_REFUSAL_SENDS : MPI_REFUSAL_EXPECTS,
+                .peer = (int32_t)rank,
+                .planned = sends != out ? out : in,
+                .given = sends != out ? sends : gets,
+            };
+            return false;
+        }
+    }
+    return true;
+}
+
+int mpi_pattern_check(struct mpi_collective *collective)
+{
+    struct mpi_refusal refusal;
+    char why[200];
+    if (counts_fit(collective, &refusal)) {
+        return MPI_SUCCESS;
+    }
+    mpi_refusal_text(&refusal, collective->comm->rank, why, sizeof(why));
+    why_set(collective, why);
+    mpi_exchange_refuse(collective->comm, collective->number, collective->run_count, &refusal);
+    return MPI_ERR_COUNT;
+}

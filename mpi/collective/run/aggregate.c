@@ -1,0 +1,341 @@
+#include "mpi/collective/run/aggregate.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/asked.h"
+#include "dataplane/core/clock.h"
+#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/state.h"
+#include "mpi/collective/run/steps.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/explain.h"
+#include "mpi/runtime/process.h"
+
+/* How the blocks go; the root tells. */
+enum way {
+    WAY_PAIRS = 0,      /* nothing is told */
+    WAY_STATIC = 1,     /* to the communicator's group */
+    WAY_DYNAMIC = 2,    /* to a group of those that get something */
+    WAY_ONE_BY_ONE = 3, /* by a flat scatter */
+    WAY_COUNT
+};
+
+/* As --explain tells them. */
+static const struct {
+    const char *name;
+    const char *algorithm; /* of the scatter */
+} ways[WAY_COUNT] = {
+    [WAY_PAIRS] = {CW_ASKED_PAIRS, NULL},
+    [WAY_STATIC] = {CW_ASKED_STATIC, "multicast"},
+    [WAY_DYNAMIC] = {CW_ASKED_DYNAMIC, "multicast"},
+    [WAY_ONE_BY_ONE] = {"flat", "flat"},
+};
+
+/* What the root tells. */
+struct told {
+    uint64_t way;     /* enum way */
+    uint64_t context; /* of the group, if dynamic */
+    uint64_t bytes[]; /* of each rank's block */
+};
+static_assert(sizeof(struct told) == 16, "the same at all ranks");
+
+struct mpi_aggregate {
+    bool is_dynamic; /* as asked for */
+    bool is_telling;
+    bool is_told;
+    enum way way;      /* known when it is told */
+    struct told *told; /* NULL: by pairs */
+    struct mpi_comm *
+        members; /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets nothing */
+    uint64_t *counts;       /* of the scatter's ranks, if they are members */
+    struct mpi_plan *tells; /* own ones; NULL: not yet */
+    struct mpi_plan *moves;
+    uint8_t *aside;      /* the own block, if it is not as long as expected */
+    uint64_t started_ns; /* this run */
+};
+
+/* ---- life ---- */
+
+int mpi_aggregate_make(struct mpi_collective *collective, const char *way)
+{
+    const struct mpi_comm *comm = collective->comm;
+    struct mpi_aggregate *made = calloc(1, sizeof(*made));
+    collective->aggregate = made;
+    collective->by_pairs = !mpi_cast_serves(comm);
+    if (made != NULL && !collective->by_pairs) {
+        made->is_dynamic = strcmp(way, CW_ASKED_DYNAMIC) == 0;
+        made->told = calloc(1, sizeof(*made->told) + (size_t)comm->size * sizeof(made->told->bytes[0]));
+    }
+    return made != NULL && (collective->by_pairs || made->told != NULL)
+               ? MPI_SUCCESS
+               : mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", comm->size);
+}
+
+/* A plan of the aggregate's own: --explain tells of the call, not of its parts. */
+static void plan_drop(struct mpi_plan *plan)
+{
+    if (plan != NULL) {
+        plan->calls = 0;
+        mpi_plan_drop(plan);
+    }
+}
+
+void mpi_aggregate_free(struct mpi_aggregate *aggregate)
+{
+    if (aggregate == NULL) {
+        return;
+    }
+    plan_drop(aggregate->tells);
+    plan_drop(aggregate->moves);
+    if (aggregate->members != NULL) {
+        mpi_comm_forget(aggregate->members);
+    }
+    free(aggregate->told);
+    free(aggregate->counts);
+    free(aggregate->aside);
+    free(aggregate);
+}
+
+bool mpi_aggregate_is_telling(const struct mpi_aggregate *aggregate)
+{
+    return aggregate->is_telling;
+}
+
+/* ---- what the root tells ---- */
+
+static bool is_elsewhere(const struct mpi_comm *comm, int rank)
+{
+    uint32_t world = comm->group->ranks[rank];
+    return world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world);
+}
+
+/* At the root. */
+static enum way way_decide(const struct mpi_comm *comm, const uint64_t *bytes, bool is_dynamic)
+{
+    int receivers = 0;
+    bool any_elsewhere = false;
+    for (int rank = 0; rank < comm->size; rank++) {
+        if (rank != comm->rank && bytes[rank] > 0) {
+            receivers++;
+            any_elsewhere = any_elsewhere || is_elsewhere(comm, rank);
+        }
+    }
+    if (!is_dynamic || receivers == comm->size - 1) {
+        return receivers > 0 ? WAY_STATIC : WAY_ONE_BY_ONE;
+    }
+    return receivers > 1 && any_elsewhere ? WAY_DYNAMIC : WAY_ONE_BY_ONE;
+}
+
+static void told_fill(const struct mpi_collective *collective)
+{
+    struct told *told = collective->aggregate->told;
+    for (int rank = 0; rank < collective->comm->size; rank++) {
+        told->bytes[rank] = (uint64_t)mpi_side_block_bytes(&collective->send, rank);
+    }
+    told->way = way_decide(collective->comm, told->bytes, collective->aggregate->is_dynamic);
+    told->context = told->way == WAY_DYNAMIC ? mpi_context_next() : 0;
+}
+
+static int telling_start(struct mpi_collective *collective)
+{
+    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_comm *comm = collective->comm;
+    const struct cw_problem_request request = {
+        .collective = CW_BCAST,
+        .ranks = (uint32_t)comm->size,
+        .root = collective->problem.root,
+        .element_bytes = 1,
+        .count = sizeof(*aggregate->told) + (uint64_t)comm->size * sizeof(aggregate->told->bytes[0]),
+    };
+    if ((uint32_t)comm->rank == request.root) {
+        told_fill(collective);
+    }
+    aggregate->is_telling = collective->exchanges = true;
+    int code = aggregate->tells != NULL ? MPI_SUCCESS
+                                        : mpi_plan_make_named(comm, &request, "multicast", true, &aggregate->tells);
+    if (code == MPI_SUCCESS) {
+        code = mpi_step_run(collective, comm, aggregate->tells, collective->number, aggregate->told, aggregate->told);
+    }
+    if (code != MPI_SUCCESS) {
+        mpi_step_refuse(collective, comm, collective->number);
+    }
+    return code;
+}
+
+/* ---- the data ---- */
+
+/* The communicator of those that get something, and the root, and their counts. */
+static int members_make(struct mpi_collective *collective)
+{
+    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_comm *comm = collective->comm;
+    int *ranks = malloc((size_t)comm->size * sizeof(*ranks));
+    aggregate->counts = malloc((size_t)comm->size * sizeof(*aggregate->counts));
+    int count = 0;
+    for (int rank = 0; ranks != NULL && aggregate->counts != NULL && rank < comm->size; rank++) {
+        if ((uint32_t)rank == collective->problem.root || aggregate->told->bytes[rank] > 0) {
+            aggregate->counts[count] = aggregate->told->bytes[rank];
+            ranks[count++] = rank;
+        }
+    }
+    aggregate->members = count == 0 ? NULL : mpi_comm_among(comm, ranks, count, aggregate->told->context);
+    free(ranks);
+    return aggregate->members != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* The scatter's plan, made with the first run; members' ranks are in the order of the communicator's, so that the root's blocks lie alike. */
+static int moves_make(struct mpi_collective *collective)
+{
+    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_comm *comm = collective->comm;
+    const struct told *told = aggregate->told;
+    struct cw_problem_request request = {.collective = CW_SCATTER, .element_bytes = 1, .counts = told->bytes};
+    request.root = collective->problem.root;
+    if (aggregate->way == WAY_DYNAMIC) {
+        int code = members_make(collective);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
+        request.counts = aggregate->counts;
+        request.root = (uint32_t)mpi_group_rank_of(aggregate->members->group, comm->group->ranks[request.root]);
+        comm = aggregate->members;
+    }
+    request.ranks = (uint32_t)comm->size;
+    return mpi_plan_make_named(comm, &request, ways[aggregate->way].algorithm, aggregate->way != WAY_DYNAMIC,
+                               &aggregate->moves);
+}
+
+static uint64_t own_bytes(const struct mpi_collective *collective)
+{
+    return collective->aggregate->told->bytes[collective->comm->rank];
+}
+
+/* Whether the data are no concern of this rank. */
+static bool is_left_out(const struct mpi_collective *collective)
+{
+    return collective->aggregate->way == WAY_DYNAMIC && own_bytes(collective) == 0 &&
+           (uint32_t)collective->comm->rank != collective->problem.root;
+}
+
+/* Runs the scatter. A block that is not as long as expected comes aside. */
+static int data_run(struct mpi_collective *collective, struct mpi_comm *comm, uint32_t number)
+{
+    struct mpi_aggregate *aggregate = collective->aggregate;
+    uint64_t own = own_bytes(collective);
+    void *send = NULL, *receive = NULL;
+    int code = mpi_sides_open(collective, false, &send, &receive);
+    if (code == MPI_SUCCESS && own != (uint64_t)collective->receive.bytes) {
+        aggregate->aside = aggregate->aside != NULL ? aggregate->aside : malloc(own + 1);
+        receive = aggregate->aside;
+        code = receive != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
+    return code != MPI_SUCCESS ? code : mpi_step_run(collective, comm, aggregate->moves, number, send, receive);
+}
+
+static int data_start(struct mpi_collective *collective)
+{
+    struct mpi_aggregate *aggregate = collective->aggregate;
+    if (is_left_out(collective)) {
+        return MPI_SUCCESS;
+    }
+    int code = aggregate->moves != NULL ? MPI_SUCCESS : moves_make(collective);
+    bool is_among = aggregate->members != NULL; /* if not, and dynamic: no memory; nobody is in what is refused then */
+    struct mpi_comm *comm = is_among ? aggregate->members : collective->comm;
+    uint32_t number = is_among ? 0 : collective->number + 1;
+    code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);
+    if (code != MPI_SUCCESS) {
+        mpi_step_refuse(collective, comm, number);
+    }
+    return code;
+}
+
+/* What has come aside, to its place, as far as there is room. */
+static int aside_take(struct mpi_collective *collective)
+{
+    const struct mpi_side *side = &collective->receive;
+    MPI_Count own = (MPI_Count)own_bytes(collective);
+    MPI_Count bytes = own < side->bytes ? own : side->bytes;
+    char why[200];
+    if (bytes > 0) {
+        mpi_type_unpack(side->type, side->count, side->buffer, 0, collective->aggregate->aside, bytes);
+    }
+    if (own <= side->bytes) {
+        return MPI_SUCCESS;
+    }
+    snprintf(why, sizeof(why), "rank %u sends rank %d %lld bytes, which has room for %lld", collective->problem.root,
+             collective->comm->rank, (long long)own, (long long)side->bytes);
+    free(collective->why);
+    collective->why = strdup(why);
+    return MPI_ERR_TRUNCATE;
+}
+
+/* ---- steps ---- */
+
+int mpi_aggregate_start(struct mpi_collective *collective)
+{
+    collective->aggregate->started_ns = cw_clock_ns();
+    return collective->by_pairs             ? MPI_SUCCESS
+           : collective->aggregate->is_told ? data_start(collective)
+                                            : telling_start(collective);
+}
+
+static int telling_poll(struct mpi_collective *collective)
+{
+    struct mpi_aggregate *aggregate = collective->aggregate;
+    int code = mpi_step_poll(collective);
+    if (code == MPI_ERR_PENDING) {
+        return code;
+    }
+    aggregate->is_telling = false;
+    bool makes_sense = aggregate->told->way > WAY_PAIRS && aggregate->told->way < WAY_COUNT;
+    code = code == MPI_SUCCESS && !makes_sense ? MPI_ERR_INTERN : code;
+    if (code != MPI_SUCCESS) { /* the root may be past that already, and wait for this rank to be ready */
+        mpi_step_refuse(collective, collective->comm, collective->number + 1);
+        return code;
+    }
+    aggregate->is_told = true;
+    aggregate->way = (enum way)aggregate->told->way;
+    code = data_start(collective);
+    return code == MPI_SUCCESS ? mpi_aggregate_poll(collective) : code; /* at once: who waits may go to sleep next */
+}
+
+int mpi_aggregate_poll(struct mpi_collective *collective)
+{
+    if (collective->aggregate->is_telling) {
+        return telling_poll(collective);
+    }
+    if (is_left_out(collective)) {
+        return MPI_SUCCESS;
+    }
+    int code = mpi_step_poll(collective);
+    if (code == MPI_SUCCESS && collective->aggregate->aside != NULL) {
+        return aside_take(collective);
+    }
+    if (code == MPI_SUCCESS) {
+        mpi_sides_close(collective);
+    }
+    return code;
+}
+
+void mpi_aggregate_account(const struct mpi_collective *collective)
+{
+    const struct mpi_aggregate *aggregate = collective->aggregate;
+    const struct mpi_comm *comm = aggregate->members != NULL ? aggregate->members : collective->comm;
+    MPI_Count bytes =
+        collective->send.block_count > 0 ? collective->send.bytes / collective->comm->size : collective->receive.bytes;
+    bool gets = false; /* somebody but the root */
+    for (int rank = 0; aggregate->is_told && rank < collective->comm->size; rank++) {
+        gets = gets || ((uint32_t)rank != collective->problem.root && aggregate->told->bytes[rank] > 0);
+    }
+    bool is_asked = aggregate->way == (aggregate->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);
+    const char *origin = is_asked                        ? "by name"
+                         : aggregate->way == WAY_PAIRS   ? "no multicast here"
+                         : aggregate->way == WAY_STATIC  ? "dynamic was asked for, but all get something"
+                         : aggregate->is_dynamic && gets ? "dynamic was asked for, but one rank or host gets all"
+                                                         : "nobody else gets anything";
+    mpi_explain_calls("scatterv", ways[aggregate->way].name, (uint32_t)comm->size, (uint64_t)bytes, origin, 1, 0,
+                      cw_clock_ns() - aggregate->started_ns);
+}

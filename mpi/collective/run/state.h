@@ -1,0 +1,54 @@
+/* What collective/ keeps with a communicator. */
+#ifndef MPI_COLLECTIVE_STATE_H
+#define MPI_COLLECTIVE_STATE_H
+
+#include "collectives/schedule/problem.h"
+#include "mpi/collective/run/past.h"
+#include "mpi/collective/run/transport.h"
+
+struct cw_chooser;
+struct cw_group;
+struct mpi_plan;
+
+struct mpi_clusters;
+struct mpi_hierarchy;
+struct mpi_replay;
+
+/* Messages that came before their call, in the order of coming. */
+struct mpi_early_list {
+    struct mpi_early *first, *last;
+};
+
+struct mpi_collectives {
+    uint32_t next_number;
+    uint32_t call_count;            /* by whatever way; for people */
+    struct mpi_exchange *exchanges; /* under way */
+    struct mpi_exchange *held;      /* those that later ones wait for, in order */
+    struct mpi_early_list early;
+    struct mpi_past past;   /* calls that are over */
+    struct mpi_plan *plans; /* the last used first */
+    uint32_t plan_count;
+    struct mpi_replay *replay;       /* NULL: no plan was made for it */
+    struct cw_group *cast;           /* NULL: not yet, or never (cast.h) */
+    struct mpi_clusters *clusters;   /* NULL: one, or not asked for yet */
+    bool knows_clusters;             /* it has been asked for */
+    struct mpi_host *host;           /* NULL: not yet, or never */
+    uint32_t calls_before_host;      /* blocking ones */
+    bool has_no_host;                /* there never will be one */
+    struct mpi_hierarchy *hierarchy; /* NULL: not yet, or never */
+    uint32_t calls_before_hierarchy; /* blocking ones */
+    bool has_no_hierarchy;           /* there never will be any */
+    uint32_t outer; /* of an inner communicator: 1 + mpi_describe_kind of the call that it serves; else 0 */
+    uint8_t hierarchy_verdicts[CW_COLLECTIVE_COUNT][65]; /* as host_verdicts */
+    uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT]
+                         [65]; /* 1 + enum mpi_choice_verdict, by class of sizes; 0: not asked yet */
+};
+
+/* Made with the first use; NULL: no memory. */
+struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm);
+
+/* Tries again what the paths would not take; NULL: nothing waits. */
+void mpi_exchange_progress(void);
+extern struct mpi_exchange_get *mpi_exchange_waiting;
+
+#endif

@@ -1,0 +1,309 @@
+#include "mpi/collective/run/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/file/recording.h"
+#include "dataplane/core/clock.h"
+#include "dataplane/status.h"
+#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/phases.h"
+#include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/operations/elements.h"
+#include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/describe.h"
+#include "mpi/collective/run/pairs.h"
+#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/run/vote.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/lock.h"
+
+/* ---- by a plan ---- */
+
+/* Combines packed elements. Derived types are laid out as the operation's function expects them. */
+static void elements_reduce(void *context, void *to, const void *left, const void *right, uint64_t count)
+{
+    struct mpi_collective *collective = context;
+    int code = mpi_elements_reduce(collective->op, collective->element, left, right, to, (MPI_Count)count);
+    collective->reduce_error = code != MPI_SUCCESS ? code : collective->reduce_error;
+}
+
+/* Functions of the program run on its own threads only. */
+static bool elements_may_reduce(void *context)
+{
+    const struct mpi_collective *collective = context;
+    return collective->op->predefined || !mpi_lock_is_control();
+}
+
+static const struct mpi_reduction reduction = {.reduce = elements_reduce, .may_reduce = elements_may_reduce};
+
+/* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the side. NULL: no memory. */
+static void *side_memory(const struct mpi_side *side, bool must_pack, uint8_t **packed)
+{
+    if (side->bytes == 0) {
+        return "";
+    }
+    void *place = must_pack ? NULL : mpi_side_in_place(side);
+    if (place == NULL && *packed == NULL) {
+        *packed = malloc((size_t)side->bytes);
+    }
+    return place != NULL ? place : *packed;
+}
+
+int mpi_sides_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive)
+{
+    *send = side_memory(&collective->send, send_must_pack, &collective->send_packed);
+    *receive = side_memory(&collective->receive, collective->receive_is_dropped, &collective->receive_packed);
+    if (*send == NULL || *receive == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (collective->send_packed != NULL) {
+        mpi_side_pack(&collective->send, collective->send_packed);
+    }
+    return MPI_SUCCESS;
+}
+
+void mpi_sides_close(struct mpi_collective *collective)
+{
+    if (collective->receive_packed != NULL && !collective->receive_is_dropped) {
+        mpi_side_unpack(&collective->receive, collective->receive_packed);
+    }
+}
+
+int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struct mpi_plan *plan, uint32_t number,
+                 const void *send, void *receive)
+{
+    collective->step_count++;
+    collective->plan = plan;
+    collective->algorithm = plan->algorithm;
+    collective->run = mpi_run_take(comm, plan, send, receive, collective->op != NULL ? &reduction : NULL, collective);
+    if (collective->run == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+    if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
+        mpi_cast_open(comm);
+    }
+    bool is_persistent = collective->mode == CW_RECORDING_PERSISTENT;
+    collective->run->exchange.ordinal = comm == collective->comm && !is_persistent ? collective->ordinal : 0;
+    collective->reduce_error = MPI_SUCCESS;
+    collective->started_ns = cw_clock_ns();
+    if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
+                            mpi_describe_kind(collective))) {
+        mpi_run_give(collective->run, false);
+        collective->run = NULL;
+        return MPI_ERR_NO_MEM;
+    }
+    if (plan->is_held && collective->run->exchange.ordinal != 0) {
+        mpi_exchange_hold(&collective->run->exchange);
+    }
+    return MPI_SUCCESS;
+}
+
+static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, uint32_t number)
+{
+    char error[200];
+    void *send = NULL, *receive = NULL;
+    int code = MPI_SUCCESS;
+    if (plan == NULL) {
+        code = mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
+        code = code != MPI_SUCCESS
+                   ? code
+                   : mpi_plan_hold(collective->comm, &collective->problem, number + collective->run_count, &plan);
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_sides_open(collective, collective->send_must_pack, &send, &receive);
+    }
+    return code != MPI_SUCCESS ? code : mpi_step_run(collective, collective->comm, plan, number, send, receive);
+}
+
+/* The ranks' calls do not match: keeps in which way, for who raises the error. */
+static void mismatch_note(struct mpi_collective *collective)
+{
+    const struct mpi_run *run = collective->run;
+    char text[400];
+    cw_execution_describe(run->execution, text, sizeof(text));
+    free(collective->why);
+    collective->why = strdup(run->exchange.why[0] != '\0' ? run->exchange.why : text);
+}
+
+int mpi_step_poll(struct mpi_collective *collective)
+{
+    struct mpi_run *run = collective->run;
+    int status = cw_execution_poll(run->execution);
+    if (status == CW_ERROR_AGAIN) {
+        return MPI_ERR_PENDING;
+    }
+    if (status != CW_OK) {
+        mpi_cast_abandon(&run->exchange);
+    }
+    /* after a failure nobody will get what was offered; but what reads or writes memory of this call must end */
+    bool may_end = status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
+                                   : run->exchange.operations_open == 0 && run->exchange.casts_open == 0;
+    if (!may_end) {
+        return MPI_ERR_PENDING;
+    }
+    if (status == CW_ERROR_ARGUMENT) {
+        mismatch_note(collective);
+        mpi_exchange_mismatch_tell(&run->exchange, -1);
+    }
+    mpi_exchange_end(&run->exchange);
+    collective->plan->calls++;
+    collective->plan->measured_ns += cw_clock_ns() - collective->started_ns;
+    mpi_run_give(run, status == CW_OK);
+    collective->run = NULL;
+    return status == CW_OK               ? collective->reduce_error
+           : status == CW_ERROR_ARGUMENT ? MPI_ERR_NOT_SAME
+                                         : mpi_error_of_status(status);
+}
+
+static int plan_poll(struct mpi_collective *collective)
+{
+    int code = mpi_step_poll(collective);
+    if (code == MPI_SUCCESS) {
+        mpi_sides_close(collective);
+    }
+    return code;
+}
+
+/* ---- by a plan whose counts are exchanged first, or by phases ---- */
+
+void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_FAILED, .peer = -1};
+    mpi_exchange_refuse(comm, number, collective->run_count, &refusal);
+}
+
+/* What comes first is numbered as the call, what follows by the next number: vote, exchange of counts, data. */
+static uint32_t exchange_number(const struct mpi_collective *collective)
+{
+    return collective->vote != NULL ? collective->number + 1 : collective->number;
+}
+
+static uint32_t data_number(const struct mpi_collective *collective)
+{
+    return collective->pattern->phases != NULL ? collective->number : exchange_number(collective) + 1;
+}
+
+static int data_start(struct mpi_collective *collective)
+{
+    struct mpi_phases *phases = collective->pattern->phases;
+    int code = phases == NULL ? MPI_SUCCESS : mpi_pattern_check(collective);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    code = plan_start(collective, phases == NULL ? NULL : mpi_phases_plan(phases), data_number(collective));
+    if (code != MPI_SUCCESS) {
+        mpi_step_refuse(collective, collective->comm, data_number(collective));
+    }
+    return code;
+}
+
+static int pattern_start(struct mpi_collective *collective)
+{
+    struct mpi_pattern *pattern = collective->pattern;
+    const struct cw_problem_request exchange = mpi_pattern_exchange(collective);
+    struct mpi_plan *plan;
+    char error[200];
+    if (pattern->phases != NULL || pattern->is_known) {
+        return data_start(collective);
+    }
+    int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        pattern->is_exchanging = collective->exchanges = true;
+        code =
+            mpi_step_run(collective, collective->comm, plan, exchange_number(collective), pattern->own, pattern->all);
+    }
+    if (code != MPI_SUCCESS) {
+        mpi_step_refuse(collective, collective->comm, exchange_number(collective));
+    }
+    return code;
+}
+
+static int pattern_poll(struct mpi_collective *collective)
+{
+    struct mpi_pattern *pattern = collective->pattern;
+    int code = pattern->is_exchanging ? mpi_step_poll(collective) : plan_poll(collective);
+    if (code == MPI_ERR_PENDING || !pattern->is_exchanging) {
+        return code;
+    }
+    pattern->is_exchanging = false;
+    code = code == MPI_SUCCESS ? mpi_pattern_settle(collective) : code;
+    code = code == MPI_SUCCESS ? data_start(collective) : code;
+    return code == MPI_SUCCESS ? pattern_poll(collective) : code; /* at once: who waits may go to sleep next */
+}
+
+/* ---- by a plan from a file, on which the ranks may have to agree first ---- */
+
+/* Runs the vote; `booked` and what follows is known when it is over. */
+static int vote_start(struct mpi_collective *collective)
+{
+    struct mpi_vote *vote = collective->vote;
+    const struct cw_problem_request exchange = mpi_vote_exchange(collective);
+    struct mpi_plan *plan;
+    char error[200];
+    int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        vote->is_under_way = true;
+        code = mpi_step_run(collective, collective->comm, plan, collective->number, mpi_vote_own(vote, exchange.ranks),
+                            vote->all);
+    }
+    if (code != MPI_SUCCESS) {
+        vote->is_under_way = false;
+        mpi_step_refuse(collective, collective->comm, collective->number);
+    }
+    return code;
+}
+
+static int booked_start(struct mpi_collective *collective)
+{
+    uint32_t number = exchange_number(collective);
+    int code = plan_start(collective, mpi_replay_plan(collective->booked), number);
+    if (code != MPI_SUCCESS && collective->vote != NULL) {
+        mpi_step_refuse(collective, collective->comm, number);
+    }
+    return code;
+}
+
+/* ---- any ---- */
+
+int mpi_steps_begin(struct mpi_collective *collective)
+{
+    if (collective->vote != NULL && !collective->vote->is_over) {
+        return vote_start(collective);
+    }
+    return collective->booked != NULL      ? booked_start(collective)
+           : collective->aggregate != NULL ? mpi_aggregate_start(collective)
+           : collective->by_pairs          ? mpi_pairs_detach(collective)
+           : collective->pattern != NULL   ? pattern_start(collective)
+                                           : plan_start(collective, NULL, collective->number);
+}
+
+static int vote_poll(struct mpi_collective *collective);
+
+int mpi_steps_poll(struct mpi_collective *collective)
+{
+    if (collective->vote != NULL && collective->vote->is_under_way) {
+        return vote_poll(collective);
+    }
+    return collective->by_pairs            ? mpi_pairs_poll(collective)
+           : collective->pattern != NULL   ? pattern_poll(collective)
+           : collective->aggregate != NULL ? mpi_aggregate_poll(collective)
+                                           : plan_poll(collective);
+}
+
+static int vote_poll(struct mpi_collective *collective)
+{
+    int code = mpi_step_poll(collective);
+    if (code == MPI_ERR_PENDING) {
+        return code;
+    }
+    collective->vote->is_under_way = false;
+    code = code == MPI_SUCCESS ? mpi_vote_settle(collective) : code;
+    code = code == MPI_SUCCESS ? mpi_steps_begin(collective) : code;
+    if (code == MPI_SUCCESS && collective->by_pairs) {
+        mpi_pairs_start(collective);
+    }
+    return code == MPI_SUCCESS ? mpi_steps_poll(collective) : code; /* at once: who waits may go to sleep next */
+}

@@ -1,0 +1,493 @@
+#include "mpi/collective/run/transport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+#include "mpi/collective/run/assembly.h"
+#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/describe.h"
+#include "mpi/collective/run/direct.h"
+#include "mpi/collective/run/past.h"
+#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/run/state.h"
+#include "mpi/collective/run/transport_state.h"
+#include "mpi/point/credit.h"
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/runtime/process.h"
+
+struct mpi_exchange_put {
+    struct mpi_exchange_put *next;
+    uint64_t context;
+    uint32_t rank;
+    uint16_t number;
+    struct cw_exposure exposure;
+    struct mpi_cast *cast; /* whose part it is; NULL: none's */
+};
+
+/* A get of an offer. */
+struct mpi_exchange_get {
+    struct mpi_operation operation;
+    struct mpi_exchange *exchange;
+    struct exchange_head head;
+    struct exchange_offer offer;
+    uint32_t rank;
+    struct mpi_exchange_get *next; /* of those that the path would not take */
+};
+
+struct mpi_exchange_get *mpi_exchange_waiting;
+
+static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_event *event)
+{
+    event->next = NULL;
+    *(exchange->last == NULL ? &exchange->first : &exchange->last->next) = event;
+    exchange->last = event;
+}
+
+struct mpi_exchange_event *exchange_event_make(const struct cw_transport_event *event, const void *data, uint64_t bytes)
+{
+    struct mpi_exchange_event *made = malloc(sizeof(*made) + bytes);
+    if (made == NULL) {
+        return NULL;
+    }
+    made->event = *event;
+    if (data != NULL && bytes > 0) {
+        memcpy(made->data, data, bytes);
+    }
+    made->event.data = made->data;
+    made->event.buffer = (uint64_t)(uintptr_t)made;
+    return made;
+}
+
+/* False: no memory. */
+static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_event *event, const void *data,
+                      uint64_t bytes)
+{
+    struct mpi_exchange_event *made = exchange_event_make(event, data, bytes);
+    if (made == NULL) {
+        exchange->failure = CW_ERROR_MEMORY;
+        return false;
+    }
+    event_append(exchange, made);
+    return true;
+}
+
+void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context)
+{
+    struct cw_transport_event event = {.kind = kind, .context = context};
+    (void)event_add(exchange, &event, NULL, 0); /* without memory the exchange has failed */
+}
+
+void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
+                            struct exchange_head *head)
+{
+    *head = (struct exchange_head){
+        .context = exchange->comm->context,
+        .number = exchange->number,
+        .run = exchange->run,
+        .tag = put->tag,
+        .source = exchange->comm->rank,
+        .kind = put->eager ? EXCHANGE_EAGER : EXCHANGE_OFFER,
+        .buffer = (uint8_t)put->buffer,
+        .call = exchange->kind,
+    };
+}
+
+int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
+                            const void *data, uint64_t bytes)
+{
+    uint32_t lane_tag = mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE);
+    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, head_bytes, data, (uint32_t)bytes);
+}
+
+int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_cast *cast, uint64_t context)
+{
+    struct mpi_exchange_put *kept = malloc(sizeof(*kept));
+    if (kept == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *kept = (struct mpi_exchange_put){.context = context, .rank = rank, .number = exchange->put_count++, .cast = cast};
+    int status =
+        cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ, &kept->exposure);
+    if (status != CW_OK) {
+        free(kept);
+        return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;
+    }
+    struct {
+        struct exchange_head head;
+        struct exchange_offer offer;
+    } message = {
+        .head = *head,
+        .offer = {.offset = offset, .bytes = bytes, .exposure = kept->exposure},
+    };
+    message.head.put = kept->number;
+    status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE),
+                           &message, sizeof(message), NULL, 0);
+    if (status != CW_OK) {
+        mpi_conceal(rank, &kept->exposure);
+        free(kept);
+        return status;
+    }
+    kept->next = exchange->puts;
+    exchange->puts = kept;
+    return CW_OK;
+}
+
+static int transport_put_long(struct mpi_exchange *exchange, const struct cw_transport_put *put, uint32_t rank,
+                              const struct exchange_head *head)
+{
+    int status = mpi_direct_put(exchange, put, rank, head);
+    return status != CW_ERROR_UNSUPPORTED
+               ? status
+               : mpi_exchange_send_offer(exchange, rank, head, put->data, put->bytes, put->offset, NULL, put->context);
+}
+
+static int transport_put(void *state, const struct cw_transport_put *put)
+{
+    struct mpi_exchange *exchange = state;
+    struct exchange_head head;
+    if (exchange->failure != CW_OK) {
+        return exchange->failure;
+    }
+    const struct mpi_exchange *held = exchange->comm->collectives->held;
+    if (held != NULL && exchange->ordinal != 0 && held->number < exchange->number) {
+        return CW_ERROR_AGAIN;
+    }
+    uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
+    bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
+    if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two, or to another cluster */
+        return mpi_cast_put(exchange, put);
+    }
+    mpi_exchange_head_fill(exchange, put, &head);
+    if (!put->eager) {
+        return transport_put_long(exchange, put, rank, &head);
+    }
+    int status = mpi_direct_is_word(put, rank)
+                     ? mpi_direct_tell(exchange, rank, &head)
+                     : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
+    if (status == CW_OK) {
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
+    }
+    return status;
+}
+
+static int transport_poll(void *state, struct cw_transport_event *events, uint32_t count_max)
+{
+    struct mpi_exchange *exchange = state;
+    if (exchange->failure != CW_OK) {
+        return exchange->failure;
+    }
+    uint32_t count = 0;
+    while (count < count_max && exchange->first != NULL) {
+        struct mpi_exchange_event *event = exchange->first;
+        exchange->first = event->next;
+        if (exchange->first == NULL) {
+            exchange->last = NULL;
+        }
+        events[count++] = event->event;
+        if (event->event.kind != CW_TRANSPORT_ARRIVED || !event->event.eager) {
+            free(event);
+        }
+    }
+    return (int)count;
+}
+
+static void transport_release(void *state, uint64_t buffer)
+{
+    (void)state;
+    free((void *)(uintptr_t)buffer);
+}
+
+static void get_end(struct mpi_operation *operation, int status)
+{
+    struct mpi_exchange_get *get = (struct mpi_exchange_get *)operation;
+    struct mpi_exchange *exchange = get->exchange;
+    exchange->operations_open--;
+    if (status != CW_OK) {
+        exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
+    } else {
+        struct cw_transport_event event = {
+            .kind = CW_TRANSPORT_ARRIVED,
+            .peer = (uint32_t)get->head.source,
+            .tag = get->head.tag,
+            .bytes = get->offer.bytes,
+        };
+        (void)event_add(exchange, &event, NULL, 0);
+        struct exchange_head head = get->head;
+        head.kind = EXCHANGE_GOT;
+        head.source = exchange->comm->rank;
+        (void)mpi_outbox_send(get->rank, mpi_lane_tag(head.context, MPI_SENT_COLLECTIVE), &head, sizeof(head), NULL, 0,
+                              NULL);
+    }
+    free(get);
+}
+
+static void get_start(struct mpi_exchange_get *get)
+{
+    uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
+    int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.exposure, 0, to, get->offer.bytes,
+                              (uint64_t)(uintptr_t)&get->operation);
+    if (status == CW_ERROR_AGAIN) {
+        get->next = mpi_exchange_waiting;
+        mpi_exchange_waiting = get;
+    } else if (status != CW_OK) {
+        get_end(&get->operation, status == CW_PATHS_DONE ? CW_OK : status);
+    }
+}
+
+void mpi_exchange_progress(void)
+{
+    struct mpi_exchange_get *get = mpi_exchange_waiting;
+    mpi_exchange_waiting = NULL;
+    while (get != NULL) {
+        struct mpi_exchange_get *next = get->next;
+        get_start(get);
+        get = next;
+    }
+}
+
+/* Whether such bytes have room in a buffer that others may write; else says that the ranks do not agree on the call. */
+static bool is_inside(struct mpi_exchange *exchange, const struct exchange_head *head, uint64_t offset, uint64_t bytes)
+{
+    bool inside = (head->buffer == CW_BUFFER_RECEIVE || head->buffer == CW_BUFFER_SCRATCH) &&
+                  bytes <= exchange->buffer_bytes[head->buffer] &&
+                  offset <= exchange->buffer_bytes[head->buffer] - bytes;
+    if (!inside) {
+        snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
+                 head->source, (unsigned long long)bytes, exchange->comm->rank);
+        exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_mismatch_tell(exchange, head->source);
+    }
+    return inside;
+}
+
+static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                       const struct exchange_offer *offer)
+{
+    if (!is_inside(exchange, head, offer->offset, offer->bytes)) {
+        return;
+    }
+    struct mpi_exchange_get *get = malloc(sizeof(*get));
+    if (get == NULL) {
+        exchange->failure = CW_ERROR_MEMORY;
+        return;
+    }
+    *get = (struct mpi_exchange_get){
+        .operation = {.done = get_end},
+        .exchange = exchange,
+        .head = *head,
+        .offer = *offer,
+        .rank = rank,
+    };
+    exchange->operations_open++;
+    get_start(get);
+}
+
+static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
+{
+    struct mpi_exchange_put **link = &exchange->puts;
+    while (*link != NULL && !((*link)->number == head->put && (*link)->rank == rank)) {
+        link = &(*link)->next;
+    }
+    struct mpi_exchange_put *put = *link;
+    if (put == NULL) {
+        return;
+    }
+    *link = put->next;
+    struct mpi_cast *cast = put->cast;
+    if (cast == NULL) {
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
+    }
+    mpi_conceal(rank, &put->exposure);
+    free(put);
+    if (cast != NULL) {
+        mpi_cast_got(cast);
+    }
+}
+
+/* A piece of a long multicast: into its place; the last one ends it. */
+static bool piece_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
+                       uint32_t bytes)
+{
+    struct exchange_piece piece;
+    if (bytes < sizeof(piece)) {
+        return false;
+    }
+    memcpy(&piece, data, sizeof(piece));
+    bytes -= (uint32_t)sizeof(piece);
+    if (!is_inside(exchange, head, piece.offset, bytes)) {
+        return false;
+    }
+    memcpy((uint8_t *)exchange->buffers[head->buffer] + piece.offset, data + sizeof(piece), bytes);
+    struct cw_transport_event event = {
+        .kind = CW_TRANSPORT_ARRIVED,
+        .peer = (uint32_t)head->source,
+        .tag = head->tag,
+        .bytes = piece.bytes,
+    };
+    return piece.left > 0 || event_add(exchange, &event, NULL, 0);
+}
+
+static bool part_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
+                      uint32_t bytes)
+{
+    struct mpi_exchange_event *whole;
+    bool makes_sense = exchange_part_take(exchange, head, data, bytes, &whole);
+    if (whole != NULL) {
+        event_append(exchange, whole);
+    }
+    return makes_sense;
+}
+
+/* Gives a message to its call. False: it makes no sense. */
+static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                         const uint8_t *data, uint32_t bytes)
+{
+    struct exchange_offer offer;
+    if (head->source < 0 || head->source >= exchange->comm->size) {
+        return false;
+    }
+    if (head->kind == EXCHANGE_REFUSE) {
+        return mpi_refusal_take(exchange, head->source, data, bytes);
+    }
+    if (head->call != exchange->kind) {
+        mpi_exchange_mismatch_take(exchange, head);
+        return false;
+    }
+    switch (head->kind) {
+    case EXCHANGE_EAGER: {
+        struct cw_transport_event event = exchange_eager_event(head, bytes);
+        return event_add(exchange, &event, data, bytes);
+    }
+    case EXCHANGE_READY: {
+        struct cw_transport_event event = exchange_eager_event(head, 0);
+        return mpi_direct_hear(exchange, head, data, bytes) && event_add(exchange, &event, NULL, 0);
+    }
+    case EXCHANGE_HERE: {
+        struct cw_transport_event event = {
+            .kind = CW_TRANSPORT_ARRIVED, .peer = (uint32_t)head->source, .tag = head->tag};
+        return mpi_direct_here(data, bytes, &event.bytes) && event_add(exchange, &event, NULL, 0);
+    }
+    case EXCHANGE_OFFER:
+        if (bytes != sizeof(offer)) {
+            return false;
+        }
+        memcpy(&offer, data, sizeof(offer));
+        offer_take(exchange, rank, head, &offer);
+        return true;
+    case EXCHANGE_GOT:
+        got_take(exchange, rank, head);
+        return true;
+    case EXCHANGE_PIECE:
+        return piece_take(exchange, head, data, bytes);
+    case EXCHANGE_PART:
+        return part_take(exchange, head, data, bytes);
+    case EXCHANGE_ASK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const struct exchange_head *head)
+{
+    struct mpi_exchange *exchange = comm == NULL || comm->collectives == NULL ? NULL : comm->collectives->exchanges;
+    while (exchange != NULL && !exchange_fits(exchange, head)) {
+        exchange = exchange->next;
+    }
+    return exchange;
+}
+
+void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct exchange_head head;
+    if (bytes < sizeof(head)) {
+        return;
+    }
+    memcpy(&head, data, sizeof(head));
+    mpi_process.questions_taken += head.kind == EXCHANGE_ASK;
+    struct mpi_comm *comm = mpi_comm_of_context(head.context);
+    struct mpi_exchange *exchange = exchange_find(comm, &head);
+    if (exchange == NULL && head.kind == EXCHANGE_ASK) {
+        mpi_refusal_answer(comm, &head);
+        return;
+    }
+    if (comm == NULL && mpi_context_was_freed(head.context)) {
+        mpi_kept.dropped++;
+        return;
+    }
+    if (exchange == NULL && !mpi_past_takes(comm, &head)) {
+        exchange_early_keep(comm, rank, data, bytes);
+    }
+    if (exchange == NULL) {
+        return;
+    }
+    (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
+}
+
+bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
+                        uint32_t kind)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives == NULL) {
+        return false;
+    }
+    exchange->comm = comm;
+    exchange->number = number;
+    exchange->run = run;
+    exchange->kind = kind;
+    exchange->why[0] = '\0';
+    exchange->is_told = exchange->is_held = false;
+    exchange->failure = CW_OK;
+    exchange->transport = (struct cw_transport){
+        .state = exchange,
+        .put = transport_put,
+        .poll = transport_poll,
+        .release = transport_release,
+    };
+    exchange->next = collectives->exchanges;
+    collectives->exchanges = exchange;
+    mpi_past_tell(exchange);
+    if (collectives->early.first != NULL) {
+        exchange_early_take(&collectives->early, comm, exchange);
+    }
+    return true;
+}
+
+bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
+{
+    return exchange->puts == NULL && exchange->operations_open == 0 && exchange->casts_open == 0;
+}
+
+void mpi_exchange_end(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->exchanges;
+    while (*link != exchange) {
+        link = &(*link)->next;
+    }
+    *link = exchange->next;
+    if (exchange->is_held) {
+        exchange_unhold(exchange);
+    }
+    mpi_past_note(exchange);
+    while (exchange->first != NULL) {
+        struct mpi_exchange_event *event = exchange->first;
+        exchange->first = event->next;
+        free(event);
+    }
+    exchange->last = NULL;
+    mpi_direct_end(exchange);
+    exchange_parts_free(exchange);
+    while (exchange->puts != NULL) { /* only after a failure */
+        struct mpi_exchange_put *put = exchange->puts;
+        exchange->puts = put->next;
+        mpi_conceal(put->rank, &put->exposure);
+        if (put->cast != NULL) {
+            mpi_cast_lost(put->cast);
+        }
+        free(put);
+    }
+}

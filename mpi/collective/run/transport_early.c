@@ -1,0 +1,131 @@
+/* Messages that come before their call, or before their communicator; calls that hold later ones up; and what a
+ * communicator keeps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+#include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/compiled/plans.h"
+#include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/host/host.h"
+#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/state.h"
+#include "mpi/collective/run/transport_state.h"
+#include "mpi/point/credit.h"
+
+static struct mpi_early_list strangers;
+
+void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct mpi_early *early = malloc(sizeof(*early) + bytes);
+    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
+    if (early == NULL || (comm != NULL && collectives == NULL)) {
+        free(early);
+        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
+    }
+    *early = (struct mpi_early){.rank = rank, .bytes = bytes};
+    memcpy(early->data, data, bytes);
+    mpi_kept_add_early(sizeof(*early) + bytes);
+    struct mpi_early_list *list = comm == NULL ? &strangers : &collectives->early;
+    *(list->last == NULL ? &list->first : &list->last->next) = early;
+    list->last = early;
+}
+
+void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
+{
+    struct mpi_early *before = NULL; /* the last of those that stay */
+    struct mpi_early *early;
+    while ((early = before == NULL ? list->first : before->next) != NULL) {
+        struct exchange_head head;
+        memcpy(&head, early->data, sizeof(head));
+        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
+            before = early;
+            continue;
+        }
+        *(before == NULL ? &list->first : &before->next) = early->next;
+        list->last = list->last == early ? before : list->last;
+        mpi_kept_remove_early(sizeof(*early) + early->bytes);
+        mpi_collective_message(early->rank, early->data, early->bytes);
+        free(early);
+    }
+}
+
+void mpi_collectives_adopt(struct mpi_comm *comm)
+{
+    if (strangers.first != NULL) {
+        exchange_early_take(&strangers, comm, NULL);
+    }
+}
+
+static void early_free(struct mpi_early_list *list)
+{
+    while (list->first != NULL) {
+        struct mpi_early *next = list->first->next;
+        mpi_kept_remove_early(sizeof(*next) + list->first->bytes);
+        free(list->first);
+        list->first = next;
+    }
+    list->last = NULL;
+}
+
+struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
+{
+    if (comm->collectives == NULL) {
+        comm->collectives = calloc(1, sizeof(*comm->collectives));
+    }
+    return comm->collectives;
+}
+
+void mpi_collectives_destroy(struct mpi_collectives *collectives)
+{
+    if (collectives != NULL) {
+        early_free(&collectives->early);
+        mpi_clusters_free(collectives->clusters);
+        mpi_plans_destroy(collectives->plans);
+        mpi_replay_detach(collectives->replay);
+        mpi_host_destroy(collectives->host);
+        mpi_hierarchy_destroy(collectives->hierarchy);
+        mpi_cast_close(collectives->cast);
+        free(collectives);
+    }
+}
+
+void mpi_collectives_forget(void)
+{
+    early_free(&strangers);
+}
+
+void mpi_exchange_hold(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    while (*link != NULL) {
+        link = &(*link)->held_next;
+    }
+    exchange->is_held = true;
+    exchange->held_next = NULL;
+    *link = exchange;
+}
+
+void exchange_unhold(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    while (*link != exchange) {
+        link = &(*link)->held_next;
+    }
+    *link = exchange->held_next;
+    exchange->is_held = false;
+}
+
+void mpi_collective_down(uint32_t rank)
+{
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
+            continue;
+        }
+        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
+             exchange = exchange->next) {
+            exchange->failure = CW_ERROR_PEER_FAILED;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""A folder uses only what stands below it: `layers.py ROOT` prints every include that breaks the table in
+ARCHITECTURE.md, "Folders", and every folder that the table leaves out, and fails.
+
+A row names folders, or single headers, in its first cell. Those that share a row may use each other.
+"""
+import os
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+ROW = re.compile(r"^\|((?: `[\w./]+`,?)+) \|", re.M)
+FREE = ("tests/", "build")  # tests use everything
+
+
+def rows_read(root):
+    """Folder or header -> its row, counted from the top."""
+    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as file:
+        section = file.read().split("\n## Folders\n", 1)[1].split("\n## ", 1)[0]
+    rows = [re.findall(r"`([\w./]+)`", match.group(1)) for match in ROW.finditer(section)]
+    return {name: row for row, names in enumerate(rows) for name in names}
+
+
+def row_of(rows, path):
+    return rows.get(path, rows.get(os.path.dirname(path) + "/"))
+
+
+def sources(root):
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(each for each in folders if not each.startswith((".", "build")))
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(folder, name), root)
+            if name.endswith((".c", ".h")) and not path.startswith(FREE):
+                yield path
+
+
+def main():
+    root = sys.argv[1]
+    rows, wrong = rows_read(root), []
+    wrong += [f"ARCHITECTURE.md: there is no {name}" for name in rows if not os.path.exists(os.path.join(root, name))]
+    for path in sources(root):
+        row = row_of(rows, path)
+        if row is None:
+            wrong.append(f"{path}: its folder is not in ARCHITECTURE.md, \"Folders\"")
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            text = file.read()
+        for match in INCLUDE.finditer(text):
+            used = match.group(1)
+            if os.path.exists(os.path.join(root, used)) and (row_of(rows, used) is None or row_of(rows, used) < row):
+                line = text.count("\n", 0, match.start(1)) + 1
+                wrong.append(f"{path}:{line}: uses {used}, which does not stand below it")
+    print("\n".join(wrong))
+    sys.exit(bool(wrong) or not rows)
+
+
+main()
