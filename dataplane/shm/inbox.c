@@ -314,7 +314,7 @@ static bool bell_open(struct cw_inbox_sender *end, const struct cw_inbox_place *
     return end->bell >= 0;
 }
 
-/* Whether a process that runs has no place in /proc. One that has ended is gone from there before its number is free. */
+/* Whether a process that runs has no place in /proc. One that has ended leaves /proc before its number is free. */
 static bool proc_hides(const struct cw_inbox_place *place)
 {
     char path[64];
