@@ -33,12 +33,11 @@ struct cw_link_config {
     uint64_t rate_bps; /* 0: frames take no time and nothing queues; at most CW_RATE_MAX_BPS */
     uint64_t delay_ns;
     uint64_t queue_limit_bytes; /* 0: no limit */
-    uint32_t
-        overhead_bytes; /* added to each frame's length on the line; CW_ETHERNET_OVERHEAD_BYTES for Ethernet */
-    double loss;        /* probabilities of a frame, each drawn on its own */
-    double duplicate;   /* arrives a second time */
-    double corrupt;     /* arrives with a few bits turned over that no check sequence has noticed */
-    double reorder;     /* arrives later, by up to reorder_delay_max_ns */
+    uint32_t overhead_bytes;    /* added to each frame's length on the line; CW_ETHERNET_OVERHEAD_BYTES for Ethernet */
+    double loss;                /* probabilities of a frame, each drawn on its own */
+    double duplicate;           /* arrives a second time */
+    double corrupt;             /* arrives with a few bits turned over that no check sequence has noticed */
+    double reorder;             /* arrives later, by up to reorder_delay_max_ns */
     uint64_t reorder_delay_max_ns;
 };
 

@@ -123,8 +123,7 @@ void cw_shaper_sent(struct cw_endpoint *endpoint, const struct cw_shaping *shapi
         shaper->next_ns = earliest_ns;
         shaper->next_remainder = 0;
     }
-    uint64_t scaled =
-        (frame_bytes + (uint64_t)CW_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000 + shaper->next_remainder;
+    uint64_t scaled = (frame_bytes + (uint64_t)CW_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000 + shaper->next_remainder;
     shaper->next_ns += scaled / shaper->rate_bps;
     shaper->next_remainder = scaled % shaper->rate_bps;
 }

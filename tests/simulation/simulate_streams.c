@@ -183,8 +183,8 @@ static void assert_arrived(const struct sender *sender)
 static double payload_share(bool sealed)
 {
     uint32_t part = cw_wire_part_bytes(1500);
-    double line = CW_WIRE_OVERHEAD_BYTES + (double)sizeof(struct cw_wire_part) + part +
-                  CW_ETHERNET_OVERHEAD_BYTES + (sealed ? CW_WIRE_MAC_BYTES : 0);
+    double line = CW_WIRE_OVERHEAD_BYTES + (double)sizeof(struct cw_wire_part) + part + CW_ETHERNET_OVERHEAD_BYTES +
+                  (sealed ? CW_WIRE_MAC_BYTES : 0);
     return part / line;
 }
 
