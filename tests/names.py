@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every source file that a comment or a document names exists: `names.py ROOT` prints those that do not, and fails.
+"""Every source file that a comment or a document names exists, and every page that a document links to: `names.py ROOT` prints those that do not, and fails.
 
 A name is the end of a path: that of a file, or of a template (mpi.h.in). Other projects' files stand in angle brackets,
 behind a colon, or in FOREIGN.
@@ -9,6 +9,7 @@ import re
 import sys
 
 NAME = re.compile(r"(?<![\w/.<:*-])((?:[\w-]+/)*[a-z][\w-]*\.(?:c|h|py|lua|sh))\b(?![>(])")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 READ = (".c", ".h", ".md")
 # Users' own files in examples, headers that the build makes, and those of other projects.
@@ -33,6 +34,10 @@ def main():
         path += "" if os.path.exists(os.path.join(root, path)) else ".in"
         text = open(os.path.join(root, path), errors="replace").read()
         parts = [(m.start(), m.group()) for m in COMMENT.finditer(text)] if path.endswith((".c", ".h")) else [(0, text)]
+        for match in LINK.finditer(text) if path.endswith(".md") else []:
+            if not os.path.exists(os.path.join(root, os.path.dirname(path), match.group(1))):
+                print(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: there is no {match.group(1)}")
+                wrong += 1
         for start, part in parts:
             for match in NAME.finditer(part):
                 name = match.group(1)

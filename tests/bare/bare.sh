@@ -1,6 +1,6 @@
 #!/bin/bash
 # bare.sh [--long] [--keep]: what a stranger meets. Makes two Debian 12 roots with nothing but apt in them (mmdebstrap, as root).
-# In the first, a copy of this checkout runs ./demo and the benchmarks that README.md lists, from nothing; the second, with `./setup run` only,
+# In the first, a copy of this checkout runs ./demo and the benchmarks that docs/ lists, from nothing; the second, with `./setup run` only,
 # runs what the first has built. --long: also ./demo --wan and the benchmarks that take minutes. --keep: leaves the roots in build/bare.
 # Exit codes: 0 all of it ran, 1 something did not (its output is shown), 2 wrong arguments, 3 this machine cannot make a root.
 set -u
@@ -68,9 +68,9 @@ checkout() {
     fi
 }
 
-# The benchmarks of README.md's list, without what is said of them.
+# The benchmarks that the pages of docs/ list, without what is said of them.
 benchmarks() {
-    grep -oE '^build/causeway bench .*' README.md | sed 's/   .*//'
+    grep -hoE '^build/causeway bench .*' docs/*.md | sed 's/   .*//'
 }
 
 step "bare Debian 12" mmdebstrap --variant=minbase bookworm "$builder" || exit 1
