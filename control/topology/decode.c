@@ -378,7 +378,7 @@ int cw_topology_decode(const char *text, size_t length, struct cw_topology **top
     if (file == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "line %d: %s (a topology is JSON: \"clusters\" and "
-                             "\"links\", see ARCHITECTURE.md)",
+                             "\"links\", see docs/wide-area.md)",
                              where.line, where.text);
     }
     struct topology_reader reader = {calloc(1, sizeof(*reader.topology)), error, error_bytes};

@@ -1,5 +1,5 @@
 /* Relay: passes on packets of others, so that only a few hosts of a cluster send across a long link, each within its share, whoever the packets are from (Tasoulas
- * et al.: n selected nodes forward across the wide area; see ARCHITECTURE.md).
+ * et al.: n selected nodes forward across the wide area; see docs/internals/wide-area.md).
  *
  * Invariants
  *   - A packet is passed on if it came to this endpoint's MAC address, from a host that may send, for one that may not; nothing else is. It is neither opened nor

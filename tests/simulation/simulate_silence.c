@@ -1,4 +1,4 @@
-/* A member that falls silent, in virtual time: all others of its group know it within the bound that ARCHITECTURE.md states, and nobody else is taken out; what they have multicast is complete then.
+/* A member that falls silent, in virtual time: all others of its group know it within the bound that control/README.md states, and nobody else is taken out; what they have multicast is complete then.
  *
  * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among processes.
  */
