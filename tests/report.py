@@ -2,6 +2,7 @@
 """Reads what `meson test` recorded of one suite, prints a line for each test that did not pass, and the counts last.
 
 usage: report.py TESTLOG.json CONSOLE.log yes|no   (yes: ./check can install packages here, so that a skip is a failure)
+       report.py --slowest TESTLOG.json...         the ten tests of all that took longest
 
 The last line is "PASSED FAILED SKIPPED" in numbers. A test that exits with 77 says why as "SKIPPED: reason"
 (tests/skip.h); a cmocka test that calls skip() is a skip of its own inside a test that passed.
@@ -12,13 +13,30 @@ import re
 import sys
 
 TAIL_LINES = 25
+SLOWEST = 10
 
 
 def tail(text):
     return "\n".join("    " + line for line in text.rstrip().splitlines()[-TAIL_LINES:])
 
 
+def slowest_print(paths):
+    took = []
+    for path in filter(os.path.exists, paths):
+        folder = path.split(os.sep, 1)[0]
+        for line in open(path, errors="replace"):
+            test = json.loads(line)
+            took.append((test["duration"] or 0, test["name"].split(" / ")[-1], folder))
+    took.sort(reverse=True)
+    print("the slowest:")
+    for seconds, name, folder in took[:SLOWEST]:
+        print(f"         {seconds:4.0f} s  {name}, in {folder}")
+
+
 def main():
+    if sys.argv[1] == "--slowest":
+        slowest_print(sys.argv[2:])
+        return
     record_path, console_path, can_install = sys.argv[1], sys.argv[2], sys.argv[3] == "yes"
     passed = failed = skipped = 0
 

@@ -121,7 +121,8 @@ int cw_control_create(const struct cw_control_config *config, struct cw_control 
     if (failed != 0) {
         free(made);
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM,
-                             "the control thread cannot be started: %s (`ulimit -u` tells how many there may be)",
+                             "the control thread cannot be started: %s (`ulimit -u` limits threads, `ulimit -v` memory "
+                             "for their stacks)",
                              strerror(failed));
     }
     *control = made;

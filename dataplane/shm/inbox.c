@@ -364,9 +364,11 @@ static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t send
     uint32_t slot = atomic_load_explicit(&end->shared->claimed, memory_order_relaxed);
     for (;;) {
         if (slot >= end->shared->senders_max) {
-            return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
-                                 "inbox of process %d: all %u slots for senders are taken", end->pid,
-                                 end->shared->senders_max);
+            return cw_error_text(
+                error, error_bytes, CW_ERROR_LIMIT,
+                "inbox of process %d: all %u slots for senders are taken; one is a process's that is no rank, "
+                "as a child that a rank has forked and that calls MPI",
+                end->pid, end->shared->senders_max);
         }
         void *mapping = ring_map(descriptor, ring_offset(end->shared, slot), CW_INBOX_RING_BYTES);
         if (mapping == NULL) {

@@ -164,6 +164,8 @@ def main():
     parser.add_argument("--only", default="", help="contenders whose name contains this")
     parser.add_argument("--offload-off", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("veth.py: interfaces and namespaces are root's: sudo tests/peers/veth.py")
     if options.offload_off:
         offload_off()
         return
