@@ -1,8 +1,9 @@
 /* collectives: schedules of collective operations, as data.
  *
  * Purpose
- *   A collective is planned before it runs: a problem (who has what, who wants what) and an algorithm give each rank a schedule, an array of typed ops
- *   with what each waits for. Schedules are checked, priced, chosen, executed, kept and drawn by the code below; none of it does I/O.
+ *   A collective is planned before it runs: a problem (who has what, who wants what) and an algorithm give each rank a
+ *   schedule, an array of typed ops with what each waits for. Schedules are checked, priced, chosen, executed, kept and
+ *   drawn by the code below; none of it does I/O.
  *
  * Invariants
  *   - The meaning of an op is that of schedule.h, whoever looks at it.

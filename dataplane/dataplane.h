@@ -1,16 +1,17 @@
 /* dataplane: the notified put between processes, over any port.
  *
  * Purpose
- *   An endpoint owns one port and moves bytes between registered regions of processes that share a job key. A put is done when all
- *   its bytes lie in the target's region and the target has got one notification.
+ *   An endpoint owns one port and moves bytes between registered regions of processes that share a job key. A put is
+ *   done when all its bytes lie in the target's region and the target has got one notification.
  *
  * Invariants
- *   - One owner: all state of an endpoint belongs to whoever turns it. The cw_endpoint_*, cw_peer_*, cw_region_*, cw_put, cw_get
- *     and cw_message_* functions are for that owner. Other threads use a cw_loop (dataplane/core/loop.h), which guards the same
- *     calls by a token and a bounded queue of commands.
- *   - No clock, no randomness and no I/O inside: time is passed in, the generator is seeded by the configuration, packets pass
- *     through the port. The same objects run on a NIC and in the simulator.
- *   - A notification comes exactly once, never before its data; in posting order within a lane, in any order between lanes.
+ *   - One owner: all state of an endpoint belongs to whoever turns it. The cw_endpoint_*, cw_peer_*, cw_region_*,
+ *     cw_put, cw_get and cw_message_* functions are for that owner. Other threads use a cw_loop
+ *     (dataplane/core/loop.h), which guards the same calls by a token and a bounded queue of commands.
+ *   - No clock, no randomness and no I/O inside: time is passed in, the generator is seeded by the configuration,
+ *     packets pass through the port. The same objects run on a NIC and in the simulator.
+ *   - A notification comes exactly once, never before its data; in posting order within a lane, in any order between
+ *     lanes.
  *   - Two puts in flight to the same bytes of a region are forbidden; which bytes stay is then undefined. A debug build
  *     (-Ddebug_overlap=true) catches them (CW_ERROR_OVERLAP at the sender, a counter at the target).
  *   - Everything is bounded by struct cw_endpoint_config; what is full answers CW_ERROR_AGAIN and nothing is lost.
@@ -47,8 +48,8 @@ enum cw_waiting {
     CW_WAITING_NAP = 2,   /* looks at its port in timed naps */
 };
 
-/* Which sessions are sealed: header and payload authenticated and encrypted, by AES-GCM (WIRE.md). If either side wants it, the session is
- * sealed; with a peer that wants it there is no other. */
+/* Which sessions are sealed: header and payload authenticated and encrypted, by AES-GCM (WIRE.md). If either side wants
+ * it, the session is sealed; with a peer that wants it there is no other. */
 enum cw_encryption {
     CW_ENCRYPTION_OFF = 0,      /* none: who asks for one is refused, and told so */
     CW_ENCRYPTION_ASKED = 1,    /* those of cw_peer_encrypt, and those that a peer asks for */
@@ -82,27 +83,29 @@ struct cw_endpoint_config {
 /* Fills in the defaults of `dataplane/limits.h`; address, key and seed stay zero and must be set. */
 void cw_endpoint_config_init(struct cw_endpoint_config *config);
 
-/* Creates an endpoint on `port`, which stays the caller's and must outlive it. CW_OK, CW_ERROR_ARGUMENT (the one-line reason in
- * `error`), CW_ERROR_MEMORY; with encryption also CW_ERROR_UNSUPPORTED (nothing here can do it) and other errors of cw_aead_open. */
+/* Creates an endpoint on `port`, which stays the caller's and must outlive it. CW_OK, CW_ERROR_ARGUMENT (the one-line
+ * reason in `error`), CW_ERROR_MEMORY; with encryption also CW_ERROR_UNSUPPORTED (nothing here can do it) and other
+ * errors of cw_aead_open. */
 int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *port, uint64_t now_ns,
                        struct cw_endpoint **endpoint, char *error, size_t error_bytes);
 
 /* Says goodbye to connected peers (one packet each, best effort), closes and frees. NULL is allowed. */
 void cw_endpoint_destroy(struct cw_endpoint *endpoint);
 
-/* One turn: takes a burst of packets, runs what is due, sends what may go. Bounded work. Returns how much it did (0: idle).
- * `now_ns` never goes back. */
+/* One turn: takes a burst of packets, runs what is due, sends what may go. Bounded work. Returns how much it did (0:
+ * idle). `now_ns` never goes back. */
 uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns);
 
-/* Takes a burst of packets from the port for the next turn; returns how many wait. Who reads a real clock calls this before reading it:
- * a packet must never seem to have arrived before it did, or a loop that was descheduled in between measures too short a round trip. */
+/* Takes a burst of packets from the port for the next turn; returns how many wait. Who reads a real clock calls this
+ * before reading it: a packet must never seem to have arrived before it did, or a loop that was descheduled in between
+ * measures too short a round trip. */
 uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint);
 
 /* Tells the time to what is posted before the next turn; without it, that of the last turn counts. */
 void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns);
 
-/* Tells how long the last turn took, if it was a busy one: peers and this endpoint do not take that time for a queue in the network.
- * Without it (virtual time) turns count as instantaneous. */
+/* Tells how long the last turn took, if it was a busy one: peers and this endpoint do not take that time for a queue in
+ * the network. Without it (virtual time) turns count as instantaneous. */
 void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns);
 
 /* When cw_endpoint_turn must be called again even if no packet arrives; UINT64_MAX: not at all. 0: at once. */
@@ -113,28 +116,32 @@ struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint);
 
 /* ---- Peers ---- */
 
-/* Makes a peer known; no packet is sent before the first operation. *peer is its number in this endpoint. Adding an address (IPv4 and
- * port) again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT. */
+/* Makes a peer known; no packet is sent before the first operation. *peer is its number in this endpoint. Adding an
+ * address (IPv4 and port) again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT. */
 int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer);
 
 /* Sets up the connection before the first operation needs it. CW_EVENT_PEER_UP follows, or CW_EVENT_PEER_DOWN after
  * failure_timeout_ns. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_PEER_FAILED (see cw_peer_reset). */
 int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
 
-/* Asks whether a peer is there and hears us, set up or not: if it does not answer CW_EVENT_PEER_DOWN comes, failure_timeout_ns and an interval between probes (up to 250 ms) later. For who
- * waits for something that only the peer can send. If an answer is awaited already it asks nothing. Errors as cw_peer_connect. */
+/* Asks whether a peer is there and hears us, set up or not: if it does not answer CW_EVENT_PEER_DOWN comes,
+ * failure_timeout_ns and an interval between probes (up to 250 ms) later. For who waits for something that only the
+ * peer can send. If an answer is awaited already it asks nothing. Errors as cw_peer_connect. */
 int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
 
-/* Sends one small packet that is answered at once; cw_peer_query tells when (heard_ns), and the shortest round trip. Nothing follows if it is lost. CW_OK; CW_ERROR_AGAIN: no buffer; CW_ERROR_ARGUMENT;
- * CW_ERROR_CLOSED: there is no session (cw_peer_connect). */
+/* Sends one small packet that is answered at once; cw_peer_query tells when (heard_ns), and the shortest round trip.
+ * Nothing follows if it is lost. CW_OK; CW_ERROR_AGAIN: no buffer; CW_ERROR_ARGUMENT; CW_ERROR_CLOSED: there is no
+ * session (cw_peer_connect). */
 int cw_peer_probe(struct cw_endpoint *endpoint, uint32_t peer);
 
-/* Lets a failed peer be tried again, with a new session. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY if it has not failed. */
+/* Lets a failed peer be tried again, with a new session. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY if it has not
+ * failed. */
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer);
 
-/* Sets shaper 0 .. CW_SHAPERS_MAX - 1: all that goes to its peers leaves at `rate_bps` at most, bits per second on the line (frames with their 24 bytes of preamble, check
- * sequence and gap); 0: at any rate. What a turn that comes late has missed leaves at once, up to `catch_up_ns` of it (CW_CATCH_UP_MAX_NS at most); 0 where nothing may ever leave
- * in bunches, at the price of what is missed. CW_OK, CW_ERROR_ARGUMENT. */
+/* Sets shaper 0 .. CW_SHAPERS_MAX - 1: all that goes to its peers leaves at `rate_bps` at most, bits per second on the
+ * line (frames with their 24 bytes of preamble, check sequence and gap); 0: at any rate. What a turn that comes late
+ * has missed leaves at once, up to `catch_up_ns` of it (CW_CATCH_UP_MAX_NS at most); 0 where nothing may ever leave in
+ * bunches, at the price of what is missed. CW_OK, CW_ERROR_ARGUMENT. */
 int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns);
 
 /* What decides how much may be under way to a peer. */
@@ -155,27 +162,31 @@ struct cw_traffic {
     uint64_t rate_bps; /* CW_TRAFFIC_RATE: of the path, on the line as above, above 0; else 0 */
 };
 
-/* Says how a peer is to be sent to; at any time. Default: CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
+/* Says how a peer is to be sent to; at any time. Default: CW_TRAFFIC_DELAY, no shaper. CW_OK, CW_ERROR_ARGUMENT,
+ * CW_ERROR_LIMIT. */
 int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic);
 
 /* ---- Streams and relays: several ways to one process, some of them by way of others ---- */
 
-/* A stream is one of several sessions between the same two processes, each with windows, losses and a way of its own: it has its number added to both UDP ports. What it is
- * like an endpoint says once, for what it sends on that stream to all its peers. */
+/* A stream is one of several sessions between the same two processes, each with windows, losses and a way of its own:
+ * it has its number added to both UDP ports. What it is like an endpoint says once, for what it sends on that stream to
+ * all its peers. */
 struct cw_stream {
     uint8_t next_hop[6]; /* of a relay, which passes its packets on; all zero: straight to the peer */
     struct cw_traffic traffic;
 };
 
-/* Of streams that are made from now on; stream 1 .. stream_count - 1. Default: straight, and sent to as stream 0 of the same peer is. CW_OK, CW_ERROR_ARGUMENT. */
+/* Of streams that are made from now on; stream 1 .. stream_count - 1. Default: straight, and sent to as stream 0 of the
+ * same peer is. CW_OK, CW_ERROR_ARGUMENT. */
 int cw_stream_set(struct cw_endpoint *endpoint, uint32_t stream, const struct cw_stream *how);
 
-/* One more session with the process of `peer`, which is itself stream 0: *number is a peer in all other calls, sealed if `peer` is to be. A peer that asks for a stream makes it
- * here, too. Asking again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT (also: stream >= stream_count). */
+/* One more session with the process of `peer`, which is itself stream 0: *number is a peer in all other calls, sealed
+ * if `peer` is to be. A peer that asks for a stream makes it here, too. Asking again gives the same number. CW_OK,
+ * CW_ERROR_LIMIT, CW_ERROR_ARGUMENT (also: stream >= stream_count). */
 int cw_peer_stream(struct cw_endpoint *endpoint, uint32_t peer, uint32_t stream, uint32_t *number);
 
-/* Has a peer sent to by way of a relay, the next hop of all its packets; all zero: straight again. A relay that is silent is gone round, after three probes, and tried again later. CW_OK,
- * CW_ERROR_ARGUMENT. */
+/* Has a peer sent to by way of a relay, the next hop of all its packets; all zero: straight again. A relay that is
+ * silent is gone round, after three probes, and tried again later. CW_OK, CW_ERROR_ARGUMENT. */
 int cw_peer_next_hop(struct cw_endpoint *endpoint, uint32_t peer, const uint8_t mac[6]);
 
 /* A host whose packets this endpoint passes on, or to which it does. */
@@ -186,14 +197,17 @@ struct cw_relay_host {
     uint32_t shaper; /* that what goes to it waits for, in turn with what this endpoint sends itself; CW_SHAPER_NONE */
 };
 
-/* Makes the endpoint a relay: IPv4 packets that come to its MAC address for one of the hosts leave for that, unchanged but for the Ethernet header and the time to live. What waits
- * for a shaper takes `queue_bytes` at most (up to CW_RELAY_QUEUE_MAX), what is more is dropped, as in any router. Setting a host again changes it. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
+/* Makes the endpoint a relay: IPv4 packets that come to its MAC address for one of the hosts leave for that, unchanged
+ * but for the Ethernet header and the time to live. What waits for a shaper takes `queue_bytes` at most (up to
+ * CW_RELAY_QUEUE_MAX), what is more is dropped, as in any router. Setting a host again changes it. CW_OK,
+ * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
 int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes);
 int cw_relay_host_set(struct cw_endpoint *endpoint, const struct cw_relay_host *host);
 
-/* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK; CW_ERROR_ARGUMENT;
- * CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY (in session, or asking for one).
- * A peer that cannot seal gives CW_EVENT_PEER_DOWN with CW_ERROR_UNSUPPORTED, and has then failed. */
+/* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK;
+ * CW_ERROR_ARGUMENT; CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY
+ * (in session, or asking for one). A peer that cannot seal gives CW_EVENT_PEER_DOWN with CW_ERROR_UNSUPPORTED, and has
+ * then failed. */
 int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt);
 
 enum cw_peer_state {
@@ -236,14 +250,15 @@ enum cw_region_rights {
     CW_REGION_READ = 2,  /* peers may get from it */
 };
 
-/* Registers memory. *token names it, and is what a peer must know to reach it: 16 bits of index, 48 random bits of key. The memory
- * stays the caller's and must stay valid until deregistration. `bytes` may be 0 (a region that only takes notifications).
- * CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
+/* Registers memory. *token names it, and is what a peer must know to reach it: 16 bits of index, 48 random bits of key.
+ * The memory stays the caller's and must stay valid until deregistration. `bytes` may be 0 (a region that only takes
+ * notifications). CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
 int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
 
-/* Ends a registration. When it returns CW_OK nothing stores into or reads from the memory any more; puts that still arrive are refused
- * to their senders (CW_ERROR_REMOTE_ACCESS). CW_ERROR_BUSY: an own put reads from it, a get writes into it, or the driver still holds
- * packets with pieces of it; turn and try again. CW_ERROR_NOT_FOUND: no such token. */
+/* Ends a registration. When it returns CW_OK nothing stores into or reads from the memory any more; puts that still
+ * arrive are refused to their senders (CW_ERROR_REMOTE_ACCESS). CW_ERROR_BUSY: an own put reads from it, a get writes
+ * into it, or the driver still holds packets with pieces of it; turn and try again. CW_ERROR_NOT_FOUND: no such
+ * token. */
 int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token);
 
 /* ---- Operations ---- */
@@ -276,8 +291,9 @@ enum cw_source_kind {
     CW_SOURCE_SLICES = 2,
 };
 
-/* What a put sends: its bytes land contiguously at the target. The memory (and the list of slices) must not change before local
- * completion; up to CW_INLINE_MAX contiguous bytes are copied by the call and may change as soon as it returns. */
+/* What a put sends: its bytes land contiguously at the target. The memory (and the list of slices) must not change
+ * before local completion; up to CW_INLINE_MAX contiguous bytes are copied by the call and may change as soon as it
+ * returns. */
 struct cw_source {
     enum cw_source_kind kind;
     uint64_t region; /* token of the own region that all of it lies in, so that it need not be copied; 0: none */
@@ -316,13 +332,14 @@ struct cw_put {
     uint32_t flags;
 };
 
-/* Posts a put. Failures that show later come as a CW_EVENT_COMPLETE with a negative status, asked for or not.
- * CW_OK; CW_ERROR_AGAIN (operations or the peer's window are used up: turn, take events, try again); CW_ERROR_ARGUMENT;
- * CW_ERROR_NOT_FOUND (source.region is no own region that holds the source); CW_ERROR_PEER_FAILED; CW_ERROR_OVERLAP (debug build). */
+/* Posts a put. Failures that show later come as a CW_EVENT_COMPLETE with a negative status, asked for or not. CW_OK;
+ * CW_ERROR_AGAIN (operations or the peer's window are used up: turn, take events, try again); CW_ERROR_ARGUMENT;
+ * CW_ERROR_NOT_FOUND (source.region is no own region that holds the source); CW_ERROR_PEER_FAILED; CW_ERROR_OVERLAP
+ * (debug build). */
 int cw_put(struct cw_endpoint *endpoint, const struct cw_put *put);
 
-/* Asks the peer's dataplane to put bytes of its region (right CW_REGION_READ) into an own region. When they are there, a CW_EVENT_GET
- * comes with `lane_tag` and `context`. */
+/* Asks the peer's dataplane to put bytes of its region (right CW_REGION_READ) into an own region. When they are there,
+ * a CW_EVENT_GET comes with `lane_tag` and `context`. */
 struct cw_get {
     uint32_t peer;
     uint32_t lane_tag;
@@ -347,11 +364,12 @@ struct cw_message {
     uint32_t flags;
 };
 
-/* Errors as cw_put; CW_ERROR_ARGUMENT also if it is longer than the receiver's slots (known after set-up; before, such a message
- * completes with CW_ERROR_ARGUMENT). While it waits for credit it counts as under way. */
+/* Errors as cw_put; CW_ERROR_ARGUMENT also if it is longer than the receiver's slots (known after set-up; before, such
+ * a message completes with CW_ERROR_ARGUMENT). While it waits for credit it counts as under way. */
 int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *message);
 
-/* Gives the slot of a CW_EVENT_MESSAGE back; its data must not be read afterwards. CW_OK, CW_ERROR_ARGUMENT (not a slot in use). */
+/* Gives the slot of a CW_EVENT_MESSAGE back; its data must not be read afterwards. CW_OK, CW_ERROR_ARGUMENT (not a slot
+ * in use). */
 int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot);
 
 /* ---- Events ---- */
@@ -387,7 +405,8 @@ struct cw_event {
     uint32_t slot;
 };
 
-/* Takes up to `count_max` events in the order they happened; returns how many. One consumer thread at a time, any thread. */
+/* Takes up to `count_max` events in the order they happened; returns how many. One consumer thread at a time, any
+ * thread. */
 uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *events, uint32_t count_max);
 
 /* ---- Counters ---- */
@@ -442,7 +461,8 @@ uint64_t cw_endpoint_counter(const struct cw_endpoint *endpoint, enum cw_counter
 const char *cw_counter_name(enum cw_counter counter);
 const char *cw_counter_meaning(enum cw_counter counter);
 
-/* Fixed memory of an endpoint: bytes of the endpoint itself and bytes per peer, connected or not, and per connection in use at the least. */
+/* Fixed memory of an endpoint: bytes of the endpoint itself and bytes per peer, connected or not, and per connection in
+ * use at the least. */
 struct cw_memory_info {
     uint64_t endpoint_bytes;    /* reserved at start-up, all tables together; touched only as used */
     uint64_t touched_bytes;     /* of these, so far: never falls */

@@ -1,4 +1,5 @@
-/* All limits of dataplane/ in one place. Ranges of the configuration, defaults, and what the wire format can express. */
+/* All limits of dataplane/ in one place. Ranges of the configuration, defaults, and what the wire format can
+ * express. */
 #ifndef CW_LIMITS_H
 #define CW_LIMITS_H
 

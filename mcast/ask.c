@@ -1,6 +1,8 @@
-/* Requests for what is missing. Each member waits for a random time before it asks; a repair that comes meanwhile makes the request needless. Times are drawn so that, however many miss the same packet, few ask before
- * the first one's repair has reached all others: the truncated exponential distribution of Nonnenmacher and Biersack (Scalable Feedback for Large Groups, 1999; also RFC 5740, 5.5), over a time that grows with the measured round
- * trip and the logarithm of the group's size. Groups so small that all may ask at once do.
+/* Requests for what is missing. Each member waits for a random time before it asks; a repair that comes meanwhile makes
+ * the request needless. Times are drawn so that, however many miss the same packet, few ask before the first one's
+ * repair has reached all others: the truncated exponential distribution of Nonnenmacher and Biersack (Scalable Feedback
+ * for Large Groups, 1999; also RFC 5740, 5.5), over a time that grows with the measured round trip and the logarithm of
+ * the group's size. Groups so small that all may ask at once do.
  */
 #include <math.h>
 

@@ -1,6 +1,9 @@
-/* How many packets of a stream may be in flight: as dataplane/flow/congestion.c has it, for round trips to the last member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal
- * only if it is heavy, since random loss is only repaired. Round trips in which somebody did not look at its port for a while tell nothing: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, what
- * a few full frames take on the line is no queue: at 100 Mb/s the window fell without it, and 4 KB to each of 5 took 2.9 ms instead of 2.3. */
+/* How many packets of a stream may be in flight: as dataplane/flow/congestion.c has it, for round trips to the last
+ * member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal only if it is
+ * heavy, since random loss is only repaired. Round trips in which somebody did not look at its port for a while tell
+ * nothing: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, what a few
+ * full frames take on the line is no queue: at 100 Mb/s the window fell without it, and 4 KB to each of 5 took 2.9 ms
+ * instead of 2.3. */
 #include "mcast/state.h"
 
 enum {
@@ -12,7 +15,8 @@ enum {
 void mcast_congestion_init(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    /* on a slow line so many packets are a queue of milliseconds, and the smallest round trip would be one with that queue */
+    /* on a slow line so many packets are a queue of milliseconds, and the smallest round trip would be one with that
+     * queue */
     uint64_t room = cw_guest_line_packets(stream->group->mcast->endpoint);
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(room, CW_MCAST_WINDOW_FIRST));
     sending->slow_start = true;
@@ -46,7 +50,8 @@ void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, ui
 uint64_t mcast_congestion_patience(const struct sending *sending)
 {
     uint64_t trip_ns = sending->round_trip_ns == 0 ? CW_MCAST_ROUND_TRIP_FIRST_NS : sending->round_trip_ns;
-    /* asked too soon, a sender never measures what an answer takes: as long as it has not, it waits for longer (Karn and Partridge, 1987) */
+    /* asked too soon, a sender never measures what an answer takes: as long as it has not, it waits for longer (Karn
+     * and Partridge, 1987) */
     return (trip_ns + later(4 * sending->round_trip_deviation_ns, CW_MCAST_STATE_LEAST_NS)) << sending->doubts;
 }
 
@@ -58,13 +63,15 @@ static uint64_t window_next(struct sending *sending, uint64_t target_ns)
         sending->slow_start = false;
         return window - window / 4;
     }
-    /* twice: in a tree of acknowledgements members wait for those below them, too, and the longer the fewer packets there are */
+    /* twice: in a tree of acknowledgements members wait for those below them, too, and the longer the fewer packets
+     * there are */
     if (trip_ns == UINT64_MAX && sending->round_trip_floor_ns != UINT64_MAX &&
         sending->round_trip_floor_ns > 2 * target_ns) {
         trip_ns = sending->round_trip_floor_ns;
     }
     if (trip_ns == UINT64_MAX) {
-        /* receivers that share a core with others look now and then, and take all that has come: their delay says nothing of a queue in the network, only loss would */
+        /* receivers that share a core with others look now and then, and take all that has come: their delay says
+         * nothing of a queue in the network, only loss would */
         bool may_grow = sending->round_pauses > 0 && sending->is_limited && sending->round_lost == 0;
         return may_grow ? window + (sending->slow_start ? window : 1 + window / 8) : window;
     }

@@ -41,10 +41,12 @@ enum {
 #define CW_MCAST_ASK_MAX_NS   100000000ull  /* longest time between requests for the same packet */
 #define CW_MCAST_LAG_NS       1000000000ull /* without progress for so long, the one who holds everybody up is named */
 
-/* Packets must have come for oneself alone for so long before the network is blamed: a switch may have missed the first report, which comes again after CW_MCAST_REPORT_FIRST_NS. */
+/* Packets must have come for oneself alone for so long before the network is blamed: a switch may have missed the first
+ * report, which comes again after CW_MCAST_REPORT_FIRST_NS. */
 #define CW_MCAST_UNREACHED_NS 150000000ull
 
-/* Switches are told of a membership again after these, in case one was lost; then they forget nothing within 260 s (RFC 2236, 8). */
+/* Switches are told of a membership again after these, in case one was lost; then they forget nothing within 260 s (RFC
+ * 2236, 8). */
 #define CW_MCAST_REPORT_FIRST_NS 30000000ull
 #define CW_MCAST_REPORT_MAX_NS   60000000000ull
 

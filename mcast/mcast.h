@@ -1,17 +1,23 @@
 /* mcast: a put to a group. Public header of mcast/.
  *
  * Purpose
- *   One multicast packet reaches all members of a group; what is missing somewhere is asked for and sent again; what everybody has is told up a tree. Each member may send: its messages
- *   arrive at all others completely, once, and in the order in which they were posted; messages of different senders are not ordered among each other.
- *   Short messages (up to slot_bytes) land in slots that each member keeps for each sender and gives back (cw_mcast_release); long ones where the member has said (cw_mcast_expose):
- *   the k-th long message of a sender goes into the k-th exposure, and leaves when everybody has made it.
+ *   One multicast packet reaches all members of a group; what is missing somewhere is asked for and sent again; what
+ *   everybody has is told up a tree. Each member may send: its messages arrive at all others completely, once, and in
+ *   the order in which they were posted; messages of different senders are not ordered among each other. Short messages
+ *   (up to slot_bytes) land in slots that each member keeps for each sender and gives back (cw_mcast_release); long
+ *   ones where the member has said (cw_mcast_expose): the k-th long message of a sender goes into the k-th exposure,
+ *   and leaves when everybody has made it.
  *
  * Invariants
  *   - A message is complete at its sender when every live member has all of it. Until then its memory must not change.
- *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group up for long is named (CW_MCAST_LAGGARD), and named again.
- *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for a message than its slot or exposure.
- *   - No clock, no randomness of its own, no I/O: it is a guest of an endpoint (dataplane/core/guest.h), turned with it, in real and in virtual time.
- *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number, bounds. What fails is counted and dropped.
+ *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group
+ *     up for long is named (CW_MCAST_LAGGARD), and named again.
+ *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
+ *     a message than its slot or exposure.
+ *   - No clock, no randomness of its own, no I/O: it is a guest of an endpoint (dataplane/core/guest.h), turned with
+ *     it, in real and in virtual time.
+ *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number,
+ *     bounds. What fails is counted and dropped.
  *
  * Order of calls
  *   cw_mcast_create
@@ -37,14 +43,16 @@ struct cw_mcast_config {
     uint32_t exposure_max; /* per sender; likewise */
     uint32_t event_count_max;
     uint64_t lag_ns; /* without progress for so long, somebody is named */
-    /* An address that no group has, and that all ports let in; switches are told so by one, its keeper. What comes to it elsewhere was flooded. 0: none */
+    /* An address that no group has, and that all ports let in; switches are told so by one, its keeper. What comes to
+     * it elsewhere was flooded. 0: none */
     uint32_t flood_ipv4;
     bool keeps_flood_address;
 };
 
 void cw_mcast_config_init(struct cw_mcast_config *config);
 
-/* The endpoint takes packets for groups from now on. One per endpoint. CW_OK, CW_ERROR_ARGUMENT with a line in `error`, CW_ERROR_BUSY (it has one), CW_ERROR_MEMORY. */
+/* The endpoint takes packets for groups from now on. One per endpoint. CW_OK, CW_ERROR_ARGUMENT with a line in `error`,
+ * CW_ERROR_BUSY (it has one), CW_ERROR_MEMORY. */
 int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,
                     char *error, size_t error_bytes);
 /* Shuts all groups. NULL is allowed. */
@@ -78,18 +86,22 @@ struct cw_mcast_group_config {
     void *owner;     /* comes with its events */
 };
 
-/* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port. Packets that come before are lost, and come again.
- * CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's filters); CW_ERROR_MEMORY; others as cw_port_join. */
+/* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port.
+ * Packets that come before are lost, and come again. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's
+ * filters); CW_ERROR_MEMORY; others as cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
 /* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED; of its events only those of own messages
  * are still given. */
 void cw_mcast_shut(struct cw_mcast_group *group);
 
-/* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with `joins_late`. All live members are told the same; the order of epochs counts, not that of the
- * calls at different members. What the excluded ones have not got does not matter any more; they themselves are not told anything. CW_OK, CW_ERROR_ARGUMENT (the epoch is not newer; the own member is not in it). */
+/* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with
+ * `joins_late`. All live members are told the same; the order of epochs counts, not that of the calls at different
+ * members. What the excluded ones have not got does not matter any more; they themselves are not told anything. CW_OK,
+ * CW_ERROR_ARGUMENT (the epoch is not newer; the own member is not in it). */
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live);
 
-/* From now on own packets travel like this: each member for itself, what comes either way counts. BY_NETWORK is left by itself, within a quarter of a second, if a member gets packets for itself, but none for the group. */
+/* From now on own packets travel like this: each member for itself, what comes either way counts. BY_NETWORK is left by
+ * itself, within a quarter of a second, if a member gets packets for itself, but none for the group. */
 void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread);
 
 /* ---- messages ---- */
@@ -98,8 +110,10 @@ enum cw_mcast_flags {
     CW_MCAST_SIGNAL = 1, /* give CW_MCAST_COMPLETE */
 };
 
-/* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if `is_long`, a long one. `head` is copied; `data` must not change before the message is complete, but if both
- * together have no more than CW_MCAST_INLINE_MAX bytes. CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes. */
+/* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if
+ * `is_long`, a long one. `head` is copied; `data` must not change before the message is complete, but if both together
+ * have no more than CW_MCAST_INLINE_MAX bytes. CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one
+ * that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes. */
 struct cw_mcast_put {
     const void *head; /* NULL: none */
     uint32_t head_bytes;
@@ -112,7 +126,8 @@ struct cw_mcast_put {
 };
 int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put);
 
-/* Where the next long message of a member goes; longer ones are cut off at `bytes`, and said so. CW_OK; CW_ERROR_AGAIN: exposure_max are open; CW_ERROR_ARGUMENT. */
+/* Where the next long message of a member goes; longer ones are cut off at `bytes`, and said so. CW_OK; CW_ERROR_AGAIN:
+ * exposure_max are open; CW_ERROR_ARGUMENT. */
 int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
 
 /* Bytes of the longest short message. */
@@ -143,7 +158,8 @@ struct cw_mcast_event {
     const void *data;
 };
 
-/* Up to `count_max` events in the order in which they happened; returns how many. The endpoint gives CW_EVENT_GUEST when there are any again after there were none. */
+/* Up to `count_max` events in the order in which they happened; returns how many. The endpoint gives CW_EVENT_GUEST
+ * when there are any again after there were none. */
 uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max);
 
 /* ---- what it has done ---- */

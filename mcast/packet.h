@@ -1,7 +1,8 @@
 /* Packet: what multicast packets carry behind the header of dataplane/wire/wire.h, byte by byte as in WIRE.md.
  *
- * The header's `flow` is the low half of the group's id, its `tag` is made with the key of (group, author). Types are those that the endpoint leaves to its guest. Nothing here decides anything; that a packet is authentic
- * only its tag says.
+ * The header's `flow` is the low half of the group's id, its `tag` is made with the key of (group, author). Types are
+ * those that the endpoint leaves to its guest. Nothing here decides anything; that a packet is authentic only its tag
+ * says.
  */
 #ifndef CW_MCAST_PACKET_H
 #define CW_MCAST_PACKET_H

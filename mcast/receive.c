@@ -1,4 +1,5 @@
-/* The receiving side of a stream: packets are placed as they come, in any order; messages are notified when they and all before them are complete. */
+/* The receiving side of a stream: packets are placed as they come, in any order; messages are notified when they and
+ * all before them are complete. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

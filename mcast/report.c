@@ -1,4 +1,5 @@
-/* Acknowledgements. Each member tells its parent in the sender's tree what all members of its subtree have: counts that only grow, so that any of them may be lost. Only what was gathered under the same membership counts: a member that
+/* Acknowledgements. Each member tells its parent in the sender's tree what all members of its subtree have: counts that
+ * only grow, so that any of them may be lost. Only what was gathered under the same membership counts: a member that
  * another one takes for its child, or not, while the two do not agree on the tree, is left out nowhere.
  */
 #include <stdlib.h>
@@ -154,7 +155,8 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
     }
 }
 
-/* Whether it must be told now; else packets alone may wait for more of them, and slots that are few are told with the next. */
+/* Whether it must be told now; else packets alone may wait for more of them, and slots that are few are told with the
+ * next. */
 static bool is_urgent(const struct stream *stream, const struct counts *all)
 {
     const struct report *report = &stream->report;

@@ -1,4 +1,5 @@
-/* The sending side of a stream: messages become packets, packets are sent, sent again, and forgotten when everybody has them. */
+/* The sending side of a stream: messages become packets, packets are sent, sent again, and forgotten when everybody has
+ * them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* What the files of mcast/ share: groups, streams, timers. Private to mcast/.
  *
- * A group has a stream per sender. The own one has a sending side (struct sending), all others a receiving side (struct receiving); every stream has a reporting side (struct report), which gathers what the members below in the
- * stream's tree have. All are made when first needed, so that a group of a thousand members in which one sends takes the memory of one stream.
+ * A group has a stream per sender. The own one has a sending side (struct sending), all others a receiving side (struct
+ * receiving); every stream has a reporting side (struct report), which gathers what the members below in the stream's
+ * tree have. All are made when first needed, so that a group of a thousand members in which one sends takes the memory
+ * of one stream.
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   tell.c     a sender that hears nothing
@@ -318,7 +320,8 @@ void mcast_sending_end(struct stream *stream, int status);
 uint32_t mcast_send_turn(struct cw_mcast *mcast);
 void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_header *header,
                     const struct cw_mcast_nak *nak);
-/* All members have what `counts` say; `laggard` has the least. A packet may have waited `pause_ns` for its receiver to look. */
+/* All members have what `counts` say; `laggard` has the least. A packet may have waited `pause_ns` for its receiver to
+ * look. */
 void mcast_send_acknowledged(struct stream *stream, const struct counts *counts, uint32_t laggard, uint64_t pause_ns);
 /* Another packet goes to the group's address. */
 void mcast_send_noted(struct stream *stream);
@@ -328,7 +331,8 @@ void mcast_send_state_due(struct stream *stream);
 void mcast_send_epoch(struct stream *stream, bool somebody_joins);
 /* A stream begins: its first window. */
 void mcast_congestion_init(struct stream *stream);
-/* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for somebody to look at a port. */
+/* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for somebody to
+ * look at a port. */
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns);
 /* Base has moved. */
 void mcast_congestion_progress(struct stream *stream);

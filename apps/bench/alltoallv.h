@@ -1,8 +1,11 @@
-/* Bench alltoallv: what it is worth to know the counts of an all-to-all-v beforehand, in virtual time; Tables 2 and 3 of CC-MPI (Karwande, Yuan and Lowenthal 2003). bench/alltoallv.c: options, lines;
- * bench/alltoallv_run.c: patterns, measuring.
+/* Bench alltoallv: what it is worth to know the counts of an all-to-all-v beforehand, in virtual time; Tables 2 and 3
+ * of CC-MPI (Karwande, Yuan and Lowenthal 2003). bench/alltoallv.c: options, lines; bench/alltoallv_run.c: patterns,
+ * measuring.
  *
- * Level 3 moves the data in phases. Level 2 schedules them before: every rank all of them, at the same time, so that it is level 3 and the time that takes. Level 1 brings the counts to all before that, as
- * MPI_Alltoallv does where a schedule is asked for: an all-gather, which is over before anybody schedules. So a level takes what the next one takes, and more. */
+ * Level 3 moves the data in phases. Level 2 schedules them before: every rank all of them, at the same time, so that it
+ * is level 3 and the time that takes. Level 1 brings the counts to all before that, as MPI_Alltoallv does where a
+ * schedule is asked for: an all-gather, which is over before anybody schedules. So a level takes what the next one
+ * takes, and more. */
 #ifndef BENCH_ALLTOALLV_H
 #define BENCH_ALLTOALLV_H
 
@@ -28,10 +31,12 @@ struct bench_alltoallv_line {
     uint32_t phases; /* 0: none */
 };
 
-/* Whether bench_alltoallv_run knows the phases of this algorithm: those of all-to-all-based, greedy, colouring, splitting. */
+/* Whether bench_alltoallv_run knows the phases of this algorithm: those of all-to-all-based, greedy, colouring,
+ * splitting. */
 bool bench_alltoallv_has_phases(const char *algorithm);
 
-/* Each rank tells all what it sends and what it expects, 8 bytes for each other, by the algorithm that the model chooses. 0, or one of enum app_exit: reported. */
+/* Each rank tells all what it sends and what it expects, 8 bytes for each other, by the algorithm that the model
+ * chooses. 0, or one of enum app_exit: reported. */
 int bench_alltoallv_exchange(const struct bench_alltoallv_case *of, struct bench_mcast_result *result);
 
 /* By an algorithm of the registry, with phases or without. Errors as above. */

@@ -48,7 +48,8 @@ static bool sim_options_settle(struct bench_put_options *options)
     options->delay_ns = options->delay_ns != NOT_GIVEN ? options->delay_ns : 20000;
     options->loss = options->loss >= 0 ? options->loss : 0;
     options->seed = options->seed != NOT_GIVEN ? options->seed : 1;
-    /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames that do) */
+    /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames
+     * that do) */
     options->no_raw = options->no_raw || strcmp(options->fabric, "switch") == 0;
     return true;
 }

@@ -38,7 +38,8 @@ int bench_cost(int argc, char **argv);
 /* causeway bench crypt: AES-GCM alone. */
 int bench_crypt(int argc, char **argv);
 
-/* causeway bench crowd: more processes than cores, through a switch. causeway bench idle: what processes cost that do nothing. */
+/* causeway bench crowd: more processes than cores, through a switch. causeway bench idle: what processes cost that do
+ * nothing. */
 int bench_crowd(int argc, char **argv);
 int bench_idle(int argc, char **argv);
 

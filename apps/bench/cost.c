@@ -1,6 +1,6 @@
-/* causeway bench cost: what the protocol itself costs a core, per packet and per put. Both sides run in one thread over a port that hands
- * buffers across and does nothing else, so that neither a driver nor the other core's caches are in the figures, and a profile of this
- * command shows the dataplane alone. */
+/* causeway bench cost: what the protocol itself costs a core, per packet and per put. Both sides run in one thread over
+ * a port that hands buffers across and does nothing else, so that neither a driver nor the other core's caches are in
+ * the figures, and a profile of this command shows the dataplane alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

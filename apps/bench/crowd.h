@@ -1,11 +1,12 @@
 /* Bench crowd: more processes than cores, all of which talk to all others through a switch.
  *
- * Each process asks another one, chosen at random, by a put with notification; the other answers at once with a put of its own; then
- * the next one is asked. So there are always as many puts under way as processes, each process is asker and answerer at once, and each
- * put finds its target busy, yielding or asleep.
+ * Each process asks another one, chosen at random, by a put with notification; the other answers at once with a put of
+ * its own; then the next one is asked. So there are always as many puts under way as processes, each process is asker
+ * and answerer at once, and each put finds its target busy, yielding or asleep.
  *
- * Latency is one way: from just before the call that posts a put to when the target's call that waits for events has returned with its
- * notification. All processes read the same clock (CLOCK_MONOTONIC), so the put carries the time at which it was sent.
+ * Latency is one way: from just before the call that posts a put to when the target's call that waits for events has
+ * returned with its notification. All processes read the same clock (CLOCK_MONOTONIC), so the put carries the time at
+ * which it was sent.
  *
  * What is checked: each put arrives exactly once, in the order of its lane, with the bytes that were sent.
  */

@@ -1,5 +1,5 @@
-/* The crowd's reference: the same questions and answers in bare frames, without any protocol. Who has nothing to do lets
- * others run for some time, and then sleeps. */
+/* The crowd's reference: the same questions and answers in bare frames, without any protocol. Who has nothing to do
+ * lets others run for some time, and then sleeps. */
 #include <string.h>
 #include <sys/random.h>
 

@@ -1,5 +1,5 @@
-/* causeway bench crypt: what sealing and opening packets costs a core, by each driver there is; bursts in place, as the protocol has them. The
- * protocol's own cost, with and without, is causeway bench cost [--encrypt]. */
+/* causeway bench crypt: what sealing and opening packets costs a core, by each driver there is; bursts in place, as the
+ * protocol has them. The protocol's own cost, with and without, is causeway bench cost [--encrypt]. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Bench departures: a port that notes when frames leave through another one, and what a rate makes of these times.
  *
- * Order of calls: bench_departures_open, the port as any other, bench_departures_begin, ..., bench_departures_judge, cw_port_close (the port below stays open).
+ * Order of calls: bench_departures_open, the port as any other, bench_departures_begin, ..., bench_departures_judge,
+ * cw_port_close (the port below stays open).
  */
 #ifndef BENCH_DEPARTURES_H
 #define BENCH_DEPARTURES_H
@@ -23,7 +24,8 @@ struct bench_departures {
     uint64_t forgotten; /* frames beyond count_max */
 };
 
-/* What frames that were to leave at `rate_bps` did; they are counted as they are on the line. CW_OK, CW_ERROR_MEMORY. */
+/* What frames that were to leave at `rate_bps` did; they are counted as they are on the line. CW_OK,
+ * CW_ERROR_MEMORY. */
 int bench_departures_judge(const struct cw_port *port, uint64_t rate_bps, struct bench_departures *result);
 
 #endif

@@ -1,7 +1,8 @@
-/* Bench fabric: a network between processes of this machine, made for one benchmark and taken away afterwards. Two of them are joined by a
- * wire; a switch joins as many as it has ports.
+/* Bench fabric: a network between processes of this machine, made for one benchmark and taken away afterwards. Two of
+ * them are joined by a wire; a switch joins as many as it has ports.
  *
- * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the first.
+ * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the
+ * first.
  */
 #ifndef BENCH_FABRIC_H
 #define BENCH_FABRIC_H
@@ -49,8 +50,8 @@ void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *d
 /* The network namespace of a side, a descriptor; -1: the process's own. */
 int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side);
 
-/* Opens the port of a side, with veth after entering its namespace for good. Side 0 first: it is the server of a memif. One of enum app_exit; an error
- * has been reported. */
+/* Opens the port of a side, with veth after entering its namespace for good. Side 0 first: it is the server of a memif.
+ * One of enum app_exit; an error has been reported. */
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
 
 /* Waits until the link is up, at most 10 s. One of enum app_exit; an error has been reported. */

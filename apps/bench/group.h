@@ -1,13 +1,16 @@
 /* Bench group: processes of one benchmark, each with a port, an endpoint and a loop of its own, all connected with all.
  *
  * Invariants
- *  - Processes talk beside the network through one shared mapping only: steps that count who has come how far, and a result each.
+ *  - Processes talk beside the network through one shared mapping only: steps that count who has come how far, and a
+ *    result each.
  *  - Members are not pinned: where they run is the system's choice, as for any process that has no core to itself.
  *  - Nothing waits for ever: the group has a time limit, and members and switch end with the process that started them.
- *  - Every failure is one line on stderr: a member reports its own, the first process reports who died or came too late.
+ *  - Every failure is one line on stderr: a member reports its own, the first process reports who died or came too
+ *    late.
  *
  * Order of calls
- *    first process: bench_fabric_create, bench_group_start, { bench_group_await | bench_group_result }*, bench_group_finish,
+ *    first process: bench_fabric_create, bench_group_start, { bench_group_await | bench_group_result }*,
+ *    bench_group_finish,
  *                   bench_group_free, bench_fabric_destroy
  *    each member:   opens everything, connects to all others, then config.run: { bench_member_reach | bench_member_all }*
  */
@@ -45,7 +48,8 @@ struct bench_group_config {
     uint64_t result_bytes; /* of each member, in shared memory, zeroed */
     uint64_t limit_ns;     /* of everything together */
     const void *settings;  /* the benchmark's own, for members */
-    /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported errors. */
+    /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported
+     * errors. */
     int (*reference)(struct bench_member *member);
     /* With an endpoint and all others as peers; NULL: there is neither, and `reference` takes the steps. */
     int (*run)(struct bench_member *member);
@@ -85,7 +89,8 @@ struct bench_member {
 /* Starts the members. One of enum app_exit; an error has been reported, and nobody is left then. */
 int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, const struct bench_group_config *config);
 
-/* Waits until all members have come so far. One of enum app_exit; an error has been reported, and all have been ended then. */
+/* Waits until all members have come so far. One of enum app_exit; an error has been reported, and all have been ended
+ * then. */
 int bench_group_await(struct bench_group *group, enum bench_step step);
 
 /* Waits until all members have ended, which they do after the last step. Results as bench_group_await. */
@@ -114,7 +119,8 @@ uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_ste
 /* Reports "process I: WHAT" and returns the exit code for it. */
 int bench_member_fail(const struct bench_member *member, int status, const char *what);
 
-/* The kernel's own CLOCK_MONOTONIC, for times that processes compare: cw_clock_ns may differ between them by a microsecond. */
+/* The kernel's own CLOCK_MONOTONIC, for times that processes compare: cw_clock_ns may differ between them by a
+ * microsecond. */
 uint64_t bench_member_clock_ns(void);
 
 /* CPU time of this process, all its threads. */

@@ -1,7 +1,8 @@
 /* causeway bench idle: what processes cost that have nothing to do.
  *
- * Processes connect, exchange puts, and then do nothing: those with an even index wait for events in one long cw_loop_wait, the others
- * sleep outside of every call, so that only the fallback thread looks after their endpoints. CPU time is that of all threads of a process.
+ * Processes connect, exchange puts, and then do nothing: those with an even index wait for events in one long
+ * cw_loop_wait, the others sleep outside of every call, so that only the fallback thread looks after their endpoints.
+ * CPU time is that of all threads of a process.
  */
 #include <stdio.h>
 #include <string.h>

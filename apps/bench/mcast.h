@@ -1,9 +1,10 @@
-/* Bench mcast: a broadcast, scatter or all-gather by a group's multicasts beside the unicast algorithms, on simulated hosts. bench/mcast.c: options, lines; bench/mcast_group.c: the group;
- * bench/mcast_scatterv.c: groups for one-to-few; bench/mcast_unicast.c: plans over puts;
- * bench/mcast_beside.c: unicast traffic of others meanwhile.
+/* Bench mcast: a broadcast, scatter or all-gather by a group's multicasts beside the unicast algorithms, on simulated
+ * hosts. bench/mcast.c: options, lines; bench/mcast_group.c: the group; bench/mcast_scatterv.c: groups for one-to-few;
+ * bench/mcast_unicast.c: plans over puts; bench/mcast_beside.c: unicast traffic of others meanwhile.
  *
- * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each member takes its own; an all-gather is a broadcast by each member, one after the other.
- * One-to-few: bench_mcast_scatterv. */
+ * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each
+ * member takes its own; an all-gather is a broadcast by each member, one after the other. One-to-few:
+ * bench_mcast_scatterv. */
 #ifndef BENCH_MCAST_H
 #define BENCH_MCAST_H
 
@@ -14,7 +15,8 @@
 
 enum { BENCH_MCAST_RUNS_MAX = 10000, BENCH_MCAST_NAME_BYTES = 48 };
 
-/* One line's question. All begin together; a run is over when the last receiver has what it must get and all senders may use their memory again. */
+/* One line's question. All begin together; a run is over when the last receiver has what it must get and all senders
+ * may use their memory again. */
 struct bench_mcast_case {
     enum cw_collective collective; /* CW_BCAST, CW_SCATTER, CW_ALLGATHER */
     bool at_once;                  /* an all-gather by multicast whose members do not wait for their turn */
@@ -64,7 +66,8 @@ enum bench_mcast_way {
 int bench_mcast_scatterv(const struct bench_mcast_case *of, enum bench_mcast_way way,
                          struct bench_mcast_result *result);
 
-/* What goes on beside two hosts that talk by unicast: half of `members`, host 0 its root, are a group, to which the root sends one message after the other. */
+/* What goes on beside two hosts that talk by unicast: half of `members`, host 0 its root, are a group, to which the
+ * root sends one message after the other. */
 enum bench_mcast_beside {
     BENCH_MCAST_BESIDE_NOTHING = 0,
     BENCH_MCAST_BESIDE_SNOOPING, /* by multicast, through a switch that brings it to the group */
@@ -83,11 +86,13 @@ int bench_mcast_beside(const struct bench_mcast_case *of, enum bench_mcast_besid
 /* All of these, a line each. */
 int bench_mcast_beside_run(const struct bench_mcast_case *of, bool json);
 
-/* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency sends all at once, unless the model has chosen it.
- * Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not fit. */
+/* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency
+ * sends all at once, unless the model has chosen it. Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not
+ * fit. */
 int bench_mcast_unicast(const struct bench_mcast_case *of, const char *algorithm, struct bench_mcast_result *result);
 
-/* A plan, on hosts of the same kind; the collective and its length are the plan's own, and result->name the caller's. Errors as above. */
+/* A plan, on hosts of the same kind; the collective and its length are the plan's own, and result->name the caller's.
+ * Errors as above. */
 int bench_mcast_plan(const struct bench_mcast_case *of, const struct cw_plan *plan, struct bench_mcast_result *result);
 
 /* On emulated hosts, by MPI. */

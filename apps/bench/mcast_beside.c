@@ -1,4 +1,5 @@
-/* What a multicast costs the others on its network (CC-MPI, section 3.2): a stream of puts, and a ping-pong of 8 bytes, between two hosts, while others multicast, or send the same one by one. */
+/* What a multicast costs the others on its network (CC-MPI, section 3.2): a stream of puts, and a ping-pong of 8 bytes,
+ * between two hosts, while others multicast, or send the same one by one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,18 @@
-/* mcast measure: the program that `causeway bench mcast --fabric memif|veth` starts as a job, and tests/peers/multicast.py with any MPI library: a collective by several algorithms, which take turns.
+/* mcast measure: the program that `causeway bench mcast --fabric memif|veth` starts as a job, and
+ * tests/peers/multicast.py with any MPI library: a collective by several algorithms, which take turns.
  *
  *   mcast_measure bcast|scatter|allgather SIZES RUNS NAME...     (sizes in bytes, with commas between; NAME "-": the library's own choice)
  *
- * Each algorithm has a communicator whose hint asks for it; libraries that know no such hint have one algorithm. Rank 0 prints, for each size and name,
+ * Each algorithm has a communicator whose hint asks for it; libraries that know no such hint have one algorithm. Rank 0
+ * prints, for each size and name,
  *
  *   NAME BYTES MEDIAN P999 EACH PROCESSOR FRAMES
  *
- * MEDIAN, P999: microseconds from when the root enters a call (of an all-gather: the last member), while all others wait in theirs, until the last of them has what it
- * must get. Ranks are processes of one machine, so that they have one clock. EACH: microseconds per call of many, one right behind the other. PROCESSOR: microseconds of
- * processor time that all ranks together take for each of these. FRAMES: that left rank 0's interface of the kernel for each of these; 0: it uses none. Every byte that is received is compared.
+ * MEDIAN, P999: microseconds from when the root enters a call (of an all-gather: the last member), while all others
+ * wait in theirs, until the last of them has what it must get. Ranks are processes of one machine, so that they have
+ * one clock. EACH: microseconds per call of many, one right behind the other. PROCESSOR: microseconds of processor time
+ * that all ranks together take for each of these. FRAMES: that left rank 0's interface of the kernel for each of these;
+ * 0: it uses none. Every byte that is received is compared.
  */
 #include <mpi.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* One-to-few by multicast, as section 4.1 and Figure 10 of CC-MPI have it: the root has a block for some members only. Groups are those of control/groups/groups.h, with messages between the endpoints as its links. */
+/* One-to-few by multicast, as section 4.1 and Figure 10 of CC-MPI have it: the root has a block for some members only.
+ * Groups are those of control/groups/groups.h, with messages between the endpoints as its links. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

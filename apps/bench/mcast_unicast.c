@@ -1,4 +1,5 @@
-/* The other side of bench mcast: the same by puts from one to one, as collectives/ builds them, on hosts of the same kind. */
+/* The other side of bench mcast: the same by puts from one to one, as collectives/ builds them, on hosts of the same
+ * kind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

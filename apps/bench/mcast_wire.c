@@ -1,4 +1,5 @@
-/* Bench mcast on real processes: a job of mcast_measure (which stands beside the command) on emulated hosts, one rank each, and what it found. */
+/* Bench mcast on real processes: a job of mcast_measure (which stands beside the command) on emulated hosts, one rank
+ * each, and what it found. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

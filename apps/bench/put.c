@@ -243,8 +243,8 @@ static double middle(const struct series *series, uint64_t rounds)
     return bench_median(values, rounds);
 }
 
-/* The raw limit is taken to be one only if it stands up to testpmd. The two cannot run at once, so the best of each is compared: what the
- * machine can do while nobody else wants it. */
+/* The raw limit is taken to be one only if it stands up to testpmd. The two cannot run at once, so the best of each is
+ * compared: what the machine can do while nobody else wants it. */
 static double ratio_testpmd(const struct series *raw, uint64_t rounds, double testpmd_pps)
 {
     double best = 0;

@@ -1,7 +1,7 @@
 /* Bench put: the two sides of `causeway bench put` over a real port.
  *
- * The initiator puts into the responder's region; the responder answers (latency) or counts (goodput). Both make the same calls in the
- * same order, tied together by a control channel (bench/control.h).
+ * The initiator puts into the responder's region; the responder answers (latency) or counts (goodput). Both make the
+ * same calls in the same order, tied together by a control channel (bench/control.h).
  */
 #ifndef BENCH_PUT_H
 #define BENCH_PUT_H
@@ -27,8 +27,8 @@ struct bench_side {
     uint64_t peer_token;
 };
 
-/* Creates endpoint, loop and region on an open port and connects to the other side. `spin`: the core is ours. CW_OK or a code of
- * enum cw_status with a line in `error`. */
+/* Creates endpoint, loop and region on an open port and connects to the other side. `spin`: the core is ours. CW_OK or
+ * a code of enum cw_status with a line in `error`. */
 int bench_side_open(struct bench_side *side, struct cw_port *port, int control, bool initiator, bool spin,
                     uint64_t memory_bytes, char *error, size_t error_bytes);
 void bench_side_close(struct bench_side *side);
@@ -50,8 +50,8 @@ struct bench_put_rate {
     uint64_t spurious; /* packets that the responder got twice */
 };
 
-/* One way as fast as it goes for `duration_ns` after `warmup_ns`, measured at the responder. `alone`: one packet a put at the least;
- * else small puts share packets. */
+/* One way as fast as it goes for `duration_ns` after `warmup_ns`, measured at the responder. `alone`: one packet a put
+ * at the least; else small puts share packets. */
 int bench_put_rate(struct bench_side *side, uint64_t size, bool alone, uint64_t warmup_ns, uint64_t duration_ns,
                    struct bench_put_rate *rate);
 

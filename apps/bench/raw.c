@@ -31,8 +31,8 @@ enum {
 #define RAW_QUIET_NS           UINT64_C(2000000) /* nothing for this long: the link is empty */
 #define RAW_LOST_NS            UINT64_C(20000000)
 
-/* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both (af_packet), it takes
- * the same trouble over them. */
+/* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both
+ * (af_packet), it takes the same trouble over them. */
 struct raw_header {
     struct cw_wire_network network;
     uint16_t reserved;
@@ -162,8 +162,8 @@ static void rate_send(struct raw *raw)
     }
 }
 
-/* Gives a burst back. Buffers of our pool that are whole and not shared go there directly: a tenth faster at 64 bytes than freeing
- * them one by one. */
+/* Gives a burst back. Buffers of our pool that are whole and not shared go there directly: a tenth faster at 64 bytes
+ * than freeing them one by one. */
 static inline void burst_free(struct raw *raw, struct rte_mbuf **buffers, uint16_t count)
 {
     uint32_t plain = 0;

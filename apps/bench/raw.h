@@ -1,14 +1,14 @@
 /* Bench raw: what the driver can do without any protocol: the limit that `causeway bench put` is held against.
  *
- * Bare rte_eth_rx_burst and rte_eth_tx_burst loops on the device of an ethdev port, between two processes, each pinned to its core by
- * the caller. The initiator sends, the responder receives and measures; both return the same result. While they run nobody uses the
- * port.
+ * Bare rte_eth_rx_burst and rte_eth_tx_burst loops on the device of an ethdev port, between two processes, each pinned
+ * to its core by the caller. The initiator sends, the responder receives and measures; both return the same result.
+ * While they run nobody uses the port.
  *
- * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench/raw_load.c has the same functions,
- * which load it.
+ * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench/raw_load.c has the same
+ * functions, which load it.
  *
- * Order of calls: both sides make the same calls with the same settings at the same time; a control channel (bench/control.h) starts
- * and stops them.
+ * Order of calls: both sides make the same calls with the same settings at the same time; a control channel
+ * (bench/control.h) starts and stops them.
  */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
@@ -52,9 +52,9 @@ struct bench_raw_latency {
     uint64_t lost; /* round trips given up after 20 ms; their frames were dropped on the way */
 };
 
-/* One way: throughput at the receiver. CW_OK; CW_ERROR_ARGUMENT (settings); CW_ERROR_MEMORY; CW_ERROR_TIMEOUT or CW_ERROR_CLOSED
- * (the other side is late or gone); CW_ERROR_NOT_FOUND (not one frame arrived);
- * CW_ERROR_UNSUPPORTED (libcauseway_bench.so is not there). */
+/* One way: throughput at the receiver. CW_OK; CW_ERROR_ARGUMENT (settings); CW_ERROR_MEMORY; CW_ERROR_TIMEOUT or
+ * CW_ERROR_CLOSED (the other side is late or gone); CW_ERROR_NOT_FOUND (not one frame arrived); CW_ERROR_UNSUPPORTED
+ * (libcauseway_bench.so is not there). */
 int bench_raw_rate_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
                              struct bench_raw_rate *rate);
 int bench_raw_rate_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,

@@ -1,7 +1,8 @@
-/* Bench scale: how time, memory and packets of collectives grow with the number of ranks, in clusters, in virtual time. bench/scale.c: options, lines; bench/scale_run.c: choosing, measuring;
- * bench/scale_plot.c: the picture.
+/* Bench scale: how time, memory and packets of collectives grow with the number of ranks, in clusters, in virtual time.
+ * bench/scale.c: options, lines; bench/scale_run.c: choosing, measuring; bench/scale_plot.c: the picture.
  *
- * A series is a collective by one way to choose its algorithm; its points are numbers of ranks. Every byte that any rank receives is compared with a serial reference. */
+ * A series is a collective by one way to choose its algorithm; its points are numbers of ranks. Every byte that any
+ * rank receives is compared with a serial reference. */
 #ifndef BENCH_SCALE_H
 #define BENCH_SCALE_H
 
@@ -54,14 +55,15 @@ struct bench_scale_point {
     double real_ns;  /* it took */
 };
 
-/* Clusters of up to 16, 64 bytes a pair, 1 MiB; 1 Gb/s and 20 us inside, 10 Gb/s and 10 ms between each two; known rates, 1 run. */
+/* Clusters of up to 16, 64 bytes a pair, 1 MiB; 1 Gb/s and 20 us inside, 10 Gb/s and 10 ms between each two; known
+ * rates, 1 run. */
 void bench_scale_case_init(struct bench_scale_case *of);
 
 /* How many clusters so many ranks are in: of four at least, and as many as asked for at most. */
 uint32_t bench_scale_clusters(const struct bench_scale_case *of, uint32_t ranks);
 
-/* By which algorithm: what the model says is best (NULL), what it says is best of those that know nothing of clusters ("flat"), or one of the registry with the parameters that the
- * model finds for it. One of enum app_exit, reported. */
+/* By which algorithm: what the model says is best (NULL), what it says is best of those that know nothing of clusters
+ * ("flat"), or one of the registry with the parameters that the model finds for it. One of enum app_exit, reported. */
 int bench_scale_run(const struct bench_scale_case *of, enum cw_collective collective, const char *algorithm,
                     uint32_t ranks, struct bench_scale_point *point);
 
@@ -75,7 +77,8 @@ struct bench_scale_series {
     struct bench_scale_point points[BENCH_SCALE_POINTS_MAX];
 };
 
-/* Draws time, packets and memory of a rank against the number of ranks, by gnuplot, exponents in the key. One of enum app_exit, reported. */
+/* Draws time, packets and memory of a rank against the number of ranks, by gnuplot, exponents in the key. One of enum
+ * app_exit, reported. */
 int bench_scale_plot(const char *path, const struct bench_scale_series *series, uint32_t count);
 
 #endif

@@ -1,4 +1,5 @@
-/* The picture of bench scale: a panel for time, for packets of a rank, and for its memory, each against the number of ranks, all axes logarithmic: a power is a straight line. */
+/* The picture of bench scale: a panel for time, for packets of a rank, and for its memory, each against the number of
+ * ranks, all axes logarithmic: a power is a straight line. */
 #include "apps/bench/scale.h"
 #include "apps/cli/cli.h"
 #include "apps/draw/gnuplot.h"

@@ -114,7 +114,8 @@ static bool wanted(const struct cw_candidate *candidate, const char *algorithm)
 
 #define BUFFER_BYTES_MAX (6ull << 30)
 
-/* What one process can hold for all ranks: their buffers, and sessions, of which there would be a million by pairs. Rank 0 stands for all. */
+/* What one process can hold for all ranks: their buffers, and sessions, of which there would be a million by pairs.
+ * Rank 0 stands for all. */
 static bool has_room(const struct bench_scale_case *of, const struct cw_problem *problem,
                      const struct cw_candidate *candidate)
 {

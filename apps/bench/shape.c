@@ -1,4 +1,5 @@
-/* causeway bench shape: how exactly a shaper lets frames out on the real clock, noted where they leave to the port. Two pinned processes, one of which sends full frames over a memif. */
+/* causeway bench shape: how exactly a shaper lets frames out on the real clock, noted where they leave to the port. Two
+ * pinned processes, one of which sends full frames over a memif. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>

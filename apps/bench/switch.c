@@ -18,8 +18,8 @@
 
 enum { MTU_BYTES = 1500, MEMBERS = 4, SHORT_BYTES = 64, LONG_BYTES = 1500, OPTION_BYTES = 32, OPTIONS = 6 };
 
-/* What is measured: as fast as it goes without shaping, delays at half of a rate, the rate itself, and samples of statistics every
- * millisecond as fast as it goes. */
+/* What is measured: as fast as it goes without shaping, delays at half of a rate, the rate itself, and samples of
+ * statistics every millisecond as fast as it goes. */
 enum kind { PASSES, DELAYS, RATES, SAMPLES };
 
 struct row {

@@ -1,7 +1,8 @@
 /* Bench switch: what the emulator itself can do: how many frames it passes, how exact its delays and rates are.
  *
- * Member 0 sends to member 1, or each to the next one; frames carry the time at which they were sent, of the clock that all processes of a machine
- * share. What is told of delays is what a client sees: the emulator's own lateness, and how late the client itself was woken.
+ * Member 0 sends to member 1, or each to the next one; frames carry the time at which they were sent, of the clock that
+ * all processes of a machine share. What is told of delays is what a client sees: the emulator's own lateness, and how
+ * late the client itself was woken.
  */
 #ifndef BENCH_SWITCH_H
 #define BENCH_SWITCH_H

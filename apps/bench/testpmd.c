@@ -123,7 +123,8 @@ static int testpmd_start(const struct bench_testpmd_settings *settings, bool rec
     return CW_OK;
 }
 
-/* Ends one process: by request, then by force. memif's driver may crash when its other side goes: that is no failure of ours. */
+/* Ends one process: by request, then by force. memif's driver may crash when its other side goes: that is no failure of
+ * ours. */
 static void testpmd_end(struct testpmd *testpmd)
 {
     uint64_t end = clock_ms() + END_TIMEOUT_MS;

@@ -1,6 +1,7 @@
 /* Bench testpmd: what DPDK's own measuring program reaches on the same device: the raw figures are held against it.
  *
- * Runs dpdk-testpmd twice, one sending (txonly), one receiving (rxonly), each pinned to its core, and reads the receiver's rate.
+ * Runs dpdk-testpmd twice, one sending (txonly), one receiving (rxonly), each pinned to its core, and reads the
+ * receiver's rate.
  */
 #ifndef BENCH_TESTPMD_H
 #define BENCH_TESTPMD_H
@@ -19,9 +20,9 @@ struct bench_testpmd_settings {
     uint32_t samples; /* seconds that are measured, after warm-up; 0: 5 */
 };
 
-/* Runs the two and ends them again. *packets_per_s: the best of the samples, at the receiver. Takes samples + some 5 seconds.
- * CW_OK; CW_ERROR_NOT_FOUND (dpdk-testpmd is not installed); CW_ERROR_TIMEOUT (nothing was received); CW_ERROR_SYSTEM (testpmd ended
- * early; the text quotes it). `error` gets one line. */
+/* Runs the two and ends them again. *packets_per_s: the best of the samples, at the receiver. Takes samples + some 5
+ * seconds. CW_OK; CW_ERROR_NOT_FOUND (dpdk-testpmd is not installed); CW_ERROR_TIMEOUT (nothing was received);
+ * CW_ERROR_SYSTEM (testpmd ended early; the text quotes it). `error` gets one line. */
 int bench_testpmd_run(const struct bench_testpmd_settings *settings, double *packets_per_s, char *error,
                       size_t error_bytes);
 

@@ -205,7 +205,8 @@ static void line_print(const struct settings *settings, enum cw_collective colle
     fflush(stdout);
 }
 
-/* One algorithm, for each number of senders if it knows any; the first line of a collective is what the others are held against. */
+/* One algorithm, for each number of senders if it knows any; the first line of a collective is what the others are held
+ * against. */
 static int algorithm_run(const struct settings *settings, enum cw_collective collective, const char *name,
                          double *baseline_ns)
 {

@@ -1,4 +1,5 @@
-/* Bench wan: collectives across two clusters in virtual time, beside the cost model of Matsuda, Kudoh, Kodama, Takano and Ishikawa (2006, Table 1), which their baselines and ours share. */
+/* Bench wan: collectives across two clusters in virtual time, beside the cost model of Matsuda, Kudoh, Kodama, Takano
+ * and Ishikawa (2006, Table 1), which their baselines and ours share. */
 #ifndef BENCH_WAN_H
 #define BENCH_WAN_H
 
@@ -31,17 +32,19 @@ struct bench_wan_result {
     uint64_t retransmitted;
 };
 
-/* 2 x 16 ranks, 32 MB, 1 Gb/s and 20 us inside, 10 Gb/s and 10 ms between clusters, known rate, 1 run: the setting of the paper. */
+/* 2 x 16 ranks, 32 MB, 1 Gb/s and 20 us inside, 10 Gb/s and 10 ms between clusters, known rate, 1 run: the setting of
+ * the paper. */
 void bench_wan_case_init(struct bench_wan_case *of);
 
 /* What a host's link leaves for data after headers, bits per second. */
 double bench_wan_payload_bps(uint64_t rate_bps);
 
-/* L + M/(nB) + ... of Table 1 in nanoseconds, B what the links leave for data, n no more than what the link between clusters carries; 0: not in the table, but for
- * clusters-overlapped: its bound M/B + L. */
+/* L + M/(nB) + ... of Table 1 in nanoseconds, B what the links leave for data, n no more than what the link between
+ * clusters carries; 0: not in the table, but for clusters-overlapped: its bound M/B + L. */
 double bench_wan_model_ns(const struct bench_wan_case *of, const char *algorithm, uint32_t senders);
 
-/* Builds the plan (segment_bytes 0: the default) and carries it out; every byte is verified. One of enum app_exit, reported. */
+/* Builds the plan (segment_bytes 0: the default) and carries it out; every byte is verified. One of enum app_exit,
+ * reported. */
 int bench_wan_run(const struct bench_wan_case *of, enum cw_collective collective, const char *algorithm,
                   uint32_t senders, uint64_t segment_bytes, struct bench_wan_result *result);
 

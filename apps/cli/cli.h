@@ -53,7 +53,8 @@ int app_error_status(int status, const char *what, const char *where);
 
 /* ---- tables ---- */
 
-/* A file for a table that an option asks for, begun with its line of names; `path` NULL: nobody does, and *file is NULL. `what` it is: "the table". False: an error has been reported. */
+/* A file for a table that an option asks for, begun with its line of names; `path` NULL: nobody does, and *file is
+ * NULL. `what` it is: "the table". False: an error has been reported. */
 bool app_csv_open(const char *what, const char *path, const char *header, FILE **file);
 /* NULL is allowed. False: not all could be written, which has been reported. */
 bool app_csv_close(const char *what, const char *path, FILE *file);
@@ -84,15 +85,16 @@ struct app_option {
 
 enum { APP_OPTIONS_MAX = 48 };
 
-/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too. `usage` is what help opens
- * with: one line of synopsis, and lines of explanation if wanted. Returns the index of the first argument that is no
- * option (== argc: none), or -1 when the command is over: *exit_code says how (--help was printed, or an error was
- * reported). A command that takes no plain arguments passes operands_max 0 and has them refused here. */
+/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too. `usage`
+ * is what help opens with: one line of synopsis, and lines of explanation if wanted. Returns the index of the first
+ * argument that is no option (== argc: none), or -1 when the command is over: *exit_code says how (--help was printed,
+ * or an error was reported). A command that takes no plain arguments passes operands_max 0 and has them refused
+ * here. */
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
                       int *exit_code);
 
-/* ---- units (rates, durations, bytes, shares: control/settings/units.h): each returns false, and leaves the output as it was, if the
- * text is not exactly one such quantity ---- */
+/* ---- units (rates, durations, bytes, shares: control/settings/units.h): each returns false, and leaves the output as
+ * it was, if the text is not exactly one such quantity ---- */
 
 /* A plain decimal (or 0x…) number. */
 bool app_parse_count(const char *text, uint64_t *count);

@@ -1,4 +1,5 @@
-/* Commands that measure with a job: programs that stand beside the command in the build tree (apps/) or are installed (libexec/causeway), started by `causeway run`. */
+/* Commands that measure with a job: programs that stand beside the command in the build tree (apps/) or are installed
+ * (libexec/causeway), started by `causeway run`. */
 #ifndef APP_JOB_H
 #define APP_JOB_H
 
@@ -8,9 +9,10 @@
 /* Of `program`, by its file name; reported, and false: it is nowhere. */
 bool app_job_program(const char *program, char *path, size_t bytes);
 
-/* Runs this very command with `arguments` (arguments[0] is its name, the last one NULL) and returns all that it wrote to its standard output, NUL-terminated, to be freed.
- * What the user has set for MPI programs (CAUSEWAY_ALGORITHM and so on) is not for this one; CAUSEWAY_PLOGP becomes `plogp`, if it is not NULL. NULL: reported, `what` is said to have failed, and *code is the exit code.
- * It ends when this process does. */
+/* Runs this very command with `arguments` (arguments[0] is its name, the last one NULL) and returns all that it wrote
+ * to its standard output, NUL-terminated, to be freed. What the user has set for MPI programs (CAUSEWAY_ALGORITHM and
+ * so on) is not for this one; CAUSEWAY_PLOGP becomes `plogp`, if it is not NULL. NULL: reported, `what` is said to have
+ * failed, and *code is the exit code. It ends when this process does. */
 char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code);
 
 #endif

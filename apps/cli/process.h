@@ -13,14 +13,15 @@ struct app_signals {
     volatile sig_atomic_t report; /* SIGUSR1 */
 };
 
-/* Notes the signals from now on, but lets none in until sigprocmask(SIG_SETMASK, before): threads that start in between keep them out for good, so that each
- * one ends the sleep of the thread that is to hear of it. Once in a process. */
+/* Notes the signals from now on, but lets none in until sigprocmask(SIG_SETMASK, before): threads that start in between
+ * keep them out for good, so that each one ends the sleep of the thread that is to hear of it. Once in a process. */
 struct app_signals *app_signals_hold(sigset_t *before);
 
 /* Says that a signal has ended the command before a rank was started; the exit code for that. */
 int app_signal_tell(int number);
 
-/* Runs on this core from now on, if it is not APP_CORE_ANY. APP_EXIT_SUCCESS, or an exit code after reporting the error for `--core`. */
+/* Runs on this core from now on, if it is not APP_CORE_ANY. APP_EXIT_SUCCESS, or an exit code after reporting the error
+ * for `--core`. */
 int app_pin(uint64_t core);
 
 #endif

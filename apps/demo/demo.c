@@ -1,4 +1,5 @@
-/* `causeway demo`: moves a file between two emulated hosts through `causeway switch`, verifies it and shows the numbers. */
+/* `causeway demo`: moves a file between two emulated hosts through `causeway switch`, verifies it and shows the
+ * numbers. */
 #include "apps/demo/demo.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* Demo: two emulated hosts, each a process, and a switch between them, a third one. Host A puts a file into a region of
  * host B, which is the mapped output file.
  *
- * Order of calls in the parent: demo_world_create; fork, demo_host_run in each child; demo_world_counters; demo_world_destroy.
+ * Order of calls in the parent: demo_world_create; fork, demo_host_run in each child; demo_world_counters;
+ * demo_world_destroy.
  */
 #ifndef DEMO_H
 #define DEMO_H

@@ -1,4 +1,5 @@
-/* What MPI chooses its algorithms by: the file of measured parameters, and algorithms that are asked for; and how patient it is. */
+/* What MPI chooses its algorithms by: the file of measured parameters, and algorithms that are asked for; and how
+ * patient it is. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* What the doctor finds on the network: interfaces, DPDK and its drivers, RDMA devices; and what Causeway would choose. */
+/* What the doctor finds on the network: interfaces, DPDK and its drivers, RDMA devices; and what Causeway would
+ * choose. */
 #include "apps/doctor/doctor.h"
 
 #include <dirent.h>

@@ -69,7 +69,8 @@ static bool reserve(struct draw_bins *bins, uint32_t last)
     return true;
 }
 
-/* The part of an amount that has come by `ns` of `all_ns`; rounded down, so that the differences of parts add up to the whole. */
+/* The part of an amount that has come by `ns` of `all_ns`; rounded down, so that the differences of parts add up to the
+ * whole. */
 static uint64_t part(uint64_t amount, uint64_t ns, uint64_t all_ns)
 {
     return ns >= all_ns ? amount : (uint64_t)((unsigned __int128)amount * ns / all_ns);

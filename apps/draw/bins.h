@@ -1,4 +1,5 @@
-/* Draw bins: what happened over time, in bins of equal length: what is told of any stretch of time is divided among the bins that it touches.
+/* Draw bins: what happened over time, in bins of equal length: what is told of any stretch of time is divided among the
+ * bins that it touches.
  *
  * Invariants
  *  - Nothing is lost or made by dividing: the sums over all bins are the sums of what was put in.
@@ -35,7 +36,8 @@ struct draw_bins {
 void draw_bins_init(struct draw_bins *bins, uint64_t width_ns);
 void draw_bins_dispose(struct draw_bins *bins);
 
-/* What happened after `from_ns`, up to `to_ns`, which is not earlier; at one time: if they are the same. False: no memory. */
+/* What happened after `from_ns`, up to `to_ns`, which is not earlier; at one time: if they are the same. False: no
+ * memory. */
 bool draw_bins_add(struct draw_bins *bins, uint64_t from_ns, uint64_t to_ns, const struct draw_bin *what);
 
 /* Makes one bin of each `factor` of them, the first ones from bin `first` on; those before it go away. */

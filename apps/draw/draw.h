@@ -41,12 +41,14 @@ struct draw_picture {
     struct draw_times times;
 };
 
-/* Chooses the direction of a link that is asked for; of several the one where most frames were dropped, or which has carried most: the same one for all runs that have it. And its
- * hosts. APP_EXIT_SUCCESS, or an exit code after reporting. */
+/* Chooses the direction of a link that is asked for; of several the one where most frames were dropped, or which has
+ * carried most: the same one for all runs that have it. And its hosts. APP_EXIT_SUCCESS, or an exit code after
+ * reporting. */
 int draw_runs_choose(struct draw_picture *picture, const char *direction);
 
-/* Finds first and end: from `from_ns` to `to_ns` (0: open), and without the bins at either end that have less than a hundredth of what the fullest one has, if none of the two is
- * given. APP_EXIT_USAGE after reporting if there is nothing. */
+/* Finds first and end: from `from_ns` to `to_ns` (0: open), and without the bins at either end that have less than a
+ * hundredth of what the fullest one has, if none of the two is given. APP_EXIT_USAGE after reporting if there is
+ * nothing. */
 int draw_run_trim(struct draw_run *run, uint64_t from_ns, uint64_t to_ns);
 
 /* Leaves what first and end say, `factor` bins as one. */

@@ -1,7 +1,8 @@
-/* Draw read: what `causeway draw` reads: the statistics of a switch (switch/stats.h), and times that were predicted and measured.
+/* Draw read: what `causeway draw` reads: the statistics of a switch (switch/stats.h), and times that were predicted and
+ * measured.
  *
- * Bad input is reported with the file, the line and the column. A last line that does not end is left out: the file may be growing, or what wrote it may
- * have been killed.
+ * Bad input is reported with the file, the line and the column. A last line that does not end is left out: the file may
+ * be growing, or what wrote it may have been killed.
  */
 #ifndef DRAW_READ_H
 #define DRAW_READ_H
@@ -30,8 +31,8 @@ struct draw_stats {
     struct draw_series *series;
 };
 
-/* Reads the lines of `link` and their hosts, NULL: of all links between sites, into bins that are `width_ns` long at least.
- * APP_EXIT_SUCCESS, or an exit code after reporting. draw_stats_dispose is due in both cases. `path` is kept. */
+/* Reads the lines of `link` and their hosts, NULL: of all links between sites, into bins that are `width_ns` long at
+ * least. APP_EXIT_SUCCESS, or an exit code after reporting. draw_stats_dispose is due in both cases. `path` is kept. */
 int draw_stats_read(struct draw_stats *stats, const char *path, const char *link, uint64_t width_ns);
 void draw_stats_dispose(struct draw_stats *stats);
 

@@ -77,7 +77,8 @@ static uint32_t rank_of(const struct draw_run *run, const struct draw_series *ow
     return before;
 }
 
-/* The hosts in the order of their names in the file; those that have sent least are one if there are too many. False: no memory. */
+/* The hosts in the order of their names in the file; those that have sent least are one if there are too many. False:
+ * no memory. */
 static bool streams_find(struct draw_run *run)
 {
     struct draw_series *others = NULL;

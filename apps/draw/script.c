@@ -77,7 +77,8 @@ static uint64_t bin_of(const struct draw_series *series, uint32_t index)
     return index < series->bins.count ? series->bins.list[index].bytes : 0;
 }
 
-/* "$r0": time, throughput, queue, dropped frames; then the streams, each on top of those before. The last line is the end. */
+/* "$r0": time, throughput, queue, dropped frames; then the streams, each on top of those before. The last line is the
+ * end. */
 static void block_write(const struct draw_run *run, uint32_t number, FILE *script)
 {
     const struct draw_bins *bins = &run->total->bins;
@@ -97,7 +98,8 @@ static void block_write(const struct draw_run *run, uint32_t number, FILE *scrip
     fprintf(script, "EOD\n");
 }
 
-/* "$l0": time, rate and queue limit of the link where they change, and at the end: dashes would begin anew at each point. */
+/* "$l0": time, rate and queue limit of the link where they change, and at the end: dashes would begin anew at each
+ * point. */
 static void limits_write(const struct draw_run *run, uint32_t number, FILE *script)
 {
     const struct draw_bins *bins = &run->total->bins;

@@ -1,6 +1,8 @@
-/* Draw table: a CSV file with a first line of names, without quotes, read line by line. Columns are found by their names, in any order; others may be there, too.
+/* Draw table: a CSV file with a first line of names, without quotes, read line by line. Columns are found by their
+ * names, in any order; others may be there, too.
  *
- * Order of calls: draw_table_open, { draw_table_next, draw_table_count | draw_table_number | texts of cells }*, draw_table_close.
+ * Order of calls: draw_table_open, { draw_table_next, draw_table_count | draw_table_number | texts of cells }*,
+ * draw_table_close.
  */
 #ifndef DRAW_TABLE_H
 #define DRAW_TABLE_H
@@ -24,8 +26,8 @@ struct draw_table {
     const char *cells[DRAW_COLUMNS_MAX]; /* the wanted ones of this line */
 };
 
-/* `names`: of the columns that are wanted, `wanted` of them; kept, as `path` is. `source` says what writes such a file. APP_EXIT_SUCCESS, or an exit code
- * after reporting; draw_table_close is due in both cases. */
+/* `names`: of the columns that are wanted, `wanted` of them; kept, as `path` is. `source` says what writes such a file.
+ * APP_EXIT_SUCCESS, or an exit code after reporting; draw_table_close is due in both cases. */
 int draw_table_open(struct draw_table *table, const char *path, const char *const *names, uint32_t wanted,
                     const char *source);
 void draw_table_close(struct draw_table *table);

@@ -33,8 +33,8 @@ static int refuse(const char *option, const char *text, const char *todo)
 static const char *const port_todo =
     "memif:PATH:ID, memif:PATH:server, af_packet:IFACE, af_xdp:IFACE or DEVICE,KEY=VALUE,... is wanted";
 
-/* `rest` is PATH:ID or PATH:server. A client I sleeps on word 1 + I of PATH.bell and rings word 0, as at a switch; the client of a server that is a gateway is
- * number 0. */
+/* `rest` is PATH:ID or PATH:server. A client I sleeps on word 1 + I of PATH.bell and rings word 0, as at a switch; the
+ * client of a server that is a gateway is number 0. */
 static const char *memif_parse(struct gateway_port_config *port, const char *rest, uint32_t number)
 {
     const char *colon = strrchr(rest, ':');
@@ -103,7 +103,8 @@ static int port_take(struct gateway_port_config *port, uint32_t number)
 
 /* ---- addresses ---- */
 
-/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the IPv4 address, so that two gateways need not be told. */
+/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the IPv4 address, so that two gateways need
+ * not be told. */
 static int address_take(const char *option, const char *text, struct cw_address *address)
 {
     char copy[64];

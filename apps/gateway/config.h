@@ -47,14 +47,17 @@ struct gateway_config {
     bool json;
 };
 
-/* Reads the command line, and the key; makes a key file if that is asked for. False: the command is over, with *exit_code. */
+/* Reads the command line, and the key; makes a key file if that is asked for. False: the command is over, with
+ * *exit_code. */
 bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, int *exit_code);
 
-/* Understands "memif:PATH:ID" (a client of the `causeway switch` or gateway at PATH), "memif:PATH:server", "af_packet:IFACE", "af_xdp:IFACE" and
- * "DEVICE,KEY=VALUE,..."; `number` tells the devices of a process apart. NULL, or what is wanted instead. `port->text` is set. */
+/* Understands "memif:PATH:ID" (a client of the `causeway switch` or gateway at PATH), "memif:PATH:server",
+ * "af_packet:IFACE", "af_xdp:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of a process apart. NULL, or
+ * what is wanted instead. `port->text` is set. */
 const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number);
 
-/* Makes a file with a new key, which only its owner can read. APP_EXIT_SUCCESS, or an exit code after reporting the error. */
+/* Makes a file with a new key, which only its owner can read. APP_EXIT_SUCCESS, or an exit code after reporting the
+ * error. */
 int gateway_key_make(const char *path);
 
 /* Reads the key from a file that nobody but its owner can read. Likewise. */

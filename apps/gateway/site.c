@@ -54,7 +54,8 @@ static int port_open(const struct gateway_config *config, const struct gateway_p
         *port = NULL;
         return app_error_status(status, error, own->option);
     }
-    /* Inside frames are for others; outside the address need not be the interface's. Drivers without a filter let all in anyway. */
+    /* Inside frames are for others; outside the address need not be the interface's. Drivers without a filter let all
+     * in anyway. */
     if (cw_port_ethdev_promiscuous(*port) != CW_OK) {
         app_error("the device does not become promiscuous", own->text, NULL);
         return APP_EXIT_MACHINE;

@@ -46,7 +46,8 @@ int gateway_site_open(struct gateway_site *site, const struct gateway_config *co
 /* Tells the peer, and frees all. What gateway_stats_close says. */
 int gateway_site_close(struct gateway_site *site);
 
-/* Forwards until signals->stop is set, the configured time is over, or a port's other side is gone, which is an error. */
+/* Forwards until signals->stop is set, the configured time is over, or a port's other side is gone, which is an
+ * error. */
 int gateway_site_run(struct gateway_site *site, struct app_signals *signals);
 
 /* ---- gateway/report.c ---- */
@@ -57,8 +58,8 @@ void gateway_report(const struct gateway_site *site, uint64_t now_ns);
 /* Begins the file of config->stats_path. APP_EXIT_SUCCESS, or an exit code after reporting the error. */
 int gateway_stats_open(struct gateway_site *site);
 
-/* A line for each stream, as the switch's (switch/stats.h): time since the start, what waits, round trip, and the counters since the line before, so that sums over time are
- * the counters. */
+/* A line for each stream, as the switch's (switch/stats.h): time since the start, what waits, round trip, and the
+ * counters since the line before, so that sums over time are the counters. */
 void gateway_stats_take(struct gateway_site *site, uint64_t now_ns);
 
 /* APP_EXIT_SUCCESS, or an exit code after an error: something could not be written. */

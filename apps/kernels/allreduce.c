@@ -1,5 +1,5 @@
-/* All-reduce: one vector of doubles, summed over all ranks, a few times, every element verified. What a picture of a network is made of: nothing
- * else is on the way while it runs. */
+/* All-reduce: one vector of doubles, summed over all ranks, a few times, every element verified. What a picture of a
+ * network is made of: nothing else is on the way while it runs. */
 #include "apps/kernels/kernel.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
  * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
- * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), and streams between pairs of ranks (pairs). Here is what the programs share: arguments, random numbers, division among
- * ranks, timing, the verdict.
+ * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), and streams between pairs of ranks
+ * (pairs). Here is what the programs share: arguments, random numbers, division among ranks, timing, the verdict.
  *
  * Invariants
  *  - Every rank makes the same calls. A program's exit code is 0 only if all ranks found everything right.
@@ -58,8 +58,8 @@ struct kernel {
 /* MPI_Init, who and how many we are. */
 void kernel_open(struct kernel *kernel, const struct kernel_about *about, int *argc, char ***argv);
 
-/* kernel_open and the arguments. False: the program is done (--help, or one line about what is wrong went to stderr), MPI
- * is finalised, and main returns *exit_code. */
+/* kernel_open and the arguments. False: the program is done (--help, or one line about what is wrong went to stderr),
+ * MPI is finalised, and main returns *exit_code. */
 bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int argc, char **argv, int *exit_code);
 
 /* An option of a program without classes: --NAME NUMBER. */
@@ -71,7 +71,8 @@ struct kernel_number {
     long multiple; /* of this; 1: any */
 };
 
-/* Reads the options into `numbers`, `count` of them; also refuses more ranks than KERNEL_RANKS_MAX. False: the program is done as with kernel_start; `help` is what --help prints, `usage` a line. */
+/* Reads the options into `numbers`, `count` of them; also refuses more ranks than KERNEL_RANKS_MAX. False: the program
+ * is done as with kernel_start; `help` is what --help prints, `usage` a line. */
 bool kernel_numbers(struct kernel *kernel, const struct kernel_number *numbers, int count, int argc, char **argv,
                     const char *usage, const char *help, int *exit_code);
 

@@ -1,5 +1,5 @@
-/* Pairs: each rank of the first half sends to one of the second half, several messages under way, all pairs at a time: what a link between two halves carries.
- * Every word of every message is verified. */
+/* Pairs: each rank of the first half sends to one of the second half, several messages under way, all pairs at a time:
+ * what a link between two halves carries. Every word of every message is verified. */
 #include "apps/kernels/kernel.h"
 
 #include <stdio.h>

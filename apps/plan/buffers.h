@@ -26,7 +26,8 @@ struct plan_buffers {
     struct plan_reference reference;
 };
 
-/* The contents of the send buffers depend on rank, byte and `salt`. 0, or -1 and the reason. To be disposed of in either case. */
+/* The contents of the send buffers depend on rank, byte and `salt`. 0, or -1 and the reason. To be disposed of in
+ * either case. */
 int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan, uint64_t salt, char *error,
                         size_t error_bytes);
 void plan_buffers_dispose(struct plan_buffers *buffers);
@@ -37,7 +38,8 @@ void plan_buffers_spoil(struct plan_buffers *buffers, struct cw_random *random);
 /* Compares them with the reference after a run. 0, or -1 and the reason. */
 int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t error_bytes);
 
-/* ---- One rank at a time, for runs that overlap: what is sent and expected is that of `truth`, made for the same plan with another salt ---- */
+/* ---- One rank at a time, for runs that overlap: what is sent and expected is that of `truth`, made for the same plan
+ * with another salt ---- */
 
 /* Gives the memory of the buffers back: what is left is good as a `truth` below, and to be disposed of. */
 void plan_buffers_keep_truth(struct plan_buffers *buffers);

@@ -1,4 +1,5 @@
-/* The lists on the command line of `causeway plan`: counts, clusters, ways between clusters. What is malformed is refused, with its place. */
+/* The lists on the command line of `causeway plan`: counts, clusters, ways between clusters. What is malformed is
+ * refused, with its place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +132,8 @@ uint64_t *plan_counts_parse(const char *text, uint64_t wanted, bool pairs, uint6
 
 /* ---- Clusters ---- */
 
-/* Digits alone, then one character of `after`, behind which *at moves; where that may be a comma the list may end instead, but not
- * behind a comma. False: something else is there. */
+/* Digits alone, then one character of `after`, behind which *at moves; where that may be a comma the list may end
+ * instead, but not behind a comma. False: something else is there. */
 static bool number_take(const char **at, uint64_t limit, const char *after, uint64_t *number)
 {
     size_t length = strspn(*at, "0123456789");

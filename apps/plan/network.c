@@ -8,7 +8,8 @@
 
 static const char shape[] = "`causeway plan networks gigabit --json` prints one to start from";
 
-/* Refuses a key that is none of `known`, which NULL ends. `place` names the object: "lan", or "" for the whole. False: reported. */
+/* Refuses a key that is none of `known`, which NULL ends. `place` names the object: "lan", or "" for the whole. False:
+ * reported. */
 static bool keys_known(json_t *object, const char *place, const char *const *known)
 {
     const char *key;

@@ -1,4 +1,5 @@
-/* plan: what the files of `causeway plan` share: the problem and parameters on the command line, plan files, networks. */
+/* plan: what the files of `causeway plan` share: the problem and parameters on the command line, plan files,
+ * networks. */
 #ifndef APPS_PLAN_H
 #define APPS_PLAN_H
 
@@ -35,14 +36,15 @@ struct plan_request {
     bool size_given;
 };
 
-/* Fills in the rows for a problem, and with `how` those for algorithm and parameters, with defaults; returns how many. */
+/* Fills in the rows for a problem, and with `how` those for algorithm and parameters, with defaults; returns how
+ * many. */
 size_t plan_request_options(struct plan_request *request, bool how, struct app_option *rows);
 
 /* The problem that was asked for; NULL: reported. */
 struct cw_problem *plan_request_problem(const struct plan_request *request);
 
-/* The plan, which owns the problem from then on; NULL: reported, the problem is still the caller's, and *exit_code says how. What the machine's
- * memory cannot hold is refused before it is built. */
+/* The plan, which owns the problem from then on; NULL: reported, the problem is still the caller's, and *exit_code says
+ * how. What the machine's memory cannot hold is refused before it is built. */
 struct cw_plan *plan_request_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
                                    const struct cw_parameters *parameters, int *exit_code);
 
@@ -58,7 +60,8 @@ bool plan_eager_parse(const char *text, uint64_t *bytes);
 
 /* ---- Lists on the command line (plan/lists.c) ---- */
 
-/* `wanted` sizes apart by commas or white space, in elements, to be freed. `pairs`: one per pair of ranks. NULL: reported. */
+/* `wanted` sizes apart by commas or white space, in elements, to be freed. `pairs`: one per pair of ranks. NULL:
+ * reported. */
 uint64_t *plan_counts_parse(const char *text, uint64_t wanted, bool pairs, uint64_t element_bytes);
 
 /* "8,8": the cluster of each rank. Returns how many clusters; 0: reported. */

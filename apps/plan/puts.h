@@ -1,10 +1,10 @@
-/* Runs a plan over real puts between simulated hosts in virtual time: an endpoint per rank, clusters joined by wide-area trunks. Every rank
- * compares what it receives with the serial reference at the end of each of its runs.
+/* Runs a plan over real puts between simulated hosts in virtual time: an endpoint per rank, clusters joined by
+ * wide-area trunks. Every rank compares what it receives with the serial reference at the end of each of its runs.
  *
  * Invariants
  *   - The same plan and options give the same run, bit for bit.
- *   - A rank begins its next run as soon as it is through with the one before, whatever the others do (`together`: when all are). What
- *     is sent differs from one run to the next, so that bytes of another run show.
+ *   - A rank begins its next run as soon as it is through with the one before, whatever the others do (`together`: when
+ *     all are). What is sent differs from one run to the next, so that bytes of another run show.
  *   - Nothing hangs: a rank that loses a peer gives up and says so, and at `limit_ns` the run ends.
  */
 #ifndef PLAN_PUTS_H
@@ -97,7 +97,8 @@ struct plan_puts_report {
     uint32_t ranks_hanging; /* when the limit was reached */
 };
 
-/* 10 Gb/s, 20 us one way, no faults, between clusters 1 Gb/s and 5 ms; pools of CW_DEFAULT_SLOTS slots of 4096 bytes, 10 s of virtual time. */
+/* 10 Gb/s, 20 us one way, no faults, between clusters 1 Gb/s and 5 ms; pools of CW_DEFAULT_SLOTS slots of 4096 bytes,
+ * 10 s of virtual time. */
 void plan_puts_options_init(struct plan_puts_options *options);
 
 /* The longest message without a handshake of any rank: pool_slot_bytes must not be smaller. */

@@ -1,5 +1,5 @@
-/* What the files of plan_puts share: plan/puts.c (a rank's turn, the run as a whole), plan/puts_world.c (network, endpoints,
- * transports, executions). Private to them. */
+/* What the files of plan_puts share: plan/puts.c (a rank's turn, the run as a whole), plan/puts_world.c (network,
+ * endpoints, transports, executions). Private to them. */
 #ifndef PLAN_PUTS_STATE_H
 #define PLAN_PUTS_STATE_H
 

@@ -50,7 +50,8 @@ static int clusters_create(struct plan_puts *world, const struct cw_simulator_no
     return status;
 }
 
-/* Frames that may be anywhere at a time: queued at their host, or as many as it can have on their way. Where buffers run out hosts can only try again and again. */
+/* Frames that may be anywhere at a time: queued at their host, or as many as it can have on their way. Where buffers
+ * run out hosts can only try again and again. */
 static uint64_t packets_under_way(const struct plan_puts_options *options, uint32_t ranks)
 {
     double delay_ns = (double)(options->delay_ns + options->wan_delay_ns);
@@ -117,7 +118,8 @@ static int endpoint_create(struct plan_puts_rank *rank)
     return status == CW_OK ? 0 : plan_puts_fail(world, "rank %u: region: %s", rank->rank, cw_status_text(status));
 }
 
-/* The share of the link between two clusters that a rank may take: as many send at the same time as the plan promises. */
+/* The share of the link between two clusters that a rank may take: as many send at the same time as the plan
+ * promises. */
 static uint64_t wan_share_bps(const struct plan_puts *world, uint32_t cluster)
 {
     const struct cw_problem *problem = world->plan->problem;

@@ -1,5 +1,5 @@
-/* causeway plan run: carries a plan out, over an adversarial transport in memory or over puts between simulated hosts, and compares every
- * byte that the ranks receive. */
+/* causeway plan run: carries a plan out, over an adversarial transport in memory or over puts between simulated hosts,
+ * and compares every byte that the ranks receive. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,8 @@ static int reports_compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Whether an argument is the option `name`, as getopt takes it: abbreviated perhaps, its value behind '=' or in the next argument. */
+/* Whether an argument is the option `name`, as getopt takes it: abbreviated perhaps, its value behind '=' or in the
+ * next argument. */
 static bool argument_is(const char *argument, const char *name)
 {
     if (strncmp(argument, "--", 2) != 0) {

@@ -29,7 +29,8 @@ struct trial_rank {
 /* How a seed treats the ranks. */
 enum entering { ENTER_AT_ONCE, ENTER_NOW_AND_THEN, ENTER_LAST, ENTER_COUNT };
 
-/* Which of the ready ops start. The one that has been ready for longest may starve: it starts when nothing else can happen. */
+/* Which of the ready ops start. The one that has been ready for longest may starve: it starts when nothing else can
+ * happen. */
 enum picking { PICK_ANY, PICK_FIRST, PICK_LAST, PICK_STARVE_FIRST, PICK_COUNT };
 
 struct plan_trial {
@@ -234,7 +235,8 @@ static int deadlock(struct plan_trial *trial)
     return fail(trial, "deadlock: %s", text);
 }
 
-/* Nothing is under way and nobody has anything to be polled for: refused puts may be left, and ops beyond the limit of one poll. */
+/* Nothing is under way and nobody has anything to be polled for: refused puts may be left, and ops beyond the limit of
+ * one poll. */
 static int nudge(struct plan_trial *trial)
 {
     uint32_t done_before = trial->done_count;

@@ -1,6 +1,8 @@
-/* plogp arithmetic: from times to pLogP parameters (Kielmann, Bal and Verstoep 2000). Pure functions; times in nanoseconds.
+/* plogp arithmetic: from times to pLogP parameters (Kielmann, Bal and Verstoep 2000). Pure functions; times in
+ * nanoseconds.
  *
- * What is measured is a round trip: m bytes there, none back, RTT(m) = L + g(m) + L + g(0); and g(0), by a stream of empty messages that saturates the path. So
+ * What is measured is a round trip: m bytes there, none back, RTT(m) = L + g(m) + L + g(0); and g(0), by a stream of
+ * empty messages that saturates the path. So
  *   g(m) = RTT(m) - RTT(0) + g(0)        L = RTT(0) / 2 - g(0)
  */
 #ifndef PLOGP_ARITHMETIC_H
@@ -12,7 +14,8 @@
 
 #include "collectives/choose/measured.h"
 
-/* What messages need no word from their receivers, as MPI has it: mpi/runtime/init.c, mpi/collective/run/transport_state.h. */
+/* What messages need no word from their receivers, as MPI has it: mpi/runtime/init.c,
+ * mpi/collective/run/transport_state.h. */
 enum { PLOGP_EAGER_BYTES = 8192, PLOGP_CAST_EAGER_BYTES = 65536 };
 
 struct plogp_sample {
@@ -32,18 +35,21 @@ double plogp_noise(double *times_ns, size_t count);
 /* Up to this multiple times are the path's own: 1.2 to 2.1 were measured, also where ranks outnumber cores. */
 #define PLOGP_NOISE_MAX 8.0
 
-/* Parameters from samples by rising size, the first of 0 bytes, at most CW_PLOGP_POINTS_MAX. Noise that would make a table fall, or overheads longer than the gap,
- * is levelled: what cw_network_validate accepts comes out of any samples. */
+/* Parameters from samples by rising size, the first of 0 bytes, at most CW_PLOGP_POINTS_MAX. Noise that would make a
+ * table fall, or overheads longer than the gap, is levelled: what cw_network_validate accepts comes out of any
+ * samples. */
 void plogp_solve(const struct plogp_sample *samples, uint32_t count, double stream_gap_ns, struct cw_plogp *plogp);
 
-/* A size between two neighbours that is worth another sample: where the line from the sample before to the one behind misses a sample by more than a tenth of
- * it, and the neighbours are far apart. 0: none. */
+/* A size between two neighbours that is worth another sample: where the line from the sample before to the one behind
+ * misses a sample by more than a tenth of it, and the neighbours are far apart. 0: none. */
 uint64_t plogp_next_size(const struct plogp_sample *samples, uint32_t count);
 
-/* gamma of the all-to-all model: where `time_ns` lies between (P-1) (os + or) + L and (P-1) (g + or) + L; within 0 .. 1. */
+/* gamma of the all-to-all model: where `time_ns` lies between (P-1) (os + or) + L and (P-1) (g + or) + L; within 0 ..
+ * 1. */
 double plogp_contention(const struct cw_plogp *plogp, uint32_t ranks, uint64_t bytes, double time_ns);
 
-/* How many puts still go at full speed: the most of the tests that take, at most sizes, less than half again as long as one put. */
+/* How many puts still go at full speed: the most of the tests that take, at most sizes, less than half again as long as
+ * one put. */
 uint32_t plogp_ports(const struct cw_measured_concurrent *tests, uint32_t count);
 
 #endif

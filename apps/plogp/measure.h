@@ -1,5 +1,6 @@
-/* plogp measure: the program that `causeway plogp` starts as a job, against libmpi_abi as users have it. Rank 0 writes what it has found as the text of a file
- * of measured parameters (collectives/choose/measured.h) to its standard output, behind a line "noise NUMBER".
+/* plogp measure: the program that `causeway plogp` starts as a job, against libmpi_abi as users have it. Rank 0 writes
+ * what it has found as the text of a file of measured parameters (collectives/choose/measured.h) to its standard
+ * output, behind a line "noise NUMBER".
  *
  *   plogp_measure PATH BUDGET_MS measure|verify SIZES
  *

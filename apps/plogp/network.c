@@ -1,4 +1,5 @@
-/* The parameters of a path, measured between the first and the last rank, while the others wait as they would in a collective; then by all of them together. */
+/* The parameters of a path, measured between the first and the last rank, while the others wait as they would in a
+ * collective; then by all of them together. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,8 @@ static double receive_once(const struct pair *pair, uint64_t bytes, double trip_
     return (double)(cw_clock_ns() - start_ns);
 }
 
-/* Each trip beside an empty one: whatever slows the machine down for a while is in both, and not in their difference. */
+/* Each trip beside an empty one: whatever slows the machine down for a while is in both, and not in their
+ * difference. */
 static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, struct plogp_sample *sample)
 {
     static double trips[TRIPS_MAX], wholes[TRIPS_MAX], sends[TRIPS_MAX], receives[DELAYED_MAX];
@@ -210,7 +212,8 @@ static double copy_measure(uint8_t *data, bool reduces)
 
 /* ---- all ranks at once ---- */
 
-/* Starts `puts` messages to the ranks behind, completes the first `wait` of them and of those that come, and, untimed, the rest. */
+/* Starts `puts` messages to the ranks behind, completes the first `wait` of them and of those that come, and, untimed,
+ * the rest. */
 static double ring_once(const struct plogp_measure *measure, uint8_t *data, uint64_t bytes, int puts, int wait)
 {
     MPI_Request requests[2 * PUTS_MAX];

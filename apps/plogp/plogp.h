@@ -1,4 +1,5 @@
-/* plogp: what the files of `causeway plogp` share. The measuring itself is done by a job of another program, plogp/measure.h. */
+/* plogp: what the files of `causeway plogp` share. The measuring itself is done by a job of another program,
+ * plogp/measure.h. */
 #ifndef PLOGP_H
 #define PLOGP_H
 
@@ -25,8 +26,9 @@ struct plogp_options {
     struct cw_settings_place place;
 };
 
-/* Runs plogp_measure with `ranks` ranks on a path for about `time_ns`; what MPI chooses by is the file `known`, or built-in figures ("none"). Returns the exit
- * code of the command, the reason told; 0: *result is to be destroyed, *noise is that of its noisiest parameter. */
+/* Runs plogp_measure with `ranks` ranks on a path for about `time_ns`; what MPI chooses by is the file `known`, or
+ * built-in figures ("none"). Returns the exit code of the command, the reason told; 0: *result is to be destroyed,
+ * *noise is that of its noisiest parameter. */
 int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, bool verify, const char *sizes,
                   const char *known, struct cw_measured **result, double *noise);
 

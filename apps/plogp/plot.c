@@ -1,4 +1,5 @@
-/* A picture of what the model predicts against what was measured: a panel for each collective, a kind of point for each algorithm; on the line they agree. */
+/* A picture of what the model predicts against what was measured: a panel for each collective, a kind of point for each
+ * algorithm; on the line they agree. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 /* One question: how long does each algorithm take for a collective of so many bytes?
  *
- * Each contender has a communicator whose hint asks for it; a question is asked once, so that no plan of another one is in the way. They are measured in turn, so that whatever else runs on the machine meets all of them; the order moves
- * on by one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls. Those that are far behind drop out, so that what
- * there is of time goes to those that are close.
+ * Each contender has a communicator whose hint asks for it; a question is asked once, so that no plan of another one is
+ * in the way. They are measured in turn, so that whatever else runs on the machine meets all of them; the order moves
+ * on by one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls.
+ * Those that are far behind drop out, so that what there is of time goes to those that are close.
  *
- * A verification ends with a duel: of many that are about alike the one with the luckiest calls looks best, so what is chosen and what looks best are measured once more against each other, and only that counts.
+ * A verification ends with a duel: of many that are about alike the one with the luckiest calls looks best, so what is
+ * chosen and what looks best are measured once more against each other, and only that counts.
  */
 #include <assert.h>
 #include <math.h>
@@ -30,7 +32,8 @@ enum {
     SEGMENT_LARGE = 65536,
 };
 
-/* A contender may be that many times slower than the best one and stay: by a first look, and once there are some rounds. */
+/* A contender may be that many times slower than the best one and stay: by a first look, and once there are some
+ * rounds. */
 #define FAR_BEHIND 2.0
 #define BEHIND     1.3
 
@@ -238,7 +241,8 @@ static uint32_t best_looking(const struct plogp_question *question, uint64_t wit
     return best;
 }
 
-/* What is chosen against the two others that look best, afresh; the rest keep their distance from the better looking one of these. */
+/* What is chosen against the two others that look best, afresh; the rest keep their distance from the better looking
+ * one of these. */
 static void duel_run(const struct plogp_measure *measure, struct plogp_question *question, const struct call *call,
                      struct trial *trial, uint64_t end_ns)
 {

@@ -1,5 +1,5 @@
-/* All questions of a job: sizes by collectives. Each gets its share of the time that is left. Sizes come from coarse to fine: when time is up, what is missing lies
- * between two that were tested. */
+/* All questions of a job: sizes by collectives. Each gets its share of the time that is left. Sizes come from coarse to
+ * fine: when time is up, what is missing lies between two that were tested. */
 #include <string.h>
 
 #include "apps/plogp/measure.h"

@@ -121,7 +121,8 @@ static bool veth_word_take(const char *word, struct wish *wish)
     return true;
 }
 
-/* "topology=FILE" in the place of a number of hosts; how many there are is seen when the rest has been read. False: the name is too long. */
+/* "topology=FILE" in the place of a number of hosts; how many there are is seen when the rest has been read. False: the
+ * name is too long. */
 static bool topology_word_take(const char *word, struct wish *wish)
 {
     char folder[CW_SETTINGS_PATH_BYTES] = "";
@@ -300,7 +301,8 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     return environment_set(emulate);
 }
 
-/* CAUSEWAY_NETWORKS: the hosts' namespaces as files, for `nsenter --net=FILE` in scripts that start something on a given host. */
+/* CAUSEWAY_NETWORKS: the hosts' namespaces as files, for `nsenter --net=FILE` in scripts that start something on a
+ * given host. */
 static void networks_tell(const struct run_veth *veth)
 {
     char text[RUN_VETH_HOSTS_MAX * 32] = "";

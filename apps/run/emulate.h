@@ -6,8 +6,8 @@
  *                                            CAUSEWAY_TOPOLOGY; ranks are on its hosts in order, in equal blocks
  *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run/veth.h); needs root
  *
- * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind memif: stats=FILE, what links do in each
- * millisecond (switch/stats.h); stats-interval=TIME for another interval.
+ * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind
+ * memif: stats=FILE, what links do in each millisecond (switch/stats.h); stats-interval=TIME for another interval.
  */
 #ifndef RUN_EMULATE_H
 #define RUN_EMULATE_H

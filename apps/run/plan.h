@@ -1,4 +1,5 @@
-/* Run plan: what `causeway run --record` and `--plan` do before the ranks start; the rest is theirs (mpi/collective/compiled/record.h, replay.h). */
+/* Run plan: what `causeway run --record` and `--plan` do before the ranks start; the rest is theirs
+ * (mpi/collective/compiled/record.h, replay.h). */
 #ifndef RUN_PLAN_H
 #define RUN_PLAN_H
 

@@ -24,8 +24,8 @@ enum {
     EXIT_NO_PROGRAM = 127,
     IP_WAIT_MS =
         30000, /* a millisecond for each interface, and the kernel's lock, which others hold for long at times */
-    /* af_packet's driver makes the number of its fanout group from process id XOR interface index: neighbours of both collide, so the
-     * indices are no neighbours */
+    /* af_packet's driver makes the number of its fanout group from process id XOR interface index: neighbours of both
+     * collide, so the indices are no neighbours */
     INDEX_STEP = 512,
 };
 
@@ -50,7 +50,8 @@ static void settings_write(void)
     /* without IPv6 the kernel sends nothing of its own */
     setting_write("ipv6/conf/default/disable_ipv6", "1");
     setting_write("ipv6/conf/all/disable_ipv6", "1");
-    /* several interfaces of a host are in the same subnet: each answers for its own address, and takes what comes for it by any way */
+    /* several interfaces of a host are in the same subnet: each answers for its own address, and takes what comes for
+     * it by any way */
     setting_write("ipv4/conf/all/arp_ignore", "1");
     setting_write("ipv4/conf/all/arp_announce", "2");
     setting_write("ipv4/conf/all/rp_filter", "0");
@@ -193,8 +194,8 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
             "link set bridge type bridge mcast_querier %d\n",
             mtu_bytes, snoops, snoops);
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        /* for both ends, since the kernel does not take that of the other one alone; not the same, or it is in no hurry to say that the
-         * link is up */
+        /* for both ends, since the kernel does not take that of the other one alone; not the same, or it is in no hurry
+         * to say that the link is up */
         uint32_t index = INDEX_STEP * (rank + 1);
         fprintf(lines,
                 "link add port%u index %u mtu %u master bridge type veth peer name " CW_WIRE_INTERFACE

@@ -2,7 +2,8 @@
 #ifndef RUN_WIDE_H
 #define RUN_WIDE_H
 
-/* Looks at the file that the environment names, if it does, and for this host in it, unless `emulate` (--emulate, or NULL) brings its own hosts; and at CAUSEWAY_PACING. 0, or an exit code after reporting. */
+/* Looks at the file that the environment names, if it does, and for this host in it, unless `emulate` (--emulate, or
+ * NULL) brings its own hosts; and at CAUSEWAY_PACING. 0, or an exit code after reporting. */
 int run_wide_check(const char *emulate);
 
 #endif

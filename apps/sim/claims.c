@@ -165,7 +165,8 @@ static void pace_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t ti
     run->result->packets++;
 }
 
-/* Keeps a few puts of a flow under way, all of full packets; runs in the turns of the flow's target, which sees them arrive. */
+/* Keeps a few puts of a flow under way, all of full packets; runs in the turns of the flow's target, which sees them
+ * arrive. */
 static void pace_post(struct sim_host *target, void *context, uint64_t now_ns)
 {
     struct pace_run *run = context;

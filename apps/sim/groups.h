@@ -1,6 +1,8 @@
-/* Sim groups: members of groups (control/groups/groups.h) on simulated hosts, with messages between the endpoints as their links, as between the processes of a job.
+/* Sim groups: members of groups (control/groups/groups.h) on simulated hosts, with messages between the endpoints as
+ * their links, as between the processes of a job.
  *
- * Order of calls: sim_groups_create; { sim_groups_take in each turn of the host (sim_host.work) | cw_groups_* }*; sim_groups_destroy, before the hosts' end
+ * Order of calls: sim_groups_create; { sim_groups_take in each turn of the host (sim_host.work) | cw_groups_* }*;
+ * sim_groups_destroy, before the hosts' end
  */
 #ifndef SIM_GROUPS_H
 #define SIM_GROUPS_H
@@ -26,7 +28,8 @@ struct sim_groups {
     uint32_t down; /* ranks that its endpoint has lost */
 };
 
-/* The host's events are taken here from now on; its `work` and `context` are the caller's. `member` must stay where it is. CW_OK, or as cw_mcast_create and cw_groups_create, with a line in `error`: destroy it. */
+/* The host's events are taken here from now on; its `work` and `context` are the caller's. `member` must stay where it
+ * is. CW_OK, or as cw_mcast_create and cw_groups_create, with a line in `error`: destroy it. */
 int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32_t rank,
                       const struct sim_groups_config *config, char *error, size_t error_bytes);
 /* Zeroed: nothing. */

@@ -1,4 +1,5 @@
-/* Sim hosts: endpoints on the nodes of a simulated star, or of a few switches, for benchmarks and simulations in virtual time. */
+/* Sim hosts: endpoints on the nodes of a simulated star, or of a few switches, for benchmarks and simulations in
+ * virtual time. */
 #ifndef SIM_HOSTS_H
 #define SIM_HOSTS_H
 
@@ -62,7 +63,8 @@ void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count);
 int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *config, char *error, size_t error_bytes);
 void sim_hosts_destroy(struct sim_hosts *hosts);
 
-/* The process at a node ends without a word; a new one, with a new region, starts there. CW_OK or as sim_hosts_create. */
+/* The process at a node ends without a word; a new one, with a new region, starts there. CW_OK or as
+ * sim_hosts_create. */
 void sim_hosts_crash(struct sim_hosts *hosts, uint32_t node);
 int sim_hosts_restart(struct sim_hosts *hosts, uint32_t node, char *error, size_t error_bytes);
 

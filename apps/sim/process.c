@@ -1,4 +1,5 @@
-/* One node's process in the simulated world: an application that owns an endpoint, takes its time and changes its mind. */
+/* One node's process in the simulated world: an application that owns an endpoint, takes its time and changes its
+ * mind. */
 #include <string.h>
 
 #include "apps/sim/world_state.h"

@@ -1,4 +1,5 @@
-/* causeway sim: random traffic and random faults over many seeds, every byte checked; a failing seed can be replayed. */
+/* causeway sim: random traffic and random faults over many seeds, every byte checked; a failing seed can be
+ * replayed. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Sim world: a small cluster under random traffic and random faults, all from one seed, and a ledger that checks every byte.
+/* Sim world: a small cluster under random traffic and random faults, all from one seed, and a ledger that checks every
+ * byte.
  *
  * Two phases. In the first, links lose, duplicate, corrupt and reorder, processes are cut off, stopped, crashed and
  * restarted, regions are deregistered under way, and consumers are slow; only safety is checked. In the second all is

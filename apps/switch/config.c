@@ -192,7 +192,8 @@ static int topology_refuse(const char *what, const char *todo)
     return APP_EXIT_USAGE;
 }
 
-/* What the file says goes for hosts and links; no other option may say it, too. Of the ports, `devices` are no memif. */
+/* What the file says goes for hosts and links; no other option may say it, too. Of the ports, `devices` are no
+ * memif. */
 static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link,
                          uint32_t devices, bool others)
 {

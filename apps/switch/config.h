@@ -61,14 +61,15 @@ struct switch_config {
     struct switch_group groups[SWITCH_GROUPS_MAX];
 };
 
-/* Reads the command line, and the topology. False: the command is over, with *exit_code. The texts stay argv's. switch_config_dispose is due in
- * both cases. */
+/* Reads the command line, and the topology. False: the command is over, with *exit_code. The texts stay argv's.
+ * switch_config_dispose is due in both cases. */
 bool switch_config_parse(struct switch_config *config, int argc, char **argv, int *exit_code);
 
 /* Frees what it holds; a zeroed one is allowed. */
 void switch_config_dispose(struct switch_config *config);
 
-/* Takes "rate=1Gbps", "delay=50us", "queue=256KB" or "loss=1%"; `pair` is as before afterwards. NULL, or what is wanted instead. */
+/* Takes "rate=1Gbps", "delay=50us", "queue=256KB" or "loss=1%"; `pair` is as before afterwards. NULL, or what is wanted
+ * instead. */
 const char *switch_link_setting_take(struct cw_link_config *link, char *pair);
 
 #endif

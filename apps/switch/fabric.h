@@ -1,19 +1,21 @@
 /* Switch fabric: bridges and lines between real ports, on the real clock: what `causeway switch` runs.
  *
- * There is a bridge for each cluster, one without --topology. A frame that comes in by a port crosses the line from its host, if there is one, to
- * the bridge of its cluster, which names the ports that it leaves by and the clusters it goes to. Towards a port it crosses the line to the port's
- * host; towards a cluster the lines of its route, one after the other, to the bridge there (switch/wide.h).
+ * There is a bridge for each cluster, one without --topology. A frame that comes in by a port crosses the line from its
+ * host, if there is one, to the bridge of its cluster, which names the ports that it leaves by and the clusters it goes
+ * to. Towards a port it crosses the line to the port's host; towards a cluster the lines of its route, one after the
+ * other, to the bridge there (switch/wide.h).
  *
  *    port --> [line up] --> bridge --+--> line down --> port
  *                                    '--> line ... line --> bridge of another cluster --> line down --> port
  *
  * Invariants
- *  - Frames leave a line in the order they were offered to it; those that are on their way lie in a pool of fixed size (switch/pool.h).
+ *  - Frames leave a line in the order they were offered to it; those that are on their way lie in a pool of fixed size
+ *    (switch/pool.h).
  *  - Every frame offered towards a port ends in exactly one of its counters, or is still held:
  *    offered = out + loss + queue + link_down + port_full + port_down + pool + oversize + held.
  *  - Frames on their way go before new ones: as long as some are due, no port is looked at.
- *  - A port whose other side does not take its frames holds a burst back for SWITCH_FULL_NS at most, then drops; no other
- *    port waits for it.
+ *  - A port whose other side does not take its frames holds a burst back for SWITCH_FULL_NS at most, then drops; no
+ *    other port waits for it.
  *  - Nothing is lost by sleeping: the doorbell is armed before the last look at the ports.
  *
  * Order of calls: switch_fabric_open, switch_fabric_run, switch_fabric_report, switch_fabric_close. One thread.
@@ -67,7 +69,8 @@ struct switch_port {
     struct switch_counters counters;
 };
 
-/* Ports of a cluster's bridge: those of its hosts in their order, then one for each other cluster (mesh ports), in theirs. */
+/* Ports of a cluster's bridge: those of its hosts in their order, then one for each other cluster (mesh ports), in
+ * theirs. */
 struct switch_cluster {
     struct cw_bridge *bridge;
     uint32_t port_first; /* of the switch */
@@ -102,7 +105,8 @@ struct switch_fabric {
     struct cw_crowding crowding;
 };
 
-/* Opens ports, bridges and pool. APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind then. */
+/* Opens ports, bridges and pool. APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind
+ * then. */
 int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config *config);
 
 /* Closes the ports and removes the socket and the bell. APP_EXIT_SUCCESS, or that of files that could not be

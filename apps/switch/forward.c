@@ -63,8 +63,8 @@ void switch_port_send(struct switch_port *port, uint64_t now_ns, const uint8_t *
 
 /* ---- in ---- */
 
-/* fabric->now_ns becomes the time at which the frames were taken: one that came after the turn began must not leave as if it had
- * come before. */
+/* fabric->now_ns becomes the time at which the frames were taken: one that came after the turn began must not leave as
+ * if it had come before. */
 static uint32_t port_forward(struct switch_fabric *fabric, uint32_t index)
 {
     struct switch_port *port = &fabric->ports[index];

@@ -1,11 +1,12 @@
-/* Switch line: one direction of a link on the real clock: the model (dataplane/fabric/link.h), and the frames that are on it.
+/* Switch line: one direction of a link on the real clock: the model (dataplane/fabric/link.h), and the frames that are
+ * on it.
  *
  * Invariants
  *  - Frames arrive in the order they were offered, also when the delay is made shorter under way.
  *  - What is offered ends in exactly one counter, or is still on the line:
  *    offered = delivered + lost + queue + down (the link's) + dropped_pool + dropped_oversize + held.
- *  - A frame is offered at the time at which it arrived from the line before, not at the time at which the switch came to look: being late does
- *    not add up, and rates stay exact.
+ *  - A frame is offered at the time at which it arrived from the line before, not at the time at which the switch came
+ *    to look: being late does not add up, and rates stay exact.
  */
 #ifndef SWITCH_LINE_H
 #define SWITCH_LINE_H
@@ -48,7 +49,8 @@ struct switch_line {
 void switch_line_init(struct switch_line *line, enum switch_line_kind kind, uint32_t index,
                       const struct cw_link_config *link, uint64_t seed);
 
-/* What becomes of a frame that is offered at `time_ns`, or after the one before it if that is later. True: it arrives at *arrival_ns. */
+/* What becomes of a frame that is offered at `time_ns`, or after the one before it if that is later. True: it arrives
+ * at *arrival_ns. */
 bool switch_line_offer(struct switch_line *line, uint64_t time_ns, uint32_t length, enum cw_link_fate *fate,
                        uint64_t *arrival_ns);
 

@@ -1,10 +1,11 @@
 /* Switch pool: room for the frames that are on their way, in slots of a few sizes.
  *
  * Invariants
- *  - There is room for all that the lines and their queues hold, whatever the sizes of the frames, from SWITCH_POOL_FRAME_MIN bytes on: each
- *    size of slot alone is there for the whole of it. A frame that finds no slot of its size takes none: the caller counts it.
- *  - Slots are address space until they are used, and are used again before new ones are touched: what is resident is the most that was
- *    ever on its way at once.
+ *  - There is room for all that the lines and their queues hold, whatever the sizes of the frames, from
+ *    SWITCH_POOL_FRAME_MIN bytes on: each size of slot alone is there for the whole of it. A frame that finds no slot
+ *    of its size takes none: the caller counts it.
+ *  - Slots are address space until they are used, and are used again before new ones are touched: what is resident is
+ *    the most that was ever on its way at once.
  *
  * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread.
  */
@@ -48,8 +49,8 @@ struct switch_pool {
     struct switch_pool_slots slots[SWITCH_POOL_SIZES];
 };
 
-/* Room for `line_bytes` on the lines, or as many as SWITCH_POOL_BYTES_MAX allows (pool->line_bytes tells), of frames of up to
- * `frame_bytes_max` (<= 9,640). CW_OK or CW_ERROR_MEMORY. */
+/* Room for `line_bytes` on the lines, or as many as SWITCH_POOL_BYTES_MAX allows (pool->line_bytes tells), of frames of
+ * up to `frame_bytes_max` (<= 9,640). CW_OK or CW_ERROR_MEMORY. */
 int switch_pool_open(struct switch_pool *pool, uint64_t line_bytes, uint32_t frame_bytes_max);
 
 /* A zeroed one is allowed. */

@@ -9,8 +9,9 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/port/doorbell.h"
 
-/* Looks for frames for so long, letting others run in between, before it sleeps: a wake-up takes several times as long as forwarding. It
- * never just spins: on cores shared by all that takes the core from the process that would send next. */
+/* Looks for frames for so long, letting others run in between, before it sleeps: a wake-up takes several times as long
+ * as forwarding. It never just spins: on cores shared by all that takes the core from the process that would send
+ * next. */
 #define YIELD_NS 70000ull
 /* A sleep is over some 60 us late at the worst: what is due sooner is waited for awake. */
 #define SLEEP_MIN_NS    100000ull

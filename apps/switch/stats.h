@@ -3,18 +3,20 @@
  *    time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,down_frames,pool_frames,
  *    oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes
  *
- * time_ns is when the sample was taken, since the switch was ready. Frames and bytes are those since the sample before of the same line, so that sums over
- * time are the counters; delivered are those that have come to the end of the link. queue_frames and so on were dropped, by reason; port_frames were
- * delivered, but the host's port did not take them. queue_bytes is the queue at that time, queue_max_bytes the longest since the sample before. rate_bps and
+ * time_ns is when the sample was taken, since the switch was ready. Frames and bytes are those since the sample before
+ * of the same line, so that sums over time are the counters; delivered are those that have come to the end of the link.
+ * queue_frames and so on were dropped, by reason; port_frames were delivered, but the host's port did not take them.
+ * queue_bytes is the queue at that time, queue_max_bytes the longest since the sample before. rate_bps and
  * queue_limit_bytes are the line's at that time; 0: no limit.
  *
- * Behind the lines of a sample comes what each host had of those between sites, with direction "delft>leiden/delft0" for what host delft0 sent from
- * delft to leiden; only hosts that had something, and only what is counted by host: the cells from down_frames on are empty.
+ * Behind the lines of a sample comes what each host had of those between sites, with direction "delft>leiden/delft0"
+ * for what host delft0 sent from delft to leiden; only hosts that had something, and only what is counted by host: the
+ * cells from down_frames on are empty.
  *
  * Invariants
  *  - The thread that forwards copies counters only; another one writes. Between them is a ring of fixed size.
- *  - A sample that comes late has its true time. If the writer has fallen behind by the whole ring, samples are left out, and the next one covers their
- *    time: nothing is missing from the sums.
+ *  - A sample that comes late has its true time. If the writer has fallen behind by the whole ring, samples are left
+ *    out, and the next one covers their time: nothing is missing from the sums.
  *
  * Order of calls: switch_stats_open, { switch_stats_take }*, switch_stats_close. One thread calls.
  */
@@ -26,12 +28,13 @@
 
 struct switch_stats;
 
-/* Begins a file with a first line of names; `lines` and `streams` stay where they are until it is closed. APP_EXIT_SUCCESS, or an exit code after
- * reporting the error. */
+/* Begins a file with a first line of names; `lines` and `streams` stay where they are until it is closed.
+ * APP_EXIT_SUCCESS, or an exit code after reporting the error. */
 int switch_stats_open(const char *path, const struct switch_line *lines, uint32_t line_count,
                       const struct switch_streams *streams, struct switch_stats **stats);
 
-/* Takes a sample, and begins queue_max_bytes afresh. `elapsed_ns` since the switch was ready; `now_ns` by cw_clock_ns. */
+/* Takes a sample, and begins queue_max_bytes afresh. `elapsed_ns` since the switch was ready; `now_ns` by
+ * cw_clock_ns. */
 void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns);
 
 /* Waits until all is written. APP_EXIT_SUCCESS, or an exit code after an error: something could not be. NULL is

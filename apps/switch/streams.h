@@ -1,10 +1,12 @@
-/* Switch streams: what each host has sent of the frames that are offered to a line between sites; counted for the statistics only.
+/* Switch streams: what each host has sent of the frames that are offered to a line between sites; counted for the
+ * statistics only.
  *
  * Invariants
  *  - There is a stream for each line and each host whose frames may cross it, by the routes of the topology.
  *  - Of each line: the sums over its streams are what was offered, delivered, lost, and dropped at its full queue.
  *
- * Order of calls: switch_streams_open when all lines are there, { switch_streams_offered | switch_streams_delivered }*, switch_streams_close. One thread.
+ * Order of calls: switch_streams_open when all lines are there, { switch_streams_offered | switch_streams_delivered }*,
+ * switch_streams_close. One thread.
  */
 #ifndef SWITCH_STREAMS_H
 #define SWITCH_STREAMS_H
@@ -34,7 +36,8 @@ struct switch_streams {
     struct switch_stream **of;       /* [line * host_count + host]; NULL: never crosses it */
 };
 
-/* `lines`: those between sites, two a link, which stay where they are. CW_OK, or CW_ERROR_MEMORY; switch_streams_close is due in both cases. */
+/* `lines`: those between sites, two a link, which stay where they are. CW_OK, or CW_ERROR_MEMORY; switch_streams_close
+ * is due in both cases. */
 int switch_streams_open(struct switch_streams *streams, const struct cw_topology *topology,
                         const struct switch_line *lines);
 void switch_streams_close(struct switch_streams *streams);

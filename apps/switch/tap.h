@@ -1,10 +1,11 @@
-/* Switch tap: what arrives at the end of a link or host's own link, both directions, as a file that tcpdump, Wireshark and tshark read.
+/* Switch tap: what arrives at the end of a link or host's own link, both directions, as a file that tcpdump, Wireshark
+ * and tshark read.
  *
- * The times are those at which frames arrive by the model (nanoseconds, of the system's clock as it was at the start): on a lossless link they
- * are exactly the delay apart from those in front of it. Frames that are lost are not in it.
+ * The times are those at which frames arrive by the model (nanoseconds, of the system's clock as it was at the start):
+ * on a lossless link they are exactly the delay apart from those in front of it. Frames that are lost are not in it.
  *
- * Order of calls: switch_tap_open, { switch_tap_frame }*, switch_tap_close. One thread. The file is complete when it is closed; up to
- * a megabyte is in memory before.
+ * Order of calls: switch_tap_open, { switch_tap_frame }*, switch_tap_close. One thread. The file is complete when it is
+ * closed; up to a megabyte is in memory before.
  */
 #ifndef SWITCH_TAP_H
 #define SWITCH_TAP_H

@@ -1,8 +1,8 @@
 /* algorithms: what the files of this folder share.
  *
- * An algorithm is a function that writes one rank's part through the emitter. It works on a *team*, a list of ranks, so that the same code serves all
- * ranks, a cluster or the leaders of clusters, and algorithms compose: van de Geijn's broadcast is a scatter and an all-gather.
- * The registry (registry.c) names each one and what it takes.
+ * An algorithm is a function that writes one rank's part through the emitter. It works on a *team*, a list of ranks, so
+ * that the same code serves all ranks, a cluster or the leaders of clusters, and algorithms compose: van de Geijn's
+ * broadcast is a scatter and an all-gather. The registry (registry.c) names each one and what it takes.
  */
 #ifndef CW_ALGORITHMS_H
 #define CW_ALGORITHMS_H
@@ -111,8 +111,9 @@ struct cw_vector_part {
     struct cw_team team;
     struct cw_blocks blocks;
     uint32_t root; /* index of the member that holds block 0 */
-    /* A power of two. Members whose number from the root is a multiple of it are heads, which have the blocks of their subtree up to the next
-     * head; a scatter goes down from them, and leaves every member with the blocks of its subtree. 1: each has its own block. */
+    /* A power of two. Members whose number from the root is a multiple of it are heads, which have the blocks of their
+     * subtree up to the next head; a scatter goes down from them, and leaves every member with the blocks of its
+     * subtree. 1: each has its own block. */
     uint32_t span_max;
     /* A scatter goes down to the members whose number is a multiple of it. 1 or 0: to all. */
     uint32_t span_min;
@@ -122,10 +123,12 @@ struct cw_vector_part {
     struct cw_place base; /* where the vector lies at all other members */
 };
 
-/* Each member gets its block at `base` from its head, down a binomial tree; members on the way hold what they pass on at the same place. */
+/* Each member gets its block at `base` from its head, down a binomial tree; members on the way hold what they pass on
+ * at the same place. */
 void cw_scatter_in_place(struct cw_emit *emit, const struct cw_vector_part *part);
 
-/* Each member holds its block at `base`, and after a scatter those of its subtree; afterwards all hold the whole vector. */
+/* Each member holds its block at `base`, and after a scatter those of its subtree; afterwards all hold the whole
+ * vector. */
 void cw_allgather_ring(struct cw_emit *emit, const struct cw_vector_part *part);
 
 /* The same with pairwise exchange; span_max is 1. */

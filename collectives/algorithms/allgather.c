@@ -1,4 +1,5 @@
-/* All-gather: ring, recursive doubling, Bruck; gather + broadcast; a series of multicasts and the phases of Karwande, Yuan and Lowenthal 2003. */
+/* All-gather: ring, recursive doubling, Bruck; gather + broadcast; a series of multicasts and the phases of Karwande,
+ * Yuan and Lowenthal 2003. */
 #include <stdlib.h>
 
 #include "collectives/algorithms/registry.h"
@@ -43,7 +44,8 @@ static void build_recursive_doubling(struct cw_emit *emit, const struct cw_recip
     cw_allgather_recursive_doubling(emit, &part);
 }
 
-/* Blocks first, first + 1, ... (count of them, around) between this rank and a peer: one message, or two where the range wraps. */
+/* Blocks first, first + 1, ... (count of them, around) between this rank and a peer: one message, or two where the
+ * range wraps. */
 static void blocks_exchange(struct cw_emit *emit, uint32_t peer, uint32_t first, uint32_t count, bool send)
 {
     uint32_t ranks = emit->problem->ranks;

@@ -1,4 +1,5 @@
-/* All-to-all that takes what comes: direct, rotated, pairwise and concurrent exchange; Bruck. Those with scheduled phases are in phases.c. */
+/* All-to-all that takes what comes: direct, rotated, pairwise and concurrent exchange; Bruck. Those with scheduled
+ * phases are in phases.c. */
 #include "collectives/algorithms/pairs.h"
 #include "collectives/algorithms/registry.h"
 #include "dataplane/status.h"
@@ -38,7 +39,8 @@ static void build_direct(struct cw_emit *emit, const struct cw_recipe *recipe)
     }
 }
 
-/* `width` exchanges at a time: with the ranks at the next `width` distances; for a power of two and one at a time with one partner in both directions. */
+/* `width` exchanges at a time: with the ranks at the next `width` distances; for a power of two and one at a time with
+ * one partner in both directions. */
 static void build_steps(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     uint32_t ranks = emit->problem->ranks;
@@ -83,8 +85,8 @@ static struct bit_runs bit_runs(uint32_t ranks, uint32_t bit, uint64_t block_byt
     return runs;
 }
 
-/* log2(P) messages of half the blocks each. Entry j of the work space is the block for rank + j; in step k those with bit k travel on by 2^k. At the
- * end entry j is the block from rank - j. */
+/* log2(P) messages of half the blocks each. Entry j of the work space is the block for rank + j; in step k those with
+ * bit k travel on by 2^k. At the end entry j is the block from rank - j. */
 static void build_bruck(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     (void)recipe;

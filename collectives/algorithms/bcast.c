@@ -1,4 +1,5 @@
-/* Broadcast within one team: trees (Barchet-Estefanel and Mounie 2004, Table 1), scatter + all-gather (van de Geijn), multicast. */
+/* Broadcast within one team: trees (Barchet-Estefanel and Mounie 2004, Table 1), scatter + all-gather (van de Geijn),
+ * multicast. */
 #include <stdlib.h>
 
 #include "collectives/algorithms/algorithms.h"

@@ -1,9 +1,10 @@
-/* All-reduce across clusters (Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006, 2.3, 3.2): partial results in each cluster, a crossing in both
- * directions, the result spread in each cluster.
+/* All-reduce across clusters (Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006, 2.3, 3.2): partial results in each
+ * cluster, a crossing in both directions, the result spread in each cluster.
  *
- * Where all links are direct every cluster gets every other one's partial results at once. Where clusters reach each other through a third one, that
- * one's links would carry them several times: then they climb the tree of clusters to the hub, and the result comes down.
- * Partial results are combined in one order of clusters everywhere, so that all ranks get the same result to the last bit.
+ * Where all links are direct every cluster gets every other one's partial results at once. Where clusters reach each
+ * other through a third one, that one's links would carry them several times: then they climb the tree of clusters to
+ * the hub, and the result comes down. Partial results are combined in one order of clusters everywhere, so that all
+ * ranks get the same result to the last bit.
  */
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/reduction.h"
@@ -75,7 +76,8 @@ static void scratch_take(struct clusters *clusters)
     }
 }
 
-/* Combines the own partial result with those of the clusters for which `with` holds, in the order of clusters; where the result is. */
+/* Combines the own partial result with those of the clusters for which `with` holds, in the order of clusters; where
+ * the result is. */
 static struct cw_place combine(const struct clusters *clusters, const bool *with)
 {
     struct cw_place result = {0};

@@ -1,8 +1,10 @@
-/* All-to-all across clusters: the blocks for another cluster are gathered at a head, cross in one message, and are dealt out at the other end, as MagPIe does (Kielmann, Hofman,
- * Bal, Plaat and Bhoedjang 1999), but each other cluster has heads of its own.
+/* All-to-all across clusters: the blocks for another cluster are gathered at a head, cross in one message, and are
+ * dealt out at the other end, as MagPIe does (Kielmann, Hofman, Bal, Plaat and Bhoedjang 1999), but each other cluster
+ * has heads of its own.
  *
- * Two clusters exchange by `ways`: way j carries the rows of the j-th part of the sending cluster's members, a row being what one member has for all members of the other cluster. The
- * same two heads serve a way in both directions. So a rank deals with its cluster and one or few ranks outside, where pairs would have it deal with all.
+ * Two clusters exchange by `ways`: way j carries the rows of the j-th part of the sending cluster's members, a row
+ * being what one member has for all members of the other cluster. The same two heads serve a way in both directions. So
+ * a rank deals with its cluster and one or few ranks outside, where pairs would have it deal with all.
  */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/algorithms/registry.h"
@@ -107,7 +109,8 @@ struct area {
     uint64_t end;
 };
 
-/* Of member `index` of cluster `at`, for its way to the cluster `distance` after; beyond the last one: only the end counts. */
+/* Of member `index` of cluster `at`, for its way to the cluster `distance` after; beyond the last one: only the end
+ * counts. */
 static struct area area_of(const struct exchange *exchange, uint32_t at, uint32_t index, uint32_t distance)
 {
     struct area area = {0};
@@ -146,7 +149,8 @@ static bool is_sorted(const struct cw_problem *problem)
     return position == problem->ranks;
 }
 
-/* Copies between a buffer in the order of ranks and one in that of clusters, as many blocks at once as follow each other in both. */
+/* Copies between a buffer in the order of ranks and one in that of clusters, as many blocks at once as follow each
+ * other in both. */
 static void sort_blocks(const struct exchange *exchange, struct cw_place by_cluster, struct cw_place by_rank,
                         bool to_ranks)
 {

@@ -1,5 +1,5 @@
-/* Broadcast across clusters (Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006, 2.2, 2.4, 2.5): something inside the root's cluster, a
- * crossing to the others, something inside each cluster. */
+/* Broadcast across clusters (Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006, 2.2, 2.4, 2.5): something inside the
+ * root's cluster, a crossing to the others, something inside each cluster. */
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/registry.h"
 

@@ -1,8 +1,9 @@
 /* Concurrent exchange: several notified puts at the same time (Tipparaju and Nieplocha 2005).
  *
- * The paper's groups have equal sizes that are powers of two, and pairs are found by flipping a bit. Here group g has any size, and what a rank has
- * of its own group spreads by dissemination (Bruck): in step k it goes to those whose place is 2^k before in the group. With equal powers of two the
- * number of steps, the messages and their sizes are the paper's.
+ * The paper's groups have equal sizes that are powers of two, and pairs are found by flipping a bit. Here group g has
+ * any size, and what a rank has of its own group spreads by dissemination (Bruck): in step k it goes to those whose
+ * place is 2^k before in the group. With equal powers of two the number of steps, the messages and their sizes are the
+ * paper's.
  */
 #include "collectives/algorithms/registry.h"
 #include "dataplane/status.h"
@@ -59,8 +60,9 @@ static void group_blocks(const struct exchange *exchange, uint32_t peer, uint32_
     }
 }
 
-/* In a step of `distance` a rank whose place, taken modulo the size of source group g, is t gets the blocks from place t + distance on from the rank
- * at that place of g. Distance 0 is the first step, which brings the block of place t itself to the other groups. */
+/* In a step of `distance` a rank whose place, taken modulo the size of source group g, is t gets the blocks from place
+ * t + distance on from the rank at that place of g. Distance 0 is the first step, which brings the block of place t
+ * itself to the other groups. */
 static void step_send(const struct exchange *exchange, uint32_t distance, uint32_t count)
 {
     uint32_t rank = exchange->emit->rank;
@@ -134,8 +136,9 @@ static struct cw_place half_place(const struct cw_problem *problem, uint32_t i, 
     return cw_place(CW_BUFFER_RECEIVE, begin + (half == 0 ? 0 : half_bytes(problem, i, 0)));
 }
 
-/* One half of every block spreads in one direction: in a step of 2^k each rank sends the halves it has to the rank 2^k before (the pair; half 0)
- * or after (the co-pair; half 1). They travel packed: entry j of the packed list is block rank + j, or rank - j. */
+/* One half of every block spreads in one direction: in a step of 2^k each rank sends the halves it has to the rank 2^k
+ * before (the pair; half 0) or after (the co-pair; half 1). They travel packed: entry j of the packed list is block
+ * rank + j, or rank - j. */
 struct direction {
     uint32_t half;
     struct cw_place packed;

@@ -1,10 +1,12 @@
-/* crossing: a vector goes from one cluster to another, from many members to many (Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006).
+/* crossing: a vector goes from one cluster to another, from many members to many (Matsuda, Kudoh, Kodama, Takano and
+ * Ishikawa 2006).
  *
- * In each cluster the vector is divided among *holders*: of a team of n the members 0, stride, 2 * stride, ... each have the n-ths that lie between
- * them and the next holder. Where two clusters divide it differently, what parts have in common is a piece; every piece crosses once.
+ * In each cluster the vector is divided among *holders*: of a team of n the members 0, stride, 2 * stride, ... each
+ * have the n-ths that lie between them and the next holder. Where two clusters divide it differently, what parts have
+ * in common is a piece; every piece crosses once.
  *
- * How many members of a cluster send at the same time is limited in one of two ways: by forwarding (2.2: holder k hands its pieces to holder
- * k mod limit), or by chaining (2.4: holder k begins when what holder k - limit sent has left).
+ * How many members of a cluster send at the same time is limited in one of two ways: by forwarding (2.2: holder k hands
+ * its pieces to holder k mod limit), or by chaining (2.4: holder k begins when what holder k - limit sent has left).
  */
 #ifndef CW_CROSSING_H
 #define CW_CROSSING_H
@@ -43,8 +45,8 @@ struct cw_crossing {
 void cw_crossing_begin(struct cw_emit *emit, struct cw_crossing *crossing);
 void cw_crossing_end(struct cw_emit *emit, struct cw_crossing *crossing);
 
-/* Sends to the holders of another cluster (this rank is in the sending one), or receives (in the receiving one). Each holder takes its pieces at
- * `target` + their offset in the vector; `packed`: in its part. */
+/* Sends to the holders of another cluster (this rank is in the sending one), or receives (in the receiving one). Each
+ * holder takes its pieces at `target` + their offset in the vector; `packed`: in its part. */
 void cw_crossing_send(struct cw_emit *emit, struct cw_crossing *crossing, const struct cw_holders *to,
                       struct cw_place target, bool packed);
 void cw_crossing_receive(struct cw_emit *emit, const struct cw_crossing *crossing, const struct cw_holders *to,

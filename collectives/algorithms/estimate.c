@@ -10,7 +10,8 @@ enum {
     RANKS_FEW = 256,    /* no plan of fewer ranks comes near the limit: long messages repeat, they do not add ops */
 };
 
-/* All-to-alls but Bruck's send each pair's message on its own: a put and a wait, and the same for its ready signal if it is long. */
+/* All-to-alls but Bruck's send each pair's message on its own: a put and a wait, and the same for its ready signal if
+ * it is long. */
 static uint64_t pairs_estimate(const struct cw_problem *problem, const struct cw_parameters *parameters)
 {
     uint64_t ops = 0;
@@ -45,7 +46,8 @@ static int samples_estimate(const struct cw_problem *problem, const struct cw_al
     return CW_OK;
 }
 
-/* What a rank in the midst of the same problem takes, with fewer ranks, equal counts, and two clusters if there must be some. */
+/* What a rank in the midst of the same problem takes, with fewer ranks, equal counts, and two clusters if there must be
+ * some. */
 static int model_bytes(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                        const struct cw_parameters *parameters, uint32_t ranks, uint64_t *bytes, char *error,
                        size_t error_bytes)
@@ -78,8 +80,8 @@ static int model_bytes(const struct cw_problem *problem, const struct cw_algorit
     return status;
 }
 
-/* With very many ranks even one of them may have too much to do to be looked at. Where the work of a rank doubles with their number it goes on to
- * do so; else *bytes is 0. */
+/* With very many ranks even one of them may have too much to do to be looked at. Where the work of a rank doubles with
+ * their number it goes on to do so; else *bytes is 0. */
 static int model_estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                           const struct cw_parameters *parameters, uint64_t *bytes, char *error, size_t error_bytes)
 {

@@ -1,11 +1,14 @@
-/* Broadcast across clusters with all stages at the same time: scatter, crossing and all-gather in one pipeline of segments.
+/* Broadcast across clusters with all stages at the same time: scatter, crossing and all-gather in one pipeline of
+ * segments.
  *
- * The message is cut into parts. Part j has a rank of its own in the root's cluster, its *head*: the root sends the part to its head only, the head passes
- * it down a chain of the cluster's other ranks, and across to a head in each other cluster, which passes it down a chain there. So the root sends
- * the message once, every rank receives it once and passes on about as much, and no stage waits for the one before: the time tends to M/B + L, where
- * scatter, crossing and all-gather one after the other take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1).
+ * The message is cut into parts. Part j has a rank of its own in the root's cluster, its *head*: the root sends the
+ * part to its head only, the head passes it down a chain of the cluster's other ranks, and across to a head in each
+ * other cluster, which passes it down a chain there. So the root sends the message once, every rank receives it once
+ * and passes on about as much, and no stage waits for the one before: the time tends to M/B + L, where scatter,
+ * crossing and all-gather one after the other take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1).
  *
- * Every chain ends with another part's head, which has the crossing to pay for; so no rank passes on more than the message.
+ * Every chain ends with another part's head, which has the crossing to pay for; so no rank passes on more than the
+ * message.
  */
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/registry.h"

@@ -115,7 +115,8 @@ static void build_allreduce_rabenseifner(struct cw_emit *emit, const struct cw_r
     cw_allreduce_rabenseifner(emit, &team, send, receive, vector_bytes(emit));
 }
 
-/* Vectors of `count` ranks from `first` on, around, between this rank and a peer; that of rank r lies at r times its length. */
+/* Vectors of `count` ranks from `first` on, around, between this rank and a peer; that of rank r lies at r times its
+ * length. */
 static void vectors_exchange(struct cw_emit *emit, uint32_t peer, uint32_t first, uint32_t count, bool sends)
 {
     uint32_t ranks = emit->problem->ranks;

@@ -122,7 +122,8 @@ static void build_recursive_halving(struct cw_emit *emit, const struct cw_recipe
     }
 }
 
-/* Vector halving with doubling distance keeps the order of operands, but leaves the windows with the wrong participants: one more message each. */
+/* Vector halving with doubling distance keeps the order of operands, but leaves the windows with the wrong
+ * participants: one more message each. */
 static void build_rabenseifner(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     (void)recipe;

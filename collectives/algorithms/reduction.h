@@ -1,15 +1,16 @@
 /* reduction: what the reductions share.
  *
- * Invariant: an accumulator at a rank always holds the operands of an interval of ranks, combined in rank order, so that the algorithms built from
- * these parts keep the order of operands; those that do not say so (ring, recursive halving) need a commutative operation.
+ * Invariant: an accumulator at a rank always holds the operands of an interval of ranks, combined in rank order, so
+ * that the algorithms built from these parts keep the order of operands; those that do not say so (ring, recursive
+ * halving) need a commutative operation.
  */
 #ifndef CW_REDUCTION_H
 #define CW_REDUCTION_H
 
 #include "collectives/algorithms/algorithms.h"
 
-/* A power of two of the team's members takes part; with others left over, the first pairs of members (0, 1), (2, 3), ... send one of the two, and the
- * other one combines both operands first. */
+/* A power of two of the team's members takes part; with others left over, the first pairs of members (0, 1), (2, 3),
+ * ... send one of the two, and the other one combines both operands first. */
 struct cw_fold {
     struct cw_team team;
     uint32_t power; /* participants */
@@ -35,13 +36,13 @@ void cw_fold_in(struct cw_emit *emit, const struct cw_fold *fold, struct cw_plac
 void cw_fold_out(struct cw_emit *emit, const struct cw_fold *fold, struct cw_place from, struct cw_place to,
                  uint64_t bytes);
 
-/* Reduces the vectors of all members at member 0 up a binomial tree. `own`: the operand of this member; `accumulator`: where member 0 gets
- * the result. Takes scratch, the same at all members. */
+/* Reduces the vectors of all members at member 0 up a binomial tree. `own`: the operand of this member; `accumulator`:
+ * where member 0 gets the result. Takes scratch, the same at all members. */
 void cw_reduce_binomial(struct cw_emit *emit, const struct cw_team *team, struct cw_place own,
                         struct cw_place accumulator, uint64_t bytes);
 
-/* Vector halving, distance doubling among the participants: afterwards participant i has in its accumulator the result of one window of
- * `power` even blocks, [*first, *first + 1). `landing` is of the size of the vector. */
+/* Vector halving, distance doubling among the participants: afterwards participant i has in its accumulator the result
+ * of one window of `power` even blocks, [*first, *first + 1). `landing` is of the size of the vector. */
 void cw_reduce_halving(struct cw_emit *emit, const struct cw_fold *fold, const struct cw_blocks *blocks,
                        struct cw_place accumulator, struct cw_place landing, uint32_t *window);
 
@@ -52,8 +53,9 @@ void cw_allgather_doubling(struct cw_emit *emit, const struct cw_fold *fold, con
 /* The window that participant i of `power` has after cw_reduce_halving: its number with the bits turned round. */
 uint32_t cw_halving_window(uint32_t power, uint32_t i);
 
-/* Each member ends with the result of one block: that of its index. The others' operands are in `own`; partial results travel in
- * `travel` (the size of the vector; may be where the result is wanted); the own block's result is left at `travel` too. */
+/* Each member ends with the result of one block: that of its index. The others' operands are in `own`; partial results
+ * travel in `travel` (the size of the vector; may be where the result is wanted); the own block's result is left at
+ * `travel` too. */
 void cw_reduce_ring(struct cw_emit *emit, const struct cw_team *team, const struct cw_blocks *blocks,
                     struct cw_place own, struct cw_place travel);
 

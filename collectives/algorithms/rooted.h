@@ -1,7 +1,8 @@
 /* rooted: blocks of a scatter or gather on their way between the root and the others.
  *
- * Nodes are numbered v = 0 .. P-1 from the root; node v's block is that of rank (root + v) mod P. The root's buffer has the blocks in rank order, so that
- * a range of nodes may be two pieces there; everybody else keeps the blocks of its subtree in scratch, from its own on, in node order.
+ * Nodes are numbered v = 0 .. P-1 from the root; node v's block is that of rank (root + v) mod P. The root's buffer has
+ * the blocks in rank order, so that a range of nodes may be two pieces there; everybody else keeps the blocks of its
+ * subtree in scratch, from its own on, in node order.
  */
 #ifndef CW_ROOTED_H
 #define CW_ROOTED_H
@@ -25,7 +26,8 @@ uint32_t cw_rooted_rank(const struct cw_rooted *rooted, uint32_t v);
 /* Bytes of the blocks of nodes [first, past). */
 uint64_t cw_rooted_bytes(const struct cw_rooted *rooted, uint32_t first, uint32_t past);
 
-/* Nodes [first, past) as pieces that are contiguous at the root: fills in where each one ends; returns how many (1 or 2). */
+/* Nodes [first, past) as pieces that are contiguous at the root: fills in where each one ends; returns how many (1 or
+ * 2). */
 uint32_t cw_rooted_pieces(const struct cw_rooted *rooted, uint32_t first, uint32_t past, uint32_t ends[2]);
 
 /* Where the root has the block of node v. */

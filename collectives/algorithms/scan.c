@@ -77,7 +77,8 @@ static void build_segmented_chain(struct cw_emit *emit, const struct cw_recipe *
     cw_emit_repeat_end(emit);
 }
 
-/* Each rank sends its operand to all ranks after it, which combine what they get: one step, for short vectors and few ranks. */
+/* Each rank sends its operand to all ranks after it, which combine what they get: one step, for short vectors and few
+ * ranks. */
 static void build_direct(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     (void)recipe;
@@ -133,7 +134,8 @@ static void build_recursive_doubling(struct cw_emit *emit, const struct cw_recip
     }
 }
 
-/* Up: rank r with r + 1 a multiple of 2d combines what r - d has. Down: who has a whole prefix passes it to r + d. Exclusive: one step further on. */
+/* Up: rank r with r + 1 a multiple of 2d combines what r - d has. Down: who has a whole prefix passes it to r + d.
+ * Exclusive: one step further on. */
 static void build_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     (void)recipe;

@@ -1,5 +1,5 @@
-/* Scatter: flat, chain, pipelined chain, binomial (Barchet-Estefanel and Mounie 2004, Table 2), and by multicast of the aggregate
- * (Karwande, Yuan and Lowenthal 2003, section 4.1). */
+/* Scatter: flat, chain, pipelined chain, binomial (Barchet-Estefanel and Mounie 2004, Table 2), and by multicast of the
+ * aggregate (Karwande, Yuan and Lowenthal 2003, section 4.1). */
 #include <stdlib.h>
 
 #include "collectives/algorithms/registry.h"

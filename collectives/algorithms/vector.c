@@ -1,4 +1,5 @@
-/* Scatter and all-gather of a vector that keeps its place: the halves of van de Geijn's and Rabenseifner's algorithms. */
+/* Scatter and all-gather of a vector that keeps its place: the halves of van de Geijn's and Rabenseifner's
+ * algorithms. */
 #include "collectives/algorithms/algorithms.h"
 
 static uint32_t relative(const struct cw_vector_part *part, uint32_t index)
@@ -90,8 +91,9 @@ void cw_allgather_ring(struct cw_emit *emit, const struct cw_vector_part *part)
     }
 }
 
-/* With sizes that are no power of two the members beyond it first give their block to a partner, and get everything from it at the end.
- * Member v of the power of two is partner of v + power; its range of blocks stays [v, ...) and that of its partner. */
+/* With sizes that are no power of two the members beyond it first give their block to a partner, and get everything
+ * from it at the end. Member v of the power of two is partner of v + power; its range of blocks stays [v, ...) and that
+ * of its partner. */
 void cw_allgather_recursive_doubling(struct cw_emit *emit, const struct cw_vector_part *part)
 {
     uint32_t size = part->team.size;

@@ -1,9 +1,10 @@
 /* check: proves a plan before anything runs, by symbolic execution over every order that the schedules allow.
  *
  * Invariants
- *   - It shares no code with what builds schedules: it knows the meaning of ops (schedule.h), the buffers (problem.h) and what
- *     the MPI standard says a collective leaves in them.
- *   - A plan that passes gives the right result under any transport that keeps the meaning of ops, with any amount of buffering, none included.
+ *   - It shares no code with what builds schedules: it knows the meaning of ops (schedule.h), the buffers (problem.h)
+ *     and what the MPI standard says a collective leaves in them.
+ *   - A plan that passes gives the right result under any transport that keeps the meaning of ops, with any amount of
+ *     buffering, none included.
  */
 #ifndef CW_CHECK_H
 #define CW_CHECK_H
@@ -49,8 +50,9 @@ struct cw_check_report {
 /* Checks a plan. CW_OK if it could be judged (the verdict is report->fault), CW_ERROR_MEMORY. Any thread. */
 int cw_check(const struct cw_plan *plan, struct cw_check_report *report);
 
-/* Refuses a plan that somebody else has made and that does not pass: whoever prices, draws or carries out a plan relies on what the checker proves.
- * CW_OK: it passes. CW_ERROR_ARGUMENT with the report's line in `error`; CW_ERROR_MEMORY. Any thread. */
+/* Refuses a plan that somebody else has made and that does not pass: whoever prices, draws or carries out a plan relies
+ * on what the checker proves. CW_OK: it passes. CW_ERROR_ARGUMENT with the report's line in `error`; CW_ERROR_MEMORY.
+ * Any thread. */
 int cw_check_refuse(const struct cw_plan *plan, char *error, size_t error_bytes);
 
 /* "race", "wrong result", ... */

@@ -149,8 +149,8 @@ static int judge_rank(struct check *check, const struct check_map *receive, cons
     return CW_OK;
 }
 
-/* Allreduce: what is computed in the same way is rounded in the same way. Right results begin at 0 and go on from there, so pieces are equal
- * where nodes are. */
+/* Allreduce: what is computed in the same way is rounded in the same way. Right results begin at 0 and go on from
+ * there, so pieces are equal where nodes are. */
 static int judge_equal(struct check *check, const struct check_map *receive, uint32_t rank)
 {
     const struct check_map *first = &receive[0];

@@ -1,5 +1,5 @@
-/* check: what becomes of operands that are combined. Equal trees are one node, whichever side an operand is on: an operation that is
- * not commutative leaves no choice of sides, and a commutative one gives the same either way. */
+/* check: what becomes of operands that are combined. Equal trees are one node, whichever side an operand is on: an
+ * operation that is not commutative leaves no choice of sides, and a commutative one gives the same either way. */
 #include "collectives/check/check_private.h"
 
 #include <string.h>

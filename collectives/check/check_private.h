@@ -11,8 +11,8 @@
  *
  * Invariants
  *   - Every step returns CW_OK (go on), CHECK_FAULT (the report is filled in) or CW_ERROR_MEMORY.
- *   - Happens-before (strong edges) is what every transport keeps. Weak edges hold only where an eager put finds no buffer, or are
- *     the executor's window on a repeat: they can make a deadlock, but prove no order.
+ *   - Happens-before (strong edges) is what every transport keeps. Weak edges hold only where an eager put finds no
+ *     buffer, or are the executor's window on a repeat: they can make a deadlock, but prove no order.
  *   - Memory lives in one arena and goes with it; nothing is freed one by one. No step recurses.
  */
 #ifndef CHECK_PRIVATE_H
@@ -63,9 +63,10 @@ struct check {
     uint32_t ranks;
     bool reduces;
 
-    /* Ops are numbered through all ranks. An op in a body has one instance more than iterations, its collector: it starts when
-     * all iterations have started and ends when all have ended, so that whoever waits for all of them needs one edge. Behind the
-     * instances of ops come those of barriers, one for each number: it starts when all ranks have started that barrier. */
+    /* Ops are numbered through all ranks. An op in a body has one instance more than iterations, its collector: it
+     * starts when all iterations have started and ends when all have ended, so that whoever waits for all of them needs
+     * one edge. Behind the instances of ops come those of barriers, one for each number: it starts when all ranks have
+     * started that barrier. */
     uint32_t op_count;
     uint32_t instance_count;
     uint32_t barrier_first; /* instance of barrier 0 */
@@ -82,8 +83,8 @@ struct check {
     uint32_t *instance_message; /* a put's first, a wait's only one, else CHECK_NONE */
     bool has_direct;
 
-    /* Event 2i is the start of instance i, 2i + 1 its end. The edges into an event: the strong ones first; that from an instance's
-     * start to its end is not stored. */
+    /* Event 2i is the start of instance i, 2i + 1 its end. The edges into an event: the strong ones first; that from an
+     * instance's start to its end is not stored. */
     uint32_t event_count;
     uint32_t *edge_first; /* event_count + 1 */
     struct check_list edges;
@@ -271,8 +272,8 @@ int check_map_replace(struct check *check, struct check_map *map, uint64_t begin
 
 /* ---- values ---- */
 
-/* An operand or what operands have become: nodes 0 .. ranks - 1 are what the ranks send. Equal trees, up to the sides of a node,
- * are one node. */
+/* An operand or what operands have become: nodes 0 .. ranks - 1 are what the ranks send. Equal trees, up to the sides
+ * of a node, are one node. */
 struct check_node {
     uint32_t low; /* of two */
     uint32_t high;
@@ -296,8 +297,8 @@ int check_nodes_init(struct check *check, struct check_nodes *nodes);
 /* left OP right. CHECK_FAULT without a report if they do not fit together. */
 int check_nodes_combine(struct check *check, struct check_nodes *nodes, uint32_t left, uint32_t right, uint32_t *node);
 
-/* What the standard says about `bytes` of a receive buffer from `begin` on: element by element the operands of ranks [first, last) from
- * `offset` in their send buffers on; one rank: just its bytes. */
+/* What the standard says about `bytes` of a receive buffer from `begin` on: element by element the operands of ranks
+ * [first, last) from `offset` in their send buffers on; one rank: just its bytes. */
 struct check_expected {
     uint64_t begin;
     uint64_t bytes;

@@ -1,7 +1,8 @@
-/* check: who is known to have entered where. A direct put needs its target to have entered; the barrier is nothing else.
+/* check: who is known to have entered where. A direct put needs its target to have entered; the barrier is nothing
+ * else.
  *
- * For each event the set of ranks of which some event comes before it. 64 ranks at a time, so that memory does not grow with ranks times
- * events.
+ * For each event the set of ranks of which some event comes before it. 64 ranks at a time, so that memory does not grow
+ * with ranks times events.
  */
 #include "collectives/check/check_private.h"
 

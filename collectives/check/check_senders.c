@@ -1,10 +1,11 @@
 /* check: how many ranks of a cluster can have messages to other clusters under way at the same time.
  *
- * A message comes before another one if it has been sent before the other one's put starts. Messages of which none comes before
- * another can all be under way together. Those of one rank that may be under way together are taken as one group; a group comes
- * before another one if all of it comes before all of the other; groups of one rank follow each other by making. The largest number of
- * groups of which none comes before another (Dilworth: the smallest number of chains that cover them) is never less than the number of
- * ranks sought, and equal to it if each rank sends one message after another.
+ * A message comes before another one if it has been sent before the other one's put starts. Messages of which none
+ * comes before another can all be under way together. Those of one rank that may be under way together are taken as one
+ * group; a group comes before another one if all of it comes before all of the other; groups of one rank follow each
+ * other by making. The largest number of groups of which none comes before another (Dilworth: the smallest number of
+ * chains that cover them) is never less than the number of ranks sought, and equal to it if each rank sends one message
+ * after another.
  */
 #include "collectives/check/check_private.h"
 
@@ -92,7 +93,8 @@ static int compare_positions(const void *left, const void *right, void *context)
     return a_position < b_position ? -1 : a_position > b_position ? 1 : 0;
 }
 
-/* The message, if it is one of the block, that is known to be sent when the edge from `earlier` to `event` has been gone. */
+/* The message, if it is one of the block, that is known to be sent when the edge from `earlier` to `event` has been
+ * gone. */
 static uint64_t sent_by_edge(const struct senders *senders, uint32_t block, uint32_t earlier, uint32_t event)
 {
     const struct check *check = senders->check;
@@ -103,7 +105,8 @@ static uint64_t sent_by_edge(const struct senders *senders, uint32_t block, uint
     if (label == CHECK_NONE || label / BLOCK != block) {
         return 0;
     }
-    /* To another start: a dependency on its being sent. To an end: its own, or it has arrived; a multicast at one member only. */
+    /* To another start: a dependency on its being sent. To an end: its own, or it has arrived; a multicast at one
+     * member only. */
     bool elsewhere = check_is_end(event) && event / 2 != earlier / 2;
     bool multicast = check_op(check, check->instance_op[earlier / 2])->kind == CW_OP_MULTICAST;
     return elsewhere && multicast ? 0 : 1ull << label % BLOCK;
@@ -272,7 +275,8 @@ static uint32_t cover(struct senders *senders)
     return chains;
 }
 
-/* Two of the groups of which none comes before another (Koenig: those that a search from the ends of chains finds as earlier ones only). */
+/* Two of the groups of which none comes before another (Koenig: those that a search from the ends of chains finds as
+ * earlier ones only). */
 static void find_pair(struct senders *senders, uint32_t pair[2])
 {
     uint32_t queued = 0;
@@ -297,7 +301,8 @@ static void find_pair(struct senders *senders, uint32_t pair[2])
     assert(found == 2);
 }
 
-/* Tells of two messages, one of each group, that may be under way together; the groups' first ones if only others overlap. */
+/* Tells of two messages, one of each group, that may be under way together; the groups' first ones if only others
+ * overlap. */
 static void find_messages(const struct senders *senders, const uint32_t pair[2], uint32_t *one, uint32_t *other)
 {
     for (uint32_t a = senders->group_first[pair[0]]; a < senders->group_first[pair[0] + 1]; a++) {

@@ -1,8 +1,8 @@
 /* check: what each byte holds. Since accesses are ordered, one order of the events gives the same as all.
  *
- * The value of a byte is a node (one rank's operand, or a combination of several) and an offset in the send buffers. A put's bytes are
- * read at its start. A direct put's may be written at once: nobody else touches the place before the wait has ended. An
- * eager one's are kept until its wait ends.
+ * The value of a byte is a node (one rank's operand, or a combination of several) and an offset in the send buffers. A
+ * put's bytes are read at its start. A direct put's may be written at once: nobody else touches the place before the
+ * wait has ended. An eager one's are kept until its wait ends.
  */
 #include "collectives/check/check_private.h"
 
@@ -135,7 +135,8 @@ static int do_copy(struct values *values, uint32_t instance)
     return CW_OK;
 }
 
-/* A stretch of a reduce in which neither operand changes: [begin, begin + bytes) of `to`; `at` is its distance from the op's begin. */
+/* A stretch of a reduce in which neither operand changes: [begin, begin + bytes) of `to`; `at` is its distance from the
+ * op's begin. */
 static int combine(struct values *values, uint32_t instance, const struct check_piece *to,
                    const struct check_piece *from, uint64_t at, uint64_t begin, uint64_t bytes, uint32_t *node)
 {

@@ -64,7 +64,8 @@ static uint32_t call_find(const char *name)
     return call;
 }
 
-/* Whether a call can be served by an algorithm of the registry. An alltoallv has different counts, and phases that know no clusters; those of a scatterv are the root's. */
+/* Whether a call can be served by an algorithm of the registry. An alltoallv has different counts, and phases that know
+ * no clusters; those of a scatterv are the root's. */
 static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
 {
     return call == CW_ASKED_ALLTOALLV

@@ -1,18 +1,19 @@
 /* choose: which algorithm, with which parameters, will serve a problem soonest on a network; and why.
  *
  * Purpose
- *   Every algorithm of the registry that fits is priced with the best parameters that a search finds: segments by m / 2^i, then hill climbing
- *   (Barchet-Estefanel and Mounie 2004, section 3, after Kielmann et al. 2001); degree of a tree; concurrency index; ranks that send across a WAN.
- *   The answer is the whole ranking.
+ *   Every algorithm of the registry that fits is priced with the best parameters that a search finds: segments by m /
+ *   2^i, then hill climbing (Barchet-Estefanel and Mounie 2004, section 3, after Kielmann et al. 2001); degree of a
+ *   tree; concurrency index; ranks that send across a WAN. The answer is the whole ranking.
  *
  * Invariants
- *   - Parameters are searched for by the algorithm's formula. Where it is exact it is the price, too; elsewhere plans that might be the best are
- *     built and interpreted as long as they are small. Larger ones keep their estimate; all-to-all patterns are priced by their phases. What
- *     cannot be priced is not chosen.
+ *   - Parameters are searched for by the algorithm's formula. Where it is exact it is the price, too; elsewhere plans
+ *     that might be the best are built and interpreted as long as they are small. Larger ones keep their estimate;
+ *     all-to-all patterns are priced by their phases. What cannot be priced is not chosen.
  *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
  *   - A chooser remembers answers; asked again it looks them up.
  *
- * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_ask }*, cw_chooser_destroy. Thread: a chooser one at a time.
+ * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_ask }*, cw_chooser_destroy. Thread: a chooser
+ * one at a time.
  */
 #ifndef CW_CHOOSE_H
 #define CW_CHOOSE_H

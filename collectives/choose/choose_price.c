@@ -56,7 +56,8 @@ static bool sends_to_all(const struct cw_candidate *candidate)
     return candidate->algorithm->collective == CW_ALLTOALL && strcmp(name, "bruck") != 0;
 }
 
-/* What a rank's messages under way to other clusters make of a pipeline of segments that need no handshake: so many cross in a round trip. */
+/* What a rank's messages under way to other clusters make of a pipeline of segments that need no handshake: so many
+ * cross in a round trip. */
 static double credit_time_ns(const struct cw_choose_request *request, const struct cw_candidate *candidate)
 {
     const struct cw_parameters *parameters = &candidate->parameters;
@@ -82,7 +83,8 @@ static int price_wide(const struct cw_choose_request *request, struct cw_candida
     problem.cluster_of = NULL;
     problem.cluster_via = NULL;
     network.paths[CW_PATH_LAN] = network.paths[CW_PATH_WAN];
-    /* where more have short messages for a rank than it has slots, these wait for one as long ones do for their place */
+    /* where more have short messages for a rank than it has slots, these wait for one as long ones do for their
+     * place */
     if (sends_to_all(candidate) && problem.ranks > CW_DEFAULT_SLOTS) {
         parameters.eager_max_bytes = 0;
     }

@@ -4,8 +4,8 @@
 
 #include "collectives/choose/choose.h"
 
-/* Prices the candidate's algorithm with its parameters; fills in time_ns and priced. CW_OK; CW_ERROR_UNSUPPORTED if it cannot be priced;
- * CW_ERROR_MEMORY. */
+/* Prices the candidate's algorithm with its parameters; fills in time_ns and priced. CW_OK; CW_ERROR_UNSUPPORTED if it
+ * cannot be priced; CW_ERROR_MEMORY. */
 int choose_price(const struct cw_choose_request *request, struct cw_candidate *candidate);
 
 /* Replaces an estimate by what the interpreter finds, if the plan is small. CW_OK or CW_ERROR_MEMORY. */

@@ -83,7 +83,8 @@ static bool best_is_eager(const struct cw_choose_request *request, const struct 
     return segments->best->parameters.segment_bytes <= request->eager_max_bytes;
 }
 
-/* m / 2^i for all i. When runs only take longer, what is left is those that are eager, until they do as well: the shorter the dearer. */
+/* m / 2^i for all i. When runs only take longer, what is left is those that are eager, until they do as well: the
+ * shorter the dearer. */
 static int segments_scan(const struct cw_choose_request *request, struct segments *segments)
 {
     uint64_t bytes = choose_vector_bytes(request->problem);
@@ -127,7 +128,8 @@ static int segments_climb(const struct cw_choose_request *request, struct segmen
     return status;
 }
 
-/* The best segments for `tried`. A climb that runs plans is made only from where the scan came out sooner than any before. */
+/* The best segments for `tried`. A climb that runs plans is made only from where the scan came out sooner than any
+ * before. */
 static int search_segment(struct search *search, struct cw_candidate *tried, bool *found)
 {
     struct segments segments = {.best = tried};

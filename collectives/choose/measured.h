@@ -8,10 +8,11 @@
  *
  * Invariants
  *   - The same question has the same answer at all ranks that have the same contents.
- *   - Text is read from and written to memory; what is read is not trusted: cw_measured_decode refuses what it does not understand.
+ *   - Text is read from and written to memory; what is read is not trusted: cw_measured_decode refuses what it does not
+ *     understand.
  *
- * Order of calls: { cw_measured_decode | cw_measured_create, cw_measured_add_* }, { cw_measured_choose, ... }*, cw_measured_destroy. Thread: one at a time for
- * changes; any number that only look.
+ * Order of calls: { cw_measured_decode | cw_measured_create, cw_measured_add_* }, { cw_measured_choose, ... }*,
+ * cw_measured_destroy. Thread: one at a time for changes; any number that only look.
  */
 #ifndef CW_MEASURED_H
 #define CW_MEASURED_H
@@ -77,7 +78,8 @@ struct cw_measured *cw_measured_create(void);
 /* NULL is allowed. */
 void cw_measured_destroy(struct cw_measured *measured);
 
-/* Adds, in its place; one for the same question takes the place of the one before. CW_OK; CW_ERROR_LIMIT; CW_ERROR_MEMORY. */
+/* Adds, in its place; one for the same question takes the place of the one before. CW_OK; CW_ERROR_LIMIT;
+ * CW_ERROR_MEMORY. */
 int cw_measured_add_network(struct cw_measured *measured, const struct cw_measured_network *network);
 int cw_measured_add_test(struct cw_measured *measured, const struct cw_measured_test *test);
 
@@ -86,7 +88,8 @@ int cw_measured_merge(struct cw_measured *into, const struct cw_measured *from);
 
 /* ---- the file ---- */
 
-/* Reads the text of a file. CW_OK: *measured is to be destroyed. CW_ERROR_ARGUMENT with a line in `error` that says what is wrong, and where; CW_ERROR_MEMORY. */
+/* Reads the text of a file. CW_OK: *measured is to be destroyed. CW_ERROR_ARGUMENT with a line in `error` that says
+ * what is wrong, and where; CW_ERROR_MEMORY. */
 int cw_measured_decode(const char *text, size_t length, struct cw_measured **measured, char *error, size_t error_bytes);
 
 /* Writes the text of a file, to be freed; NULL: no memory. */
@@ -94,12 +97,13 @@ char *cw_measured_encode(const struct cw_measured *measured);
 
 /* ---- answers ---- */
 
-/* Parameters of a path for `ranks` ranks: those measured with the nearest number of them; without any, figures that are about right for a present-day
- * machine. `measured` may be NULL. True: they were measured. */
+/* Parameters of a path for `ranks` ranks: those measured with the nearest number of them; without any, figures that are
+ * about right for a present-day machine. `measured` may be NULL. True: they were measured. */
 bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_path path, uint32_t ranks,
                          struct cw_network *network);
 
-/* What is known of the way between the clusters of a problem, from a topology (control/topology/topology.h). Rates are those on the line, in bits per second. */
+/* What is known of the way between the clusters of a problem, from a topology (control/topology/topology.h). Rates are
+ * those on the line, in bits per second. */
 struct cw_measured_wide {
     uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
     uint64_t host_delay_ns; /* from host to host within a cluster */
@@ -109,7 +113,8 @@ struct cw_measured_wide {
     uint64_t delay_ns; /* from host to host across the link */
 };
 
-/* Makes a network of one cluster, measured or not, one of several: what a message costs stays, latencies grow, and no path is faster than its links. */
+/* Makes a network of one cluster, measured or not, one of several: what a message costs stays, latencies grow, and no
+ * path is faster than its links. */
 void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide *wide);
 
 /* How many ranks of a cluster fill the link when they all send; at least 1. */
@@ -122,9 +127,10 @@ struct cw_measured_answer {
     double time_ns;
 };
 
-/* What tests tell of all algorithms, the soonest first; returns how many, 0: nothing was tested that is near. Between two sizes times lie on a line in
- * logarithms; beyond the last they grow with the size; further than 16 times away nothing is known. Numbers of ranks that were not tested take the nearest that is at most twice as large or as small; powers of
- * two by themselves, since algorithms tell them apart. */
+/* What tests tell of all algorithms, the soonest first; returns how many, 0: nothing was tested that is near. Between
+ * two sizes times lie on a line in logarithms; beyond the last they grow with the size; further than 16 times away
+ * nothing is known. Numbers of ranks that were not tested take the nearest that is at most twice as large or as small;
+ * powers of two by themselves, since algorithms tell them apart. */
 uint32_t cw_measured_answers(const struct cw_measured *measured, enum cw_measured_path path,
                              const struct cw_problem *problem, struct cw_measured_answer *answers, uint32_t answer_max);
 
@@ -149,8 +155,9 @@ enum cw_measured_origin {
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 
-/* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at. `wide`: of a problem of several clusters, whose ways are not measured;
- * NULL: all paths are alike. Errors as cw_choose. */
+/* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at.
+ * `wide`: of a problem of several clusters, whose ways are not measured; NULL: all paths are alike. Errors as
+ * cw_choose. */
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
                        const struct cw_measured_wide *wide, const struct cw_choose_request *request,
                        struct cw_candidate *best, enum cw_measured_origin *origin);

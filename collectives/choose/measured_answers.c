@@ -9,7 +9,8 @@
 
 /* ---- networks ---- */
 
-/* Rounded, for a present-day machine: shared memory (one copy between processes) and a 10 Gb/s network with drivers in user space. Who measures knows better. */
+/* Rounded, for a present-day machine: shared memory (one copy between processes) and a 10 Gb/s network with drivers in
+ * user space. Who measures knows better. */
 static const struct {
     double latency_ns;
     double overhead_ns;

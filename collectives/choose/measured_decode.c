@@ -1,9 +1,12 @@
 /* The file of measured parameters: JSON, a line for each network and each test.
  *
  *   {"causeway-plogp": 1,
- *    "networks": [{"path": "shared", "ranks": 2, "latency_ns": L, "points": [[bytes, g, os, or], ...], "ports": 1, "copy_ns_per_byte": ..,
- *                  "reduce_ns_per_byte": .., "contention": .., "concurrent": [[bytes, puts, one_ns, all_ns, first_ns], ...]}, ...],
- *    "tests": [{"path": "shared", "collective": "bcast", "ranks": 2, "bytes": 8, "ns": {"flat": 210, ...}, "segment_bytes": {"segmented-chain": 8192}, ...}]}
+ *    "networks": [{"path": "shared", "ranks": 2, "latency_ns": L, "points": [[bytes, g, os, or], ...], "ports": 1,
+ *    "copy_ns_per_byte": ..,
+ *                  "reduce_ns_per_byte": .., "contention": .., "concurrent": [[bytes, puts, one_ns, all_ns, first_ns],
+ *                  ...]}, ...],
+ *    "tests": [{"path": "shared", "collective": "bcast", "ranks": 2, "bytes": 8, "ns": {"flat": 210, ...},
+ *    "segment_bytes": {"segmented-chain": 8192}, ...}]}
  */
 #include <jansson.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Writes the file of measured parameters (measured_decode.c): a line for each network and each test, so that people can read and compare it. */
+/* Writes the file of measured parameters (measured_decode.c): a line for each network and each test, so that people can
+ * read and compare it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,16 +1,23 @@
-/* compile: from recordings of a program's collective calls to a book of plans for those that recur: what a compiler does in compiled communication (Karwande, Yuan and Lowenthal 2003, section 1), after a run instead of before.
+/* compile: from recordings of a program's collective calls to a book of plans for those that recur: what a compiler
+ * does in compiled communication (Karwande, Yuan and Lowenthal 2003, section 1), after a run instead of before.
  *
  * Purpose
- *   The ranks' calls are joined to whole problems (the matrix of an all-to-all-v out of its rows), those that recur get the algorithm that tests or the price model say is soonest, their plans are built and proved by the
- *   checker. What a call takes with its plan is expected from what it took: multiplied by the ratio of what the model, or tests, say of both ways. So figures that are not of this machine err on both sides alike.
- *   Control is moved, merged and eliminated: with a plan nobody chooses an algorithm, builds a schedule or exchanges counts; groups of communicators whose calls multicast are opened together with the communicator, those used most
- *   first, as long as no rank lets in more addresses than its budget.
+ *   The ranks' calls are joined to whole problems (the matrix of an all-to-all-v out of its rows), those that recur get
+ *   the algorithm that tests or the price model say is soonest, their plans are built and proved by the checker. What a
+ *   call takes with its plan is expected from what it took: multiplied by the ratio of what the model, or tests, say of
+ *   both ways. So figures that are not of this machine err on both sides alike. Control is moved, merged and
+ *   eliminated: with a plan nobody chooses an algorithm, builds a schedule or exchanges counts; groups of communicators
+ *   whose calls multicast are opened together with the communicator, those used most first, as long as no rank lets in
+ *   more addresses than its budget.
  *
  * What recurs
- *   A call whose very problem comes at least `calls_least` times; or one of an all-to-all-v that comes as often with whatever counts: a program that sends differently in each step does the same steps again in its next run.
+ *   A call whose very problem comes at least `calls_least` times; or one of an all-to-all-v that comes as often with
+ *   whatever counts: a program that sends differently in each step does the same steps again in its next run.
  *
  * What is served
- *   What is expected to take at least CW_COMPILE_GAIN_LEAST less; what nothing can be expected of, or no more than that, is left as it is, unless `all` is asked for; what a plan has served in the recorded run keeps one. Calls by shared memory (`host`) are expected anything of by tests only.
+ *   What is expected to take at least CW_COMPILE_GAIN_LEAST less; what nothing can be expected of, or no more than
+ *   that, is left as it is, unless `all` is asked for; what a plan has served in the recorded run keeps one. Calls by
+ *   shared memory (`host`) are expected anything of by tests only.
  *
  * Order of calls: cw_compile, cw_compile_dispose. No I/O. Thread: any.
  */
@@ -78,7 +85,8 @@ struct cw_compile_request {
     uint32_t filter_budget; /* addresses that a rank's port lets in (control/groups/groups.h) */
 };
 
-/* CW_OK: to be given to cw_compile_dispose. CW_ERROR_ARGUMENT with a line in `error`: the recordings are not of one program and as many ranks; CW_ERROR_MEMORY. */
+/* CW_OK: to be given to cw_compile_dispose. CW_ERROR_ARGUMENT with a line in `error`: the recordings are not of one
+ * program and as many ranks; CW_ERROR_MEMORY. */
 int cw_compile(const struct cw_compile_request *request, struct cw_compiled *compiled, char *error, size_t error_bytes);
 void cw_compile_dispose(struct cw_compiled *compiled);
 

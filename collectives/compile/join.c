@@ -296,7 +296,8 @@ int joints_add(struct joints *joints, const struct cw_recording *recording, uint
     return status;
 }
 
-/* The same problem may have been carried out in several ways: the first calls on a host have no board yet. The most frequent one stands for all. */
+/* The same problem may have been carried out in several ways: the first calls on a host have no board yet. The most
+ * frequent one stands for all. */
 static void joint_merge(struct joint *into, struct joint *from)
 {
     if (from->row.calls > into->row.calls) {

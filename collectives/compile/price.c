@@ -67,7 +67,8 @@ static double gather_price(const struct asked *like, uint32_t ranks, uint64_t by
     return time_ns;
 }
 
-/* How long the call is expected to take by `name`, from what it took; 0: nobody knows. Model or tests are asked about both ways, and the ratio of their answers counts. */
+/* How long the call is expected to take by `name`, from what it took; 0: nobody knows. Model or tests are asked about
+ * both ways, and the ratio of their answers counts. */
 static double expect(const struct joint *joint, const struct asked *asked, const char *name, uint32_t voted_count)
 {
     uint32_t ranks = joint->problem->ranks;

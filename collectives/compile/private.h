@@ -30,7 +30,8 @@ int joints_add(struct joints *joints, const struct cw_recording *recording, uint
 void joints_merge(struct joints *joints);
 void joints_dispose(struct joints *joints);
 
-/* compile/price.c. Chooses, prices and builds; joint->row gets its verdict, *plan the plan if it is served. CW_OK or CW_ERROR_MEMORY. */
+/* compile/price.c. Chooses, prices and builds; joint->row gets its verdict, *plan the plan if it is served. CW_OK or
+ * CW_ERROR_MEMORY. */
 int joint_serve(struct joint *joint, const struct cw_compile_request *request, const struct cw_recording *recording,
                 uint32_t voted_count, struct cw_plan **plan);
 

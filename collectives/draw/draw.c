@@ -282,7 +282,8 @@ static int mark_compare(const void *a, const void *b)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-/* Draws the marks from `first` on that begin within `width_ns` of each other in one lane as one bar; returns how many. */
+/* Draws the marks from `first` on that begin within `width_ns` of each other in one lane as one bar; returns how
+ * many. */
 static uint64_t band_draw(const struct timeline *timeline, const struct marks *marks, uint64_t first, double width_ns)
 {
     static const char *const done[] = {"sends", "combines and copies", "receives"};

@@ -1,9 +1,11 @@
-/* draw: pictures of plans as SVG, for a browser. Prints to the caller's stream; errors of the stream are the caller's to see (ferror).
+/* draw: pictures of plans as SVG, for a browser. Prints to the caller's stream; errors of the stream are the caller's
+ * to see (ferror).
  *
- * The timeline has a row per rank and time from left to right: above, what it sends; below, what it receives; between, what it combines and copies;
- * white, where it idles; grey, when it is done. Lines are messages. The last rank to finish is red, and what it waited for can be followed back.
- * What is more than about 20,000 bars is drawn as bands: bars that begin close together are one, with their number and bytes.
- * The matrix has a row per sender and a column per receiver of an all-to-all: which phase each message is in, and how long phases are.
+ * The timeline has a row per rank and time from left to right: above, what it sends; below, what it receives; between,
+ * what it combines and copies; white, where it idles; grey, when it is done. Lines are messages. The last rank to
+ * finish is red, and what it waited for can be followed back. What is more than about 20,000 bars is drawn as bands:
+ * bars that begin close together are one, with their number and bytes. The matrix has a row per sender and a column per
+ * receiver of an all-to-all: which phase each message is in, and how long phases are.
  */
 #ifndef CW_DRAW_H
 #define CW_DRAW_H
@@ -18,8 +20,8 @@ enum { CW_DRAW_MATRIX_RANKS_MAX = 400 }; /* more have cells too small to be seen
 int cw_draw_timeline(const struct cw_plan *plan, const struct cw_trace *trace, const struct cw_price *price,
                      FILE *stream);
 
-/* CW_OK; CW_ERROR_UNSUPPORTED if the plan is no all-to-all; CW_ERROR_LIMIT if its ranks are more than CW_DRAW_MATRIX_RANKS_MAX;
- * CW_ERROR_MEMORY. */
+/* CW_OK; CW_ERROR_UNSUPPORTED if the plan is no all-to-all; CW_ERROR_LIMIT if its ranks are more than
+ * CW_DRAW_MATRIX_RANKS_MAX; CW_ERROR_MEMORY. */
 int cw_draw_matrix(const struct cw_plan *plan, FILE *stream);
 
 #endif

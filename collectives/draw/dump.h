@@ -1,4 +1,5 @@
-/* dump: plans as text for people. Prints to the caller's stream; errors of the stream are the caller's to see (ferror). */
+/* dump: plans as text for people. Prints to the caller's stream; errors of the stream are the caller's to see
+ * (ferror). */
 #ifndef CW_DUMP_H
 #define CW_DUMP_H
 

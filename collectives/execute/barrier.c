@@ -1,5 +1,5 @@
-/* The barrier op: dissemination (Hensgen, Finkel and Manber, 1988). In round k a rank signals the one 2^k after it, once it has the
- * signals of all rounds before; after ceil(log2 P) rounds everybody has heard of everybody. */
+/* The barrier op: dissemination (Hensgen, Finkel and Manber, 1988). In round k a rank signals the one 2^k after it,
+ * once it has the signals of all rounds before; after ceil(log2 P) rounds everybody has heard of everybody. */
 #include <assert.h>
 #include <stdlib.h>
 

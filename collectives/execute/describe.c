@@ -4,7 +4,8 @@
 #include "collectives/execute/state.h"
 #include "dataplane/status.h"
 
-/* The op to name: the first that has started and waits for others; rather none of those that only wait for their completion. */
+/* The op to name: the first that has started and waits for others; rather none of those that only wait for their
+ * completion. */
 static uint32_t stuck_op(const struct cw_execution *execution)
 {
     uint32_t put = EXECUTION_NO_OP;

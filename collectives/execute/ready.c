@@ -1,5 +1,5 @@
-/* Which op starts next: the first ready one of the array, but within a body one after the other, so that the iterations of several
- * puts (to the children of a node, say) advance together. */
+/* Which op starts next: the first ready one of the array, but within a body one after the other, so that the iterations
+ * of several puts (to the children of a node, say) advance together. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,12 @@
-/* What the files of the executor share: execute/create.c (memory), execute.c (starting and completing ops), execute/ready.c (which op
- * is next), execute/arrival.c (matching arrivals with waits), execute/barrier.c, execute/describe.c. Private to them.
+/* What the files of the executor share: execute/create.c (memory), execute.c (starting and completing ops),
+ * execute/ready.c (which op is next), execute/arrival.c (matching arrivals with waits), execute/barrier.c,
+ * execute/describe.c. Private to them.
  *
  * Invariants
- *   - An op is in the ready set or in the line of refused puts and reductions exactly if collectives/schedule/progress.h has said that it
- *     may start and it has not.
- *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are complete, too, so that
- *     nothing is under way between two runs.
+ *   - An op is in the ready set or in the line of refused puts and reductions exactly if
+ *     collectives/schedule/progress.h has said that it may start and it has not.
+ *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are
+ *     complete, too, so that nothing is under way between two runs.
  */
 #ifndef CW_EXECUTE_STATE_H
 #define CW_EXECUTE_STATE_H

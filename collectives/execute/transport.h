@@ -47,8 +47,8 @@ struct cw_transport {
     int (*put)(void *state, const struct cw_transport_put *put);
     /* Fills in up to count_max events; returns how many. A failure is a negative code. */
     int (*poll)(void *state, struct cw_transport_event *events, uint32_t count_max);
-    /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for want of a buffer may let it come now.
-     * NULL if the transport never holds back. */
+    /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for want of a buffer
+     * may let it come now. NULL if the transport never holds back. */
     void (*expect)(void *state, uint32_t peer, uint32_t tag);
     /* Gives the anonymous buffer of an eager arrival back. */
     void (*release)(void *state, uint64_t buffer);

@@ -1,12 +1,14 @@
 /* transport_memory: all ranks of a plan in one process, for tests and `causeway plan run`.
  *
  * Invariants
- *   - From a seed it draws any order that schedule.h allows: when a source is read (piece by piece, at any time up to the completion),
- *     when direct bytes land (piece by piece, at any time up to the notification), which notification comes first, when a put is sent
- *     and complete, and when it answers CW_ERROR_AGAIN. The same seed gives the same run.
- *   - A seed also draws what is unfair: ranks, messages or kinds of events that come last or first of all (transport_memory_adversity.c).
- *   - Eager buffers are bounded: at each rank `eager_buffers` puts may wait for their wait; further ones stay with the sender, incomplete.
- *     With 0 buffers an eager put is delivered only once its wait has been announced.
+ *   - From a seed it draws any order that schedule.h allows: when a source is read (piece by piece, at any time up to
+ *     the completion), when direct bytes land (piece by piece, at any time up to the notification), which notification
+ *     comes first, when a put is sent and complete, and when it answers CW_ERROR_AGAIN. The same seed gives the same
+ *     run.
+ *   - A seed also draws what is unfair: ranks, messages or kinds of events that come last or first of all
+ *     (transport_memory_adversity.c).
+ *   - Eager buffers are bounded: at each rank `eager_buffers` puts may wait for their wait; further ones stay with the
+ *     sender, incomplete. With 0 buffers an eager put is delivered only once its wait has been announced.
  *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
  * Order of calls: create, { reset }, enter before a rank's first poll, { poll of executions, step }*, destroy.
  */
@@ -30,8 +32,8 @@ void cw_memory_fabric_destroy(struct cw_memory_fabric *fabric);
 /* Ready for another run. What is under way is forgotten; all ranks have to enter again. */
 void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint32_t eager_buffers);
 
-/* A rank's buffers that direct puts may go to (by enum cw_buffer); called before the rank's first poll. A direct put that comes
- * before this call is a fault of the schedule. */
+/* A rank's buffers that direct puts may go to (by enum cw_buffer); called before the rank's first poll. A direct put
+ * that comes before this call is a fault of the schedule. */
 void cw_memory_fabric_enter(struct cw_memory_fabric *fabric, uint32_t rank, void *const buffers[4],
                             const uint64_t bytes[4]);
 
@@ -48,8 +50,8 @@ bool cw_memory_fabric_starving(const struct cw_memory_fabric *fabric);
 uint32_t cw_memory_fabric_awake(const struct cw_memory_fabric *fabric);
 uint32_t cw_memory_fabric_awake_rank(const struct cw_memory_fabric *fabric, uint32_t i);
 
-/* What a schedule did that it must not: a direct put to a rank that has not entered or outside its buffers, a tag used twice, a source or
- * direct bytes changed while a put was under way. NULL: nothing. */
+/* What a schedule did that it must not: a direct put to a rank that has not entered or outside its buffers, a tag used
+ * twice, a source or direct bytes changed while a put was under way. NULL: nothing. */
 const char *cw_memory_fabric_fault(const struct cw_memory_fabric *fabric);
 
 #endif

@@ -1,9 +1,10 @@
-/* What the files of the memory transport share: transport_memory.c (its interface), transport_memory_step.c (what happens to a put),
- * transport_memory_pool.c (memory, heap, table), transport_memory_adversity.c (in which order). Private to them.
+/* What the files of the memory transport share: transport_memory.c (its interface), transport_memory_step.c (what
+ * happens to a put), transport_memory_pool.c (memory, heap, table), transport_memory_adversity.c (in which order).
+ * Private to them.
  *
- * Life of a put: for each target a message. Each piece of a message is read, then (direct) lands; when all have, the message arrives. When
- * all pieces of all messages are read, the put may complete. An eager message first needs leave to come: its wait, or a free buffer.
- * All of these are tasks in one heap; the seed decides their priorities.
+ * Life of a put: for each target a message. Each piece of a message is read, then (direct) lands; when all have, the
+ * message arrives. When all pieces of all messages are read, the put may complete. An eager message first needs leave
+ * to come: its wait, or a free buffer. All of these are tasks in one heap; the seed decides their priorities.
  */
 #ifndef CW_TRANSPORT_MEMORY_STATE_H
 #define CW_TRANSPORT_MEMORY_STATE_H

@@ -41,7 +41,8 @@ void puts_record_free(struct cw_puts_transport *transport, uint32_t index)
     transport->free_first = index;
 }
 
-/* Copies a message, so that whoever sends it goes on at once: on a long path its acknowledgement takes a while. False: no room. */
+/* Copies a message, so that whoever sends it goes on at once: on a long path its acknowledgement takes a while. False:
+ * no room. */
 static bool copy_take(struct cw_puts_transport *transport, struct puts_record *record,
                       const struct cw_transport_put *put)
 {

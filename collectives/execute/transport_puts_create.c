@@ -196,7 +196,8 @@ static bool copies_create(struct cw_puts_transport *transport, const struct surv
     return true;
 }
 
-/* Either queue holds all messages of a run: those of the next one cannot be taken before it begins. What is not used stays untouched. */
+/* Either queue holds all messages of a run: those of the next one cannot be taken before it begins. What is not used
+ * stays untouched. */
 static bool queues_create(struct cw_puts_transport *transport, const struct survey *survey)
 {
     uint64_t wanted =

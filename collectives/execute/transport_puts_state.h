@@ -1,5 +1,6 @@
-/* What the files of the transport over puts share: transport_puts_create.c (memory, whom the schedule names), transport_puts.c (as the
- * execution sees it), transport_puts_deliver.c (events of the endpoint, control messages). Private to them. */
+/* What the files of the transport over puts share: transport_puts_create.c (memory, whom the schedule names),
+ * transport_puts.c (as the execution sees it), transport_puts_deliver.c (events of the endpoint, control messages).
+ * Private to them. */
 #ifndef CW_TRANSPORT_PUTS_STATE_H
 #define CW_TRANSPORT_PUTS_STATE_H
 

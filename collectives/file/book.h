@@ -1,15 +1,18 @@
-/* book: a file of many plans, for the collective calls of a program: what `causeway plan compile` writes and `causeway run --plan` uses.
+/* book: a file of many plans, for the collective calls of a program: what `causeway plan compile` writes and `causeway
+ * run --plan` uses.
  *
  * Purpose
- *   Plans (plan_file.h) with the communicator each is for, how often its call was recorded and how long it took; and which communicators' multicast groups are to be opened as soon as the communicator is made.
+ *   Plans (plan_file.h) with the communicator each is for, how often its call was recorded and how long it took; and
+ *   which communicators' multicast groups are to be opened as soon as the communicator is made.
  *
  * Invariants
- *   - As plan_file.h has it: whatever the bytes are, decoding gives plans that are valid, for communicators of as many ranks, or says what is wrong.
+ *   - As plan_file.h has it: whatever the bytes are, decoding gives plans that are valid, for communicators of as many
+ *     ranks, or says what is wrong.
  *   - No two plans of a communicator are for the same problem.
  *
- * Content of the file (pack.h): program, ranks; communicators: context, size, 1 to open its group at once, members; plans: communicator, calls, nanoseconds recorded, nanoseconds expected, length and bytes of a
- * plan file.
- * No I/O. Thread: any.
+ * Content of the file (pack.h): program, ranks; communicators: context, size, 1 to open its group at once, members;
+ * plans: communicator, calls, nanoseconds recorded, nanoseconds expected, length and bytes of a plan file. No I/O.
+ * Thread: any.
  */
 #ifndef CW_BOOK_H
 #define CW_BOOK_H
@@ -52,7 +55,8 @@ bool cw_book_is(const void *bytes, size_t length);
 
 /* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, CW_ERROR_LIMIT. */
 int cw_book_encode(const struct cw_book *book, void **bytes, size_t *length);
-/* CW_OK: to be given to cw_book_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED; CW_ERROR_MEMORY. */
+/* CW_OK: to be given to cw_book_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED;
+ * CW_ERROR_MEMORY. */
 int cw_book_decode(const void *bytes, size_t length, struct cw_book **book, char *error, size_t error_bytes);
 /* Frees it with its plans; NULL is allowed. */
 void cw_book_destroy(struct cw_book *book);

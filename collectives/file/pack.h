@@ -1,11 +1,13 @@
 /* pack: files of numbers: what recordings (recording.h) and plan books (book.h) are written with.
  *
- * Layout, little-endian: 8 bytes that name the kind of file; 4 bytes version; 4 bytes 0; 8 bytes length of the content; the content, an LZ4 frame of numbers in 7-bit
- * groups, lowest first; 8 bytes XXH3 of all before.
+ * Layout, little-endian: 8 bytes that name the kind of file; 4 bytes version; 4 bytes 0; 8 bytes length of the content;
+ * the content, an LZ4 frame of numbers in 7-bit groups, lowest first; 8 bytes XXH3 of all before.
  *
  * Invariants
- *   - A writer that had no memory stays failed, a reader that found something wrong stays so and gives zeros: who writes or reads asks once, at the end.
- *   - What reading takes in memory is bounded by the file's length: LZ4 makes at most 255 bytes of one, and lists are reserved only for as many entries as there are bytes left.
+ *   - A writer that had no memory stays failed, a reader that found something wrong stays so and gives zeros: who
+ *     writes or reads asks once, at the end.
+ *   - What reading takes in memory is bounded by the file's length: LZ4 makes at most 255 bytes of one, and lists are
+ *     reserved only for as many entries as there are bytes left.
  * No I/O. Thread: any.
  */
 #ifndef CW_PACK_H
@@ -43,7 +45,8 @@ void cw_pack_ranks(struct cw_packer *packer, const uint32_t *list, uint64_t coun
 void cw_pack_bytes(struct cw_packer *packer, const void *bytes, size_t length);
 void cw_pack_text(struct cw_packer *packer, const char *text);
 
-/* The file of a content; *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: nobody would read as much again. */
+/* The file of a content; *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: nobody would read
+ * as much again. */
 int cw_pack_file(const struct cw_pack_kind *kind, const struct cw_packer *content, void **bytes, size_t *length);
 
 /* ---- reading ---- */
@@ -58,10 +61,12 @@ struct cw_unpacker {
     size_t error_bytes;
 };
 
-/* The content of a file, to be freed, and a reader at its beginning. CW_OK; CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED: another version; CW_ERROR_MEMORY. */
+/* The content of a file, to be freed, and a reader at its beginning. CW_OK; CW_ERROR_ARGUMENT with what is wrong in
+ * `error`; CW_ERROR_UNSUPPORTED: another version; CW_ERROR_MEMORY. */
 int cw_unpack_file(const struct cw_pack_kind *kind, const void *file, size_t length, uint8_t **content,
                    struct cw_unpacker *unpacker, char *error, size_t error_bytes);
-/* Unpacks a whole LZ4 frame into `content`, which has room for `wanted` bytes and one more. False: it is no frame, or of another length. */
+/* Unpacks a whole LZ4 frame into `content`, which has room for `wanted` bytes and one more. False: it is no frame, or
+ * of another length. */
 bool cw_unpack_frame(const uint8_t *frame, size_t length, uint8_t *content, size_t wanted);
 /* Whether a file begins as one of this kind. */
 bool cw_pack_is(const struct cw_pack_kind *kind, const void *file, size_t length);

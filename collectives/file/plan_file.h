@@ -10,8 +10,9 @@
  *
  * Invariants
  *   - Whatever the bytes are, decoding either gives a plan that cw_plan_validate accepts, or says what is wrong.
- *   - What decoding takes in memory is bounded by the file's length (schedule/limits.h): some plans are so regular that LZ4 makes thousands of bytes
- *     of schedules out of one, and so would somebody who wants to exhaust a reader. Those are written without it.
+ *   - What decoding takes in memory is bounded by the file's length (schedule/limits.h): some plans are so regular that
+ *     LZ4 makes thousands of bytes of schedules out of one, and so would somebody who wants to exhaust a reader. Those
+ *     are written without it.
  * No I/O: the caller reads and writes files. Thread: any.
  */
 #ifndef CW_PLAN_FILE_H
@@ -21,7 +22,8 @@
 
 enum { CW_PLAN_VERSION = 4 };
 
-/* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: the plan is larger than CW_PLAN_BYTES_MAX, nobody could read it. */
+/* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: the plan is larger than CW_PLAN_BYTES_MAX,
+ * nobody could read it. */
 int cw_plan_encode(const struct cw_plan *plan, void **bytes, size_t *length);
 
 /* CW_OK; CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED for another version; CW_ERROR_MEMORY. */

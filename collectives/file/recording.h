@@ -1,22 +1,28 @@
-/* recording: the collective calls of a run, as its ranks made them: what `causeway run --record` writes and `causeway plan compile` reads.
+/* recording: the collective calls of a run, as its ranks made them: what `causeway run --record` writes and `causeway
+ * plan compile` reads.
  *
  * Purpose
- *   Each rank has a recorder, to which it tells its calls. A call is its form (communicator, collective, sizes, how it was carried out), kept once however often it comes, and a few bytes: ordinal, run,
- *   time. In the end one rank makes a file of what all recorders have, its parts.
+ *   Each rank has a recorder, to which it tells its calls. A call is its form (communicator, collective, sizes, how it
+ *   was carried out), kept once however often it comes, and a few bytes: ordinal, run, time. In the end one rank makes
+ *   a file of what all recorders have, its parts.
  *
  * Invariants
- *   - A communicator is known by its context, which all its members know alike and which is the same in each run that makes its communicators in the same order; and by its members.
+ *   - A communicator is known by its context, which all its members know alike and which is the same in each run that
+ *     makes its communicators in the same order; and by its members.
  *   - Each rank tells what it knows: of an all-to-all-v its own row and column. Who reads joins them.
  *   - A recorder's memory is bounded: when it is full, what comes later is counted only.
- *   - Whatever the bytes of a file are, decoding gives a recording whose indices are all in range, or says what is wrong.
+ *   - Whatever the bytes of a file are, decoding gives a recording whose indices are all in range, or says what is
+ *     wrong.
  *
- * Content of the file (pack.h): program, ranks, longest eager message, longest eager multicast; then per rank the length of its part, and the part:
+ * Content of the file (pack.h): program, ranks, longest eager message, longest eager multicast; then per rank the
+ * length of its part, and the part:
  *   communicators: context, size, flags (CW_RECORDING_WIRE, ...), members' ranks in MPI_COMM_WORLD
  *   forms:         communicator, collective, flags, root, bytes of an element, elements; if the flags say so a list of counts, or what this rank sends and what it expects; algorithm
  *   calls:         form, ordinal (difference to the call before), run, nanoseconds
  *   calls that found no room
  *
- * Order of calls: cw_recorder_create, { cw_recorder_comm, cw_recorder_call }*, cw_recorder_part, cw_recorder_destroy; cw_recording_encode; cw_recording_decode, cw_recording_destroy. No I/O. Thread: one at a time.
+ * Order of calls: cw_recorder_create, { cw_recorder_comm, cw_recorder_call }*, cw_recorder_part, cw_recorder_destroy;
+ * cw_recording_encode; cw_recording_decode, cw_recording_destroy. No I/O. Thread: one at a time.
  */
 #ifndef CW_RECORDING_H
 #define CW_RECORDING_H
@@ -112,10 +118,12 @@ void cw_recorder_part(const struct cw_recorder *recorder, struct cw_packer *part
 
 /* ---- files ---- */
 
-/* `head` has the numbers; parts[rank], of lengths[rank] bytes. *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, CW_ERROR_LIMIT. */
+/* `head` has the numbers; parts[rank], of lengths[rank] bytes. *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY,
+ * CW_ERROR_LIMIT. */
 int cw_recording_encode(const struct cw_recording *head, const uint8_t *const *parts, const uint64_t *lengths,
                         void **bytes, size_t *length);
-/* CW_OK: to be given to cw_recording_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED; CW_ERROR_MEMORY. */
+/* CW_OK: to be given to cw_recording_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED;
+ * CW_ERROR_MEMORY. */
 int cw_recording_decode(const void *bytes, size_t length, struct cw_recording **recording, char *error,
                         size_t error_bytes);
 /* NULL is allowed. */

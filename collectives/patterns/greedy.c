@@ -5,8 +5,9 @@
 #include "collectives/patterns/pattern_private.h"
 #include "dataplane/status.h"
 
-/* Phase by phase, as the paper has it, comes to the same as message by message: each goes to the first phase where it meets none before it. What is
- * shorter than the threshold may fill phases that longer messages have opened; the rest of it shares one phase. */
+/* Phase by phase, as the paper has it, comes to the same as message by message: each goes to the first phase where it
+ * meets none before it. What is shorter than the threshold may fill phases that longer messages have opened; the rest
+ * of it shares one phase. */
 static uint32_t greedy_fill(const struct cw_pattern *pattern, uint64_t threshold_bytes, const uint32_t *order,
                             struct phase_sets *sets, uint32_t *phase_of, bool *mixed)
 {

@@ -1,8 +1,8 @@
 /* pattern: who sends how much to whom in an all-to-all with counts, and its division into phases.
  *
- * Within a phase a rank sends at most one message and receives at most one, so that messages do not meet at a link (Karwande, Yuan and Lowenthal
- * 2003, section 4.2); a phase takes as long as its longest message. A last phase may hold all messages below a threshold: short ones are better
- * sent at once than kept apart.
+ * Within a phase a rank sends at most one message and receives at most one, so that messages do not meet at a link
+ * (Karwande, Yuan and Lowenthal 2003, section 4.2); a phase takes as long as its longest message. A last phase may hold
+ * all messages below a threshold: short ones are better sent at once than kept apart.
  */
 #ifndef CW_PATTERN_H
 #define CW_PATTERN_H
@@ -18,14 +18,16 @@ struct cw_pattern_message {
     uint64_t bytes;
 };
 
-/* A list of messages; each pair of ranks at most once; none of 0 bytes. Where messages have the same length, the list's order decides. */
+/* A list of messages; each pair of ranks at most once; none of 0 bytes. Where messages have the same length, the list's
+ * order decides. */
 struct cw_pattern {
     uint32_t ranks;
     uint32_t message_count;
     struct cw_pattern_message *messages;
 };
 
-/* The messages of an all-to-all, by sender and receiver. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: more than CW_PATTERN_MESSAGES_MAX. */
+/* The messages of an all-to-all, by sender and receiver. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: more than
+ * CW_PATTERN_MESSAGES_MAX. */
 int cw_pattern_create(const struct cw_problem *problem, struct cw_pattern *pattern);
 void cw_pattern_dispose(struct cw_pattern *pattern);
 
@@ -62,19 +64,20 @@ uint64_t cw_phases_bytes(const struct cw_phases *phases);
 /* Longest messages first, each in the first phase where it meets no other (section 4.2, greedy scheduling). */
 int cw_schedule_greedy(const struct cw_pattern *pattern, uint64_t threshold_bytes, struct cw_phases *phases);
 
-/* A phase begins with the messages that keep the distance of the longest one left, and is filled up greedily (section 4.2, Figure 4). At most
- * ranks - 1 phases. */
+/* A phase begins with the messages that keep the distance of the longest one left, and is filled up greedily (section
+ * 4.2, Figure 4). At most ranks - 1 phases. */
 int cw_schedule_all_to_all_based(const struct cw_pattern *pattern, uint64_t threshold_bytes, struct cw_phases *phases);
 
-/* As many phases as the busiest rank has messages (Koenig 1916): a bipartite multigraph needs as many colours as its largest degree. */
+/* As many phases as the busiest rank has messages (Koenig 1916): a bipartite multigraph needs as many colours as its
+ * largest degree. */
 int cw_schedule_colouring(const struct cw_pattern *pattern, struct cw_phases *phases);
 
-/* Splits messages, between elements, so that all phases together take what the busiest rank has to send or receive, and not a byte more (Gonzalez
- * and Sahni 1976). Every message is a multiple of element_bytes. */
+/* Splits messages, between elements, so that all phases together take what the busiest rank has to send or receive, and
+ * not a byte more (Gonzalez and Sahni 1976). Every message is a multiple of element_bytes. */
 int cw_schedule_splitting(const struct cw_pattern *pattern, uint32_t element_bytes, struct cw_phases *phases);
 
-/* At most `limit` messages a phase from one cluster (switch) of the problem to another, over every link on the way; 0: as many
- * as there are. */
+/* At most `limit` messages a phase from one cluster (switch) of the problem to another, over every link on the way; 0:
+ * as many as there are. */
 int cw_schedule_switches(const struct cw_pattern *pattern, const struct cw_problem *problem, uint32_t limit,
                          struct cw_phases *phases);
 

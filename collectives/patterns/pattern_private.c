@@ -12,7 +12,8 @@ struct order_entry {
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* Sorts by one digit of the length, the largest first, and keeps the order of equals; `to` gets the result. False if all have the same digit. */
+/* Sorts by one digit of the length, the largest first, and keeps the order of equals; `to` gets the result. False if
+ * all have the same digit. */
 static bool digit_sort(const struct order_entry *from, struct order_entry *to, uint32_t count, uint32_t shift)
 {
     uint32_t next[DIGITS + 1] = {0};

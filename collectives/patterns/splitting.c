@@ -1,8 +1,10 @@
-/* Preemptive open shop (Gonzalez and Sahni 1976): phases that split messages and together last as long as the busiest rank must send or receive.
+/* Preemptive open shop (Gonzalez and Sahni 1976): phases that split messages and together last as long as the busiest
+ * rank must send or receive.
  *
- * Let B be the time left, at least every rank's bytes left; a rank's slack is what B exceeds them by. A phase of length d keeps that true if every rank
- * with less slack than d sends (receives) enough in it: at least d less its slack. So such ranks must be matched, by messages that are long enough; a
- * matching that covers them exists for small d always (Koenig), and the longest d for which one exists is searched for, since long phases are few.
+ * Let B be the time left, at least every rank's bytes left; a rank's slack is what B exceeds them by. A phase of length
+ * d keeps that true if every rank with less slack than d sends (receives) enough in it: at least d less its slack. So
+ * such ranks must be matched, by messages that are long enough; a matching that covers them exists for small d always
+ * (Koenig), and the longest d for which one exists is searched for, since long phases are few.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -62,7 +64,8 @@ static uint64_t allows(const struct shop *shop, uint32_t message)
     return shop->weight[message] + (out < in ? out : in);
 }
 
-/* Turns the path that ends with `node` round: from there back to the root of the search every second message is exchanged for the one before. */
+/* Turns the path that ends with `node` round: from there back to the root of the search every second message is
+ * exchanged for the one before. */
 static void path_turn(struct shop *shop, uint32_t node, uint32_t root)
 {
     /* `node` is on the other side than the root, and was reached by a message that is not in the matching */
@@ -79,7 +82,8 @@ static void path_turn(struct shop *shop, uint32_t node, uint32_t root)
     }
 }
 
-/* Gives `root` a partner: by a path to a node of the other side without one, or to a node of the own side that can do without its own. */
+/* Gives `root` a partner: by a path to a node of the other side without one, or to a node of the own side that can do
+ * without its own. */
 static bool partner_find(struct shop *shop, uint32_t root, uint64_t length)
 {
     uint32_t head = 0;
@@ -116,8 +120,8 @@ static bool partner_find(struct shop *shop, uint32_t root, uint64_t length)
     return false;
 }
 
-/* Whether a matching covers every node that must be matched; it is then in `match`. Senders first: what is done for receivers leaves no
- * sender without a partner. */
+/* Whether a matching covers every node that must be matched; it is then in `match`. Senders first: what is done for
+ * receivers leaves no sender without a partner. */
 static bool phase_match(struct shop *shop, uint64_t length)
 {
     for (uint32_t node = 0; node < shop->pattern->ranks; node++) {

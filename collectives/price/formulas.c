@@ -95,8 +95,8 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
     value->time_ns = row->time(&terms);
     value->kind = terms.kind == CW_FORMULA_FITTED && formula->factor <= 0 ? CW_FORMULA_NONE : terms.kind;
     if ((row->flags & FORMULA_HANDSHAKES) == 0 && longest_message(&terms, row->flags) > terms.eager_max_bytes) {
-        /* the first message waits for the word that its place is free; later ones mostly find that word there; the last one is complete when
-         * that is known */
+        /* the first message waits for the word that its place is free; later ones mostly find that word there; the last
+         * one is complete when that is known */
         value->time_ns += gap(&terms, 0) + 2 * latency(&terms);
         value->kind = CW_FORMULA_NONE;
     }
@@ -184,7 +184,8 @@ bool formula_exchanges(const struct terms *terms, uint64_t bytes)
     return cw_plogp_send(terms->path, bytes) + cw_plogp_receive(terms->path, bytes) <= hop(terms, bytes);
 }
 
-/* Sends begin at multiples of g, arrivals end L after them: what is left of L when whole gaps are taken off has to hold both. */
+/* Sends begin at multiples of g, arrivals end L after them: what is left of L when whole gaps are taken off has to hold
+ * both. */
 bool formula_streams(const struct terms *terms, uint64_t bytes)
 {
     double work = cw_plogp_send(terms->path, bytes) + cw_plogp_receive(terms->path, bytes);

@@ -7,7 +7,8 @@ static double ring(struct terms *terms)
     return (terms->ranks - 1) * hop(terms, terms->bytes);
 }
 
-/* Ranks beyond the power of two give their blocks first and get all at the end; in between their blocks are messages of their own. */
+/* Ranks beyond the power of two give their blocks first and get all at the end; in between their blocks are messages of
+ * their own. */
 static double recursive_doubling(struct terms *terms)
 {
     uint32_t power = 1u << floor_log2(terms->ranks);
@@ -70,7 +71,8 @@ static double phased(struct terms *terms)
 
 /* ---- Concurrent exchange: Tipparaju and Nieplocha 2005, section 3 ---- */
 
-/* Equation 3, for C messages a step on `ports` ports: the first step's messages go out before those of the exchange, and the last step's after. */
+/* Equation 3, for C messages a step on `ports` ports: the first step's messages go out before those of the exchange,
+ * and the last step's after. */
 static double concurrent(struct terms *terms)
 {
     uint32_t groups = terms->concurrency < terms->ranks ? terms->concurrency : terms->ranks;

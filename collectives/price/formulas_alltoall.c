@@ -1,7 +1,8 @@
 /* All-to-alls. */
 #include "collectives/price/formulas_private.h"
 
-/* Everybody begins with rank 0, so that the last rank's messages begin to come P - 2 messages later than the first one's, all at once. */
+/* Everybody begins with rank 0, so that the last rank's messages begin to come P - 2 messages later than the first
+ * one's, all at once. */
 static double direct(struct terms *terms)
 {
     unless(terms, terms->ports == 1 && formula_streams(terms, terms->bytes), CW_FORMULA_LOWER_BOUND);
@@ -16,7 +17,8 @@ static double rotated(struct terms *terms)
     return formula_train(terms, terms->ranks - 2, terms->bytes) + hop(terms, terms->bytes);
 }
 
-/* Table 3: at best a processor sends one message after the other as fast as it can, at worst one a gap; contention says where in between. */
+/* Table 3: at best a processor sends one message after the other as fast as it can, at worst one a gap; contention says
+ * where in between. */
 static double contended(struct terms *terms)
 {
     double receive = (terms->ranks - 1) * cw_plogp_receive(terms->path, terms->bytes) + latency(terms);
@@ -64,7 +66,8 @@ static double concurrent(struct terms *terms)
     return messages % width == 0 ? sum : sum + step(terms, messages % width);
 }
 
-/* In step k the blocks travel whose number has bit k. With all numbers there are, each step has a block of the one before. */
+/* In step k the blocks travel whose number has bit k. With all numbers there are, each step has a block of the one
+ * before. */
 static double bruck(struct terms *terms)
 {
     double sum = 0;
@@ -98,7 +101,8 @@ static uint32_t cluster_size(const struct terms *terms, uint32_t cluster)
     return terms->problem->cluster_first[cluster + 1] - terms->problem->cluster_first[cluster];
 }
 
-/* For the largest cluster and the heads of the smallest: rows come to a head, cross while the word that their place is free has long been under way, and are dealt out by columns. */
+/* For the largest cluster and the heads of the smallest: rows come to a head, cross while the word that their place is
+ * free has long been under way, and are dealt out by columns. */
 static double clusters_heads(struct terms *terms)
 {
     const struct cw_plogp *wan = &terms->network->paths[CW_PATH_WAN];

@@ -19,8 +19,9 @@ static double child_cost(const struct to_child *to, uint32_t i)
     return formula_train_start(&to->train, i) + to->hop;
 }
 
-/* Node v has children d v + 1 .. d v + d. On the last level a node's way is told by the digits of its place there: the longest one has the greatest
- * sum of costs, and that is the last place's, or one that is smaller in one digit and has d - 1 in all that follow. */
+/* Node v has children d v + 1 .. d v + d. On the last level a node's way is told by the digits of its place there: the
+ * longest one has the greatest sum of costs, and that is the last place's, or one that is smaller in one digit and has
+ * d - 1 in all that follow. */
 static double dary(const struct terms *terms, uint32_t degree, uint64_t bytes)
 {
     uint64_t first = 0; /* node of level `height` */
@@ -63,8 +64,8 @@ static void full_subtrees(const double *costs, uint32_t levels, double *times)
     }
 }
 
-/* With one port: ceil(log2 P) g + floor(log2 P) L. Else children are served at the same time, and the way through the first one counts, or through
- * any other: only the first one's subtree may not be full. */
+/* With one port: ceil(log2 P) g + floor(log2 P) L. Else children are served at the same time, and the way through the
+ * first one counts, or through any other: only the first one's subtree may not be full. */
 double formula_bcast_binomial(const struct terms *terms, uint32_t ranks, uint64_t bytes)
 {
     double costs[LEVELS_MAX];
@@ -91,8 +92,8 @@ double formula_bcast_binomial(const struct terms *terms, uint32_t ranks, uint64_
     return larger(best, way + times[ceiling_log2(ranks)]);
 }
 
-/* The root sends each segment to `children`; everybody else has less to do in that time, and is done with one segment when the next one comes. What is
- * left after the last segment's turn is the tree of one segment. */
+/* The root sends each segment to `children`; everybody else has less to do in that time, and is done with one segment
+ * when the next one comes. What is left after the last segment's turn is the tree of one segment. */
 static double pipeline(struct terms *terms, uint32_t children,
                        double (*tree)(const struct terms *terms, uint64_t bytes))
 {
@@ -199,7 +200,8 @@ static double segmented_binomial(struct terms *terms)
     return pipeline(terms, ceiling_log2(terms->ranks), tree_binomial);
 }
 
-/* The first question goes out and its answer comes in; all others meanwhile. At the end the word of the last arrival goes back. */
+/* The first question goes out and its answer comes in; all others meanwhile. At the end the word of the last arrival
+ * goes back. */
 static double handshake(const struct terms *terms)
 {
     return 2 * hop(terms, 0) + latency(terms);
@@ -229,7 +231,8 @@ static double binomial_rendezvous(struct terms *terms)
     return handshake(terms) + binomial(terms);
 }
 
-/* The root sends the scatter, then round the ring all that its neighbour has not got from the scatter; scatter and ring overlap elsewhere. */
+/* The root sends the scatter, then round the ring all that its neighbour has not got from the scatter; scatter and ring
+ * overlap elsewhere. */
 static double van_de_geijn(struct terms *terms)
 {
     uint64_t block = (terms->bytes + terms->ranks - 1) / terms->ranks;

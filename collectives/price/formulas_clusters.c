@@ -1,5 +1,5 @@
-/* Broadcast and all-reduce across clusters: Matsuda et al. 2006, Table 1, and the bound of what overlaps. L is the latency between clusters, M/B the time
- * of the whole message through a node's port, n the number of senders. */
+/* Broadcast and all-reduce across clusters: Matsuda et al. 2006, Table 1, and the bound of what overlaps. L is the
+ * latency between clusters, M/B the time of the whole message through a node's port, n the number of senders. */
 #include "collectives/price/formulas_private.h"
 
 static const struct cw_plogp *wan(const struct terms *terms)

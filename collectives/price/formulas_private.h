@@ -1,7 +1,7 @@
 /* What the tables of formulas share. Private to formulas*.c.
  *
- * A formula is a function of `struct terms`. It starts with the class its row promises, and lowers it where what that rests on does not hold: messages
- * of the same size, one port, processors that keep up.
+ * A formula is a function of `struct terms`. It starts with the class its row promises, and lowers it where what that
+ * rests on does not hold: messages of the same size, one port, processors that keep up.
  */
 #ifndef CW_FORMULAS_PRIVATE_H
 #define CW_FORMULAS_PRIVATE_H
@@ -97,7 +97,8 @@ static inline double larger(double one, double other)
     return one > other ? one : other;
 }
 
-/* Where a condition does not hold the value's class is no better than `kind`; what is both too high and too low is FITTED. */
+/* Where a condition does not hold the value's class is no better than `kind`; what is both too high and too low is
+ * FITTED. */
 static inline void unless(struct terms *terms, bool holds, enum cw_formula_class kind)
 {
     if (holds || terms->kind == kind || terms->kind == CW_FORMULA_NONE) {

@@ -48,8 +48,8 @@ static double fold_out(const struct terms *terms)
     return power_of_two(terms->ranks) ? 0 : hop(terms, terms->bytes);
 }
 
-/* Low ranks have less to wait for and send early: that may keep a port or a processor from what others wait for. With ranks left over not all waits are
- * for the latest. */
+/* Low ranks have less to wait for and send early: that may keep a port or a processor from what others wait for. With
+ * ranks left over not all waits are for the latest. */
 static void needs_two_ranks(struct terms *terms)
 {
     unless(terms, terms->ranks == 2, CW_FORMULA_LOWER_BOUND);
@@ -166,7 +166,8 @@ static double scan_doubling(struct terms *terms)
     return ceiling_log2(terms->ranks) * combine(terms);
 }
 
-/* From the second step on both the result and what goes on are reduced; in the first there is no result yet, in the last nothing goes on. */
+/* From the second step on both the result and what goes on are reduced; in the first there is no result yet, in the
+ * last nothing goes on. */
 static double exscan_doubling(struct terms *terms)
 {
     uint32_t steps = ceiling_log2(terms->ranks);

@@ -32,7 +32,8 @@ static double recursive_doubling(struct terms *terms)
     return floor_log2(terms->ranks) * combine(terms, vector(terms)) + (power_of_two(terms->ranks) ? 0 : folded);
 }
 
-/* What a rank has left after a step is as large as what it sent in it; with ranks left over a participant may stand for two. */
+/* What a rank has left after a step is as large as what it sent in it; with ranks left over a participant may stand for
+ * two. */
 static double halving(struct terms *terms)
 {
     uint32_t steps = floor_log2(terms->ranks);

@@ -53,8 +53,8 @@ void interpreter_complete(struct interpreter *interpreter, uint32_t op, uint32_t
 
 /* ---- Starting ---- */
 
-/* Takes the processor for `duration`, then is complete. Puts that became ready before it have their turn first, so that messages are under way
- * while the processor works. */
+/* Takes the processor for `duration`, then is complete. Puts that became ready before it have their turn first, so that
+ * messages are under way while the processor works. */
 static void local_work(struct interpreter *interpreter, uint32_t op, uint32_t iteration, double duration)
 {
     if (duration <= 0) {
@@ -98,7 +98,8 @@ void interpreter_wait_arrived(struct interpreter *interpreter, uint32_t op, uint
     }
 }
 
-/* Rounds of signals to ranks 1, 2, 4, ... on, as the executor's barrier has them; with several clusters the slower path counts. */
+/* Rounds of signals to ranks 1, 2, 4, ... on, as the executor's barrier has them; with several clusters the slower path
+ * counts. */
 static double barrier_duration(const struct interpreter *interpreter)
 {
     double round = 0;

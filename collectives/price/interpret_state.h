@@ -1,14 +1,16 @@
-/* What the files of the interpreter share: interpret.c (the loop, totals), interpret_create.c (memory, tables), interpret_events.c (what happens
- * next), interpret_ops.c (what ops wait for, starting and completing them), interpret_ports.c (sending), interpret_messages.c
- * (links, arrivals). Private to them.
+/* What the files of the interpreter share: interpret.c (the loop, totals), interpret_create.c (memory, tables),
+ * interpret_events.c (what happens next), interpret_ops.c (what ops wait for, starting and completing them),
+ * interpret_ports.c (sending), interpret_messages.c (links, arrivals). Private to them.
  *
  * Invariants
  *   - Ops of all ranks are numbered through: op i of rank r is number ranks[r].op_first + i.
- *   - Time only goes forward: events are taken in the order of their times, those of the same time in the order in which they were made.
- *   - A processor serves who asks first. Everybody asks at the moment at which it could begin, so a processor is no more than the time at which it
- *     will be free.
- *   - A put whose dependencies are met stands in its rank's line for a port. Ports are given out when all that happens at the same time has happened:
- *     to early iterations first, among these in array order. So pipelines that are listed one after the other advance together.
+ *   - Time only goes forward: events are taken in the order of their times, those of the same time in the order in
+ *     which they were made.
+ *   - A processor serves who asks first. Everybody asks at the moment at which it could begin, so a processor is no
+ *     more than the time at which it will be free.
+ *   - A put whose dependencies are met stands in its rank's line for a port. Ports are given out when all that happens
+ *     at the same time has happened: to early iterations first, among these in array order. So pipelines that are
+ *     listed one after the other advance together.
  */
 #ifndef CW_INTERPRET_STATE_H
 #define CW_INTERPRET_STATE_H

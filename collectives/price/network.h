@@ -1,7 +1,8 @@
 /* network: what a network costs, as pLogP parameters (Kielmann, Bal and Verstoep 2000) for each kind of path.
  *
- * A message of m bytes keeps a port of its sender busy for the gap g(m), the sender's processor for os(m), and the receiver's processor for or(m); with
- * nothing else under way it is there L + g(m) after its start. Times are in nanoseconds, as double: models are no clocks.
+ * A message of m bytes keeps a port of its sender busy for the gap g(m), the sender's processor for os(m), and the
+ * receiver's processor for or(m); with nothing else under way it is there L + g(m) after its start. Times are in
+ * nanoseconds, as double: models are no clocks.
  *
  * Thread: any; nothing here has state.
  */
@@ -23,7 +24,8 @@ struct cw_plogp_point {
     double receive_ns; /* or(bytes), at most g */
 };
 
-/* A table over message size, rising; between points and beyond the last two by straight lines, below the first its values. */
+/* A table over message size, rising; between points and beyond the last two by straight lines, below the first its
+ * values. */
 struct cw_plogp {
     double latency_ns; /* L */
     uint32_t count;    /* 1 .. CW_PLOGP_POINTS_MAX */
@@ -38,16 +40,19 @@ enum cw_path_kind {
 
 struct cw_network {
     struct cw_plogp paths[CW_PATH_COUNT];
-    /* Messages that a node can send, and as many that it can receive, at the same time at full speed; 1 .. CW_NETWORK_PORTS_MAX. */
+    /* Messages that a node can send, and as many that it can receive, at the same time at full speed; 1 ..
+     * CW_NETWORK_PORTS_MAX. */
     uint32_t ports;
     /* What the link between two clusters carries in one direction, all messages together; 0: no limit. */
     double wan_bytes_per_ns;
-    /* Eager messages that a node may have under way to other clusters: so many slots of its receivers it is lent (CW_CREDIT_FAR_MAX of
-     * dataplane/limits.h), and so many it keeps until they are acknowledged; 0: no limit. On a LAN the credit is no limit at any size. */
+    /* Eager messages that a node may have under way to other clusters: so many slots of its receivers it is lent
+     * (CW_CREDIT_FAR_MAX of dataplane/limits.h), and so many it keeps until they are acknowledged; 0: no limit. On a
+     * LAN the credit is no limit at any size. */
     uint32_t wan_messages;
     double copy_ns_per_byte;
     double reduce_ns_per_byte;
-    /* gamma of the all-to-all model, 0 .. 1: where between the bounds (Barchet-Estefanel and Mounie 2004, section 5: 2/5). */
+    /* gamma of the all-to-all model, 0 .. 1: where between the bounds (Barchet-Estefanel and Mounie 2004, section 5:
+     * 2/5). */
     double contention;
 };
 

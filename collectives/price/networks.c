@@ -1,12 +1,13 @@
-/* Networks that come with the program. Their numbers are rounded and stand for a kind of network; measured tables take their place where there are any. */
+/* Networks that come with the program. Their numbers are rounded and stand for a kind of network; measured tables take
+ * their place where there are any. */
 #include <string.h>
 
 #include "collectives/price/network.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 
-/* Gigabit Ethernet and a message-passing library over TCP, after the cluster of Barchet-Estefanel and Mounie 2004: some 12 us a message, then 8.5 ns
- * a byte; at sizes of a few frames the interrupt of each frame shows. */
+/* Gigabit Ethernet and a message-passing library over TCP, after the cluster of Barchet-Estefanel and Mounie 2004: some
+ * 12 us a message, then 8.5 ns a byte; at sizes of a few frames the interrupt of each frame shows. */
 #define GIGABIT_POINTS                                      \
     .count = 10, .points = {{0, 12e3, 4e3, 5e3},            \
                             {64, 12.5e3, 4.1e3, 5.2e3},     \
@@ -24,9 +25,10 @@
     .count = 6, .points = {{0, 3e3, 1.2e3, 1.4e3},    {1024, 4.2e3, 1.5e3, 1.9e3}, {8192, 11e3, 3.1e3, 4.4e3}, \
                            {65536, 60e3, 15e3, 22e3}, {262144, 229e3, 56e3, 83e3}, {1048576, 905e3, 220e3, 325e3}}
 
-/* InfiniBand 4x over PCI-X, puts by remote direct memory access: the processor prepares a descriptor and sees a notification, whatever the
- * size. Two puts at the same time take much less than twice one up to 16 KiB (Tipparaju and Nieplocha 2005, section 4.1): 2 ports. For longer messages
- * two ports at full speed are more than that hardware had. */
+/* InfiniBand 4x over PCI-X, puts by remote direct memory access: the processor prepares a descriptor and sees a
+ * notification, whatever the size. Two puts at the same time take much less than twice one up to 16 KiB (Tipparaju and
+ * Nieplocha 2005, section 4.1): 2 ports. For longer messages two ports at full speed are more than that hardware
+ * had. */
 #define INFINIBAND_POINTS                                                                                 \
     .count = 6,                                                                                           \
     .points = {{0, 1.5e3, 0.8e3, 0.6e3},      {256, 1.9e3, 0.8e3, 0.6e3},    {2048, 4.1e3, 0.8e3, 0.6e3}, \

@@ -1,16 +1,18 @@
 /* price: what a collective will take on a network, in two ways.
  *
- * The interpreter runs a plan in model time. Formulas are closed forms, from papers or derived from the algorithms. Each says how it relates to the
- * interpreter, and tests hold it to that.
+ * The interpreter runs a plan in model time. Formulas are closed forms, from papers or derived from the algorithms.
+ * Each says how it relates to the interpreter, and tests hold it to that.
  *
  * Model time
  *   put        needs one of its sender's ports for g(m), and at its start the sender's processor for os(m). Ports go to early iterations
- *              first, and among these in array order. With s the start: its last byte has left at s + g(m), where an eager put is complete; the first
- *              byte is at the target at s + L, where a port is taken for g(m), in the order of coming; the last or(m) of that takes the processor as
- *              well, and if that is busy the arrival is later. So with nothing else under way it arrives at s + L + g(m). A direct put is
- *              complete when the word of that is back: L later.
+ *              first, and among these in array order. With s the start: its last byte has left at s + g(m), where an
+ *              eager put is complete; the first byte is at the target at s + L, where a port is taken for g(m), in the
+ *              order of coming; the last or(m) of that takes the processor as well, and if that is busy the arrival is
+ *              later. So with nothing else under way it arrives at s + L + g(m). A direct put is complete when the word
+ *              of that is back: L later.
  *   links      between two clusters all messages share wan_bytes_per_ns: a message is through when all bytes that entered the link before it and its own
- *              are, and not before s + g(m). With a way through a third cluster there are two legs, each a link and each of latency L.
+ *              are, and not before s + g(m). With a way through a third cluster there are two legs, each a link and
+ *              each of latency L.
  *   credit     of eager puts to other clusters a rank has no more than wan_messages under way; such a one is under way until L after its arrival,
  *              when its slot is lent again
  *   multicast  one port, one g(m) and one os(m) at the sender (with members near and far: the longer ones); each member takes it like a put; it crosses
@@ -67,15 +69,16 @@ struct cw_price {
     uint64_t wan_bytes; /* over links between clusters; what takes two legs counts twice */
 };
 
-/* Runs a plan that the checker passes (cw_check_refuse) in model time. `trace` may be NULL; else it is to be given to cw_trace_dispose. CW_OK; CW_ERROR_MEMORY;
- * CW_ERROR_ARGUMENT if the network is not valid, or the plan does not come to an end (cw_check tells why). Any thread. */
+/* Runs a plan that the checker passes (cw_check_refuse) in model time. `trace` may be NULL; else it is to be given to
+ * cw_trace_dispose. CW_OK; CW_ERROR_MEMORY; CW_ERROR_ARGUMENT if the network is not valid, or the plan does not come to
+ * an end (cw_check tells why). Any thread. */
 int cw_price_interpret(const struct cw_plan *plan, const struct cw_network *network, struct cw_price *price,
                        struct cw_trace *trace);
 
 /* ---- Closed forms ---- */
 
-/* How a formula's value relates to what the interpreter finds, where copies cost nothing. Where messages are not eager most formulas add one handshake
- * and promise nothing. */
+/* How a formula's value relates to what the interpreter finds, where copies cost nothing. Where messages are not eager
+ * most formulas add one handshake and promise nothing. */
 enum cw_formula_class {
     CW_FORMULA_NONE = 0,    /* not at all: the formula is there to be looked at */
     CW_FORMULA_EXACT,       /* the same */
@@ -95,7 +98,8 @@ struct cw_formula {
     double factor;              /* of those whose value may be FITTED */
 };
 
-/* Formula number `index`; NULL beyond the last. An algorithm may have several: its first is the one to price with, others are as papers print them. */
+/* Formula number `index`; NULL beyond the last. An algorithm may have several: its first is the one to price with,
+ * others are as papers print them. */
 const struct cw_formula *cw_formula_at(uint32_t index);
 
 /* The first formula of an algorithm; NULL if there is none. */
@@ -106,7 +110,8 @@ struct cw_formula_value {
     enum cw_formula_class kind; /* for this problem, these parameters and this network */
 };
 
-/* Its value for a problem. CW_OK; CW_ERROR_NOT_FOUND if it says nothing of such a problem (different counts, clusters). Allocates nothing. */
+/* Its value for a problem. CW_OK; CW_ERROR_NOT_FOUND if it says nothing of such a problem (different counts, clusters).
+ * Allocates nothing. */
 int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_problem *problem,
                         const struct cw_parameters *parameters, const struct cw_network *network,
                         struct cw_formula_value *value);
@@ -117,12 +122,13 @@ int cw_formula_price(const struct cw_problem *problem, const struct cw_algorithm
 
 /* ---- Models of the papers that stand for no algorithm here ---- */
 
-/* All-to-all: l + b gamma / W, with gamma the number of ranks (Clement, Steed and Crandall 1996, after Barchet-Estefanel and Mounie 2004, section 5). */
+/* All-to-all: l + b gamma / W, with gamma the number of ranks (Clement, Steed and Crandall 1996, after
+ * Barchet-Estefanel and Mounie 2004, section 5). */
 double cw_model_shared_network(double latency_ns, uint64_t bytes, uint32_t ranks, double bytes_per_ns);
 
-/* All-gather of `bytes` a rank (Tipparaju and Nieplocha 2005, section 3; the equations' pictures are lost, these are derived from the text around them).
- * t(m) and T(m), to prepare and transmit m bytes in one and in both directions, are both L + g(m) in pLogP, whose ports do not share; tau, to initiate
- * a message, is os(m).
+/* All-gather of `bytes` a rank (Tipparaju and Nieplocha 2005, section 3; the equations' pictures are lost, these are
+ * derived from the text around them). t(m) and T(m), to prepare and transmit m bytes in one and in both directions, are
+ * both L + g(m) in pLogP, whose ports do not share; tau, to initiate a message, is os(m).
  *   blocking (1): T1 = sum of 2 t(m 2^i) over log2 n steps        nonblocking (2): T2 = sum of T(m 2^i)
  *   concurrent (3): T3 = sum of (T(m 2^i) + tau) over log2(n/C) steps, + tau; tau stands for C - 1 messages
  *   gain (4): T2 - T3

@@ -305,7 +305,8 @@ void cw_emit_in_turn(struct cw_emit *emit, bool in_turn)
     emit->turn_last = CW_NO_OP;
 }
 
-/* Lets the op under construction wait for all since the last fence that nothing else stands for; for puts with `put_flags`. */
+/* Lets the op under construction wait for all since the last fence that nothing else stands for; for puts with
+ * `put_flags`. */
 static void depend_on_all(struct cw_emit *emit, uint16_t put_flags)
 {
     uint32_t self = emit->schedule.op_count - 1;

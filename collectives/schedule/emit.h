@@ -1,12 +1,14 @@
 /* emit: how an algorithm writes down the schedule of one rank.
  *
- * An algorithm lists what its rank does in a valid serial order, as a program with non-blocking sends and receives would; the emitter
- * derives the dependencies from the bytes that ops touch (hazards.h), hands out tags and keeps within the limits. What one rank
- * sends to another, the other must receive in the same order.
+ * An algorithm lists what its rank does in a valid serial order, as a program with non-blocking sends and receives
+ * would; the emitter derives the dependencies from the bytes that ops touch (hazards.h), hands out tags and keeps
+ * within the limits. What one rank sends to another, the other must receive in the same order.
  *
  * Order of calls
- *   cw_emit_init, { any other }*, cw_emit_finish. A failure (memory, limits) sticks: later calls do nothing, and finish returns it.
- * Functions that return an op return CW_NO_OP where there is nothing to do (no bytes) or after a failure; CW_NO_OP may be passed on.
+ *   cw_emit_init, { any other }*, cw_emit_finish. A failure (memory, limits) sticks: later calls do nothing, and finish
+ *   returns it.
+ * Functions that return an op return CW_NO_OP where there is nothing to do (no bytes) or after a failure; CW_NO_OP may
+ * be passed on.
  */
 #ifndef CW_EMIT_H
 #define CW_EMIT_H
@@ -76,7 +78,8 @@ static inline struct cw_place cw_place_add(struct cw_place place, uint64_t bytes
     return place;
 }
 
-/* Takes scratch memory, aligned to 64 bytes. Places that a peer puts into must come out the same at both: the sender names them. */
+/* Takes scratch memory, aligned to 64 bytes. Places that a peer puts into must come out the same at both: the sender
+ * names them. */
 struct cw_place cw_emit_scratch(struct cw_emit *emit, uint64_t bytes);
 
 /* ---- Order beyond hazards ---- */
@@ -85,9 +88,9 @@ struct cw_place cw_emit_scratch(struct cw_emit *emit, uint64_t bytes);
 void cw_emit_after(struct cw_emit *emit, uint32_t op);
 void cw_emit_after_sent(struct cw_emit *emit, uint32_t op);
 
-/* From here on each message of more than CW_LONG_PUT_BYTES that is not eager leaves when the last byte of the one before has, until
- * `in_turn` is false. For senders whose first message matters most: messages that leave together share the link, and all of them
- * arrive when the last one does. */
+/* From here on each message of more than CW_LONG_PUT_BYTES that is not eager leaves when the last byte of the one
+ * before has, until `in_turn` is false. For senders whose first message matters most: messages that leave together
+ * share the link, and all of them arrive when the last one does. */
 void cw_emit_in_turn(struct cw_emit *emit, bool in_turn);
 
 /* An op that is complete when those just named are: to name more than 8, gate by gate. */
@@ -96,8 +99,8 @@ uint32_t cw_emit_gate(struct cw_emit *emit);
 /* Every op from here on waits for all ops before. */
 void cw_emit_fence(struct cw_emit *emit);
 
-/* The same, but of a put since the last fence the next ops wait for its last byte to have left only: its target may be far away. Nothing
- * that overwrites its source is let in by this, and a later fence does not wait for its arrival. */
+/* The same, but of a put since the last fence the next ops wait for its last byte to have left only: its target may be
+ * far away. Nothing that overwrites its source is let in by this, and a later fence does not wait for its arrival. */
 void cw_emit_fence_sent(struct cw_emit *emit);
 
 /* Every op from here on waits for `op`, beside what earlier fences ask for. */
@@ -123,7 +126,8 @@ uint32_t cw_emit_reduce(struct cw_emit *emit, struct cw_place to, struct cw_plac
 /* Complete when all ops before are. */
 uint32_t cw_emit_join(struct cw_emit *emit);
 
-/* ---- Messages: eager up to parameters.eager_max_bytes (far_eager_max_bytes, without segments); longer ones wait until the receiver has said that the place is free ---- */
+/* ---- Messages: eager up to parameters.eager_max_bytes (far_eager_max_bytes, without segments); longer ones wait until
+ * the receiver has said that the place is free ---- */
 
 /* Sends `bytes` to place `to` of `peer`, which calls cw_emit_receive with the same place and bytes. Returns the put. */
 uint32_t cw_emit_send(struct cw_emit *emit, uint32_t peer, struct cw_place from, struct cw_place to, uint64_t bytes);
@@ -131,8 +135,8 @@ uint32_t cw_emit_send(struct cw_emit *emit, uint32_t peer, struct cw_place from,
 /* Returns the wait. */
 uint32_t cw_emit_receive(struct cw_emit *emit, uint32_t peer, struct cw_place to, uint64_t bytes);
 
-/* Sends to all of `members` but this rank, with one multicast; each calls cw_emit_multicast_receive. `number` tells the multicasts of one
- * rank apart, the same at both ends, below 2^18. */
+/* Sends to all of `members` but this rank, with one multicast; each calls cw_emit_multicast_receive. `number` tells the
+ * multicasts of one rank apart, the same at both ends, below 2^18. */
 uint32_t cw_emit_multicast(struct cw_emit *emit, const uint32_t *members, uint32_t count, uint32_t number,
                            struct cw_place from, struct cw_place to, uint64_t bytes);
 uint32_t cw_emit_multicast_receive(struct cw_emit *emit, uint32_t peer, uint32_t number, struct cw_place to,
@@ -145,14 +149,15 @@ uint32_t cw_emit_await(struct cw_emit *emit, uint32_t peer);
 /* From rank `root` to all others at once, or the wait for it. */
 uint32_t cw_emit_multicast_signal(struct cw_emit *emit, uint32_t root, uint32_t number);
 
-/* ---- Pipelines ----
- * cw_emit_receive_open and cw_emit_send_open once per peer and direction before the body (they make the handshake for the whole
- * range), then cw_emit_repeat, the messages by cw_emit_segment_*, and cw_emit_repeat_end. A message of `bytes` goes in segments. */
+/* ---- Pipelines ---- cw_emit_receive_open and cw_emit_send_open once per peer and direction before the body (they make
+ * the handshake for the whole range), then cw_emit_repeat, the messages by cw_emit_segment_*, and cw_emit_repeat_end. A
+ * message of `bytes` goes in segments. */
 
 /* Iterations for `bytes` in segments; 0 bytes: 0. */
 uint32_t cw_emit_segments(const struct cw_emit *emit, uint64_t bytes, uint64_t segment_bytes);
 
-/* Segment length that an algorithm uses: as asked, whole elements, not too many segments; `bytes` itself if none was asked for. */
+/* Segment length that an algorithm uses: as asked, whole elements, not too many segments; `bytes` itself if none was
+ * asked for. */
 uint64_t cw_emit_segment_bytes(const struct cw_emit *emit, uint64_t bytes);
 
 /* Says that place `to` may be written; nothing if segments go eagerly. */

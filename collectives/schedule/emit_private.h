@@ -13,7 +13,8 @@ enum {
 void *emit_list_grow(struct cw_emit *emit, void *list, uint32_t count, uint32_t *capacity, size_t entry_bytes,
                      uint32_t limit, const char *limit_reason);
 
-/* Opens an op of `bytes` (in a body: a segment), with the dependencies asked for by cw_emit_after. NULL after a failure. */
+/* Opens an op of `bytes` (in a body: a segment), with the dependencies asked for by cw_emit_after. NULL after a
+ * failure. */
 struct cw_op *emit_op_open(struct cw_emit *emit, enum cw_op_kind kind, uint64_t bytes);
 
 /* Its index; CW_NO_OP after a failure. */

@@ -1,7 +1,8 @@
 /* hazards: which op last wrote each byte of a rank's buffers, and which have read it since.
  *
- * The emitter asks here what a new op must wait for: a read for the last writer of its bytes; a write for the readers since, or, where there are
- * none, for the last writer. So builders list ops in any valid serial order, and those that touch different bytes stay free to overlap.
+ * The emitter asks here what a new op must wait for: a read for the last writer of its bytes; a write for the readers
+ * since, or, where there are none, for the last writer. So builders list ops in any valid serial order, and those that
+ * touch different bytes stay free to overlap.
  */
 #ifndef CW_HAZARDS_H
 #define CW_HAZARDS_H
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes [begin, end) of one buffer with the same history. Segments are sorted and do not overlap; bytes in none were never touched. */
+/* Bytes [begin, end) of one buffer with the same history. Segments are sorted and do not overlap; bytes in none were
+ * never touched. */
 struct cw_hazard_segment {
     uint64_t begin;
     uint64_t end;
@@ -43,7 +45,8 @@ typedef void (*cw_hazard_visit)(void *context, uint32_t op);
 /* Zeroed memory is an empty cw_hazards. */
 void cw_hazards_dispose(struct cw_hazards *hazards);
 
-/* Tells `visit` what an access of `op` to bytes [begin, end) of `buffer` must wait for, and records it if `record`. False if there is no memory. */
+/* Tells `visit` what an access of `op` to bytes [begin, end) of `buffer` must wait for, and records it if `record`.
+ * False if there is no memory. */
 bool cw_hazards_access(struct cw_hazards *hazards, uint32_t buffer, uint64_t begin, uint64_t end, bool write,
                        uint32_t op, bool record, cw_hazard_visit visit, void *context);
 

@@ -26,7 +26,8 @@ enum {
 /* Memory of all schedules of a plan. */
 #define CW_PLAN_BYTES_MAX (4ull << 30)
 
-/* ... that comes from a file: so much, and so many times the file's length beside. A plan that compresses better is stored as it is. */
+/* ... that comes from a file: so much, and so many times the file's length beside. A plan that compresses better is
+ * stored as it is. */
 #define CW_PLAN_FILE_FREE_BYTES (64ull << 20)
 #define CW_PLAN_FILE_FACTOR     256ull
 

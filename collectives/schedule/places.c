@@ -71,7 +71,8 @@ static bool near(int64_t distance, uint64_t bytes)
     return (uint64_t)(distance < 0 ? -distance : distance) < bytes;
 }
 
-/* Whether `from` and `to` share a byte in the same iteration. The distance grows evenly, so it is smallest beside its zero. */
+/* Whether `from` and `to` share a byte in the same iteration. The distance grows evenly, so it is smallest beside its
+ * zero. */
 static bool overlaps_in_body(const struct cw_op *op)
 {
     int64_t distance = (int64_t)op->to.offset - (int64_t)op->from.offset;

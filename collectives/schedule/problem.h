@@ -51,8 +51,8 @@ struct cw_problem_request {
         counts; /* scatter, gather, allgather, reduce-scatter: a block per rank; alltoall: [from * ranks + to]; else NULL */
     uint32_t cluster_count;     /* 0 or 1: all in one cluster */
     const uint32_t *cluster_of; /* per rank, each cluster at least once; NULL with one cluster */
-    /* [a * cluster_count + b]: the cluster through which traffic from a to b passes, or CW_DIRECT; NULL: all direct. Symmetric; the
-     * two legs are direct. */
+    /* [a * cluster_count + b]: the cluster through which traffic from a to b passes, or CW_DIRECT; NULL: all direct.
+     * Symmetric; the two legs are direct. */
     const uint32_t *cluster_via;
 };
 

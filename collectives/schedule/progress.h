@@ -1,17 +1,18 @@
 /* progress: how far the ops of one schedule have come, and which of them that lets start.
  *
  * Purpose
- *   The rules of schedule.h about dependencies, iterations and bodies, for who carries a schedule out (execute.c) and who does so in model
- *   time (price/interpret_ops.c). Inline, since both spend their time here.
+ *   The rules of schedule.h about dependencies, iterations and bodies, for who carries a schedule out (execute.c) and
+ *   who does so in model time (price/interpret_ops.c). Inline, since both spend their time here.
  *
  * Invariants
- *   - Iterations of an op start in order, so an op has at most one that could start next: number `started`. `unmet` counts what that one
- *     still waits for; `ready` has been called for it exactly if that is 0 and the iteration exists.
+ *   - Iterations of an op start in order, so an op has at most one that could start next: number `started`. `unmet`
+ *     counts what that one still waits for; `ready` has been called for it exactly if that is 0 and the iteration
+ *     exists.
  *   - started <= prefix + CW_REPEAT_WINDOW, so 64 bits tell which of the started iterations are complete.
  *
  * Order of calls
- *   cw_progress_create, { cw_progress_reset, ops with `unmet` 0 are taken as ready,
- *   { cw_progress_started, then cw_progress_sent (puts only, and only if known), then cw_progress_complete, of each iteration }* }*,
+ *   cw_progress_create, { cw_progress_reset, ops with `unmet` 0 are taken as ready, { cw_progress_started, then
+ *   cw_progress_sent (puts only, and only if known), then cw_progress_complete, of each iteration }* }*,
  *   cw_progress_dispose
  * Thread: one at a time.
  */
@@ -111,7 +112,8 @@ static inline void progress_unmet_decrease_of(struct cw_progress *progress, uint
     }
 }
 
-/* Counts what iteration `started` > 0 of an op of a body waits for: what is outside was there for iteration 0 already. */
+/* Counts what iteration `started` > 0 of an op of a body waits for: what is outside was there for iteration 0
+ * already. */
 static inline uint32_t progress_unmet_count(const struct cw_progress *progress, uint32_t index)
 {
     const struct cw_op *op = &progress->schedule->ops[index];
@@ -153,7 +155,8 @@ static inline void cw_progress_started(struct cw_progress *progress, uint32_t op
 
 /* ---- What follows ---- */
 
-/* Lets ops that wait for `iteration` (or for `all` iterations) of this one know: those that wait for its being sent, or the others. */
+/* Lets ops that wait for `iteration` (or for `all` iterations) of this one know: those that wait for its being sent, or
+ * the others. */
 static inline void progress_notify(struct cw_progress *progress, uint32_t op, uint32_t iteration, bool all,
                                    uint16_t sent_flag, cw_progress_ready ready, void *context)
 {
@@ -188,7 +191,8 @@ static inline void cw_progress_sent(struct cw_progress *progress, uint32_t op, u
     progress_sent_notify(progress, op, iteration, ready, context);
 }
 
-/* An iteration is complete. Returns the repeat that is complete with it, to be completed by the caller; else CW_PROGRESS_NONE. */
+/* An iteration is complete. Returns the repeat that is complete with it, to be completed by the caller; else
+ * CW_PROGRESS_NONE. */
 static inline uint32_t cw_progress_complete(struct cw_progress *progress, uint32_t op, uint32_t iteration,
                                             cw_progress_ready ready, void *context)
 {

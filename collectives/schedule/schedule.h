@@ -1,17 +1,17 @@
 /* The schedule: what one rank does in a collective, as data.
  *
  * Purpose
- *   A schedule is an array of typed ops over symbolic buffers, each with the ops it waits for. The same data is checked, priced,
- *   executed, drawn and kept in files. The schedules of all ranks of one collective are a plan.
+ *   A schedule is an array of typed ops over symbolic buffers, each with the ops it waits for. The same data is
+ *   checked, priced, executed, drawn and kept in files. The schedules of all ranks of one collective are a plan.
  *
  * Meaning of an op (what it does; when it is complete)
  *   put        notified put of `from` to `peer` under `tag`; complete when `from` may be reused (that says nothing of its arrival).
- *              Direct: its bytes land in `to`, a place of the *target's* buffers, at any time between the start of the put and
- *              the completion of the wait that matches it. The target must be known to have entered the collective: something it
- *              did in this schedule must come before the put.
- *              Eager (CW_OP_EAGER): the bytes travel to an anonymous buffer and the wait copies them out; `to` is unused. A
- *              transport may hold an eager put back until the wait that matches it has started (buffering is bounded, and may
- *              be none). An eager put of 0 bytes is a signal.
+ *              Direct: its bytes land in `to`, a place of the *target's* buffers, at any time between the start of the
+ *              put and the completion of the wait that matches it. The target must be known to have entered the
+ *              collective: something it did in this schedule must come before the put. Eager (CW_OP_EAGER): the bytes
+ *              travel to an anonymous buffer and the wait copies them out; `to` is unused. A transport may hold an
+ *              eager put back until the wait that matches it has started (buffering is bounded, and may be none). An
+ *              eager put of 0 bytes is a signal.
  *   multicast  the same put to each rank of group `peer` of the schedule, which holds neither this rank nor a rank twice
  *   wait       complete when the put of `peer` with `tag` has arrived; eager: the bytes then lie in `to`, a place of this rank.
  *              A wait for a direct put names the put's place and bytes here, too.
@@ -22,22 +22,28 @@
  *   repeat     runs the `body_count` ops after it `iterations` times; complete when all of them are, in all iterations
  *
  * Rules
- *   - An op starts when its dependencies are complete. Nothing else orders two ops: they may run in either order or at once. Their
- *     order in the array is the order in which ready ops are started if nothing is against it; correctness never rests on it.
- *   - A dependency names an op earlier in the array. Between ops of one body, `back` is the number of iterations that lie between:
- *     iteration i waits for iteration i - back (none if i < back); with back > 0 the op may also be the same or a later one
- *     of the body. From a body to an op outside: back is 0. An op outside that depends on an op in a body waits for all iterations.
- *   - In a body, iteration i adds i * step to offsets and i * CW_TAG_STEP to tags; the last iteration moves `last_bytes` instead of `bytes`. Bodies do
- *     not nest and hold no barrier and no strided copy. Iteration i of an op starts after its iteration i - 1 has started and its iteration
- *     i - CW_REPEAT_WINDOW has completed.
- *   - A put and the wait that matches it have the same tag, and no two puts from one rank to another of one plan have the same tag.
- *   - A dependency with CW_DEPENDENCY_SENT on a put or multicast is met already when the last byte has left this host. It paces;
- *     a source is not yet reusable then.
+ *   - An op starts when its dependencies are complete. Nothing else orders two ops: they may run in either order or at
+ *     once. Their order in the array is the order in which ready ops are started if nothing is against it; correctness
+ *     never rests on it.
+ *   - A dependency names an op earlier in the array. Between ops of one body, `back` is the number of iterations that
+ *     lie between: iteration i waits for iteration i - back (none if i < back); with back > 0 the op may also be the
+ *     same or a later one of the body. From a body to an op outside: back is 0. An op outside that depends on an op in
+ *     a body waits for all iterations.
+ *   - In a body, iteration i adds i * step to offsets and i * CW_TAG_STEP to tags; the last iteration moves
+ *     `last_bytes` instead of `bytes`. Bodies do not nest and hold no barrier and no strided copy. Iteration i of an op
+ *     starts after its iteration i - 1 has started and its iteration i - CW_REPEAT_WINDOW has completed.
+ *   - A put and the wait that matches it have the same tag, and no two puts from one rank to another of one plan have
+ *     the same tag.
+ *   - A dependency with CW_DEPENDENCY_SENT on a put or multicast is met already when the last byte has left this host.
+ *     It paces; a source is not yet reusable then.
  *   - The send buffer is never written.
- *   - Nothing may rest on when the iterations of one op follow each other; that rule only says what may not wait for what.
+ *   - Nothing may rest on when the iterations of one op follow each other; that rule only says what may not wait for
+ *     what.
  *   - Without buffers an eager put is neither complete nor sent before its wait has started.
- *   - A message belongs to the phase of its put. Signals (CW_TAG_SIGNAL) have numbers below 2^17; the upper half is for barriers.
- *   - What an op does not use is zero; blocks is 1 except in copies, whose blocks do not overlap where they are written.
+ *   - A message belongs to the phase of its put. Signals (CW_TAG_SIGNAL) have numbers below 2^17; the upper half is for
+ *     barriers.
+ *   - What an op does not use is zero; blocks is 1 except in copies, whose blocks do not overlap where they are
+ *     written.
  */
 #ifndef CW_SCHEDULE_H
 #define CW_SCHEDULE_H
@@ -122,8 +128,8 @@ struct cw_group_range {
     uint32_t count;
 };
 
-/* What the algorithm promises beside the right result. The same in all ranks' schedules of a plan; the checker holds it to that.
- * Only puts with data count as messages. */
+/* What the algorithm promises beside the right result. The same in all ranks' schedules of a plan; the checker holds it
+ * to that. Only puts with data count as messages. */
 struct cw_promise {
     uint32_t fan_in;  /* messages into one rank per phase, at most; 0: nothing promised */
     uint32_t fan_out; /* messages out of one rank per phase, at most (a multicast is one); 0: nothing promised */
@@ -155,9 +161,10 @@ void cw_schedule_dispose(struct cw_schedule *schedule);
 /* What the schedule takes in memory, with its lists. */
 uint64_t cw_schedule_memory_bytes(const struct cw_schedule *schedule);
 
-/* Checks what can be told from one schedule alone: kinds, ranges of indices, peers, tags, dependencies, bodies, the shape of ops; with
- * `buffer_bytes` (by enum cw_buffer) also that every own place lies in its buffer. Everybody else relies on it. CW_OK, or
- * CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."); CW_ERROR_MEMORY: it could not be checked, the reason says so. */
+/* Checks what can be told from one schedule alone: kinds, ranges of indices, peers, tags, dependencies, bodies, the
+ * shape of ops; with `buffer_bytes` (by enum cw_buffer) also that every own place lies in its buffer. Everybody else
+ * relies on it. CW_OK, or CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."); CW_ERROR_MEMORY: it
+ * could not be checked, the reason says so. */
 int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, const uint64_t buffer_bytes[4],
                          char *error, size_t error_bytes);
 

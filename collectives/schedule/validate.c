@@ -1,5 +1,5 @@
-/* What can be told from one schedule alone. A schedule may come from a file that somebody made to break us: nothing is added up
- * before its parts are known to be small, and the cost is linear in the sizes that the schedule names. */
+/* What can be told from one schedule alone. A schedule may come from a file that somebody made to break us: nothing is
+ * added up before its parts are known to be small, and the cost is linear in the sizes that the schedule names. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What the files that check one schedule share: schedule/validate.c (the schedule, its ops, their order), schedule/places.c (where ops read and
- * write). Private to them. */
+/* What the files that check one schedule share: schedule/validate.c (the schedule, its ops, their order),
+ * schedule/places.c (where ops read and write). Private to them. */
 #ifndef CW_SCHEDULE_VALIDATE_H
 #define CW_SCHEDULE_VALIDATE_H
 

@@ -43,7 +43,8 @@ static void components_find(struct cw_detect *detect)
     }
 }
 
-/* Instead of their first hosts clusters get numbers. The first host comes first: what it points to has its number already. */
+/* Instead of their first hosts clusters get numbers. The first host comes first: what it points to has its number
+ * already. */
 static void number(struct cw_detect *detect)
 {
     for (uint32_t host = 0; host < detect->hosts; host++) {
@@ -60,7 +61,8 @@ static uint64_t *between_at(struct cw_detect *detect, uint32_t cluster, uint32_t
     return &detect->between_ns[cluster * CW_DETECT_CLUSTERS_MAX + other];
 }
 
-/* Noise may make a way by a third cluster shorter than the straight one, which then is no longer than that: so the straight one is taken (Floyd and Warshall). */
+/* Noise may make a way by a third cluster shorter than the straight one, which then is no longer than that: so the
+ * straight one is taken (Floyd and Warshall). */
 static void shorten(struct cw_detect *detect)
 {
     uint32_t count = detect->cluster_count;

@@ -1,4 +1,5 @@
-/* What the files of detect share: detect.c whom to measure, detect/clusters.c what comes of it, detect/text.c how it is told. */
+/* What the files of detect share: detect.c whom to measure, detect/clusters.c what comes of it, detect/text.c how it is
+ * told. */
 #ifndef CW_DETECT_PRIVATE_H
 #define CW_DETECT_PRIVATE_H
 

@@ -1,5 +1,6 @@
-/* How members open and close a group. The leader, the first that lives, hears that all have come (JOIN), chooses an address and an id (OPEN), hears that all let its packets in (READY), and lets all begin (GO); at the end it hears that
- * all are done (BYE) and lets them go (GONE). Four messages per member to open, two to close. */
+/* How members open and close a group. The leader, the first that lives, hears that all have come (JOIN), chooses an
+ * address and an id (OPEN), hears that all let its packets in (READY), and lets all begin (GO); at the end it hears
+ * that all are done (BYE) and lets them go (GONE). Four messages per member to open, two to close. */
 #include <stdlib.h>
 
 #include "control/groups/private.h"

@@ -17,17 +17,20 @@ struct groups_filters {
     uint32_t uses[CW_GROUPS_ADDRESSES]; /* groups per address */
 };
 
-/* What a member says about itself when a group is opened, one bit per address: which it could take, and which it has. */
+/* What a member says about itself when a group is opened, one bit per address: which it could take, and which it
+ * has. */
 struct groups_offer {
     uint64_t may;
     uint64_t has;
 };
 
-/* The offer for one more group, and whether room for an address was reserved for it; to be given back by groups_filters_settle. */
+/* The offer for one more group, and whether room for an address was reserved for it; to be given back by
+ * groups_filters_settle. */
 struct groups_offer groups_filters_offer(struct groups_filters *filters, bool *is_reserved);
 void groups_filters_settle(struct groups_filters *filters, bool is_reserved);
 
-/* An address that all may take (`may` of all, `has` of any): one of its own if possible, else one that others have, else the first. `draw` is any number: different ones spread over the addresses. */
+/* An address that all may take (`may` of all, `has` of any): one of its own if possible, else one that others have,
+ * else the first. `draw` is any number: different ones spread over the addresses. */
 uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw);
 
 void groups_filters_take(struct groups_filters *filters, uint32_t address);

@@ -1,19 +1,29 @@
 /* groups: multicast groups among the processes of a job: opened by all their members, looked after, closed by all.
  *
  * Purpose
- *   A group has a name and a list of ranks, the same at all its members. Each member opens it when it comes to it; when all have, they agree on an address and an id, and the group is usable at all of them. What one
- *   sends comes to all others (mcast/mcast.h). Whether the network really reaches everybody is probed; where it does not, packets go through the members.
+ *   A group has a name and a list of ranks, the same at all its members. Each member opens it when it comes to it; when
+ *   all have, they agree on an address and an id, and the group is usable at all of them. What one sends comes to all
+ *   others (mcast/mcast.h). Whether the network really reaches everybody is probed; where it does not, packets go
+ *   through the members.
  *
  * Invariants
- *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a time, by different members in different orders.
- *   - A group that cannot be opened (no memory at one member, other ranks named by another, a member that dies meanwhile) fails at all members, with a reason. Nothing is lost then: nothing could be sent before.
- *   - No port lets in more addresses than its budget. When it is used up groups share addresses, and are told apart by their ids.
- *   - A member that dies is taken out at all others; whatever waited for it goes on. Nothing is decided here about who is dead, but whoever holds up an own message for
- *     lag_ns (mcast.h) is asked (links.ask), again as long as it does: so one that is silent is taken out at the latest lag_ns and the failure bound after it was first waited for. Epochs follow from who is dead, so the others need not agree on an order.
- *   - A group vanishes at a member only when all have closed it and have all that was sent: nobody waits for somebody who has left.
- *   - No clock, no I/O: it talks through cw_groups_links. Control messages are bounded by what is opened and closed at a time.
+ *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a
+ *     time, by different members in different orders.
+ *   - A group that cannot be opened (no memory at one member, other ranks named by another, a member that dies
+ *     meanwhile) fails at all members, with a reason. Nothing is lost then: nothing could be sent before.
+ *   - No port lets in more addresses than its budget. When it is used up groups share addresses, and are told apart by
+ *     their ids.
+ *   - A member that dies is taken out at all others; whatever waited for it goes on. Nothing is decided here about who
+ *     is dead, but whoever holds up an own message for lag_ns (mcast.h) is asked (links.ask), again as long as it does:
+ *     so one that is silent is taken out at the latest lag_ns and the failure bound after it was first waited for.
+ *     Epochs follow from who is dead, so the others need not agree on an order.
+ *   - A group vanishes at a member only when all have closed it and have all that was sent: nobody waits for somebody
+ *     who has left.
+ *   - No clock, no I/O: it talks through cw_groups_links. Control messages are bounded by what is opened and closed at
+ *     a time.
  *
- * Order of calls: cw_groups_create; { cw_group_open, { cw_group_send }*, cw_group_close | cw_groups_poll | cw_groups_take | cw_groups_down }*; cw_groups_destroy
+ * Order of calls: cw_groups_create; { cw_group_open, { cw_group_send }*, cw_group_close | cw_groups_poll |
+ * cw_groups_take | cw_groups_down }*; cw_groups_destroy
  *
  * Thread: one at a time.
  */
@@ -44,7 +54,8 @@ struct cw_groups_links {
     int (*send)(void *context, uint32_t rank, const void *data, uint32_t bytes);
     /* The rank's number at the endpoint (cw_peer_add). CW_OK or an error. */
     int (*peer)(void *context, uint32_t rank, uint32_t *peer);
-    /* Asks whether the rank is there: if it is silent for the failure bound of the endpoint (cw_peer_ask), cw_groups_down is called. */
+    /* Asks whether the rank is there: if it is silent for the failure bound of the endpoint (cw_peer_ask),
+     * cw_groups_down is called. */
     void (*ask)(void *context, uint32_t rank);
     /* Runs `function` as the owner of the endpoint, and returns what it returns. */
     int (*run)(void *context, int (*function)(void *argument), void *argument);
@@ -82,7 +93,8 @@ struct cw_group_request {
     void *context;          /* cw_group_context */
 };
 
-/* Begins to open it. CW_OK; CW_ERROR_ARGUMENT: a rank stands there twice, or this one does not, or too few or many; CW_ERROR_BUSY: it has opened one of this name and not closed it; CW_ERROR_MEMORY. */
+/* Begins to open it. CW_OK; CW_ERROR_ARGUMENT: a rank stands there twice, or this one does not, or too few or many;
+ * CW_ERROR_BUSY: it has opened one of this name and not closed it; CW_ERROR_MEMORY. */
 int cw_group_open(struct cw_groups *groups, const struct cw_group_request *request, struct cw_group **group);
 
 enum cw_group_state {
@@ -95,13 +107,15 @@ enum cw_group_state cw_group_state(const struct cw_group *group);
 void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
 void *cw_group_context(const struct cw_group *group);
 
-/* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up to cw_group_message_max. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way;
- * CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
+/* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up
+ * to cw_group_message_max. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way; CW_ERROR_UNSUPPORTED: it has
+ * failed; CW_ERROR_MEMORY. */
 int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
                   uint64_t put_context);
 uint64_t cw_group_message_max(const struct cw_groups *groups);
 
-/* This member is done with it: it may not be used any more. It goes when all others are, too; what comes until then is thrown away. */
+/* This member is done with it: it may not be used any more. It goes when all others are, too; what comes until then is
+ * thrown away. */
 void cw_group_close(struct cw_group *group);
 
 /* ---- from outside ---- */
@@ -110,7 +124,8 @@ void cw_group_close(struct cw_group *group);
 void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
 /* The process of `rank` has ended. */
 void cw_groups_down(struct cw_groups *groups, uint32_t rank);
-/* Goes on: control messages, what has come by multicast. Call it when the endpoint gave CW_EVENT_GUEST, and as long as cw_groups_is_busy. Returns how much it did. */
+/* Goes on: control messages, what has come by multicast. Call it when the endpoint gave CW_EVENT_GUEST, and as long as
+ * cw_groups_is_busy. Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
 /* Whether something is under way that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);

@@ -6,7 +6,8 @@
 
 /* ---- death ---- */
 
-/* The epoch of a membership follows from who has died: the same set has the same epoch at all, a larger one a later epoch. Two different sets of the same size, known to different members for a moment, differ by their hash. */
+/* The epoch of a membership follows from who has died: the same set has the same epoch at all, a larger one a later
+ * epoch. Two different sets of the same size, known to different members for a moment, differ by their hash. */
 static uint32_t epoch_of(const struct cw_group *group)
 {
     uint32_t dead = 0;

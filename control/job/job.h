@@ -3,7 +3,8 @@
  * cw_job_open asks the launcher (bootstrap.h), tells the others where this process is found (a card, path.h), learns
  * the same of all of them, and has paths to all ranks. Nothing is connected before it is used.
  *
- * Each rank may add a note to its card, 16 bytes that mean nothing here: whether all ranks have the same is known without another exchange.
+ * Each rank may add a note to its card, 16 bytes that mean nothing here: whether all ranks have the same is known
+ * without another exchange.
  *
  * Environment
  *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
@@ -51,11 +52,13 @@ void cw_job_close(struct cw_job *job);
 
 struct cw_bootstrap_info cw_job_info(const struct cw_job *job);
 struct cw_paths *cw_job_paths(const struct cw_job *job);
-/* How long a rank that owes an answer over the network may be silent, in nanoseconds (CAUSEWAY_FAILURE_TIMEOUT); 0: there is no network. */
+/* How long a rank that owes an answer over the network may be silent, in nanoseconds (CAUSEWAY_FAILURE_TIMEOUT); 0:
+ * there is no network. */
 uint64_t cw_job_failure_timeout(const struct cw_job *job);
 /* Grows with each message and packet of data that this process takes or sends, and with nothing else. */
 uint64_t cw_job_moved(const struct cw_job *job);
-/* The groups of this process; NULL: not all ranks of the job can multicast (one host, no port, CAUSEWAY_MULTICAST=off). The same answer at all ranks, as far as it is NULL. */
+/* The groups of this process; NULL: not all ranks of the job can multicast (one host, no port, CAUSEWAY_MULTICAST=off).
+ * The same answer at all ranks, as far as it is NULL. */
 struct cw_groups *cw_job_groups(const struct cw_job *job);
 /* cw_paths_poll, and what groups have to do. */
 uint32_t cw_job_poll(struct cw_job *job);
@@ -66,11 +69,13 @@ bool cw_job_notes_agree(const struct cw_job *job);
 
 /* ---- the launcher's table: before there are sessions with others ---- */
 
-/* Puts a text into the launcher's table, which all ranks can learn behind a cw_job_fence; a key can be used once. CW_OK, or what cw_bootstrap_put says. */
+/* Puts a text into the launcher's table, which all ranks can learn behind a cw_job_fence; a key can be used once.
+ * CW_OK, or what cw_bootstrap_put says. */
 int cw_job_tell(struct cw_job *job, const char *key, const char *text);
 /* *text is to be freed. CW_OK; CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, others as cw_bootstrap_get. */
 int cw_job_learn(struct cw_job *job, const char *key, char **text);
-/* Waits for all ranks, and polls the paths meanwhile: what others ask of this process is answered as soon as it comes. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM: no thread can be made. */
+/* Waits for all ranks, and polls the paths meanwhile: what others ask of this process is answered as soon as it comes.
+ * CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM: no thread can be made. */
 int cw_job_fence(struct cw_job *job);
 
 /* Ends all processes of the job. */

@@ -1,4 +1,5 @@
-/* Texts in the launcher's table: in hexadecimal, since it takes no blanks, and in pieces of what one value holds, behind one that says how many there are. */
+/* Texts in the launcher's table: in hexadecimal, since it takes no blanks, and in pieces of what one value holds,
+ * behind one that says how many there are. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>

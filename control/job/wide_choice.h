@@ -41,7 +41,8 @@ struct cw_wide_variable {
 };
 extern const struct cw_wide_variable cw_wide_variables[CW_WIDE_VARIABLES];
 
-/* Takes a variable's word into the choice; "" and NULL are the default. False: it makes no sense, and the choice is as before. */
+/* Takes a variable's word into the choice; "" and NULL are the default. False: it makes no sense, and the choice is as
+ * before. */
 bool cw_wide_take(uint32_t variable, const char *word, struct cw_wide_choice *choice);
 /* The word for what the choice has. */
 void cw_wide_word(uint32_t variable, const struct cw_wide_choice *choice, char word[CW_WIDE_WORD_BYTES]);

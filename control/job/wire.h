@@ -1,14 +1,16 @@
 /* wire: this process's way to other hosts: a port, an endpoint on it and its loop.
  *
- * Where from: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many emulated hosts, in equal blocks, and
- * how they reach each other:
+ * Where from: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
+ * emulated hosts, in equal blocks, and how they reach each other:
  *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
  *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
  * The key that all ranks share: job/key.h.
  *
- * CAUSEWAY_TOPOLOGY, made by `causeway run --emulate topology=FILE,memif`, is the whole name of the file (topology/topology.h); the hosts are its hosts then, in order.
+ * CAUSEWAY_TOPOLOGY, made by `causeway run --emulate topology=FILE,memif`, is the whole name of the file
+ * (topology/topology.h); the hosts are its hosts then, in order.
  *
- * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may let in at a time; default 20.
+ * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may
+ * let in at a time; default 20.
  *
  * CAUSEWAY_FAILURE_TIMEOUT: see settings.h.
  *
@@ -26,10 +28,12 @@
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
 
-/* What the network between emulated hosts does with multicast: a switch that listens to who wants it (the default), one that sends it everywhere, one that sends it nowhere. */
+/* What the network between emulated hosts does with multicast: a switch that listens to who wants it (the default), one
+ * that sends it everywhere, one that sends it nowhere. */
 enum cw_wire_multicast { CW_WIRE_SNOOP = 0, CW_WIRE_FLOOD = 1, CW_WIRE_DROP = 2 };
 
-/* Streams of each rank (cw_peer_stream): itself, one by way of each relay (topology/clusters.h), and one to measure by (detect/measure.h). */
+/* Streams of each rank (cw_peer_stream): itself, one by way of each relay (topology/clusters.h), and one to measure by
+ * (detect/measure.h). */
 enum { CW_WIRE_STREAM_MEASURE = 33, CW_WIRE_STREAMS = CW_WIRE_STREAM_MEASURE + 1 };
 
 #define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
@@ -47,10 +51,12 @@ struct cw_wire {
     uint64_t seed; /* random */
 };
 
-/* The emulated host of a rank, from 0; -1: CAUSEWAY_EMULATE is not set. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
+/* The emulated host of a rank, from 0; -1: CAUSEWAY_EMULATE is not set. CW_OK, or CW_ERROR_ARGUMENT with a line in
+ * `error`. */
 int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes);
 
-/* Opens it, if there is any: else all of `wire` is zero. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
+/* Opens it, if there is any: else all of `wire` is zero. CW_OK, or what opening a port, an endpoint and a loop says,
+ * with a line in `error`. */
 int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes);
 /* A zeroed one is allowed. */
 void cw_wire_close(struct cw_wire *wire);

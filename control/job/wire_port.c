@@ -89,8 +89,9 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
     char device[32];
     char arguments[64];
     snprintf(interface, sizeof(interface), CW_WIRE_INTERFACE, rank);
-    /* What comes for the driver comes to the kernel, too, which would look for a socket and answer that there is none. By a MAC that is not the interface's
-     * it sees at once that a packet is none of its own; a veth delivers all to the driver. */
+    /* What comes for the driver comes to the kernel, too, which would look for a socket and answer that there is none.
+     * By a MAC that is not the interface's it sees at once that a packet is none of its own; a veth delivers all to the
+     * driver. */
     wire->address = (struct cw_address){.mac = {0x02, 0, 0x0b, 0, 0, (uint8_t)(rank + 1)}, .udp_port = CW_UDP_PORT};
     int status = address_read(interface, &wire->address.ipv4, error, error_bytes);
     if (status != CW_OK) {

@@ -1,4 +1,5 @@
-/* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port, wire_multicast.c its groups. */
+/* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port, wire_multicast.c its
+ * groups. */
 #ifndef CW_CONTROL_WIRE_PRIVATE_H
 #define CW_CONTROL_WIRE_PRIVATE_H
 
@@ -14,7 +15,8 @@ struct wire_emulation {
     uint32_t mtu_bytes;
 };
 
-/* Opens the rank's port and waits for its link; sets wire->port and wire->address. Undone by cw_wire_close also after failures. */
+/* Opens the rank's port and waits for its link; sets wire->port and wire->address. Undone by cw_wire_close also after
+ * failures. */
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes);
 

@@ -33,7 +33,8 @@ enum {
     LAUNCH_DESCRIPTORS_MORE = 64,
 };
 #define LAUNCH_GRACE_NS 2000000000ull
-/* How long the ranks have to say what they wait for: their control threads look twice a second, and those who sleep wake up ten times. */
+/* How long the ranks have to say what they wait for: their control threads look twice a second, and those who sleep
+ * wake up ten times. */
 #define LAUNCH_ASK_NS       1500000000ull
 #define LAUNCH_ASK_EVERY_NS 20000000ull /* looks for answers */
 /* From the first look to the second: who has moved nothing meanwhile is stuck. A frame of the slowest link emulated

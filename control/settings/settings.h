@@ -1,4 +1,5 @@
-/* settings: what the environment says to a process: where it finds the measured parameters (collectives/choose/measured.h), and how patient it is.
+/* settings: what the environment says to a process: where it finds the measured parameters
+ * (collectives/choose/measured.h), and how patient it is.
  *
  *   CAUSEWAY_PLOGP=FILE   this file; "none": built-in figures
  *   else                  $XDG_CONFIG_HOME/causeway/plogp.json, or $HOME/.config/causeway/plogp.json, if it is there

@@ -126,7 +126,8 @@ static uint64_t host_link_bps(const struct cw_clusters *clusters, uint32_t clust
     return cw_topology_cluster(clusters->topology, cluster)->host_link.rate_bps;
 }
 
-/* As many as the model says (Tasoulas et al.: the least n with which the links of n nodes fill the wide area's), or the file promises. 0: nothing is known of the rates. */
+/* As many as the model says (Tasoulas et al.: the least n with which the links of n nodes fill the wide area's), or the
+ * file promises. 0: nothing is known of the rates. */
 static uint32_t relays_find(const struct cw_clusters *clusters, uint32_t cluster)
 {
     uint64_t host_bps = host_link_bps(clusters, cluster);
@@ -323,7 +324,8 @@ uint64_t cw_clusters_host_share_bps(const struct cw_clusters *clusters, uint32_t
 
 enum { BOTTLENECK_HOST = UINT32_MAX };
 
-/* What bounds a rank most on the way to a cluster: a link and direction, or BOTTLENECK_HOST; *rate_bps: its part, 0 if some link's rate is not known. */
+/* What bounds a rank most on the way to a cluster: a link and direction, or BOTTLENECK_HOST; *rate_bps: its part, 0 if
+ * some link's rate is not known. */
 static uint32_t bottleneck_find(const struct cw_clusters *clusters, uint32_t rank, uint32_t to, uint64_t *rate_bps)
 {
     uint32_t count = 0;

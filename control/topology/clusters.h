@@ -1,23 +1,28 @@
 /* clusters: which cluster each rank of a job is in, and what it may send to the others.
  *
- * From a topology file (topology/topology.h) and the ranks' hosts: emulated ones in equal blocks (job/wire.h), others by their names, whole or up to the first dot.
+ * From a topology file (topology/topology.h) and the ranks' hosts: emulated ones in equal blocks (job/wire.h), others
+ * by their names, whole or up to the first dot.
  *
  * Shares
- *   A rank may send to another cluster at the least of its own host's link, of which all ranks of the host have equal parts, and of its parts of the links on the way.
- *   A link is divided, in each direction, by the ranks that may send across it: of each cluster whose routes cross it in that direction, as many as the link's `streams`
- *   says, else all. So what all send together fits each link, as far as no more send at a time than `streams` promises, and each to one cluster at a time beyond the
- *   same bottleneck.
- *   Ways with the same bottleneck share a shaper: what a rank sends to all of them is its part of that link. An endpoint has CW_SHAPERS_MAX shapers; if there are more
- *   bottlenecks, the last shaper serves all that remain, at the least of their rates.
+ *   A rank may send to another cluster at the least of its own host's link, of which all ranks of the host have equal
+ *   parts, and of its parts of the links on the way. A link is divided, in each direction, by the ranks that may send
+ *   across it: of each cluster whose routes cross it in that direction, as many as the link's `streams` says, else all.
+ *   So what all send together fits each link, as far as no more send at a time than `streams` promises, and each to one
+ *   cluster at a time beyond the same bottleneck. Ways with the same bottleneck share a shaper: what a rank sends to
+ *   all of them is its part of that link. An endpoint has CW_SHAPERS_MAX shapers; if there are more bottlenecks, the
+ *   last shaper serves all that remain, at the least of their rates.
  *
  * Relays
- *   What goes to other clusters may go by way of n selected ranks of the own one (relays), so that no more send across, whoever has something to send: then a link is divided by those. n is given,
- *   or found: as many as the hosts' links need to fill the fastest way out, or the `streams` that the topology promises. One to a host, spread evenly over the cluster's hosts.
+ *   What goes to other clusters may go by way of n selected ranks of the own one (relays), so that no more send across,
+ *   whoever has something to send: then a link is divided by those. n is given, or found: as many as the hosts' links
+ *   need to fill the fastest way out, or the `streams` that the topology promises. One to a host, spread evenly over
+ *   the cluster's hosts.
  *
  * Invariants
  *   - Ranks that have the same text, hosts and size have the same answers.
  *   - It never changes after it was made, and belongs to whoever made it: queries may come from any thread.
- *   - NULL stands for a job of one cluster, of which nothing is known; only cw_clusters_count and cw_clusters_of take it.
+ *   - NULL stands for a job of one cluster, of which nothing is known; only cw_clusters_count and cw_clusters_of take
+ *     it.
  */
 #ifndef CW_CLUSTERS_H
 #define CW_CLUSTERS_H
@@ -50,8 +55,9 @@ struct cw_clusters_request {
     void *context;
 };
 
-/* CW_OK; CW_ERROR_ARGUMENT (the text makes no sense, or emulated hosts are not as many as the file has), CW_ERROR_NOT_FOUND (a host that the file does not name),
- * CW_ERROR_MEMORY, each with a line in `error`, of up to CW_TOPOLOGY_ERROR_BYTES and `place`. */
+/* CW_OK; CW_ERROR_ARGUMENT (the text makes no sense, or emulated hosts are not as many as the file has),
+ * CW_ERROR_NOT_FOUND (a host that the file does not name), CW_ERROR_MEMORY, each with a line in `error`, of up to
+ * CW_TOPOLOGY_ERROR_BYTES and `place`. */
 int cw_clusters_create(const struct cw_clusters_request *request, struct cw_clusters **clusters, char *error,
                        size_t error_bytes);
 /* NULL is allowed. */

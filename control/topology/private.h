@@ -1,4 +1,5 @@
-/* What the files of topology share: topology/topology.c queries, topology/decode.c the file, topology/hosts.c lists of hosts, topology/routes.c the ways. */
+/* What the files of topology share: topology/topology.c queries, topology/decode.c the file, topology/hosts.c lists of
+ * hosts, topology/routes.c the ways. */
 #ifndef CW_TOPOLOGY_PRIVATE_H
 #define CW_TOPOLOGY_PRIVATE_H
 

@@ -1,4 +1,5 @@
-/* The ways between clusters: for each cluster the least (delay, links) from everywhere, then the way itself, link by link. */
+/* The ways between clusters: for each cluster the least (delay, links) from everywhere, then the way itself, link by
+ * link. */
 #include "control/topology/private.h"
 
 #include <stdlib.h>

@@ -2,24 +2,27 @@
  *
  * The file is JSON; quantities are texts with their units (control/settings/units.h):
  *
- *    {"clusters": [{"name": "delft", "hosts": ["das[0-3]", "fs"], "rate": "1Gbps", "delay": "20us", "queue": "256KB", "loss": "0%"},
+ *    {"clusters": [{"name": "delft", "hosts": ["das[0-3]", "fs"], "rate": "1Gbps", "delay": "20us", "queue": "256KB",
+ *    "loss": "0%"},
  *                  {"name": "leiden", "hosts": 4}],
- *     "places": ["amsterdam"],
- *     "links": [{"name": "sea", "between": ["delft", "amsterdam"], "rate": "1Gbps", "delay": "10ms", "queue": "1MB", "loss": "0.01%",
+ *     "places": ["amsterdam"], "links": [{"name": "sea", "between": ["delft", "amsterdam"], "rate": "1Gbps", "delay":
+ *     "10ms", "queue": "1MB", "loss": "0.01%",
  *                "streams": 4, "encrypt": true},
  *               {"between": ["amsterdam", "leiden"], "rate": "100Mbps", "delay": "1ms"}]}
  *
- *  - A site is a cluster or a place; a place has no hosts. `hosts` is a list of names, with a range of numbers in brackets where there
- *    are several ("das[08-11]" has das08 to das11), or a number of hosts: then they are called delft0, delft1, ...
- *  - rate, delay, queue and loss of a cluster are those of each host's own link, either direction; all may be left out: a rate without
- *    limit, no delay, a queue without limit, no loss. Of a link between sites `rate` and `delay` are wanted; a rate that nobody knows is "found": who sends across finds out what the link carries.
+ *  - A site is a cluster or a place; a place has no hosts. `hosts` is a list of names, with a range of numbers in
+ *    brackets where there are several ("das[08-11]" has das08 to das11), or a number of hosts: then they are called
+ *    delft0, delft1, ...
+ *  - rate, delay, queue and loss of a cluster are those of each host's own link, either direction; all may be left out:
+ *    a rate without limit, no delay, a queue without limit, no loss. Of a link between sites `rate` and `delay` are
+ *    wanted; a rate that nobody knows is "found": who sends across finds out what the link carries.
  *  - A link without a name is called by its sites: "amsterdam-leiden".
  *
  * Invariants
  *  - Hosts are numbered as they stand in the file, cluster by cluster; sites: the clusters, then the places.
- *  - Traffic between two clusters takes the way of least delay; of several such ways one of fewest links; of these the one whose links stand
- *    earlier in the file, compared one by one from the end of the cluster with the lower number. The way back is the same, so routes are
- *    symmetric. One link serves all pairs whose route crosses it.
+ *  - Traffic between two clusters takes the way of least delay; of several such ways one of fewest links; of these the
+ *    one whose links stand earlier in the file, compared one by one from the end of the cluster with the lower number.
+ *    The way back is the same, so routes are symmetric. One link serves all pairs whose route crosses it.
  *  - There is a route between every two clusters: a file without is refused.
  *  - It never changes after it was made: queries may come from any thread.
  *
@@ -71,8 +74,8 @@ struct cw_topology_hop {
 
 struct cw_topology;
 
-/* Reads a file. CW_OK; CW_ERROR_SYSTEM (it cannot be read), CW_ERROR_ARGUMENT (it makes no sense), CW_ERROR_MEMORY, each with a line in
- * `error` that says what is wrong, at which line or key, and what to do. The caller destroys it. */
+/* Reads a file. CW_OK; CW_ERROR_SYSTEM (it cannot be read), CW_ERROR_ARGUMENT (it makes no sense), CW_ERROR_MEMORY,
+ * each with a line in `error` that says what is wrong, at which line or key, and what to do. The caller destroys it. */
 int cw_topology_load(const char *path, struct cw_topology **topology, char *error, size_t error_bytes);
 
 /* The same of a text in memory, which need not end with 0 and may go afterwards. */
@@ -106,14 +109,16 @@ const char *cw_topology_rate_unknown(const struct cw_topology *topology);
 const struct cw_topology_hop *cw_topology_route(const struct cw_topology *topology, uint32_t from, uint32_t to,
                                                 uint32_t *count);
 
-/* What the links between two clusters make together, hosts' own links not counted: the least rate (0 within a cluster: no limit; 0 also: that of some link is not known), the sum of
- * the delays, the share of frames that some link loses. */
+/* What the links between two clusters make together, hosts' own links not counted: the least rate (0 within a cluster:
+ * no limit; 0 also: that of some link is not known), the sum of the delays, the share of frames that some link
+ * loses. */
 uint64_t cw_topology_rate_bps(const struct cw_topology *topology, uint32_t from, uint32_t to);
 uint64_t cw_topology_delay_ns(const struct cw_topology *topology, uint32_t from, uint32_t to);
 double cw_topology_loss(const struct cw_topology *topology, uint32_t from, uint32_t to);
 
-/* The cluster whose site the route passes through, or CW_TOPOLOGY_DIRECT: as collectives/schedule/problem.h wants it. It is symmetric, and the two legs
- * are direct: a route that passes through several clusters, or whose legs alone take another way, is told as direct. */
+/* The cluster whose site the route passes through, or CW_TOPOLOGY_DIRECT: as collectives/schedule/problem.h wants it.
+ * It is symmetric, and the two legs are direct: a route that passes through several clusters, or whose legs alone take
+ * another way, is told as direct. */
 uint32_t cw_topology_via(const struct cw_topology *topology, uint32_t from, uint32_t to);
 
 #endif

@@ -1,14 +1,16 @@
 /* watch: memory that a launcher shares with the ranks of its job: it asks them what they wait for, and they tell.
  *
- * A memfd that the ranks inherit, CAUSEWAY_WATCH_FD tells its number: a page for the question and a slot for each rank. So a rank that is stopped,
- * or does not read, holds up nobody, and nothing is left behind. Launchers of others know nothing of it: then there is none.
+ * A memfd that the ranks inherit, CAUSEWAY_WATCH_FD tells its number: a page for the question and a slot for each rank.
+ * So a rank that is stopped, or does not read, holds up nobody, and nothing is left behind. Launchers of others know
+ * nothing of it: then there is none.
  *
  * Invariants
  *   - A slot is written by its rank only, between two questions once; `answered` is set last.
  *   - What a rank has written is copied and checked before it is looked at.
  *
  * Order of calls
- *   launcher: cw_watch_create; descriptor to the ranks; { cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read }*; cw_watch_close
+ *   launcher: cw_watch_create; descriptor to the ranks; { cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read }*;
+ *   cw_watch_close
  *   rank:     cw_watch_open; { cw_watch_asked, cw_watch_tell }*; cw_watch_close
  *
  * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any.
@@ -63,7 +65,8 @@ uint32_t cw_watch_asked(const struct cw_watch *watch);
 /* Answers the question of this number. */
 void cw_watch_tell(struct cw_watch *watch, uint32_t asked, const struct cw_watch_answer *answer);
 
-/* Ranks among themselves: one has waited for too long, and all shall say on standard error what they do. The number of times that this was asked for. */
+/* Ranks among themselves: one has waited for too long, and all shall say on standard error what they do. The number of
+ * times that this was asked for. */
 uint32_t cw_watch_alarm_raise(struct cw_watch *watch);
 uint32_t cw_watch_alarms(const struct cw_watch *watch);
 

@@ -57,7 +57,8 @@ static bool read_pair(uint64_t *ticks, uint64_t *ns)
     return false;
 }
 
-/* The span that begins at `next`, at the rate since `base`. False: that time is no measure of the rate, or the counter has jumped. */
+/* The span that begins at `next`, at the rate since `base`. False: that time is no measure of the rate, or the counter
+ * has jumped. */
 static bool rate_set(const struct cw_clock_base *base, struct cw_clock_base *next)
 {
     uint64_t elapsed_ns = next->ns - base->ns;

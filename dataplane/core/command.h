@@ -1,7 +1,7 @@
 /* Commands: the bounded queue of typed commands from any thread to the owner of an endpoint.
  *
- * Invariants: many producers, one consumer at a time (the owner). First in, first out for each producer. A full queue refuses.
- * After the bounded queue of D. Vyukov: each cell has a number that says whose turn it is.
+ * Invariants: many producers, one consumer at a time (the owner). First in, first out for each producer. A full queue
+ * refuses. After the bounded queue of D. Vyukov: each cell has a number that says whose turn it is.
  */
 #ifndef CW_COMMAND_H
 #define CW_COMMAND_H
@@ -64,7 +64,8 @@ struct cw_command *cw_commands_peek(struct cw_commands *commands);
 /* Frees the place of the command last peeked. Owner only. */
 void cw_commands_pop(struct cw_commands *commands);
 
-/* True if there is no complete command: one that is still being pushed has not been announced either. A snapshot; any thread. */
+/* True if there is no complete command: one that is still being pushed has not been announced either. A snapshot; any
+ * thread. */
 static inline bool cw_commands_empty(const struct cw_commands *commands)
 {
     uint32_t tail = atomic_load_explicit(&commands->tail, memory_order_relaxed);
@@ -72,8 +73,9 @@ static inline bool cw_commands_empty(const struct cw_commands *commands)
     return atomic_load_explicit(&commands->cells[tail & commands->mask].turn, memory_order_acquire) != tail + 1;
 }
 
-/* True if nobody has pushed or is pushing a command that has not been popped. Unlike cw_commands_empty this also sees what a thread has pushed behind a
- * command that another one is still writing: who has older commands there must not overtake them. Any thread, as to its own commands. */
+/* True if nobody has pushed or is pushing a command that has not been popped. Unlike cw_commands_empty this also sees
+ * what a thread has pushed behind a command that another one is still writing: who has older commands there must not
+ * overtake them. Any thread, as to its own commands. */
 static inline bool cw_commands_idle(const struct cw_commands *commands)
 {
     return atomic_load_explicit(&commands->head, memory_order_relaxed) ==

@@ -1,13 +1,14 @@
 /* Crowding: how a thread that waits for packets shares its core with others, before it sleeps.
  *
- * It yields between its looks for packets. Where it is alone on its core that costs nothing; where many wait like this, each has its turn
- * after microseconds: eight processes on two cores so exchange packets three to five times as fast as by spinning, which keeps the very
- * process that is waited for from running. But against somebody who computes all the time a yield takes one of his slices: 4 ms measured,
- * while a sleeper who is woken runs at once. So when yields take long on average, it yields no more for some time, and sleeps instead. A single
- * long one means nothing: among many that share a core somebody's slice is due now and then, and to sleep and be woken costs more on average.
+ * It yields between its looks for packets. Where it is alone on its core that costs nothing; where many wait like this,
+ * each has its turn after microseconds: eight processes on two cores so exchange packets three to five times as fast as
+ * by spinning, which keeps the very process that is waited for from running. But against somebody who computes all the
+ * time a yield takes one of his slices: 4 ms measured, while a sleeper who is woken runs at once. So when yields take
+ * long on average, it yields no more for some time, and sleeps instead. A single long one means nothing: among many
+ * that share a core somebody's slice is due now and then, and to sleep and be woken costs more on average.
  *
- * Order of calls: a zeroed one is new; cw_crowding_yield after each look that found nothing, until it says no or it is time to sleep.
- * One thread at a time.
+ * Order of calls: a zeroed one is new; cw_crowding_yield after each look that found nothing, until it says no or it is
+ * time to sleep. One thread at a time.
  */
 #ifndef CW_CROWDING_H
 #define CW_CROWDING_H

@@ -147,7 +147,8 @@ static void dispose(struct cw_endpoint *endpoint)
     cw_port_cancel(endpoint->port, endpoint->staged, endpoint->staged_count);
     for (uint32_t i = 1; i < endpoint->regions.count && endpoint->regions.table != NULL; i++) {
         struct cw_region *region = &endpoint->regions.table[i];
-        /* packets the driver still holds keep their memory mapped until the port is closed: nothing more can be done here */
+        /* packets the driver still holds keep their memory mapped until the port is closed: nothing more can be done
+         * here */
         if (region->memory != NULL) {
             (void)cw_port_memory_unregister(endpoint->port, region->memory);
         }

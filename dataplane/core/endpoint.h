@@ -1,7 +1,7 @@
 /* Endpoint: the object that one owner turns; private to dataplane/.
  *
- * Layering within dataplane/: core/endpoint.c creates and takes apart, core/turn.c turns; flow/ and put/ do the work on the parts below;
- * wire/ and port/ know nothing of endpoints.
+ * Layering within dataplane/: core/endpoint.c creates and takes apart, core/turn.c turns; flow/ and put/ do the work on
+ * the parts below; wire/ and port/ know nothing of endpoints.
  */
 #ifndef CW_ENDPOINT_H
 #define CW_ENDPOINT_H
@@ -116,10 +116,12 @@ void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
 /* Tries to give CW_EVENT_GUEST. */
 void cw_guest_deliver(struct cw_endpoint *endpoint);
 
-/* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the next flush. */
+/* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the
+ * next flush. */
 struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
 
-/* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload bytes behind it. */
+/* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload
+ * bytes behind it. */
 static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                     const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
                                     uint32_t in_buffer)
@@ -133,8 +135,8 @@ static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_tran
     packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
 }
 
-/* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing more: what should have
- * been sealed leaves as zeros. */
+/* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing
+ * more: what should have been sealed leaves as zeros. */
 static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                     const struct cw_wire_header *header, struct cw_seal *seal)
 {
@@ -182,8 +184,9 @@ bool cw_endpoint_idle(const struct cw_endpoint *endpoint);
 
 /* ---- flow/table.c ---- */
 
-/* A flow for an address that has none; `stream`: from our UDP port that much further on. When the table is full, one is reclaimed that a set-up request made, nobody was told of, and whose
- * asker has not proved itself in time. NULL: there is none. */
+/* A flow for an address that has none; `stream`: from our UDP port that much further on. When the table is full, one is
+ * reclaimed that a set-up request made, nobody was told of, and whose asker has not proved itself in time. NULL: there
+ * is none. */
 struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream);
 struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port);
 
@@ -254,8 +257,8 @@ uint32_t cw_session_deliver(struct cw_endpoint *endpoint);
 /* Bytes that a whole operation takes as one frame, its data included. */
 uint32_t cw_frame_bytes(const struct cw_operation *operation);
 
-/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the packet's pieces, of which
- * there are none unless `may_gather`. */
+/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the
+ * packet's pieces, of which there are none unless `may_gather`. */
 uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
                          uint8_t *at, bool may_gather, uint32_t *gathered);
 
@@ -267,8 +270,8 @@ void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* Sends for the flows in turn; returns the number of packets. */
 uint32_t cw_transmit_turn(struct cw_endpoint *endpoint);
 
-/* A packet outside the data sequence, with `payload_bytes` of room behind the header (payload returned; NULL: the port has no buffer);
- * completed by cw_transmit_control_finish. */
+/* A packet outside the data sequence, with `payload_bytes` of room behind the header (payload returned; NULL: the port
+ * has no buffer); completed by cw_transmit_control_finish. */
 uint8_t *cw_transmit_control(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
                              uint32_t payload_bytes);
 void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes);
@@ -300,7 +303,8 @@ void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *p
 
 /* ---- flow/report.c ---- */
 
-/* The flow owes an acknowledgement: now, or when its delay is over. `streams`: for a full packet, after which others follow. */
+/* The flow owes an acknowledgement: now, or when its delay is over. `streams`: for a full packet, after which others
+ * follow. */
 void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams);
 
 /* Any packet to the flow carries the cumulative acknowledgement: what need not be said again is crossed out. */
@@ -348,8 +352,10 @@ void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* The round trip that a sender aims at whose smallest one is `min_ns`, in nanoseconds: the same for all that share a LAN, flows and multicasts alike. What some full frames take on the port's line is part of it: the smallest round trip is a
- * small packet's, and slow lines would let less than a few full frames be in flight. `frame_bytes`: with all headers. `spins`: who sends and who receives poll all the time. */
+/* The round trip that a sender aims at whose smallest one is `min_ns`, in nanoseconds: the same for all that share a
+ * LAN, flows and multicasts alike. What some full frames take on the port's line is part of it: the smallest round trip
+ * is a small packet's, and slow lines would let less than a few full frames be in flight. `frame_bytes`: with all
+ * headers. `spins`: who sends and who receives poll all the time. */
 uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_ns, uint32_t frame_bytes, bool spins);
 
 /* True if another full packet may be in flight. */

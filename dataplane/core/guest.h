@@ -1,8 +1,9 @@
 /* Guest: a protocol above that shares an endpoint's port, its turns and its job key (reliable multicast).
  *
  * Purpose
- *   The endpoint checks lengths and version of what comes, and hands packets of the types CW_WIRE_GUEST_FIRST .. CW_WIRE_GUEST_LAST to its guest; only these may be addressed to a multicast group. Tag, checksum, and all that
- *   the packet says are the guest's to check. What the guest sends is signed and leaves with the endpoint's own packets.
+ *   The endpoint checks lengths and version of what comes, and hands packets of the types CW_WIRE_GUEST_FIRST ..
+ *   CW_WIRE_GUEST_LAST to its guest; only these may be addressed to a multicast group. Tag, checksum, and all that the
+ *   packet says are the guest's to check. What the guest sends is signed and leaves with the endpoint's own packets.
  *
  * Order of calls
  *   cw_endpoint_invite  { receive, turn, deadline: called by the endpoint;  cw_guest_stage, cw_guest_finish | cw_guest_pass_on: by the guest, at any time }*  cw_endpoint_invite(NULL)
@@ -40,7 +41,8 @@ struct cw_guest_header {
     bool has_echo;
 };
 
-/* A packet; returns where its payload goes, room for cw_guest_payload_max bytes. NULL: the port has none. cw_guest_finish must follow, before anything else of the endpoint is called. */
+/* A packet; returns where its payload goes, room for cw_guest_payload_max bytes. NULL: the port has none.
+ * cw_guest_finish must follow, before anything else of the endpoint is called. */
 uint8_t *cw_guest_stage(struct cw_endpoint *endpoint);
 /* Completes the packet: to whom, and signed with which key. */
 void cw_guest_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
@@ -50,18 +52,22 @@ bool cw_guest_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network
                       const struct cw_wire_header *header);
 /* Whether a received packet was addressed to a multicast group. */
 bool cw_guest_is_to_group(const struct cw_wire_header *header);
-/* A frame of the guest's own making, from the Ethernet header on, such as one for switches; `bytes` up to the port's MTU and 14. False: the port has no packet. */
+/* A frame of the guest's own making, from the Ethernet header on, such as one for switches; `bytes` up to the port's
+ * MTU and 14. False: the port has no packet. */
 bool cw_guest_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes);
 /* What is staged leaves now, not with the next turn. */
 void cw_guest_flush(struct cw_endpoint *endpoint);
 
-/* Gives CW_EVENT_GUEST, as soon as there is room for it: whoever waits for events wakes up, and looks at what the guest has. */
+/* Gives CW_EVENT_GUEST, as soon as there is room for it: whoever waits for events wakes up, and looks at what the guest
+ * has. */
 void cw_guest_notify(struct cw_endpoint *endpoint);
 
 uint32_t cw_guest_payload_max(const struct cw_endpoint *endpoint);
-/* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same links leaves them nothing (cw_congestion_target). */
+/* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same
+ * links leaves them nothing (cw_congestion_target). */
 uint64_t cw_guest_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns);
-/* Full packets that the port's line carries in the round trip that is aimed at on a LAN; UINT64_MAX: its rate is not known. */
+/* Full packets that the port's line carries in the round trip that is aimed at on a LAN; UINT64_MAX: its rate is not
+ * known. */
 uint64_t cw_guest_line_packets(const struct cw_endpoint *endpoint);
 uint64_t cw_guest_now(const struct cw_endpoint *endpoint);
 /* A number from the endpoint's seeded generator. */

@@ -147,8 +147,8 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
     uint64_t now_ns = cw_clock_ns();
     uint64_t deadline_ns = cw_endpoint_deadline(loop->endpoint);
     uint64_t wake_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
-    /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and concerns nobody else: an
-     * application that heeded it would never sleep again. */
+    /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and
+     * concerns nobody else: an application that heeded it would never sleep again. */
     bool wanted = standing_in && atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0;
     if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
         wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
@@ -204,7 +204,8 @@ static inline void pause_cpu(void)
 #endif
 }
 
-/* Polls a few dozen times, keeping the token meanwhile: on a core of its own a look for packets should cost nothing else. */
+/* Polls a few dozen times, keeping the token meanwhile: on a core of its own a look for packets should cost nothing
+ * else. */
 static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t count_max)
 {
     if (loop->config.mode != CW_LOOP_INLINE || !cw_token_take(&loop->token)) {
@@ -308,7 +309,8 @@ static void stand_in(struct cw_loop *loop)
 static void park(struct cw_loop *loop)
 {
     atomic_store_explicit(&loop->parked, 1, memory_order_relaxed);
-    /* pairs with the fences in sleep_on_port and cw_loop_destroy: either they see `parked`, or this sees what they have done */
+    /* pairs with the fences in sleep_on_port and cw_loop_destroy: either they see `parked`, or this sees what they have
+     * done */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0 &&
         atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {

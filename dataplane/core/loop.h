@@ -2,11 +2,13 @@
  *
  * Invariants
  *   - The right to turn an endpoint is a token (token.h). Whoever has it is the owner.
- *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in order before
- *     anything newer. A command never waits for a thread that has left: whoever gives the token back looks once more.
+ *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in
+ *     order before anything newer. A command never waits for a thread that has left: whoever gives the token back looks
+ *     once more.
  *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is
  *     refused: CW_ERROR_AGAIN.
- *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command or a deadline comes.
+ *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command
+ *     or a deadline comes.
  *
  * Modes, all with the same turn:
  *   inline      the application's threads turn it inside cw_loop_poll, cw_loop_wait and the posting calls (the default)
@@ -48,7 +50,8 @@ void cw_loop_config_init(struct cw_loop_config *config);
 /* How an endpoint with this configuration on this port should say it waits (struct cw_endpoint_config, waiting). */
 enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struct cw_port_info *info);
 
-/* The endpoint belongs to the loop until cw_loop_destroy. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM (the reason in `error`). */
+/* The endpoint belongs to the loop until cw_loop_destroy. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM
+ * (the reason in `error`). */
 int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
                    struct cw_loop **loop, char *error, size_t error_bytes);
 
@@ -56,8 +59,8 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
 void cw_loop_destroy(struct cw_loop *loop);
 
 /* As cw_put, cw_get, cw_message_send, cw_message_release, from any thread. CW_ERROR_AGAIN also if the queue of
- * commands, or the peer's share of it, is full. If
- * another thread turns the loop, what is wrong with the operation shows later, as its CW_EVENT_COMPLETE or CW_EVENT_GET. */
+ * commands, or the peer's share of it, is full. If another thread turns the loop, what is wrong with the operation
+ * shows later, as its CW_EVENT_COMPLETE or CW_EVENT_GET. */
 int cw_loop_put(struct cw_loop *loop, const struct cw_put *put);
 int cw_loop_get(struct cw_loop *loop, const struct cw_get *get);
 int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message);

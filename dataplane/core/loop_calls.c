@@ -15,7 +15,8 @@ enum {
 
 /* ---- commands ---- */
 
-/* A short source is copied into the command, since the caller may reuse its own at once, and found there when the command runs. */
+/* A short source is copied into the command, since the caller may reuse its own at once, and found there when the
+ * command runs. */
 static bool is_short(const struct cw_source *source)
 {
     return source->kind == CW_SOURCE_CONTIGUOUS && source->contiguous.bytes <= CW_INLINE_MAX &&

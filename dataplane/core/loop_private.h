@@ -1,4 +1,5 @@
-/* What the files of the loop share: loop.c turns, waits and has the threads, loop_calls.c is what other threads ask of it. */
+/* What the files of the loop share: loop.c turns, waits and has the threads, loop_calls.c is what other threads ask of
+ * it. */
 #ifndef CW_LOOP_PRIVATE_H
 #define CW_LOOP_PRIVATE_H
 

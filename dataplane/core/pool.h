@@ -1,7 +1,7 @@
 /* Pool: a fixed number of objects of one size, reserved at start-up.
  *
- * Invariant: memory that was never handed out is never touched, so a generous limit costs address space and nothing else.
- * Objects are handed out last-in first-out (they are still in the cache) and are not cleared.
+ * Invariant: memory that was never handed out is never touched, so a generous limit costs address space and nothing
+ * else. Objects are handed out last-in first-out (they are still in the cache) and are not cleared.
  */
 #ifndef CW_POOL_H
 #define CW_POOL_H
@@ -20,7 +20,8 @@ struct cw_pool {
     uint32_t used;
 };
 
-/* Reserves `count` objects of `object_bytes` (rounded up to 64, which is also their alignment). CW_OK, CW_ERROR_MEMORY. */
+/* Reserves `count` objects of `object_bytes` (rounded up to 64, which is also their alignment). CW_OK,
+ * CW_ERROR_MEMORY. */
 int cw_pool_init(struct cw_pool *pool, uint32_t count, uint32_t object_bytes);
 
 /* Frees the memory; objects still out are gone with it. */

@@ -19,8 +19,8 @@ void cw_token_announce(struct cw_token *token)
             (void)atomic_compare_exchange_strong_explicit(&token->use, &use, CW_TOKEN_ANNOUNCED, memory_order_relaxed,
                                                           memory_order_relaxed);
         }
-        /* orders the push before the caller's look at the token, and on the owner's core its store to the token before its look at what
-         * was pushed; cannot fail once registered */
+        /* orders the push before the caller's look at the token, and on the owner's core its store to the token before
+         * its look at what was pushed; cannot fail once registered */
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the exchange in cw_token_give */

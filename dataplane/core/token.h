@@ -1,9 +1,10 @@
 /* Token: the right to turn an endpoint, and who looks at commands pushed by those who could not have it.
  *
- * Invariant: after cw_token_announce, which follows the push of a command, either a cw_token_take by the same thread succeeds, or the
- * owner sees the push when it looks behind its cw_token_give. That takes a full barrier on both sides. A loop that one thread uses would
- * pay it with every call, so the token begins without: the first thread to announce anything has the kernel run the barrier on all cores
- * (membarrier(2)) until the owner has noticed that it is no longer alone, and from then on pays its share.
+ * Invariant: after cw_token_announce, which follows the push of a command, either a cw_token_take by the same thread
+ * succeeds, or the owner sees the push when it looks behind its cw_token_give. That takes a full barrier on both sides.
+ * A loop that one thread uses would pay it with every call, so the token begins without: the first thread to announce
+ * anything has the kernel run the barrier on all cores (membarrier(2)) until the owner has noticed that it is no longer
+ * alone, and from then on pays its share.
  */
 #ifndef CW_TOKEN_H
 #define CW_TOKEN_H
@@ -46,7 +47,8 @@ static inline void cw_token_give(struct cw_token *token)
     }
     atomic_store_explicit(&token->use, CW_TOKEN_SHARED, memory_order_relaxed);
 #if defined(__x86_64__)
-    /* here an exchange is a full barrier, and cheaper than a store and a fence; pairs with the fence in cw_token_announce */
+    /* here an exchange is a full barrier, and cheaper than a store and a fence; pairs with the fence in
+     * cw_token_announce */
     (void)atomic_exchange_explicit(&token->taken, 0, memory_order_seq_cst);
 #else
     /* pairs with the acquire in cw_token_take, the fence with that in cw_token_announce */
@@ -55,7 +57,8 @@ static inline void cw_token_give(struct cw_token *token)
 #endif
 }
 
-/* Owner only, on finding something that was announced: an owner that keeps the token spares announcers the kernel's barrier, too. */
+/* Owner only, on finding something that was announced: an owner that keeps the token spares announcers the kernel's
+ * barrier, too. */
 static inline void cw_token_notice(struct cw_token *token)
 {
     if (atomic_load_explicit(&token->use, memory_order_relaxed) == CW_TOKEN_ANNOUNCED) {

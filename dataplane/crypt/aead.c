@@ -169,7 +169,8 @@ static void operation_fill(const struct cw_aead_key *key, const struct cw_aead_p
                                           sizeof(struct rte_crypto_op) + sizeof(struct rte_crypto_sym_op)));
 }
 
-/* A driver with a queue; all of them do the work in one of the two calls. The queue is the process's: one burst at a time. */
+/* A driver with a queue; all of them do the work in one of the two calls. The queue is the process's: one burst at a
+ * time. */
 static void process_queued(const struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
 {
     struct cw_aead *aead = key->aead;

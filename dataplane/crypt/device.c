@@ -96,7 +96,8 @@ static bool queue_open(struct cw_aead *device)
     return true;
 }
 
-/* Drivers want a queue pair before they make a session (aesni_gcm of 22.11 crashes without), and all want to be started. */
+/* Drivers want a queue pair before they make a session (aesni_gcm of 22.11 crashes without), and all want to be
+ * started. */
 static int device_start(const struct cw_aead *device)
 {
     struct rte_cryptodev_config config = {

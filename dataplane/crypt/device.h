@@ -1,4 +1,5 @@
-/* Devices of DPDK's cryptodev, as aead.c uses them: found or plugged, given a queue pair, and with room for sessions that grows.
+/* Devices of DPDK's cryptodev, as aead.c uses them: found or plugged, given a queue pair, and with room for sessions
+ * that grows.
  *
  * They are EAL's, and so the process's: this is where their state is kept. Private to crypt/. */
 #ifndef CW_CRYPT_DEVICE_H

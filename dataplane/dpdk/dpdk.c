@@ -21,8 +21,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct cw_dpdk *table;
 static char obstacle[256];
 
-/* By the run path, unless the library is where it is installed beside this one: sanitizers call dlopen in our place, and the loader
- * then asks for their run path. In builds with sanitizers it is told by the build. */
+/* By the run path, unless the library is where it is installed beside this one: sanitizers call dlopen in our place,
+ * and the loader then asks for their run path. In builds with sanitizers it is told by the build. */
 static const char *library_path(char *path, size_t bytes)
 {
 #if defined(CW_BUILD_FOLDER)

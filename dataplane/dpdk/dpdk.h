@@ -1,11 +1,13 @@
-/* What uses DPDK is a library of its own, libcauseway_dpdk.so, which is loaded when the first port or the first cipher is wanted.
+/* What uses DPDK is a library of its own, libcauseway_dpdk.so, which is loaded when the first port or the first cipher
+ * is wanted.
  *
- * A process without a port needs none of DPDK's libraries: nodes without them run jobs on shared memory, and processes start sooner.
- * The functions of ethdev.h and aead.h are defined twice under the same names. Inside the library they do the work (ethdev.c, aead.c);
- * everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct cw_port_ops, as to any port.
+ * A process without a port needs none of DPDK's libraries: nodes without them run jobs on shared memory, and processes
+ * start sooner. The functions of ethdev.h and aead.h are defined twice under the same names. Inside the library they do
+ * the work (ethdev.c, aead.c); everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct
+ * cw_port_ops, as to any port.
  *
- * The library is looked for in the folder causeway/ beside the object that holds dpdk.c, then as the dynamic loader does:
- * LD_LIBRARY_PATH, that object's run path, the system's folders.
+ * The library is looked for in the folder causeway/ beside the object that holds dpdk.c, then as the dynamic loader
+ * does: LD_LIBRARY_PATH, that object's run path, the system's folders.
  */
 #ifndef CW_DPDK_H
 #define CW_DPDK_H

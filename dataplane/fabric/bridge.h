@@ -16,8 +16,9 @@
  *  - A member stays until it leaves, its port is forgotten, or, while a querier is heard, it has not reported for
  *    group_age_ns. Without a querier reports do not come again, so nothing ages. A port has one host behind it: a leave
  *    counts at once.
- *  - Reports of IGMPv1 and v2 go to router ports only, since a host that hears another's keeps its own back. A leave of v2 goes there only if
- *    nobody else here is a member: a switch behind that port takes all that are here for one host.
+ *  - Reports of IGMPv1 and v2 go to router ports only, since a host that hears another's keeps its own back. A leave of
+ *    v2 goes there only if nobody else here is a member: a switch behind that port takes all that are here for one
+ *    host.
  *  - Mesh ports join bridges that are all connected with one another: what came in by one mesh port leaves by none
  *    (split horizon).
  *

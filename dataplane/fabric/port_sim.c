@@ -50,7 +50,8 @@ bool sim_port_accepts(const struct sim_node *node, const struct sim_packet *pack
     return false;
 }
 
-/* A packet for the receiver alone: copies in flight, and those of a multicast, share their bytes. NULL: there is no room for it. */
+/* A packet for the receiver alone: copies in flight, and those of a multicast, share their bytes. NULL: there is no
+ * room for it. */
 static struct sim_packet *own_packet(struct cw_simulator *simulator, struct sim_packet *packet)
 {
     struct sim_packet *own = packet;

@@ -152,8 +152,8 @@ int cw_simulator_bridges_join(struct cw_simulator *simulator, uint32_t bridge_a,
 int cw_simulator_star(struct cw_simulator *simulator, uint32_t node_count,
                       const struct cw_simulator_node_config *config);
 
-/* `switch_count` bridges, all joined to the first one by plain trunks; `node_count` equal nodes in blocks as equal as can be, the first ones on
- * the first bridge. Trunks are in the order (0,1), (0,2), .. Returns as above. */
+/* `switch_count` bridges, all joined to the first one by plain trunks; `node_count` equal nodes in blocks as equal as
+ * can be, the first ones on the first bridge. Trunks are in the order (0,1), (0,2), .. Returns as above. */
 int cw_simulator_switches(struct cw_simulator *simulator, uint32_t switch_count, uint32_t node_count,
                           const struct cw_simulator_node_config *config, const struct cw_link_config *trunk);
 

@@ -199,7 +199,8 @@ static bool is_earlier(const struct cw_frames *frames, uint32_t index, uint64_t 
     return index > 0 && frames->list[index - 1].put.number == number;
 }
 
-/* True if each put of the packet is whole and has its turn, given those before it: then each is told of, or forgotten, before the next. */
+/* True if each put of the packet is whole and has its turn, given those before it: then each is told of, or forgotten,
+ * before the next. */
 static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *frames)
 {
     for (uint32_t i = 0; i < frames->count; i++) {

@@ -1,7 +1,8 @@
 /* Accepting: what the frames of a data packet ask for, judged as a whole before the first byte is stored, then done.
  *
  * Invariant: cw_frames_judge changes nothing (but that it may send a REJECT); after ACCEPT cw_frames_apply cannot fail.
- * Order of calls: cw_frames_judge; on CW_ACCEPT cw_frames_apply; on CW_LATER cw_frames_apply_credit. The packet stays where it is meanwhile.
+ * Order of calls: cw_frames_judge; on CW_ACCEPT cw_frames_apply; on CW_LATER cw_frames_apply_credit. The packet stays
+ * where it is meanwhile.
  */
 #ifndef CW_ACCEPT_H
 #define CW_ACCEPT_H
@@ -32,15 +33,16 @@ struct cw_frames {
     struct cw_frame list[CW_OPERATIONS_A_PACKET];
 };
 
-/* Judges all frames of an authentic packet; CW_ACCEPT, CW_MALFORMED, CW_REFUSE (the sender has been told) or CW_LATER. */
+/* Judges all frames of an authentic packet; CW_ACCEPT, CW_MALFORMED, CW_REFUSE (the sender has been told) or
+ * CW_LATER. */
 enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
                                 struct cw_frames *frames);
 
 /* Does what the frames ask for. */
 void cw_frames_apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames);
 
-/* A packet that has to come again, for want of room, still brings its credit: what it wants room for may wait for that. Should it have
- * come before, its put number tells. */
+/* A packet that has to come again, for want of room, still brings its credit: what it wants room for may wait for that.
+ * Should it have come before, its put number tells. */
 void cw_frames_apply_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
 #endif

@@ -1,16 +1,17 @@
 /* Acknowledgements that come in: what has arrived, what is lost, how long the round trip takes.
  *
- * Loss is judged by time (RFC 8985): acknowledgements echo the timestamp of the latest transmission that arrived, so a packet whose last
- * transmission is older than that by the reordering window, and which the report describes as missing, is lost. A silent path proves
- * nothing: then a probe is sent, whose answer does.
+ * Loss is judged by time (RFC 8985): acknowledgements echo the timestamp of the latest transmission that arrived, so a
+ * packet whose last transmission is older than that by the reordering window, and which the report describes as
+ * missing, is lost. A silent path proves nothing: then a probe is sent, whose answer does.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
 
-/* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer than the shortest one
- * of late. The clocks of the two hosts need not agree, but for their rate over a second or two. */
+/* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer
+ * than the shortest one of late. The clocks of the two hosts need not agree, but for their rate over a second or
+ * two. */
 static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_round_trip *trip, uint32_t timestamp)
 {
     uint32_t back = cw_wire_timestamp(endpoint->now_ns) - timestamp;
@@ -178,7 +179,8 @@ static void late_wait(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
 }
 
-/* Marks those of from .. to - 1 as lost that were last sent at or before `lost_before_ns`, and notes those at or before `late_before_ns`. */
+/* Marks those of from .. to - 1 as lost that were last sent at or before `lost_before_ns`, and notes those at or before
+ * `late_before_ns`. */
 static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint64_t lost_before_ns,
                           uint64_t late_before_ns)
 {
@@ -204,8 +206,8 @@ static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint
     }
 }
 
-/* How far from `from` on packets left no later than `before_ns`. They leave in the order of their numbers, so the first one that is
- * younger ends the search: a report costs what it changes, not what is in flight. */
+/* How far from `from` on packets left no later than `before_ns`. They leave in the order of their numbers, so the first
+ * one that is younger ends the search: a report costs what it changes, not what is in flight. */
 static uint64_t tail_older(const struct cw_sent_records *sent, uint64_t from, uint64_t before_ns)
 {
     uint64_t number = from;
@@ -271,7 +273,8 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (flow->late == NULL && report->run_count > 0) {
         late_make(endpoint, flow);
     }
-    /* what leaves in one turn leaves at one time, and the echo is rounded: below a number that has arrived it counts as sooner */
+    /* what leaves in one turn leaves at one time, and the echo is rounded: below a number that has arrived it counts as
+     * sooner */
     uint64_t echoed_most_ns = echoed_ns + (1ull << CW_WIRE_TIMESTAMP_SHIFT) - 1;
     if (flow->late != NULL && echoed_most_ns > flow->late->echoed_ns) {
         flow->late->echoed_ns = echoed_most_ns;

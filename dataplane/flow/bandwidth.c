@@ -51,8 +51,9 @@ static void window_set(const struct cw_endpoint *endpoint, struct cw_flow *flow,
 
 /* ---- rounds ---- */
 
-/* Packets before their loss says something. Beside fast flows that lose as large a part, a slow one's few packets of a round have heavy loss by chance every other time; where it were
- * then to believe in a slower path it would never get its share of the link, so it counts on for more rounds. */
+/* Packets before their loss says something. Beside fast flows that lose as large a part, a slow one's few packets of a
+ * round have heavy loss by chance every other time; where it were then to believe in a slower path it would never get
+ * its share of the link, so it counts on for more rounds. */
 static uint32_t loss_sample_min(const struct cw_bandwidth *model)
 {
     return model->known_bps != 0 ? LOSS_ROUND_MIN : LOSS_SAMPLE_MIN;
@@ -88,7 +89,8 @@ static bool heavy_loss(const struct cw_flow *flow)
            counted->round_lost > counted->round_sent / LOSS_HEAVY;
 }
 
-/* The round is over: one sample. One in which the application had too little to send says at most that there is more than was known. */
+/* The round is over: one sample. One in which the application had too little to send says at most that there is more
+ * than was known. */
 static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_bandwidth *model = flow->bandwidth;

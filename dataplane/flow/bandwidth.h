@@ -1,17 +1,20 @@
-/* Bandwidth: control of a flow across the wide area by a model of its path instead of by its round trip: how fast it delivers, and how long the way is
- * when no queue stands on it (BBR: Cardwell, Cheng, Gunn, Yeganeh and Jacobson 2016; draft-cardwell-iccrg-bbr-congestion-control).
+/* Bandwidth: control of a flow across the wide area by a model of its path instead of by its round trip: how fast it
+ * delivers, and how long the way is when no queue stands on it (BBR: Cardwell, Cheng, Gunn, Yeganeh and Jacobson 2016;
+ * draft-cardwell-iccrg-bbr-congestion-control).
  *
  * Two ways, by enum cw_traffic_control:
  *   CW_TRAFFIC_RATE        the rate is known: the window holds twice what is on the way at that rate, and a shaper keeps the rate, or the flow itself.
  *   CW_TRAFFIC_BANDWIDTH   it is found: start (2.9 times the rate of delivery until that grows no more), drain, then eight round trips a cycle, of which one probes
- *                          for more, one makes good for it; every ten seconds a moment of half the window, so that the smallest round trip can be seen.
- * Random loss changes nothing: it is repaired, and the rate is that of what was delivered. Only a round in which more than one in CW_LOSS_HEAVY was lost says that the path
- * has less than was thought.
+ *                          for more, one makes good for it; every ten seconds a moment of half the window, so that the
+ *                          smallest round trip can be seen.
+ * Random loss changes nothing: it is repaired, and the rate is that of what was delivered. Only a round in which more
+ * than one in CW_LOSS_HEAVY was lost says that the path has less than was thought.
  *
- * A flow that is controlled by its round trip goes over to CW_TRAFFIC_BANDWIDTH by itself if its path turns out to be long, and back if it was not.
+ * A flow that is controlled by its round trip goes over to CW_TRAFFIC_BANDWIDTH by itself if its path turns out to be
+ * long, and back if it was not.
  *
- * A round is over when as much has been delivered as was in flight when it began, whatever was lost meanwhile; each gives one sample of the rate.
- * Owner: whoever turns the endpoint.
+ * A round is over when as much has been delivered as was in flight when it began, whatever was lost meanwhile; each
+ * gives one sample of the rate. Owner: whoever turns the endpoint.
  */
 #ifndef CW_BANDWIDTH_H
 #define CW_BANDWIDTH_H
@@ -71,7 +74,8 @@ void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* A packet is about to be sent while nothing is in flight: the time before tells nothing of the path. */
 void cw_bandwidth_idle(struct cw_flow *flow);
 
-/* The flow has nothing more to send: what is delivered of all that is in flight tells nothing of the path's rate, but that it is no less. */
+/* The flow has nothing more to send: what is delivered of all that is in flight tells nothing of the path's rate, but
+ * that it is no less. */
 void cw_bandwidth_dry(struct cw_flow *flow);
 
 /* A packet of `frame_bytes` was acknowledged for the first time. */

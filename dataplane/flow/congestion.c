@@ -1,11 +1,14 @@
-/* How much may be in flight: delay-based, after Swift (SIGCOMM 2020), but judged once a round by the smallest round trip seen in it.
+/* How much may be in flight: delay-based, after Swift (SIGCOMM 2020), but judged once a round by the smallest round
+ * trip seen in it.
  *
- * The aim is a round trip, not a queue: on a LAN the same one for everybody, so that a flow that has never seen the empty path and one
- * that has share alike. (With an aim of so much above the own smallest round trip, the last of 32 senders took ten times its share.) On
- * longer paths the aim is the smallest round trip and some more. Taking the smallest of a round tells a standing queue from a peer
- * that was descheduled for a moment. The smallest round trip is a small packet's; what a full one takes longer on each line of its way is no
- * queue, and at 100 Mb/s more than all else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is heavy; random loss is only repaired. A flow
- * across the wide area is controlled by bandwidth.c, which sets the same window.
+ * The aim is a round trip, not a queue: on a LAN the same one for everybody, so that a flow that has never seen the
+ * empty path and one that has share alike. (With an aim of so much above the own smallest round trip, the last of 32
+ * senders took ten times its share.) On longer paths the aim is the smallest round trip and some more. Taking the
+ * smallest of a round tells a standing queue from a peer that was descheduled for a moment. The smallest round trip is
+ * a small packet's; what a full one takes longer on each line of its way is no queue, and at 100 Mb/s more than all
+ * else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is
+ * heavy; random loss is only repaired. A flow across the wide area is controlled by bandwidth.c, which sets the same
+ * window.
  */
 #include "dataplane/core/endpoint.h"
 

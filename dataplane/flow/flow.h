@@ -112,14 +112,16 @@ struct cw_round_trip {
     uint64_t min_next_ns;   /* of the present span */
     uint64_t min_since_ns;  /* when the present span began */
     uint64_t reordering_ns; /* a packet this much older than one that arrived is lost */
-    /* Of the way back: our clock on arrival minus the peer's on departure, in units of the timestamp; only differences mean anything. */
+    /* Of the way back: our clock on arrival minus the peer's on departure, in units of the timestamp; only differences
+     * mean anything. */
     uint32_t back_min;      /* of the last two spans of CW_BACK_MIN_WINDOW_NS */
     uint32_t back_min_next; /* of the present span */
     uint64_t back_since_ns; /* when the present span began; 0: nothing yet */
 };
 
-/* Packets that a report has called missing and that may only be late: something that left no sooner has arrived, but less than the
- * reordering window ago. What is still missing when that is over is lost (RFC 8985, section 6.2, step 5). */
+/* Packets that a report has called missing and that may only be late: something that left no sooner has arrived, but
+ * less than the reordering window ago. What is still missing when that is over is lost (RFC 8985, section 6.2, step
+ * 5). */
 struct cw_late {
     uint64_t due_ns; /* when to look again; 0: there are none */
     uint64_t from;   /* they are from here .. to - 1, among others */

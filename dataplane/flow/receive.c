@@ -1,6 +1,7 @@
-/* Packets that come in. A packet is hostile until proven otherwise: lengths, version, flow, number, tag and checksum are checked before
- * its frames are looked at, and all its frames are judged before the first byte is stored. It is accepted as a whole or not at all:
- * what is not accepted is not acknowledged and comes again, but for what the target will never take, which is refused (REJECT).
+/* Packets that come in. A packet is hostile until proven otherwise: lengths, version, flow, number, tag and checksum
+ * are checked before its frames are looked at, and all its frames are judged before the first byte is stored. It is
+ * accepted as a whole or not at all: what is not accepted is not acknowledged and comes again, but for what the target
+ * will never take, which is refused (REJECT).
  */
 #include <assert.h>
 #include <string.h>
@@ -98,7 +99,8 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
 }
 
-/* A packet of a burst. Tags are computed, and sealed packets opened, for all of them first, under the keys of the sessions as they are then. */
+/* A packet of a burst. Tags are computed, and sealed packets opened, for all of them first, under the keys of the
+ * sessions as they are then. */
 struct incoming {
     enum cw_wire_verdict verdict;
     const struct cw_wire_header *header;
@@ -193,7 +195,8 @@ static void find_seal(struct cw_endpoint *endpoint, struct incoming *incoming)
     memcpy(&incoming->count, &((const struct cw_wire_sealed *)header)->count, sizeof(incoming->count));
 }
 
-/* Opens the packets from `first` on that are under the same seal as that one, in place: a port lets us write into what we have received. */
+/* Opens the packets from `first` on that are under the same seal as that one, in place: a port lets us write into what
+ * we have received. */
 static void open_alike(struct burst *burst, uint32_t first, uint32_t count)
 {
     struct cw_aead_packet packets[CW_BURST];
@@ -248,7 +251,8 @@ static bool admit_sealed(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 
 /* ---- signed packets ---- */
 
-/* True if the tag fits under the present session. An earlier packet of the burst may have changed that, or moved the numbers. */
+/* True if the tag fits under the present session. An earlier packet of the burst may have changed that, or moved the
+ * numbers. */
 static bool fits_session(const struct cw_flow *flow, const struct burst *burst, const struct incoming *incoming,
                          uint64_t number)
 {

@@ -20,8 +20,8 @@ bool cw_report_congested(const struct cw_endpoint *endpoint)
     return events >= limit || arrivals < arrivals_low;
 }
 
-/* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere, every packet had one, a twelfth of
- * the line the other way. */
+/* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere,
+ * every packet had one, a twelfth of the line the other way. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, bool streams)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
@@ -64,8 +64,8 @@ void cw_report_carried(struct cw_flow *flow)
     }
 }
 
-/* Where the description begins: at the base now and then and when asked to; else so that it reaches to the newest packet or covers the
- * hole that was filled last, in turn. */
+/* Where the description begins: at the base now and then and when asked to; else so that it reaches to the newest
+ * packet or covers the hole that was filled last, in turn. */
 static uint64_t choose_start(const struct cw_receiver *receiver, uint32_t runs_max)
 {
     const struct cw_window *packets = &receiver->packets;

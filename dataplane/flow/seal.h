@@ -5,7 +5,8 @@
  *     has the keys of another one, and counts may begin with 0; while the peer's nonce may still change, the next
  *     seal goes on counting.
  *   - `sent` only grows, and ends at CW_SEAL_COUNT_MAX: no nonce is used twice, in retransmissions neither.
- *   - A count is taken once (RFC 6479's window). What is older than the window is dropped, as if the network had lost it.
+ *   - A count is taken once (RFC 6479's window). What is older than the window is dropped, as if the network had lost
+ *     it.
  */
 #ifndef CW_SEAL_H
 #define CW_SEAL_H
@@ -23,8 +24,9 @@ enum {
     CW_SEAL_WINDOW = (CW_SEAL_WINDOW_WORDS - 1) * 64, /* counts: 10 ms of full packets at 10 Gb/s */
 };
 
-/* Packets under one key. AES-GCM's margin shrinks with the square of the blocks: 2^40 packets of 9,000 bytes leave 2^-30. At 10 Gb/s they last
- * for two weeks. From CW_SEAL_COUNT_SPENT on the session ends, as soon as it has something to do; beyond the maximum nothing is sealed. */
+/* Packets under one key. AES-GCM's margin shrinks with the square of the blocks: 2^40 packets of 9,000 bytes leave
+ * 2^-30. At 10 Gb/s they last for two weeks. From CW_SEAL_COUNT_SPENT on the session ends, as soon as it has something
+ * to do; beyond the maximum nothing is sealed. */
 #define CW_SEAL_COUNT_MAX   (1ull << 40)
 #define CW_SEAL_COUNT_SPENT (CW_SEAL_COUNT_MAX - (1ull << 20))
 

@@ -1,7 +1,9 @@
-/* Records of the data packets in flight: a sparse array over packet numbers, 64 records a chunk, chunks found through directories.
+/* Records of the data packets in flight: a sparse array over packet numbers, 64 records a chunk, chunks found through
+ * directories.
  *
  * Invariants
- *   - records exist for base .. next - 1; memory is held only for chunks with one that is not acknowledged (and the one being filled).
+ *   - records exist for base .. next - 1; memory is held only for chunks with one that is not acknowledged (and the one
+ *     being filled).
  *   - a record is in one of three states: in flight, lost (to be sent again), acknowledged.
  */
 #ifndef CW_SENT_H
@@ -44,10 +46,12 @@ struct cw_sent_records {
 
 void cw_sent_init(struct cw_sent_records *sent, uint64_t first);
 
-/* Makes sure that `next` has a place to be recorded in; false: the pools are used up. Directories come from the pool of window blocks. */
+/* Makes sure that `next` has a place to be recorded in; false: the pools are used up. Directories come from the pool of
+ * window blocks. */
 bool cw_sent_prepare(struct cw_sent_records *sent, struct cw_pool *chunks, struct cw_pool *directories);
 
-/* The chunk of a number in base .. next - 1, or of `next` after cw_sent_prepare. NULL: every record of it is acknowledged. */
+/* The chunk of a number in base .. next - 1, or of `next` after cw_sent_prepare. NULL: every record of it is
+ * acknowledged. */
 static inline struct cw_sent_chunk *cw_sent_chunk_of(const struct cw_sent_records *sent, uint64_t number)
 {
     const struct cw_sent_directory *directory =
@@ -67,8 +71,8 @@ static inline struct cw_sent *cw_sent_at(const struct cw_sent_records *sent, uin
 void cw_sent_advance(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks,
                      struct cw_pool *directories);
 
-/* Gives back the last chunk too, when nothing is in flight. Not done by cw_sent_advance: a flow that sends packet by packet would take
- * and give it back each time. */
+/* Gives back the last chunk too, when nothing is in flight. Not done by cw_sent_advance: a flow that sends packet by
+ * packet would take and give it back each time. */
 void cw_sent_trim(struct cw_sent_records *sent, struct cw_pool *chunks, struct cw_pool *directories);
 
 /* Bytes lent to these records at the moment. */

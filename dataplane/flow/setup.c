@@ -44,8 +44,8 @@ static void sign_setup(const struct cw_endpoint *endpoint, struct cw_setup *setu
     setup->header.tag = cw_wire_setup_tag(&setup->header, &setup->hello, &key);
 }
 
-/* A keyed hash of what nothing else in the job is made from: even processes that were given the same seed, by mistake, have other addresses or
- * begin at other times. */
+/* A keyed hash of what nothing else in the job is made from: even processes that were given the same seed, by mistake,
+ * have other addresses or begin at other times. */
 static void draw_unique(struct cw_endpoint *endpoint, uint8_t nonce[CW_WIRE_SETUP_NONCE_BYTES])
 {
     struct {

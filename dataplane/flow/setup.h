@@ -1,6 +1,7 @@
 /* Set-up packets: written and verified; what they mean is session.c's.
  *
- * Invariant: a set-up packet is signed by the job's key, or sealed under a key that is derived from it; both forms say the same.
+ * Invariant: a set-up packet is signed by the job's key, or sealed under a key that is derived from it; both forms say
+ * the same.
  */
 #ifndef CW_SETUP_H
 #define CW_SETUP_H
@@ -48,16 +49,19 @@ uint64_t cw_setup_session(struct cw_endpoint *endpoint);
 void cw_setup_send(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
                    const struct cw_setup_content *content);
 
-/* Opens a sealed set-up packet, or checks the tag and the checksum of another one. False: counted and to be forgotten. */
+/* Opens a sealed set-up packet, or checks the tag and the checksum of another one. False: counted and to be
+ * forgotten. */
 bool cw_setup_verified(struct cw_endpoint *endpoint, const struct cw_wire_header *header, struct cw_setup *setup);
 
-/* The stream that a set-up packet is for: how much further on than our first UDP port; of one that is below that, a great number. */
+/* The stream that a set-up packet is for: how much further on than our first UDP port; of one that is below that, a
+ * great number. */
 static inline uint32_t cw_setup_stream(const struct cw_endpoint *endpoint, const struct cw_wire_hello *hello)
 {
     return (uint32_t)hello->receiver_port - endpoint->config.address.udp_port;
 }
 
-/* The flow of a verified set-up packet: a new one if it asks for a stream of a process that is known, or if strangers are let in. NULL: there is none. */
+/* The flow of a verified set-up packet: a new one if it asks for a stream of a process that is known, or if strangers
+ * are let in. NULL: there is none. */
 struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setup *setup);
 
 #endif

@@ -60,7 +60,8 @@ static struct cw_shaping *dequeue(struct cw_shaper *shaper)
     return shaping;
 }
 
-/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. A relay's queue sends at once and needs no turn. */
+/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. A relay's
+ * queue sends at once and needs no turn. */
 static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 {
     bool port_full = false;

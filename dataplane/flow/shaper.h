@@ -1,9 +1,10 @@
-/* Shaper: caps the sum of what leaves to several peers, at the rate of a link that they share (Takano et al. 2005: gaps of exact length between
- * frames, instead of bursts that a queue far away has to take).
+/* Shaper: caps the sum of what leaves to several peers, at the rate of a link that they share (Takano et al. 2005: gaps
+ * of exact length between frames, instead of bursts that a queue far away has to take).
  *
  * Invariants
- *   - In any time T at most rate x T and one frame leave, as they are on the line (frame, preamble, check sequence, gap), but for what a
- *     turn that came late makes up for, at most catch_up_ns of it. An idle shaper saves up nothing.
+ *   - In any time T at most rate x T and one frame leave, as they are on the line (frame, preamble, check sequence,
+ *     gap), but for what a turn that came late makes up for, at most catch_up_ns of it. An idle shaper saves up
+ *     nothing.
  *   - Acknowledgements and probes of the same flows count, and go first; the few packets that set a session up do not.
  *   - Flows that wait have their turn one after the other.
  * Owner: whoever turns the endpoint.

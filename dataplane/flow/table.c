@@ -21,7 +21,8 @@ struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, 
     return flow;
 }
 
-/* True if nobody would miss the flow: a request from an unknown address made it, and what asked has not proved itself. */
+/* True if nobody would miss the flow: a request from an unknown address made it, and what asked has not proved
+ * itself. */
 static bool reclaimable(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     bool idle = (flow->state == CW_PEER_CLOSED || flow->state == CW_PEER_FAILED) && flow->sender.open_count == 0;

@@ -1,5 +1,5 @@
-/* Time-outs, probes, failure, pacing. Deadlines are plain fields; the wheel holds one entry per flow that comes out no later than the
- * earliest of them and is put back for the next. So setting a deadline for a packet costs a store. */
+/* Time-outs, probes, failure, pacing. Deadlines are plain fields; the wheel holds one entry per flow that comes out no
+ * later than the earliest of them and is put back for the next. So setting a deadline for a packet costs a store. */
 #include <assert.h>
 
 #include "dataplane/core/endpoint.h"
@@ -12,7 +12,8 @@ enum {
     SILENCE_SHARE = 4, /* of the failure bound: a silent peer that holds something of ours is asked */
 };
 
-/* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting allows it. */
+/* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting
+ * allows it. */
 static uint64_t timeout_ns(const struct cw_flow *flow)
 {
     static const uint64_t least_ns[] = {
@@ -64,8 +65,8 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_way_return(endpoint, flow);
 }
 
-/* The peer tells with each packet when the latest of ours had left that it has. Whatever else it says may be said in vain: it asks for what is missing even if nothing
- * gets there any more. */
+/* The peer tells with each packet when the latest of ours had left that it has. Whatever else it says may be said in
+ * vain: it asks for what is missing even if nothing gets there any more. */
 void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo)
 {
     struct cw_timers *timers = &flow->timers;
@@ -102,8 +103,8 @@ void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow)
     wait_on(endpoint, flow);
 }
 
-/* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet, and longer apart each time; give up when for the bound nothing
- * has shown that what we send arrives. */
+/* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet,
+ * and longer apart each time; give up when for the bound nothing has shown that what we send arrives. */
 static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
@@ -163,7 +164,8 @@ void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
 }
 
-/* True if the peer has something of ours that others need: records of puts it has not finished, slots it was asked to give back. */
+/* True if the peer has something of ours that others need: records of puts it has not finished, slots it was asked to
+ * give back. */
 static bool holds_ours(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     const struct cw_receiver *receiver = &flow->receiver;
@@ -263,8 +265,8 @@ void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
     struct cw_timers *timers = &flow->timers;
     uint64_t bits = (frame_bytes + (uint64_t)CW_ETHERNET_OVERHEAD_BYTES) * 8 * 1000000000ull;
     uint64_t interval_ns = (bits + timers->rate_bps - 1) / timers->rate_bps;
-    /* A flow that had waited for its time and was released late may make up for the loop's lateness, by as many packets as it takes; one that
-     * had nothing to send or no window saves up nothing. */
+    /* A flow that had waited for its time and was released late may make up for the loop's lateness, by as many packets
+     * as it takes; one that had nothing to send or no window saves up nothing. */
     uint64_t earliest_ns =
         timers->paced && endpoint->now_ns > PACE_CATCH_UP_NS ? endpoint->now_ns - PACE_CATCH_UP_NS : endpoint->now_ns;
     timers->pace_next_ns = (timers->pace_next_ns > earliest_ns ? timers->pace_next_ns : earliest_ns) + interval_ns;

@@ -1,5 +1,5 @@
-/* What a flow sends next, and the packets that carry it. A packet is described by its record first, then written from the record: the
- * first transmission and every later one are the same code. */
+/* What a flow sends next, and the packets that carry it. A packet is described by its record first, then written from
+ * the record: the first transmission and every later one are the same code. */
 #include <assert.h>
 #include <string.h>
 
@@ -68,8 +68,8 @@ void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *fl
     finish(endpoint, flow, packet, type, 0, flow->sender.control_next++, payload_bytes, 0);
 }
 
-/* True if the sender pauses after this packet because a window is used up: then an acknowledgement should come at once, but not more
- * often than four times a window. */
+/* True if the sender pauses after this packet because a window is used up: then an acknowledgement should come at once,
+ * but not more often than four times a window. */
 static bool wants_report(struct cw_flow *flow, uint64_t number)
 {
     struct cw_sender *sender = &flow->sender;
@@ -121,8 +121,9 @@ struct bundle {
     bool consecutive;
 };
 
-/* Adds an operation if it fits. A frame must not share a packet if it waits for a put that travels between the packet's first frame and
- * itself, but elsewhere: the target could neither take the packet nor do without it (see cw_arrivals_room). */
+/* Adds an operation if it fits. A frame must not share a packet if it waits for a put that travels between the packet's
+ * first frame and itself, but elsewhere: the target could neither take the packet nor do without it (see
+ * cw_arrivals_room). */
 static bool bundle_add(struct bundle *bundle, struct cw_operation *operation, uint32_t bytes_max)
 {
     uint32_t needed = cw_wire_pad(bundle->bytes) + cw_frame_bytes(operation);
@@ -199,8 +200,8 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     }
 }
 
-/* True if only the oldest operation may go: the peer's queues are full, or the records of packets run out. What the peer holds, and will not
- * let go of, may wait for that very one, for which it always has room. */
+/* True if only the oldest operation may go: the peer's queues are full, or the records of packets run out. What the
+ * peer holds, and will not let go of, may wait for that very one, for which it always has room. */
 static inline bool restrained(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     uint32_t reserve = 1 + endpoint->config.sent_chunk_count / CHUNK_RESERVE_SHARE;
@@ -288,8 +289,8 @@ static uint64_t find_lost(const struct cw_sent_records *sent, uint64_t number)
     return sent->next;
 }
 
-/* The lost packet whose turn it is: they go round, since the lowest may be lost for ever to a receiver that has no room for it before a
- * higher one has come. */
+/* The lost packet whose turn it is: they go round, since the lowest may be lost for ever to a receiver that has no room
+ * for it before a higher one has come. */
 static uint64_t choose_lost(struct cw_flow *flow)
 {
     struct cw_sender *sender = &flow->sender;
@@ -371,7 +372,8 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
             flow->congestion.limited = true;
             return false;
         }
-        /* what a full receiver drops is lost again and again, until the oldest operation has come: it takes turns with those */
+        /* what a full receiver drops is lost again and again, until the oldest operation has come: it takes turns with
+         * those */
         bool again = lost && (!flow->sender.again_last || !has_new(endpoint, flow) || !has_oldest(flow));
         flow->sender.again_last = again;
         enum outcome outcome = again ? send_lost(endpoint, flow) : send_new(endpoint, flow);

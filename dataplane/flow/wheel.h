@@ -2,7 +2,8 @@
  *
  * Invariants
  *   - an entry comes out once its time has come, never before, and in the turn that asks for that time or a later one.
- *   - insert, remove and expiry take constant time, however many entries there are; only cw_wheel_next looks through one slot.
+ *   - insert, remove and expiry take constant time, however many entries there are; only cw_wheel_next looks through
+ *     one slot.
  *   - the wheel has two levels; an entry beyond its reach waits in the last slot and is looked at again there.
  * Owner: whoever turns the loop. Times are nanoseconds and never go back.
  */
@@ -55,7 +56,8 @@ static inline bool cw_wheel_due(const struct cw_wheel *wheel, uint64_t now_ns)
     return now_ns >= wheel->earliest_ns;
 }
 
-/* A time at which to ask again: never later than the earliest entry's, and exactly that once it is near; UINT64_MAX: the wheel is empty. */
+/* A time at which to ask again: never later than the earliest entry's, and exactly that once it is near; UINT64_MAX:
+ * the wheel is empty. */
 uint64_t cw_wheel_next(const struct cw_wheel *wheel);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Invariants
  *   - every number below `base` has been seen, `base` itself has not; none at or above `end` has been seen.
- *   - while everything comes in order (base == end) no memory is held; blocks are lent from a pool and given back when the holes close.
+ *   - while everything comes in order (base == end) no memory is held; blocks are lent from a pool and given back when
+ *     the holes close.
  * Used twice per flow: for packet numbers and for put numbers.
  */
 #ifndef CW_WINDOW_H
@@ -34,15 +35,16 @@ void cw_window_dispose(struct cw_window *window, struct cw_pool *pool);
 /* True if `number` has been seen. */
 bool cw_window_seen(const struct cw_window *window, uint64_t number);
 
-/* Marks a number at or above base, not seen before and below base + cw_window_span(). False if the pool has no block left: then
- * nothing has changed. A number equal to base always succeeds. */
+/* Marks a number at or above base, not seen before and below base + cw_window_span(). False if the pool has no block
+ * left: then nothing has changed. A number equal to base always succeeds. */
 bool cw_window_mark(struct cw_window *window, struct cw_pool *pool, uint64_t number);
 
-/* The first number at or after `from` (>= base) that has not been seen (`seen` false) or has been seen (`seen` true), at most `end`. */
+/* The first number at or after `from` (>= base) that has not been seen (`seen` false) or has been seen (`seen` true),
+ * at most `end`. */
 uint64_t cw_window_next(const struct cw_window *window, uint64_t from, bool seen);
 
-/* The last number before `from` (<= end, > base) at which a run of missing numbers begins, that is: going down from `from`, passes
- * the seen run directly below and then the missing run below that; at least base. */
+/* The last number before `from` (<= end, > base) at which a run of missing numbers begins, that is: going down from
+ * `from`, passes the seen run directly below and then the missing run below that; at least base. */
 uint64_t cw_window_previous_run(const struct cw_window *window, uint64_t from);
 
 /* Blocks held. */

@@ -1,15 +1,16 @@
 /* path: all ranks of a job behind one interface, whatever lies between.
  *
  * Purpose
- *   A rank is reached by one path, chosen once, when its card is added: `shared` (same host: rings in shared memory, and one copy between the two processes) or
- *   `wire` (an endpoint and its port). cw_paths_why tells the reason.
+ *   A rank is reached by one path, chosen once, when its card is added: `shared` (same host: rings in shared memory,
+ *   and one copy between the two processes) or `wire` (an endpoint and its port). cw_paths_why tells the reason.
  *
  * Invariants
  *   - Messages to a rank arrive once, and in the order of sending within a lane.
- *   - cw_paths_get and cw_paths_put move bytes between memory of two processes without the other's calls: by the kernel, or by the other's dataplane. Only where a
- *     host forbids single copies the other side must poll.
+ *   - cw_paths_get and cw_paths_put move bytes between memory of two processes without the other's calls: by the
+ *     kernel, or by the other's dataplane. Only where a host forbids single copies the other side must poll.
  *   - Everything is bounded: CW_ERROR_AGAIN means that nothing has happened, and that cw_paths_poll makes room in time.
- *   - The handler is called by cw_paths_poll only, one call at a time. It may call anything here but poll, wait and destroy.
+ *   - The handler is called by cw_paths_poll only, one call at a time. It may call anything here but poll, wait and
+ *     destroy.
  *
  * Order of calls
  *   cw_paths_create, cw_paths_card; cards go to all ranks by other means; cw_paths_add for each rank, the own one too
@@ -82,7 +83,8 @@ void cw_paths_destroy(struct cw_paths *paths);
 
 void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card);
 
-/* Tells who `rank` is. CW_OK; CW_ERROR_UNSUPPORTED: neither memory nor a network lies between; CW_ERROR_ARGUMENT; a line in `error`. */
+/* Tells who `rank` is. CW_OK; CW_ERROR_UNSUPPORTED: neither memory nor a network lies between; CW_ERROR_ARGUMENT; a
+ * line in `error`. */
 int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
                  size_t error_bytes);
 
@@ -101,7 +103,8 @@ const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t
 /* The host of any rank, as its card has it: 16 bytes, the same for ranks that share memory. */
 const uint8_t *cw_paths_host(const struct cw_paths *paths, uint32_t rank);
 
-/* What cw_paths_why says of a rank of another host that is sent to in a way of its own: "other cluster (leiden), paced at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
+/* What cw_paths_why says of a rank of another host that is sent to in a way of its own: "other cluster (leiden), paced
+ * at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
 /* Has long gets from a rank of another host divided among its streams 1 .. `streams` (cw_peer_stream); 0: none. */
 void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams);
@@ -125,23 +128,27 @@ struct cw_exposure {
     uint64_t address; /* on the own host; the token alone will do for others, and is the same for all of them */
 };
 
-/* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the exposure. CW_OK; CW_ERROR_LIMIT: no more at a time. */
+/* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the exposure. CW_OK;
+ * CW_ERROR_LIMIT: no more at a time. */
 int cw_paths_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
                     struct cw_exposure *exposure);
-/* Nothing touches the memory any more when it returns CW_OK. CW_ERROR_AGAIN: packets still hold on to it: poll, call again. */
+/* Nothing touches the memory any more when it returns CW_OK. CW_ERROR_AGAIN: packets still hold on to it: poll, call
+ * again. */
 int cw_paths_conceal(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure);
 
 enum { CW_PATHS_DONE = 1 };
 
-/* Gets `bytes` from `offset` of what `rank` has exposed. CW_PATHS_DONE: they are there, nothing else comes; CW_OK: the handler's `complete` will tell;
- * CW_ERROR_AGAIN; other codes: failed. */
+/* Gets `bytes` from `offset` of what `rank` has exposed. CW_PATHS_DONE: they are there, nothing else comes; CW_OK: the
+ * handler's `complete` will tell; CW_ERROR_AGAIN; other codes: failed. */
 int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
                  uint64_t bytes, uint64_t operation);
-/* Puts `bytes` there; the handler of `rank` gets `arrived` with `lane_tag`. The rest as cw_paths_get; `from` may change when it is done. */
+/* Puts `bytes` there; the handler of `rank` gets `arrived` with `lane_tag`. The rest as cw_paths_get; `from` may change
+ * when it is done. */
 int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 
-/* The number of a rank at this process's endpoint, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the two has no endpoint; others as cw_peer_add. */
+/* The number of a rank at this process's endpoint, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the
+ * two has no endpoint; others as cw_peer_add. */
 int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer);
 /* Whether all ranks' cards say that they can be members of groups. */
 bool cw_paths_all_multicast(const struct cw_paths *paths);
@@ -149,19 +156,24 @@ bool cw_paths_all_multicast(const struct cw_paths *paths);
 /* Takes what has come and goes on with what is under way; returns how much it did (0: nothing). */
 uint32_t cw_paths_poll(struct cw_paths *paths);
 
-/* Sleeps until something may have come, cw_paths_wake or another rank's cw_paths_kick is called, or the time is over. Call it when cw_paths_poll has found nothing;
- * it looks once more, and asks `is_over` (NULL: nobody), when whoever changes what that looks at knows already that this process sleeps. */
+/* Sleeps until something may have come, cw_paths_wake or another rank's cw_paths_kick is called, or the time is over.
+ * Call it when cw_paths_poll has found nothing; it looks once more, and asks `is_over` (NULL: nobody), when whoever
+ * changes what that looks at knows already that this process sleeps. */
 void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(void *context), void *context);
 void cw_paths_wake(struct cw_paths *paths);
 
-/* Says that this process runs on `core`. True: so does another rank that it talks to and that does not sleep: to spin would keep it from running. */
+/* Says that this process runs on `core`. True: so does another rank that it talks to and that does not sleep: to spin
+ * would keep it from running. */
 bool cw_paths_share_core(struct cw_paths *paths, uint32_t core);
 
-/* For those who share memory of their own with a rank of this host (shm/board.h). cw_paths_kick ends its sleep in cw_paths_wait; behind a full barrier. */
+/* For those who share memory of their own with a rank of this host (shm/board.h). cw_paths_kick ends its sleep in
+ * cw_paths_wait; behind a full barrier. */
 void cw_paths_kick(struct cw_paths *paths, uint32_t rank);
-/* Whether that rank is on this host and bytes can be copied from and to it at once; from then on cw_paths_watch looks after it. */
+/* Whether that rank is on this host and bytes can be copied from and to it at once; from then on cw_paths_watch looks
+ * after it. */
 bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank);
-/* Copies from or to memory of such a rank. CW_OK; CW_ERROR_NOT_FOUND, CW_ERROR_REMOTE_ACCESS, CW_ERROR_PERMISSION, CW_ERROR_SYSTEM: see shm/copy.h. */
+/* Copies from or to memory of such a rank. CW_OK; CW_ERROR_NOT_FOUND, CW_ERROR_REMOTE_ACCESS, CW_ERROR_PERMISSION,
+ * CW_ERROR_SYSTEM: see shm/copy.h. */
 int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
@@ -178,7 +190,8 @@ bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank);
 /* Whether a rank of this host is down because no memory can be shared with it any more, as cw_paths_why tells. */
 bool cw_paths_is_unreachable(const struct cw_paths *paths, uint32_t rank);
 
-/* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every second or so. */
+/* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every
+ * second or so. */
 void cw_paths_watch(struct cw_paths *paths);
 
 struct cw_paths_counters {

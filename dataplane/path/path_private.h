@@ -56,7 +56,8 @@ struct path_peer {
     uint32_t *stream_peers; /* `streams` of them, once they are needed */
 };
 
-/* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is answered. */
+/* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is
+ * answered. */
 enum path_stream_kind { PATH_STREAM_PUT, PATH_STREAM_GET, PATH_STREAM_ANSWER };
 
 struct path_stream {
@@ -152,7 +153,8 @@ void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operatio
 /* It has ended: the handler is told. */
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status);
 
-/* divide.c: long gets on several streams. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided, or no more streams can be had. */
+/* divide.c: long gets on several streams. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided, or no more
+ * streams can be had. */
 int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
                     void *to, uint64_t bytes, uint64_t operation);
 /* A part has ended. */

@@ -43,7 +43,8 @@ struct cw_doorbell {
     struct doorbell_word *own;
 };
 
-/* Lays the file out if it is new (empty, or left all zero by a creator that died), else checks it. The caller holds the lock. */
+/* Lays the file out if it is new (empty, or left all zero by a creator that died), else checks it. The caller holds the
+ * lock. */
 static int doorbell_file_prepare(int descriptor, const char *path, char *error, size_t error_bytes)
 {
     struct stat status;
@@ -104,7 +105,8 @@ static bool doorbell_lock(int descriptor)
     return true;
 }
 
-/* Maps the file behind `descriptor`, preparing it under the lock: of several that come at once the first lays it out. */
+/* Maps the file behind `descriptor`, preparing it under the lock: of several that come at once the first lays it
+ * out. */
 static int doorbell_map(int descriptor, const char *path, struct doorbell_file **file, char *error, size_t error_bytes)
 {
     if (!doorbell_lock(descriptor)) {
@@ -166,13 +168,14 @@ int cw_doorbell_open(const char *path, uint32_t own_index, struct cw_doorbell **
 static void word_ring(struct doorbell_word *word)
 {
     _Atomic uint32_t *state = &word->state;
-    /* Pairs with the fence in cw_doorbell_arm: either the load below sees that the owner sleeps, or the owner's look at its receive
-     * queue after that fence sees the packets that were sent before this one. */
+    /* Pairs with the fence in cw_doorbell_arm: either the load below sees that the owner sleeps, or the owner's look at
+     * its receive queue after that fence sees the packets that were sent before this one. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(state, memory_order_relaxed) != WORD_ASLEEP) {
         return;
     }
-    /* Acquire-release pairs with the exchange of other ringers: one of them makes the system call, the rest are done. */
+    /* Acquire-release pairs with the exchange of other ringers: one of them makes the system call, the rest are
+     * done. */
     if (atomic_exchange_explicit(state, WORD_AWAKE, memory_order_acq_rel) == WORD_ASLEEP) {
         syscall(SYS_futex, state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
@@ -204,7 +207,8 @@ bool cw_doorbell_wait(struct cw_doorbell *bell, uint64_t timeout_ns)
 
 bool cw_doorbell_wait_either(struct cw_doorbell *bell, const struct cw_word *other, uint64_t timeout_ns)
 {
-    /* The kernel compares the word with WORD_ASLEEP before it sleeps, so a ring between arm and here returns at once. */
+    /* The kernel compares the word with WORD_ASLEEP before it sleeps, so a ring between arm and here returns at
+     * once. */
     cw_words_wait(&(struct cw_word){.at = &bell->own->state, .value = WORD_ASLEEP}, other, timeout_ns);
     /* Acquire pairs with the release half of the exchange in cw_doorbell_ring. */
     return atomic_load_explicit(&bell->own->state, memory_order_acquire) != WORD_ASLEEP;

@@ -119,7 +119,8 @@ struct argument_list {
     char own[OWN_ARGUMENTS_MAX][ARGUMENT_BYTES];
 };
 
-/* True if the user's arguments contain one of the blank-separated option names, in the forms -mN, --name and --name=value. */
+/* True if the user's arguments contain one of the blank-separated option names, in the forms -mN, --name and
+ * --name=value. */
 static bool user_gave(const struct cw_eal_config *config, const char *options)
 {
     for (size_t i = 0; i < config->argument_count; i++) {
@@ -152,7 +153,8 @@ static void arguments_build(const struct cw_eal_config *config, struct argument_
     list->count = 0;
     list->own_count = 0;
     own_add(list, PROGRAM_NAME);
-    /* The user's first: EAL (22.11) can be started again after it has refused an argument, but not once it has taken the cores. */
+    /* The user's first: EAL (22.11) can be started again after it has refused an argument, but not once it has taken
+     * the cores. */
     for (size_t i = 0; i < eal_state.argument_count; i++) {
         list->texts[list->count++] = eal_state.arguments[i];
     }

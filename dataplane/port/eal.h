@@ -1,7 +1,8 @@
 /* EAL: DPDK's process-wide environment, started once, when the first ethdev port is opened.
  *
- * EAL is global to the process and can be started only once. Its library (dpdk.h) and this are the places below mpi/ with mutable
- * globals, and all they hold is what EAL itself holds: that it runs, with which settings, and the last lines it logged.
+ * EAL is global to the process and can be started only once. Its library (dpdk.h) and this are the places below mpi/
+ * with mutable globals, and all they hold is what EAL itself holds: that it runs, with which settings, and the last
+ * lines it logged.
  *
  * Invariants
  *  - cw_eal_start leaves the caller's CPU affinity as it was and prints nothing.
@@ -34,20 +35,20 @@ struct cw_eal_config {
     size_t argument_count;
 };
 
-/* Starts EAL, or finds it started. CW_OK; CW_ERROR_BUSY (runs already, with other settings); CW_ERROR_ARGUMENT (EAL refuses an
- * argument); CW_ERROR_NOT_FOUND (no free huge pages); CW_ERROR_PERMISSION; CW_ERROR_MEMORY; CW_ERROR_SYSTEM.
+/* Starts EAL, or finds it started. CW_OK; CW_ERROR_BUSY (runs already, with other settings); CW_ERROR_ARGUMENT (EAL
+ * refuses an argument); CW_ERROR_NOT_FOUND (no free huge pages); CW_ERROR_PERMISSION; CW_ERROR_MEMORY; CW_ERROR_SYSTEM.
  * `error` gets one line. The texts in `config` are copied. Any thread. */
 int cw_eal_start(const struct cw_eal_config *config, char *error, size_t error_bytes);
 
 /* Forgets the lines logged so far. Any thread; two that open ports at the same time may read each other's lines. */
 void cw_eal_log_clear(void);
 
-/* The first line logged since cw_eal_log_clear: drivers say what is wrong first and who gave up on it afterwards. Without line end and
- * function name; "" if there was none. Any thread. */
+/* The first line logged since cw_eal_log_clear: drivers say what is wrong first and who gave up on it afterwards.
+ * Without line end and function name; "" if there was none. Any thread. */
 void cw_eal_log_first(char *text, size_t text_bytes);
 
-/* Sends what is printed on stdout and stderr to a scratch file instead, for libraries that print what they should return. For short
- * stretches only: it concerns all threads. */
+/* Sends what is printed on stdout and stderr to a scratch file instead, for libraries that print what they should
+ * return. For short stretches only: it concerns all threads. */
 struct cw_eal_quiet {
     int file;
     int saved[2];
@@ -56,8 +57,8 @@ void cw_eal_quiet_begin(struct cw_eal_quiet *quiet);
 /* `text` gets the beginning of what was printed. */
 void cw_eal_quiet_end(struct cw_eal_quiet *quiet, char *text, size_t text_bytes);
 
-/* Gives the calling thread an lcore number, so that it has its own cache of free packet buffers; gives up silently when all are
- * taken (slower, but correct). Undone when the thread ends. */
+/* Gives the calling thread an lcore number, so that it has its own cache of free packet buffers; gives up silently when
+ * all are taken (slower, but correct). Undone when the thread ends. */
 void cw_eal_thread_register(void);
 
 #endif

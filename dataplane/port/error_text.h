@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes the text (cut to fit, always ended by a 0) if there is room for any and returns `status`, so that a failing function can
- * say `return cw_error_text(...)`. Any thread. */
+/* Writes the text (cut to fit, always ended by a 0) if there is room for any and returns `status`, so that a failing
+ * function can say `return cw_error_text(...)`. Any thread. */
 __attribute__((format(printf, 4, 5))) static inline int cw_error_text(char *error, size_t error_bytes, int status,
                                                                       const char *format, ...)
 {

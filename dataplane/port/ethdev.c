@@ -90,9 +90,10 @@ static int device_open_quietly(struct ethdev_port *port, const struct cw_port_et
     return status;
 }
 
-/* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it knows its numbers. The
- * client's driver hangs up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again opens the device anew. A server that is only slow must be
- * waited for: one whose client hangs up before it has been greeted (22.11) frees what EAL's interrupt thread still uses, and dies or hangs for all clients.
+/* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it
+ * knows its numbers. The client's driver hangs up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again
+ * opens the device anew. A server that is only slow must be waited for: one whose client hangs up before it has been
+ * greeted (22.11) frees what EAL's interrupt thread still uses, and dies or hangs for all clients.
  *
  * `before`: connections to that server before this one. */
 static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_config *config, uint32_t before,

@@ -1,9 +1,11 @@
-/* Ethdev port: any DPDK ethdev as a port: physical NICs and the virtual devices memif, af_packet, af_xdp, tap, pcap, ring.
+/* Ethdev port: any DPDK ethdev as a port: physical NICs and the virtual devices memif, af_packet, af_xdp, tap, pcap,
+ * ring.
  *
  * Invariants
  *  - One queue pair. Every received packet is one contiguous buffer, whatever the driver delivered.
  *  - External pieces (gather) are handed to the driver where they lie; the port keeps count of those it still holds.
- *  - What a driver cannot do (multicast filters, interrupts, gather, its own MTU) is made up for here or said in struct cw_port_info.
+ *  - What a driver cannot do (multicast filters, interrupts, gather, its own MTU) is made up for here or said in struct
+ *    cw_port_info.
  *  - A driver's arguments are the user's; those that follow from the MTU are added where the user gave none
  *    (cw_port_ethdev_arguments shows the result).
  *
@@ -13,8 +15,9 @@
  * memif, the packet rings between two processes of a host, by device_arguments:
  *    server   "role=server,id=0,socket=/run/x.sock,socket-abstract=no"     opened first; its link is up once a client is there
  *    client   "role=client,id=0,socket=/run/x.sock,socket-abstract=no"     open waits for the server's answer, at most a second
- * A link that is lost later, since the other process has ended, stays down (cw_port_link_up): close the port and open it again. The
- * doorbells of two such ports are the words 0 and 1 of one file; at a `causeway switch`, port I has word 1 + I and rings word 0.
+ * A link that is lost later, since the other process has ended, stays down (cw_port_link_up): close the port and open
+ * it again. The doorbells of two such ports are the words 0 and 1 of one file; at a `causeway switch`, port I has word
+ * 1 + I and rings word 0.
  */
 #ifndef CW_ETHDEV_H
 #define CW_ETHDEV_H
@@ -34,7 +37,8 @@ enum cw_port_gather {
 };
 
 struct cw_port_ethdev_config {
-    /* A virtual device named after its driver ("net_memif0"), a PCI address, or a device that the EAL arguments have created. */
+    /* A virtual device named after its driver ("net_memif0"), a PCI address, or a device that the EAL arguments have
+     * created. */
     const char *device;
     const char *device_arguments; /* the driver's own: "role=server,socket=/run/x"; NULL: none */
     uint32_t mtu_bytes;           /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
@@ -48,16 +52,18 @@ struct cw_port_ethdev_config {
     struct cw_eal_config eal;
 };
 
-/* Fills in the defaults: MTU 1500, everything else as 0 above, EAL's core the caller's. The device is the caller's to set. */
+/* Fills in the defaults: MTU 1500, everything else as 0 above, EAL's core the caller's. The device is the caller's to
+ * set. */
 static inline void cw_port_ethdev_config_init(struct cw_port_ethdev_config *config)
 {
     *config = (struct cw_port_ethdev_config){.mtu_bytes = 1500, .eal.core = CW_EAL_CORE_CALLER};
 }
 
-/* Opens the device and starts it. Nothing of `config` is kept. CW_OK, or with one line in `error`:
- * CW_ERROR_ARGUMENT (MTU, device, driver's or EAL's arguments), CW_ERROR_NOT_FOUND (no such device, driver, interface or memif
- * server, no huge pages), CW_ERROR_PERMISSION, CW_ERROR_UNSUPPORTED (the driver cannot do the MTU, or gather; DPDK cannot be
- * loaded: dpdk.h), CW_ERROR_BUSY (the device is in use, EAL runs with other settings), CW_ERROR_MEMORY, CW_ERROR_SYSTEM. Not from two threads at a time. */
+/* Opens the device and starts it. Nothing of `config` is kept. CW_OK, or with one line in `error`: CW_ERROR_ARGUMENT
+ * (MTU, device, driver's or EAL's arguments), CW_ERROR_NOT_FOUND (no such device, driver, interface or memif server, no
+ * huge pages), CW_ERROR_PERMISSION, CW_ERROR_UNSUPPORTED (the driver cannot do the MTU, or gather; DPDK cannot be
+ * loaded: dpdk.h), CW_ERROR_BUSY (the device is in use, EAL runs with other settings), CW_ERROR_MEMORY,
+ * CW_ERROR_SYSTEM. Not from two threads at a time. */
 int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
                         size_t error_bytes);
 
@@ -71,7 +77,8 @@ int cw_port_ethdev_promiscuous(struct cw_port *port);
 /* How frames to multicast addresses get in, for people: "by address", "all multicast", "everything", … Owner. */
 const char *cw_port_ethdev_multicast(const struct cw_port *port);
 
-/* Received packets that had to be dropped: longer than the MTU, or no buffer was left to make them contiguous. Owner. */
+/* Received packets that had to be dropped: longer than the MTU, or no buffer was left to make them contiguous.
+ * Owner. */
 uint64_t cw_port_ethdev_dropped(const struct cw_port *port);
 
 /* For benchmarks that measure the driver without the port: its number and its pool of frame buffers. */

@@ -92,8 +92,8 @@ void ethdev_stash_free(struct ethdev_port *port)
     port->stash_count = 0;
 }
 
-/* True for a buffer that goes back to our pool as it is. All it looks at lies in the buffer's first cache line; a single segment has
- * no next one. */
+/* True for a buffer that goes back to our pool as it is. All it looks at lies in the buffer's first cache line; a
+ * single segment has no next one. */
 static inline bool buffer_plain(const struct ethdev_port *port, const struct rte_mbuf *buffer)
 {
     return buffer->pool == port->pool && rte_mbuf_refcnt_read(buffer) == 1 && buffer->nb_segs == 1 &&
@@ -159,7 +159,8 @@ static void pieces_chain(const struct cw_transmit *packet, struct rte_mbuf **hea
     first->nb_segs = (uint16_t)(1 + packet->piece_count);
 }
 
-/* Chains the pieces of a burst; returns how many packets are ready: fewer than `count` when the pool of heads is low. */
+/* Chains the pieces of a burst; returns how many packets are ready: fewer than `count` when the pool of heads is
+ * low. */
 static __rte_noinline uint32_t pieces_attach(struct ethdev_port *port, const struct cw_transmit *packets,
                                              uint32_t count)
 {

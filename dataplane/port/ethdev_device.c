@@ -127,7 +127,8 @@ static int device_find(struct opening *opening)
 
 static bool gather_possible(const struct opening *opening)
 {
-    /* The device reads pieces at their virtual addresses, which with IOVA as PA would have to be translated page by page. */
+    /* The device reads pieces at their virtual addresses, which with IOVA as PA would have to be translated page by
+     * page. */
     bool addresses_fit = !opening->port->needs_dma || rte_eal_iova_mode() == RTE_IOVA_VA;
     return (opening->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0 && addresses_fit;
 }
@@ -174,7 +175,8 @@ static int pools_create(struct opening *opening)
 
 /* ---- configuration ---- */
 
-/* Says whether the device carries the MTU, and what the configuration is to say about it: 0 for drivers that have no notion of one. */
+/* Says whether the device carries the MTU, and what the configuration is to say about it: 0 for drivers that have no
+ * notion of one. */
 static int mtu_check(const struct opening *opening, uint32_t *configured)
 {
     const struct rte_eth_dev_info *info = &opening->info;
@@ -226,7 +228,8 @@ static int device_start(struct opening *opening)
     if (status != CW_OK) {
         return status;
     }
-    /* With a doorbell nobody waits for interrupts. Drivers that cannot do them say so in one of many ways, or ignore it. */
+    /* With a doorbell nobody waits for interrupts. Drivers that cannot do them say so in one of many ways, or ignore
+     * it. */
     bool interrupts = port->bell == NULL;
     const char *what = "cannot be configured";
     cw_eal_log_clear();

@@ -1,5 +1,5 @@
-/* What single drivers need and do not say themselves: arguments that follow from the MTU, privileges, kernel interfaces, and what
- * to do when they refuse. A driver that is not in the table gets its arguments verbatim. */
+/* What single drivers need and do not say themselves: arguments that follow from the MTU, privileges, kernel
+ * interfaces, and what to do when they refuse. A driver that is not in the table gets its arguments verbatim. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <ctype.h>
@@ -127,7 +127,8 @@ bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *argumen
     return role != NULL && length == strlen("client") && strncmp(role, "client", length) == 0;
 }
 
-/* Whether a descriptor is a socket connected to `name`, which is an abstract address if the arguments do not say otherwise. */
+/* Whether a descriptor is a socket connected to `name`, which is an abstract address if the arguments do not say
+ * otherwise. */
 static bool is_connected_to(int descriptor, const char *name, size_t length)
 {
     struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
@@ -173,7 +174,8 @@ uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *argu
     return driver->room_is_slot ? slot_bytes_given(driver, arguments) : 0;
 }
 
-/* A slot that the user made too small: af_packet drops what does not fit, memif chains slots, which corrupts its ring. */
+/* A slot that the user made too small: af_packet drops what does not fit, memif chains slots, which corrupts its
+ * ring. */
 static int slot_check(const struct ethdev_driver *driver, const struct cw_port_ethdev_config *config, char *error,
                       size_t error_bytes)
 {
@@ -189,8 +191,8 @@ static int slot_check(const struct ethdev_driver *driver, const struct cw_port_e
                          driver->slot_argument, config->mtu_bytes, needed);
 }
 
-/* A frame must fit one slot: the driver's (22.11) transmit overruns the ring when it chains slots while the ring is nearly full, and
- * leaves the chain's mark behind in the first slot. */
+/* A frame must fit one slot: the driver's (22.11) transmit overruns the ring when it chains slots while the ring is
+ * nearly full, and leaves the chain's mark behind in the first slot. */
 static bool memif_complete(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)
 {
     uint32_t slot_bytes = (uint32_t)RTE_ALIGN_CEIL(config->mtu_bytes + ETHDEV_FRAME_OVERHEAD, 64u);
@@ -205,8 +207,8 @@ static bool memif_complete(const struct cw_port_ethdev_config *config, char *arg
     return fits;
 }
 
-/* The kernel puts frames into blocks of whole pages, the driver counts frames without gaps: two to a page, one to a page, or one to
- * several pages. */
+/* The kernel puts frames into blocks of whole pages, the driver counts frames without gaps: two to a page, one to a
+ * page, or one to several pages. */
 static bool af_packet_complete(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)
 {
     uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
@@ -291,8 +293,8 @@ static int interface_mtu_raise(const char *device, const char *interface, uint32
     return status;
 }
 
-/* True if some process listens on the socket `path`. The kernel's list is asked: a connection would tell as well, but a memif server
- * (22.11) aborts when one closes before it has been greeted. */
+/* True if some process listens on the socket `path`. The kernel's list is asked: a connection would tell as well, but a
+ * memif server (22.11) aborts when one closes before it has been greeted. */
 static bool socket_lives(const char *path, const struct stat *file)
 {
     FILE *list = fopen("/proc/net/unix", "re");
@@ -313,8 +315,8 @@ static bool socket_lives(const char *path, const struct stat *file)
     return lives;
 }
 
-/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. Nobody listens on it if it
- * refuses a connection. */
+/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. Nobody listens on
+ * it if it refuses a connection. */
 static void memif_socket_clean(const char *arguments)
 {
     size_t length;

@@ -13,8 +13,8 @@ static int filter_by_address(struct ethdev_port *port)
     return rte_eth_dev_set_mc_addr_list(port->id, addresses, port->group_count);
 }
 
-/* Applies the table of groups: in the way decided earlier, or at the first join in the narrowest one that the driver has.
- * 0 or a negative errno. */
+/* Applies the table of groups: in the way decided earlier, or at the first join in the narrowest one that the driver
+ * has. 0 or a negative errno. */
 static int filter_apply(struct ethdev_port *port)
 {
     bool any = port->group_count > 0;

@@ -1,19 +1,20 @@
 /* The gate between memif's control thread and the threads that send and receive.
  *
- * When the other side of a memif goes away, its driver (22.11) unmaps the packet memory on EAL's interrupt thread, whatever the
- * owner of the port is doing: a burst under way then reads unmapped memory and the process dies. The driver has no lock for that,
- * but all of its callbacks run on one thread. So, as long as a memif link is up, that thread is parked in a callback of ours, and let
- * out only when EAL has something for it to do: a peer that comes or goes.
+ * When the other side of a memif goes away, its driver (22.11) unmaps the packet memory on EAL's interrupt thread,
+ * whatever the owner of the port is doing: a burst under way then reads unmapped memory and the process dies. The
+ * driver has no lock for that, but all of its callbacks run on one thread. So, as long as a memif link is up, that
+ * thread is parked in a callback of ours, and let out only when EAL has something for it to do: a peer that comes or
+ * goes.
  *
  *    gate open    the interrupt thread is in EAL, runs callbacks, waits for events; owners leave the driver alone
  *    gate closed  the interrupt thread is parked in gate_callback; owners may call the driver
  *
- * An owner marks itself `inside` before it looks whether the gate is closed; the interrupt thread opens the gate before it waits for
- * nobody to be inside. Since one is done a million times as often as the other, the fence that this needs on both sides is made by
- * the interrupt thread alone, with membarrier(2).
+ * An owner marks itself `inside` before it looks whether the gate is closed; the interrupt thread opens the gate before
+ * it waits for nobody to be inside. Since one is done a million times as often as the other, the fence that this needs
+ * on both sides is made by the interrupt thread alone, with membarrier(2).
  *
- * Whether EAL has something to do is seen on its epoll descriptor, which is found in /proc by what it watches: our eventfd.
- * Without /proc the gate opens every now and then instead.
+ * Whether EAL has something to do is seen on its epoll descriptor, which is found in /proc by what it watches: our
+ * eventfd. Without /proc the gate opens every now and then instead.
  */
 #define ALLOW_EXPERIMENTAL_API /* rte_intr_instance_alloc and its kin: in DPDK since 21.11 */
 #include "dataplane/port/ethdev_private.h"
@@ -107,7 +108,8 @@ static bool epoll_is_eals(const char *number)
     return found;
 }
 
-/* EAL makes a new one whenever the set of its interrupt sources changes, so it is looked for each time. -1: not found. */
+/* EAL makes a new one whenever the set of its interrupt sources changes, so it is looked for each time. -1: not
+ * found. */
 static int epoll_find(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -125,7 +127,8 @@ static int epoll_find(void)
     return found;
 }
 
-/* Stays here until EAL has something to do. Our own eventfd is down, so what makes EAL's set readable is somebody else's. */
+/* Stays here until EAL has something to do. Our own eventfd is down, so what makes EAL's set readable is somebody
+ * else's. */
 static void gate_park(void)
 {
     struct pollfd set = {.fd = epoll_find(), .events = POLLIN};
@@ -137,7 +140,8 @@ static void gate_open(void)
 {
     atomic_store_explicit(&gate.open, 1, memory_order_seq_cst);
     if (!gate.fences) {
-        /* A full fence on every running thread of this process: pairs with the compiler's fence in ethdev_gate_enter. */
+        /* A full fence on every running thread of this process: pairs with the compiler's fence in
+         * ethdev_gate_enter. */
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
     for (struct ethdev_port *port = gate.ports; port != NULL; port = port->gate_next) {
@@ -170,7 +174,8 @@ static void gate_callback(void *context)
         descriptor_raise(); /* to come back once EAL is done */
         gate_open();
     } else {
-        /* Nothing to protect: stay in EAL until an owner sees its link up. Release: the next gate_call raises it again. */
+        /* Nothing to protect: stay in EAL until an owner sees its link up. Release: the next gate_call raises it
+         * again. */
         atomic_store_explicit(&gate.called, 0, memory_order_release);
     }
     pthread_mutex_unlock(&gate.lock);

@@ -176,8 +176,9 @@ void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
 int ethdev_join(struct cw_port *port, const uint8_t mac[6]);
 int ethdev_leave(struct cw_port *port, const uint8_t mac[6]);
 
-/* ethdev_gate.c. Each call into the driver's bursts is `if (ethdev_gate_enter(port)) { ...; ethdev_gate_leave(port); }`, else ethdev_gate_barred.
- * hold: returns with the interrupt thread out of the driver, until let_go; for stop, close and remove, which is called in between. */
+/* ethdev_gate.c. Each call into the driver's bursts is `if (ethdev_gate_enter(port)) { ...; ethdev_gate_leave(port);
+ * }`, else ethdev_gate_barred. hold: returns with the interrupt thread out of the driver, until let_go; for stop, close
+ * and remove, which is called in between. */
 void ethdev_gate_init(struct ethdev_port *port); /* no gate */
 int ethdev_gate_add(struct ethdev_port *port, char *error, size_t error_bytes);
 void ethdev_gate_remove(struct ethdev_port *port);

@@ -1,8 +1,8 @@
 /* Sleep and wake of the ethdev port.
  *
- * No wake-up is lost: the sleeper first says that it sleeps (flag, doorbell word or the device's interrupt), then looks once more
- * whether it was woken and whether packets have come, and only then blocks. What the look finds goes to the stash, which the next
- * receive returns.
+ * No wake-up is lost: the sleeper first says that it sleeps (flag, doorbell word or the device's interrupt), then looks
+ * once more whether it was woken and whether packets have come, and only then blocks. What the look finds goes to the
+ * stash, which the next receive returns.
  */
 #include "dataplane/port/ethdev_private.h"
 
@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Registers the driver's receive interrupt and the wake-up in one epoll set of DPDK's, which knows how to quiet the driver's
- * descriptor. False: the driver has no interrupt that works. */
+/* Registers the driver's receive interrupt and the wake-up in one epoll set of DPDK's, which knows how to quiet the
+ * driver's descriptor. False: the driver has no interrupt that works. */
 static bool interrupt_open(struct ethdev_port *port)
 {
     port->epoll_descriptor = epoll_create1(EPOLL_CLOEXEC);
@@ -173,7 +173,8 @@ static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
     }
 }
 
-/* The socket is readable while the newest frame of its ring has not been taken. False: it cannot be waited on now, as its interface is down. */
+/* The socket is readable while the newest frame of its ring has not been taken. False: it cannot be waited on now, as
+ * its interface is down. */
 static bool sleep_socket(struct ethdev_port *port, uint64_t timeout_ns)
 {
     struct pollfd set[3] = {{.fd = port->packet_descriptor, .events = POLLIN},
@@ -216,7 +217,8 @@ static void sleep_timed(struct ethdev_port *port, uint64_t timeout_ns)
 static void sleep_doorbell(struct ethdev_port *port, uint64_t timeout_ns)
 {
     cw_doorbell_arm(port->bell);
-    /* Pairs with cw_doorbell_ring in ethdev_wake, as the packets in ethdev_peek do with the one in the sender's transmit. */
+    /* Pairs with cw_doorbell_ring in ethdev_wake, as the packets in ethdev_peek do with the one in the sender's
+     * transmit. */
     if (atomic_load_explicit(&port->woken, memory_order_relaxed) == 0) {
         enum ethdev_peek found = ethdev_peek(port);
         if (found != ETHDEV_PEEK_PACKETS) {
@@ -242,7 +244,8 @@ void ethdev_sleep(struct cw_port *base, uint64_t timeout_ns)
         wake_take(port);
         return;
     }
-    /* Sequentially consistent, pairs with ethdev_wake: either it sees `sleeping` and writes to the descriptor, or `woken` is seen. */
+    /* Sequentially consistent, pairs with ethdev_wake: either it sees `sleeping` and writes to the descriptor, or
+     * `woken` is seen. */
     atomic_store_explicit(&port->sleeping, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&port->woken, memory_order_seq_cst) == 0) {
         if (port->epoll_descriptor >= 0) {
@@ -258,7 +261,8 @@ void ethdev_sleep(struct cw_port *base, uint64_t timeout_ns)
 void ethdev_wake(struct cw_port *base)
 {
     struct ethdev_port *port = ethdev_of(base);
-    /* Sequentially consistent, pairs with ethdev_sleep. Its release half also hands over what the waker has written before. */
+    /* Sequentially consistent, pairs with ethdev_sleep. Its release half also hands over what the waker has written
+     * before. */
     bool already = atomic_exchange_explicit(&port->woken, 1, memory_order_seq_cst) != 0;
     if (port->bell != NULL) {
         cw_doorbell_ring_own(port->bell);

@@ -1,9 +1,10 @@
 /* Port: where packets enter and leave an endpoint.
  *
  * Invariants
- *  - A port has one owner at a time: whoever turns the loop of its endpoint. Only cw_port_wake may be called from another thread.
- *  - A buffer belongs to exactly one side: received buffers to the caller until cw_port_release; reserved buffers to the caller
- *    until cw_port_transmit accepts them or cw_port_cancel gives them back.
+ *  - A port has one owner at a time: whoever turns the loop of its endpoint. Only cw_port_wake may be called from
+ *    another thread.
+ *  - A buffer belongs to exactly one side: received buffers to the caller until cw_port_release; reserved buffers to
+ *    the caller until cw_port_transmit accepts them or cw_port_cancel gives them back.
  *  - Nothing above the port knows which driver is below it; what differs is said in struct cw_port_info.
  *
  * Order of calls
@@ -28,7 +29,8 @@ enum {
     CW_PORT_MTU_MIN = 576,
 };
 
-/* How a thread that has nothing to do can wait for this port's packets; peers are told, since it bounds how soon they are answered. */
+/* How a thread that has nothing to do can wait for this port's packets; peers are told, since it bounds how soon they
+ * are answered. */
 enum cw_port_wait {
     CW_PORT_WAIT_NONE = 0,       /* cannot be waited on: virtual time */
     CW_PORT_WAIT_DESCRIPTOR = 1, /* the driver's receive interrupt, or its socket */
@@ -46,8 +48,8 @@ struct cw_port_info {
     char driver[32]; /* the driver's own name, for people; never compared */
 };
 
-/* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received it may write into it, to
- * open a sealed packet where it lies. */
+/* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received
+ * it may write into it, to open a sealed packet where it lies. */
 struct cw_received {
     const uint8_t *data;
     uint32_t length;
@@ -63,7 +65,8 @@ struct cw_piece {
     struct cw_port_memory *memory; /* that `data` lies in */
 };
 
-/* A packet to transmit: `length` bytes at `data`, from the Ethernet header on, followed by the external pieces, if any. */
+/* A packet to transmit: `length` bytes at `data`, from the Ethernet header on, followed by the external pieces, if
+ * any. */
 struct cw_transmit {
     uint8_t *data;   /* set by reserve; room for a whole frame (14 + mtu_bytes) */
     uint32_t length; /* set by the caller: bytes written at `data` */
@@ -116,14 +119,15 @@ static inline void cw_port_release(struct cw_port *port, struct cw_received *pac
     port->ops->release(port, packets, count);
 }
 
-/* Gets up to `count` (<= CW_PORT_BURST_MAX) empty buffers to write frames into; returns how many, fewer when the pool is low.
- * Sets data and handle, and zeroes length and piece_count. */
+/* Gets up to `count` (<= CW_PORT_BURST_MAX) empty buffers to write frames into; returns how many, fewer when the pool
+ * is low. Sets data and handle, and zeroes length and piece_count. */
 static inline uint32_t cw_port_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     return port->ops->reserve(port, packets, count);
 }
 
-/* Hands written packets to the driver, in order; returns how many it took (the first ones). The rest stay the caller's. */
+/* Hands written packets to the driver, in order; returns how many it took (the first ones). The rest stay the
+ * caller's. */
 static inline uint32_t cw_port_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     return port->ops->transmit(port, packets, count);
@@ -135,8 +139,9 @@ static inline void cw_port_cancel(struct cw_port *port, struct cw_transmit *pack
     port->ops->cancel(port, packets, count);
 }
 
-/* Lets frames to a multicast address in, or no longer when it has been left as often as it was joined. CW_OK, CW_ERROR_LIMIT (the driver's filters are used up),
- * CW_ERROR_UNSUPPORTED, CW_ERROR_NOT_FOUND (leave without join), CW_ERROR_SYSTEM. */
+/* Lets frames to a multicast address in, or no longer when it has been left as often as it was joined. CW_OK,
+ * CW_ERROR_LIMIT (the driver's filters are used up), CW_ERROR_UNSUPPORTED, CW_ERROR_NOT_FOUND (leave without join),
+ * CW_ERROR_SYSTEM. */
 static inline int cw_port_join(struct cw_port *port, const uint8_t mac[6])
 {
     return port->ops->join(port, mac);
@@ -169,8 +174,9 @@ static inline bool cw_port_link_up(struct cw_port *port)
     return port->ops->link_up(port);
 }
 
-/* Blocks the owner until a packet may have arrived, cw_port_wake is called (before or during), or `timeout_ns` has passed. May
- * return early. Loses no wake-up: what arrives or is signalled between the last receive and the sleep ends the sleep at once. */
+/* Blocks the owner until a packet may have arrived, cw_port_wake is called (before or during), or `timeout_ns` has
+ * passed. May return early. Loses no wake-up: what arrives or is signalled between the last receive and the sleep ends
+ * the sleep at once. */
 static inline void cw_port_sleep(struct cw_port *port, uint64_t timeout_ns)
 {
     port->ops->sleep(port, timeout_ns);

@@ -202,8 +202,8 @@ static bool notify(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
     return true;
 }
 
-/* An arrival has its turn, and with it those of its lane that wait for it in a row: at once, since the sender may take the whole row for
- * done and post the next in the lane without naming a predecessor. */
+/* An arrival has its turn, and with it those of its lane that wait for it in a row: at once, since the sender may take
+ * the whole row for done and post the next in the lane without naming a predecessor. */
 static void make_ready(struct cw_arrivals *arrivals, struct cw_arrival *arrival)
 {
     for (; arrival != NULL; arrival = take_successor(arrivals, arrival->flow, arrival->number)) {

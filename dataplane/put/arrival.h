@@ -1,10 +1,11 @@
 /* Arrivals: puts at their target, from the first byte to the notification.
  *
  * Invariants
- *   - A put whose only packet has come, whose predecessor in its lane is done and for which the event queue has room needs no record: it is
- *     notified at once. All others have a record, until they are notified.
- *   - "Done" (seen in the flow's window of put numbers) means notified, or given up. Those that have their turn but find no room in
- *     the event queue wait in one queue, right behind them what waits for them in their lanes; nobody overtakes it.
+ *   - A put whose only packet has come, whose predecessor in its lane is done and for which the event queue has room
+ *     needs no record: it is notified at once. All others have a record, until they are notified.
+ *   - "Done" (seen in the flow's window of put numbers) means notified, or given up. Those that have their turn but
+ *     find no room in the event queue wait in one queue, right behind them what waits for them in their lanes; nobody
+ *     overtakes it.
  *   - The oldest put of a flow that is not done can always get a record, so that arrival never locks up.
  */
 #ifndef CW_ARRIVAL_H
@@ -71,10 +72,11 @@ struct cw_arrival_frame {
 /* True if there are records for `count` puts whatever they wait for. */
 bool cw_arrivals_plenty(const struct cw_endpoint *endpoint, uint32_t count);
 
-/* The same where records are short: true if a packet with `count` frames of puts, the first one of put `first`, may be accepted:
- * cw_arrival_accept will find the records it needs. Only the oldest put of the flow goes on (`first` is that of the packet's first frame of
- * any kind), with others if `at_once`: each is whole and has its turn once those before it are told of. And what has a record already.
- * Senders put nothing into one packet that waits for a put between its first frame and itself, so that this always gets on. */
+/* The same where records are short: true if a packet with `count` frames of puts, the first one of put `first`, may be
+ * accepted: cw_arrival_accept will find the records it needs. Only the oldest put of the flow goes on (`first` is that
+ * of the packet's first frame of any kind), with others if `at_once`: each is whole and has its turn once those before
+ * it are told of. And what has a record already. Senders put nothing into one packet that waits for a put between its
+ * first frame and itself, so that this always gets on. */
 bool cw_arrivals_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t first, uint32_t count,
                       bool at_once);
 
@@ -91,13 +93,15 @@ bool cw_arrival_consistent(const struct cw_endpoint *endpoint, const struct cw_f
 /* Takes note of a frame whose bytes are in place, and notifies what is complete. cw_arrivals_room has said yes. */
 void cw_arrival_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_arrival_frame *frame);
 
-/* Frames that no application is told of and that wait for nobody (credit, requests): done at once, without a record, so that they come
- * through where records are short. True if there is memory to note `count` of them, the first one `number`. */
+/* Frames that no application is told of and that wait for nobody (credit, requests): done at once, without a record, so
+ * that they come through where records are short. True if there is memory to note `count` of them, the first one
+ * `number`. */
 bool cw_arrival_passable(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number,
                          uint32_t count);
 void cw_arrival_pass(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number);
 
-/* The session is over: forgets what has half arrived from a flow. What is complete and only waits for room is still notified. */
+/* The session is over: forgets what has half arrived from a flow. What is complete and only waits for room is still
+ * notified. */
 void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Notifies those for which there was no room; returns how many. */

@@ -1,6 +1,7 @@
 /* Gets: asking a peer's dataplane for bytes, and answering such requests with a put.
  *
- * Invariant: a get keeps its operation open until the answer has arrived completely or the session ends, so it ends exactly once.
+ * Invariant: a get keeps its operation open until the answer has arrived completely or the session ends, so it ends
+ * exactly once.
  */
 #ifndef CW_GET_H
 #define CW_GET_H
@@ -40,8 +41,8 @@ void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
 /* False: a request for no such region, without the right, or out of bounds. */
 bool cw_get_allowed(const struct cw_endpoint *endpoint, const struct cw_wire_get *frame);
 
-/* True if `count` requests that are allowed can be answered now, beside `others` in the same packet that may open an operation each; else
- * their packet must come again. */
+/* True if `count` requests that are allowed can be answered now, beside `others` in the same packet that may open an
+ * operation each; else their packet must come again. */
 bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint32_t count, uint32_t others);
 
 /* Posts the put that answers a request. */

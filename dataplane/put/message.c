@@ -352,8 +352,8 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     if (flow->state != CW_PEER_ESTABLISHED) {
         return CW_OK;
     }
-    /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. Who had but one gets a few more, or each of its
-     * messages would cost a packet of ours. */
+    /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. Who had but one
+     * gets a few more, or each of its messages would cost a packet of ours. */
     uint32_t again = credit->far > CW_CREDIT_BATCH ? credit->far : CW_CREDIT_BATCH;
     bool plenty = pool->waiting_first == NULL || pool->free_count > endpoint->config.pool_slot_count / 2;
     if (plenty && (uint32_t)credit->lent + credit->owed < again) {
@@ -418,8 +418,8 @@ static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
     return true;
 }
 
-/* More than a batch at once is what a sender on a long path asks for, who has room for as many. He gets twice as many: what he asks for is what
- * has had to wait, and the next time nothing should. */
+/* More than a batch at once is what a sender on a long path asks for, who has room for as many. He gets twice as many:
+ * what he asks for is what has had to wait, and the next time nothing should. */
 static void take_ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t wanted)
 {
     struct cw_credit *credit = &flow->credit;

@@ -1,14 +1,17 @@
 /* Messages: small puts into the receiver's pool, one slot each, by credit.
  *
- * The pool has the same size whatever the number of peers. A slot is free, lent (a sender may put into it) or filled (the application
- * reads it). A sender without a slot asks (ASK); the owner lends some (GRANT), asks idle borrowers to give back (RECALL) when others wait,
- * and gets the unused ones back (RETURN). A slot that the application releases is lent to the same sender again unless others wait.
+ * The pool has the same size whatever the number of peers. A slot is free, lent (a sender may put into it) or filled
+ * (the application reads it). A sender without a slot asks (ASK); the owner lends some (GRANT), asks idle borrowers to
+ * give back (RECALL) when others wait, and gets the unused ones back (RETURN). A slot that the application releases is
+ * lent to the same sender again unless others wait.
  *
- * CW_CREDIT_MAX slots keep a LAN busy, but no long path: there a sender asks for as many as it has messages waiting, up to CW_CREDIT_FAR_MAX,
- * and is lent as many again from then on (as receivers' windows grow by what comes in a round trip, Fisk and Feng 2001). What is lent beyond
- * CW_CREDIT_MAX leaves half of the pool free, so memory is bounded as before and nobody else waits for it; a RECALL ends it.
+ * CW_CREDIT_MAX slots keep a LAN busy, but no long path: there a sender asks for as many as it has messages waiting, up
+ * to CW_CREDIT_FAR_MAX, and is lent as many again from then on (as receivers' windows grow by what comes in a round
+ * trip, Fisk and Feng 2001). What is lent beyond CW_CREDIT_MAX leaves half of the pool free, so memory is bounded as
+ * before and nobody else waits for it; a RECALL ends it.
  *
- * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the application's hands.
+ * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the
+ * application's hands.
  */
 #ifndef CW_MESSAGE_H
 #define CW_MESSAGE_H
@@ -66,7 +69,8 @@ bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flo
 /* Owner: the put that was expected has a record, and its slot is for no other one. */
 void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_arrival_frame *frame);
 
-/* Owner: the message at this offset of the pool is complete; returns its slot, which is the application's from now on. */
+/* Owner: the message at this offset of the pool is complete; returns its slot, which is the application's from now
+ * on. */
 uint32_t cw_messages_fill(struct cw_endpoint *endpoint, uint64_t offset);
 
 /* Both: the session has ended. Slots lent to the flow are free again, those borrowed are forgotten. */

@@ -257,7 +257,8 @@ void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *op
     }
 }
 
-/* What is left out is no loss, since COMPLETE follows: the half of the queue that must be free is room that others count on. */
+/* What is left out is no loss, since COMPLETE follows: the half of the queue that must be free is room that others
+ * count on. */
 void cw_operation_left(struct cw_endpoint *endpoint, const struct cw_operation *operation)
 {
     if (!operation->signal_sent || cw_events_count(&endpoint->events) > endpoint->events.mask / 2) {
@@ -338,7 +339,8 @@ void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *oper
         queue_remove(&operation->flow->sender.queue_bulk, operation);
         operation->sent = true;
     }
-    /* the packet that was refused is still open: it goes out again as a void frame, and its acknowledgement completes the operation */
+    /* the packet that was refused is still open: it goes out again as a void frame, and its acknowledgement completes
+     * the operation */
     assert(operation->packets_open > 0 || operation->kind == CW_OPERATION_GET);
     if (operation->packets_open == 0) {
         complete(endpoint, operation);

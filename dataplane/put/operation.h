@@ -2,8 +2,9 @@
  *
  * Invariants
  *   - Operations of a flow are numbered in posting order; the numbers of those still open span at most CW_PUT_WINDOW.
- *   - An operation is complete when all its packets are acknowledged, and retired (its number forgotten) when it is complete and the one
- *     before it in its lane is retired. So whatever is still held back at the target has a predecessor the target also knows.
+ *   - An operation is complete when all its packets are acknowledged, and retired (its number forgotten) when it is
+ *     complete and the one before it in its lane is retired. So whatever is still held back at the target has a
+ *     predecessor the target also knows.
  *   - The lane table holds the last operation of each lane that is not retired.
  */
 #ifndef CW_OPERATION_H
@@ -113,13 +114,13 @@ struct cw_lanes {
 int cw_lanes_init(struct cw_lanes *lanes, uint32_t operation_count);
 void cw_lanes_dispose(struct cw_lanes *lanes);
 
-/* A new operation on a flow, numbered and last in its lane (if `ordered`), not yet queued. `internal` may use the reserve. NULL: no
- * operation or number is free. */
+/* A new operation on a flow, numbered and last in its lane (if `ordered`), not yet queued. `internal` may use the
+ * reserve. NULL: no operation or number is free. */
 struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
                                        uint32_t lane_tag, bool ordered, bool internal);
 
-/* Puts an operation into a queue by its number: one that had to wait (a message for its slot) goes before those posted later. Older ones
- * first is what keeps a receiver with little memory moving, see cw_arrivals_room. */
+/* Puts an operation into a queue by its number: one that had to wait (a message for its slot) goes before those posted
+ * later. Older ones first is what keeps a receiver with little memory moving, see cw_arrivals_room. */
 void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation);
 
 /* Queues an opened operation to be sent. */

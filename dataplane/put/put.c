@@ -10,7 +10,8 @@ int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes,
         (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ)) != 0) {
         return CW_ERROR_ARGUMENT;
     }
-    /* Peers see keys of regions and nonces of sessions; neither may tell the next key, so it goes through BLAKE2b under the job key. */
+    /* Peers see keys of regions and nonces of sessions; neither may tell the next key, so it goes through BLAKE2b under
+     * the job key. */
     struct cw_wire_key key;
     uint64_t bits;
     cw_wire_key_derive(&key, endpoint->config.job_key, cw_random_next(&endpoint->random), endpoint->incarnation);

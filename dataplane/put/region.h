@@ -1,7 +1,7 @@
 /* Regions: memory that peers may reach, named by a token of 16 bits of index and 48 random bits of key.
  *
- * Invariant: a store into a region happens only after cw_region_find has let it pass in the same turn, so that once a region is
- * deregistered by the owner no store can follow.
+ * Invariant: a store into a region happens only after cw_region_find has let it pass in the same turn, so that once a
+ * region is deregistered by the owner no store can follow.
  */
 #ifndef CW_REGION_H
 #define CW_REGION_H

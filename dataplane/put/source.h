@@ -13,7 +13,8 @@ struct cw_source_cursor {
     uint64_t start; /* position of that slice's first byte */
 };
 
-/* All bytes of a source. False: the description is out of range (a NULL pointer with bytes, too many slices, an overflow). */
+/* All bytes of a source. False: the description is out of range (a NULL pointer with bytes, too many slices, an
+ * overflow). */
 bool cw_source_measure(const struct cw_source *source, uint64_t *bytes);
 
 /* True if every byte lies in [base, base + bytes). */

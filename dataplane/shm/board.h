@@ -1,26 +1,32 @@
 /* board: memory in which the members of a group on one host work together in rounds, without messages.
  *
  * Purpose
- *   All members count rounds alike. In a round each may write into a slot of its own, and there is one more slot for a common result. Slots are short or long, as all
- *   know for a round: there are many short ones, so that a root that sends little can run ahead, and few long ones, so that they stay in the caches. A round is over for
- *   its reader when either the member that matters has published its slot, or all have arrived: the last one to arrive says so in one word that all
- *   others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait for one event each instead of for a chain of messages.
- *   What one member sends to the others in a short slot costs each of them the transfer of one cache line: the flag stands before the data.
+ *   All members count rounds alike. In a round each may write into a slot of its own, and there is one more slot for a
+ *   common result. Slots are short or long, as all know for a round: there are many short ones, so that a root that
+ *   sends little can run ahead, and few long ones, so that they stay in the caches. A round is over for its reader when
+ *   either the member that matters has published its slot, or all have arrived: the last one to arrive says so in one
+ *   word that all others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait for
+ *   one event each instead of for a chain of messages. What one member sends to the others in a short slot costs each
+ *   of them the transfer of one cache line: the flag stands before the data.
  *
  * Invariants
- *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is how many such slots a member has (cw_board_may_write): by then nobody reads what
- *     it held before, for a member arrives at a round when it has read all that it wants of the rounds before, and all that others publish in this one.
- *   - Members arrive at a round once, or, as all of them know, not at all (cw_board_may_pass): within CW_BOARD_ARRIVE_EVERY rounds they arrive again, with a signature of all that they have
- *     done since they did last; different ones are noticed by the last to arrive. Rounds complete in order. Before long slots are written all must have arrived late enough for
- *     cw_board_may_write.
- *   - The memory is a memfd that member 0 makes and the others open through /proc/PID/fd; when all have, cw_board_seal closes it: no file, no descriptor stays.
+ *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is how many such slots a
+ *     member has (cw_board_may_write): by then nobody reads what it held before, for a member arrives at a round when
+ *     it has read all that it wants of the rounds before, and all that others publish in this one.
+ *   - Members arrive at a round once, or, as all of them know, not at all (cw_board_may_pass): within
+ *     CW_BOARD_ARRIVE_EVERY rounds they arrive again, with a signature of all that they have done since they did last;
+ *     different ones are noticed by the last to arrive. Rounds complete in order. Before long slots are written all
+ *     must have arrived late enough for cw_board_may_write.
+ *   - The memory is a memfd that member 0 makes and the others open through /proc/PID/fd; when all have, cw_board_seal
+ *     closes it: no file, no descriptor stays.
  *
  * Order of calls
- *   member 0: cw_board_create; its place goes to the others, who cw_board_open; when all have it, cw_board_seal
- *   { cw_board_enter; wait for cw_board_may_write, write cw_board_slot; cw_board_publish; wait; read; cw_board_arrive, cw_board_complete }*
- *   cw_board_close
+ *   member 0: cw_board_create; its place goes to the others, who cw_board_open; when all have it, cw_board_seal {
+ *   cw_board_enter; wait for cw_board_may_write, write cw_board_slot; cw_board_publish; wait; read; cw_board_arrive,
+ *   cw_board_complete }* cw_board_close
  *
- * Waiting is the caller's: it watches a word, and says that it sleeps (cw_board_doze) so that whoever changes that word knows to wake it.
+ * Waiting is the caller's: it watches a word, and says that it sleeps (cw_board_doze) so that whoever changes that word
+ * knows to wake it.
  *
  * Thread: one at a time per member.
  */
@@ -55,7 +61,8 @@ struct cw_board_place {
     uint64_t nonce;
 };
 
-/* What a member is doing, for those who wait for it. Read without a lock: good for messages, and for noticing that calls differ. */
+/* What a member is doing, for those who wait for it. Read without a lock: good for messages, and for noticing that
+ * calls differ. */
 struct cw_board_call {
     uint64_t signature;
     uint64_t bytes;
@@ -112,7 +119,8 @@ struct cw_board {
 /* `member_count` 2 .. CW_BOARD_MEMBERS_MAX. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_SYSTEM with a line in `error`. */
 int cw_board_create(uint32_t member_count, uint64_t nonce, struct cw_board *board, char *error, size_t error_bytes);
 struct cw_board_place cw_board_place(const struct cw_board *board);
-/* CW_OK; CW_ERROR_NOT_FOUND: no such board; CW_ERROR_UNSUPPORTED: another version, or another number of members; CW_ERROR_SYSTEM; a line in `error`. */
+/* CW_OK; CW_ERROR_NOT_FOUND: no such board; CW_ERROR_UNSUPPORTED: another version, or another number of members;
+ * CW_ERROR_SYSTEM; a line in `error`. */
 int cw_board_open(const struct cw_board_place *place, uint32_t member, uint32_t member_count, struct cw_board *board,
                   char *error, size_t error_bytes);
 /* All members have opened it: closes the descriptor. */
@@ -135,7 +143,8 @@ static inline void cw_board_enter(struct cw_board *board, uint64_t round, const 
     atomic_store_explicit(&line->entered, round, memory_order_release);
 }
 
-/* What another member said last; returns its `entered`, 0 if it has said nothing yet or is just about to say something else. */
+/* What another member said last; returns its `entered`, 0 if it has said nothing yet or is just about to say something
+ * else. */
 static inline uint64_t cw_board_call_of(const struct cw_board *board, uint32_t member, struct cw_board_call *call)
 {
     const struct cw_board_line *line = &board->lines[member];
@@ -164,7 +173,8 @@ static inline uint8_t *cw_board_slot(const struct cw_board *board, uint32_t memb
                           ((uint64_t)member * CW_BOARD_LONG_SLOTS + round % CW_BOARD_LONG_SLOTS) * CW_BOARD_LONG_BYTES;
 }
 
-/* The words to wait for, and the least that they must have become. Reading them with acquire pairs with the stores below. */
+/* The words to wait for, and the least that they must have become. Reading them with acquire pairs with the stores
+ * below. */
 static inline const _Atomic uint64_t *cw_board_completed(const struct cw_board *board)
 {
     return &board->shared->complete;
@@ -199,7 +209,8 @@ static inline void cw_board_publish(struct cw_board *board, uint64_t round, uint
     atomic_store_explicit(&flag->published, round, memory_order_seq_cst);
 }
 
-/* Says in which call this member is about to arrive at a round, for those who wait for others: like cw_board_publish, but nobody waits for this. */
+/* Says in which call this member is about to arrive at a round, for those who wait for others: like cw_board_publish,
+ * but nobody waits for this. */
 static inline void cw_board_sign(struct cw_board *board, uint64_t round, uint64_t signature)
 {
     struct cw_board_flag *flag = cw_board_flag(board, board->member, round);
@@ -214,7 +225,8 @@ enum cw_board_arrival {
     CW_BOARD_DIFFERENT = 2 /* they have, but their signatures are not all alike: the board is of no use any more */
 };
 
-/* What the counter has become. Acquire and release: what members wrote before they arrived is seen by the last one, and by who sees `complete`. */
+/* What the counter has become. Acquire and release: what members wrote before they arrived is seen by the last one, and
+ * by who sees `complete`. */
 static inline uint64_t cw_board_count(struct cw_board_counter *counter, uint64_t value)
 {
     uint64_t kept = value;
@@ -253,7 +265,8 @@ static inline void cw_board_complete(struct cw_board *board, uint64_t round)
     atomic_store_explicit(&board->shared->complete, round, memory_order_seq_cst);
 }
 
-/* Nobody can rely on the board any more; all waits must end. What the first one says, a code of the user's and a text, is told to all. */
+/* Nobody can rely on the board any more; all waits must end. What the first one says, a code of the user's and a text,
+ * is told to all. */
 void cw_board_break(struct cw_board *board, int32_t code, const char *why);
 /* The code and a copy of the text; 0 and "" if it is whole, or who broke it has not said why for long. */
 int32_t cw_board_why(const struct cw_board *board, char *text, size_t text_bytes);
@@ -262,7 +275,8 @@ static inline bool cw_board_is_broken(const struct cw_board *board)
     return atomic_load_explicit(&board->shared->broken, memory_order_acquire) != 0;
 }
 
-/* Says whether this member sleeps. Between saying so and sleeping it must look at its word once more, behind a full barrier. */
+/* Says whether this member sleeps. Between saying so and sleeping it must look at its word once more, behind a full
+ * barrier. */
 static inline void cw_board_doze(struct cw_board *board, bool asleep)
 {
     atomic_store_explicit(&board->lines[board->member].asleep, asleep, memory_order_seq_cst);

@@ -1,7 +1,8 @@
 /* copy: bytes from or to another process's memory in a single copy, where the kernel lets us (process_vm_readv(2)).
  *
- * It takes the same user and a kernel that does not forbid it: Yama (ptrace_scope), a container's system call filter, or another process
- * number space may. So it is tried before it is relied on (cw_copy_probe), and who cannot have it moves bytes through rings.
+ * It takes the same user and a kernel that does not forbid it: Yama (ptrace_scope), a container's system call filter,
+ * or another process number space may. So it is tried before it is relied on (cw_copy_probe), and who cannot have it
+ * moves bytes through rings.
  *
  * Thread: any.
  */
@@ -29,8 +30,8 @@ pid_t cw_copy_tracer(int scope, const char *told, pid_t parent);
 /* Whether `value` can be read at `address` of process `pid`. */
 bool cw_copy_probe(pid_t pid, uint64_t address, uint64_t value);
 
-/* Moves `bytes`. CW_OK; CW_ERROR_NOT_FOUND: the process is gone; CW_ERROR_REMOTE_ACCESS: there is no such memory at the other side;
- * CW_ERROR_PERMISSION; CW_ERROR_SYSTEM. */
+/* Moves `bytes`. CW_OK; CW_ERROR_NOT_FOUND: the process is gone; CW_ERROR_REMOTE_ACCESS: there is no such memory at the
+ * other side; CW_ERROR_PERMISSION; CW_ERROR_SYSTEM. */
 int cw_copy_from(pid_t pid, void *to, uint64_t address, uint64_t bytes);
 int cw_copy_to(pid_t pid, uint64_t address, const void *from, uint64_t bytes);
 

@@ -80,7 +80,8 @@ static void *ring_map(int descriptor, uint64_t offset, uint64_t bytes)
     return memory;
 }
 
-/* Whether the kernel runs a barrier on all cores for who goes to sleep. Registering is for all who will be hit by one. */
+/* Whether the kernel runs a barrier on all cores for who goes to sleep. Registering is for all who will be hit by
+ * one. */
 static bool barrier_register(void)
 {
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -221,7 +222,8 @@ int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, uint32_t *sender,
                          cw_errno_remedy(ring->lost));
 }
 
-/* Who pays for the barriers from now on: judged by how often the owner has slept of late, one long rest counting as one. */
+/* Who pays for the barriers from now on: judged by how often the owner has slept of late, one long rest counting as
+ * one. */
 static void payer_choose(struct cw_inbox *inbox, uint64_t now_ns)
 {
     uint64_t since_ns = now_ns - inbox->armed_ns;
@@ -242,7 +244,8 @@ void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns)
     if (inbox->can_barrier) {
         payer_choose(inbox, now_ns);
         bool senders_pay = atomic_load_explicit(&inbox->shared->senders_fence, memory_order_relaxed) != 0;
-        /* senders that have not seen yet that they pay are hit by this barrier, which comes after they are asked and before the owner looks */
+        /* senders that have not seen yet that they pay are hit by this barrier, which comes after they are asked and
+         * before the owner looks */
         if (!senders_paid || !senders_pay) {
             (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
                           0); /* cannot fail once it has been registered for */

@@ -1,22 +1,26 @@
 /* inbox: where the other processes of a host leave records for this one.
  *
  * Purpose
- *   Each process has one inbox: a memfd with a header, a table of slots and a ring per slot. A sender opens the memfd through
- *   /proc/PID/fd/N when it first has something to say, claims a slot, and from then on owns the producer's end of that slot's ring. No file is left
- *   behind, whoever dies; no privilege is needed; a pair of processes that never talk shares nothing.
+ *   Each process has one inbox: a memfd with a header, a table of slots and a ring per slot. A sender opens the memfd
+ *   through /proc/PID/fd/N when it first has something to say, claims a slot, and from then on owns the producer's end
+ *   of that slot's ring. No file is left behind, whoever dies; no privilege is needed; a pair of processes that never
+ *   talk shares nothing.
  *
  * Invariants
- *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of rings that nobody claimed are never touched.
- *   - The owner sleeps only between cw_inbox_arm and cw_inbox_disarm. No wake-up is lost: a record published before cw_inbox_ring is either
- *     seen by the owner's look after cw_inbox_arm, or the ring finds the inbox armed and ends the sleep. Where the kernel offers membarrier(2), the
- *     one who goes to sleep pays for the barrier that this takes, else each sender does (`senders_fence`). Who sleeps often (CW_INBOX_OFTEN_NS) asks the senders to,
- *     until it sleeps rarely again (CW_INBOX_RARELY_NS).
+ *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of rings that nobody claimed are
+ *     never touched.
+ *   - The owner sleeps only between cw_inbox_arm and cw_inbox_disarm. No wake-up is lost: a record published before
+ *     cw_inbox_ring is either seen by the owner's look after cw_inbox_arm, or the ring finds the inbox armed and ends
+ *     the sleep. Where the kernel offers membarrier(2), the one who goes to sleep pays for the barrier that this takes,
+ *     else each sender does (`senders_fence`). Who sleeps often (CW_INBOX_OFTEN_NS) asks the senders to, until it
+ *     sleeps rarely again (CW_INBOX_RARELY_NS).
  *
  * Order of calls
  *   owner:  create { poll: cw_inbox_slots, cw_inbox_consumer; cw_ring_*  | arm, look, sleep, disarm }* destroy
  *   sender: attach { cw_ring_*; cw_inbox_ring }* detach
  *
- * Thread: the owner's calls one thread at a time, and so each attachment's; cw_inbox_ring and cw_inbox_ring_own from any.
+ * Thread: the owner's calls one thread at a time, and so each attachment's; cw_inbox_ring and cw_inbox_ring_own from
+ * any.
  */
 #ifndef CW_INBOX_H
 #define CW_INBOX_H
@@ -33,7 +37,8 @@ enum {
     CW_INBOX_VERSION = 3,
     CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
     CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
-    /* The mean time from sleep to sleep: below, senders pay for the barrier (10 to 100 ns a record, 20 us a sleep); above, the owner does again. */
+    /* The mean time from sleep to sleep: below, senders pay for the barrier (10 to 100 ns a record, 20 us a sleep);
+     * above, the owner does again. */
     CW_INBOX_OFTEN_NS = 400000,
     CW_INBOX_RARELY_NS = 1000000,
 };
@@ -49,7 +54,8 @@ struct cw_inbox_place {
     uint64_t probe; /* address of the nonce in the owner's memory, for cw_copy_probe */
 };
 
-/* `senders_max` 1 .. CW_INBOX_SLOTS_MAX. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY; CW_ERROR_SYSTEM; a line in `error`. */
+/* `senders_max` 1 .. CW_INBOX_SLOTS_MAX. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY; CW_ERROR_SYSTEM; a line in
+ * `error`. */
 int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbox, char *error, size_t error_bytes);
 /* NULL is allowed. Senders keep their mapping. */
 void cw_inbox_destroy(struct cw_inbox *inbox);
@@ -64,7 +70,8 @@ struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot
  * is heard. CW_OK: no; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: who claimed it, and a line in `error`. */
 int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, uint32_t *sender, char *error, size_t error_bytes);
 
-/* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before cw_inbox_sleep. */
+/* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before
+ * cw_inbox_sleep. */
 void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns);
 /* For an owner that sleeps on descriptors: makes one for cw_inbox_alarm. Before anybody is told of its place. CW_OK,
  * CW_ERROR_SYSTEM. */
@@ -89,8 +96,9 @@ struct cw_inbox_sender {
     int bell; /* the owner's pipe; -1: none */
 };
 
-/* Opens an inbox and claims a slot; `sender` is the number that the owner will see. CW_OK; CW_ERROR_NOT_FOUND: no such process, or another one has its
- * number now; CW_ERROR_PERMISSION; CW_ERROR_UNSUPPORTED: another version; CW_ERROR_LIMIT: no slot is left; CW_ERROR_SYSTEM; a line in `error`. */
+/* Opens an inbox and claims a slot; `sender` is the number that the owner will see. CW_OK; CW_ERROR_NOT_FOUND: no such
+ * process, or another one has its number now; CW_ERROR_PERMISSION; CW_ERROR_UNSUPPORTED: another version;
+ * CW_ERROR_LIMIT: no slot is left; CW_ERROR_SYSTEM; a line in `error`. */
 int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct cw_inbox_sender *end, char *error,
                     size_t error_bytes);
 void cw_inbox_detach(struct cw_inbox_sender *end);

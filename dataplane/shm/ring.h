@@ -1,11 +1,13 @@
 /* ring: a queue of records in memory shared by two processes; one producer, one consumer.
  *
- * A record is a 64-bit header and its payload, aligned to a cache line. The header of the next record is the only flag: the consumer looks at
- * it until it is not zero, so that a short record costs the transfer of one cache line. The producer zeroes the header behind a record before
- * it publishes that record. The memory is mapped twice in a row, so no record is ever split.
+ * A record is a 64-bit header and its payload, aligned to a cache line. The header of the next record is the only flag:
+ * the consumer looks at it until it is not zero, so that a short record costs the transfer of one cache line. The
+ * producer zeroes the header behind a record before it publishes that record. The memory is mapped twice in a row, so
+ * no record is ever split.
  *
  * Invariants
- *   - The producer writes only into what the consumer has given back (`consumed`), and always leaves one free line: the zeroed header.
+ *   - The producer writes only into what the consumer has given back (`consumed`), and always leaves one free line: the
+ *     zeroed header.
  *   - The consumer trusts nothing that it reads: lengths are checked against the ring (cw_ring_peek).
  *   - Positions count bytes since the beginning and never wrap.
  *

@@ -3,8 +3,9 @@
  *    port <--> bridge of two ports <--> tunnel
  *
  * Invariants
- *   - It forwards as a bridge does (fabric/bridge.h): learns which addresses are on either side, so that what hosts of a site tell one another does not cross; passes nothing on
- *     to 01:80:c2:00:00:0x; and never sends out of the port what came in by it.
+ *   - It forwards as a bridge does (fabric/bridge.h): learns which addresses are on either side, so that what hosts of
+ *     a site tell one another does not cross; passes nothing on to 01:80:c2:00:00:0x; and never sends out of the port
+ *     what came in by it.
  *   - Every frame that comes in by the port ends in one of its counters, the bridge's or the tunnel's.
  *   - A port whose other side takes nothing holds frames back for CW_GATE_FULL_NS; then they are dropped.
  *
@@ -51,7 +52,8 @@ int cw_gate_create(struct cw_endpoint *endpoint, const struct cw_gate_config *co
 /* As cw_tunnel_destroy. */
 void cw_gate_destroy(struct cw_gate *gate);
 
-/* One turn of endpoint and gate. Returns how much was done (0: idle). cw_endpoint_fetch first, where there is a real clock. */
+/* One turn of endpoint and gate. Returns how much was done (0: idle). cw_endpoint_fetch first, where there is a real
+ * clock. */
 uint32_t cw_gate_turn(struct cw_gate *gate, uint64_t now_ns);
 
 /* When to turn even if no packet comes, neither by the port nor by the endpoint's. */

@@ -6,8 +6,8 @@
 
 #include "dataplane/status.h"
 
-/* In front of each frame; a length of 0 says that the next frame is at the beginning of the memory. No more than what a frame counts on the line, but for the
- * rounding. */
+/* In front of each frame; a length of 0 says that the next frame is at the beginning of the memory. No more than what a
+ * frame counts on the line, but for the rounding. */
 struct entry {
     uint64_t since_ns;
     uint32_t length;

@@ -1,7 +1,8 @@
 /* Tunnel queue: frames that wait for their stream, oldest first, bounded by bytes.
  *
  * Invariants
- *   - Frames count as they are on the line (with their 24 bytes of preamble, check sequence and gap), so a limit is a time at a rate. One frame always finds room.
+ *   - Frames count as they are on the line (with their 24 bytes of preamble, check sequence and gap), so a limit is a
+ *     time at a rate. One frame always finds room.
  *   - The memory is taken at the start; a queue of limit L takes L and two longest frames.
  * Order of calls: cw_tunnel_queue_init, { put | front | pop }*, cw_tunnel_queue_dispose. One owner.
  */

@@ -1,29 +1,33 @@
 /* Tunnel: Ethernet frames between two sites, over several streams of an endpoint.
  *
- * It is a link with retransmission (RFC 3366): what the wide area loses is repaired between the two ends, so the hosts behind them see no loss but that of a queue
- * that is full, and delay now and then instead. The order of frames is kept within a stream, and what one stream loses holds up no other (RFC 3366, 3.2.2 and 2.3).
+ * It is a link with retransmission (RFC 3366): what the wide area loses is repaired between the two ends, so the hosts
+ * behind them see no loss but that of a queue that is full, and delay now and then instead. The order of frames is kept
+ * within a stream, and what one stream loses holds up no other (RFC 3366, 3.2.2 and 2.3).
  *
  *    frame --hash--> queue --(CoDel)--> batch --put--> ring at the peer --notification--> frames, in order --> deliver
  *                                         ^                                                   |
  *                                         '------------------- room, by a tag ----------------'
  *
- * A batch is what waits, about two milliseconds of the stream's part of the rate at most (records.h), put into the peer's ring, in units of 64 bytes. What is there alone leaves
- * at once. Less than two batches lie unsent in the endpoint: all else waits in the queue, where CoDel sees it. The room of a batch is given back by an empty put
- * whose tag says how far the peer has got: 20 bits of a count of units.
+ * A batch is what waits, about two milliseconds of the stream's part of the rate at most (records.h), put into the
+ * peer's ring, in units of 64 bytes. What is there alone leaves at once. Less than two batches lie unsent in the
+ * endpoint: all else waits in the queue, where CoDel sees it. The room of a batch is given back by an empty put whose
+ * tag says how far the peer has got: 20 bits of a count of units.
  *
  * Invariants
- *   - A frame that was taken is delivered once, unaltered, and after those that its stream took before; or it is counted as dropped, by reason.
- *   - What was under way when a session ended may have been delivered, or not: it is counted as `in_doubt`, and is not sent again.
- *   - A stream is usable when both sides have said where their rings are (hello), in each session afresh; the hello goes out only when all that came by the
- *     session before has been delivered.
+ *   - A frame that was taken is delivered once, unaltered, and after those that its stream took before; or it is
+ *     counted as dropped, by reason.
+ *   - What was under way when a session ended may have been delivered, or not: it is counted as `in_doubt`, and is not
+ *     sent again.
+ *   - A stream is usable when both sides have said where their rings are (hello), in each session afresh; the hello
+ *     goes out only when all that came by the session before has been delivered.
  *   - Nothing that a peer sends makes it read or write outside its rings; what makes no sense is counted and dropped.
  *   - All memory is taken at the start.
  *   - No clock, no I/O: time is passed in, and the same code runs in the simulator.
  *
  * Order of calls
- *   cw_tunnel_config_init, cw_tunnel_endpoint_config, cw_endpoint_create, cw_peer_add (and one peer more for each stream), cw_tunnel_create
- *   { cw_endpoint_turn, cw_tunnel_send.., cw_tunnel_turn }*
- *   cw_endpoint_destroy, which tells the peer, cw_tunnel_destroy
+ *   cw_tunnel_config_init, cw_tunnel_endpoint_config, cw_endpoint_create, cw_peer_add (and one peer more for each
+ *   stream), cw_tunnel_create { cw_endpoint_turn, cw_tunnel_send.., cw_tunnel_turn }* cw_endpoint_destroy, which tells
+ *   the peer, cw_tunnel_destroy
  * The tunnel takes all events of the endpoint. Owner: whoever turns the endpoint.
  */
 #ifndef CW_TUNNEL_H
@@ -48,11 +52,12 @@ enum {
 
 struct cw_tunnel;
 
-/* A frame for this side, in the ring: valid during the call. False: not now; it is offered again in the next turn, and others of its stream wait. */
+/* A frame for this side, in the ring: valid during the call. False: not now; it is offered again in the next turn, and
+ * others of its stream wait. */
 typedef bool (*cw_tunnel_deliver)(void *context, const uint8_t *frame, uint32_t length);
 
-/* A stream has become usable, or is not any more: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_ARGUMENT if the peer speaks another version, or
- * has another number of streams. */
+/* A stream has become usable, or is not any more: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_ARGUMENT if the peer
+ * speaks another version, or has another number of streams. */
 typedef void (*cw_tunnel_news)(void *context, uint32_t stream, bool up, int status);
 
 struct cw_tunnel_config {
@@ -68,8 +73,8 @@ struct cw_tunnel_config {
     void *context;             /* of both */
 };
 
-/* X(name, meaning): of each stream. Every frame offered ends in one of TAKEN and the DROPPED_* of sending; every one taken is delivered, in doubt,
- * or dropped. */
+/* X(name, meaning): of each stream. Every frame offered ends in one of TAKEN and the DROPPED_* of sending; every one
+ * taken is delivered, in doubt, or dropped. */
 #define CW_TUNNEL_COUNTERS(X)                                                                  \
     X(TAKEN, taken, "frames taken for the peer")                                               \
     X(TAKEN_BYTES, taken_bytes, "their bytes")                                                 \
@@ -93,21 +98,24 @@ enum cw_tunnel_counter {
         CW_TUNNEL_COUNTER_COUNT,
 };
 
-/* 4 streams, rate found out, sizes by the rate, frames of CW_TUNNEL_FRAME_MAX_BYTES. peers and deliver are the caller's to set. */
+/* 4 streams, rate found out, sizes by the rate, frames of CW_TUNNEL_FRAME_MAX_BYTES. peers and deliver are the caller's
+ * to set. */
 void cw_tunnel_config_init(struct cw_tunnel_config *config);
 
 /* Sets the tables of an endpoint that serves a tunnel of `stream_count` streams and nothing else. */
 void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t stream_count);
 
-/* Sets up shaper 0 and the traffic of the peers, registers the rings and begins to connect. `endpoint` must outlive it. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY;
- * CW_ERROR_LIMIT (the endpoint's tables are too small). */
+/* Sets up shaper 0 and the traffic of the peers, registers the rings and begins to connect. `endpoint` must outlive it.
+ * CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY; CW_ERROR_LIMIT (the endpoint's tables are too small). */
 int cw_tunnel_create(struct cw_endpoint *endpoint, const struct cw_tunnel_config *config, uint64_t now_ns,
                      struct cw_tunnel **tunnel);
 
-/* After the endpoint was destroyed, whose operations read its memory. What waits and is under way is given up. NULL is allowed. */
+/* After the endpoint was destroyed, whose operations read its memory. What waits and is under way is given up. NULL is
+ * allowed. */
 void cw_tunnel_destroy(struct cw_tunnel *tunnel);
 
-/* Takes a frame (copied) for the peer. False: dropped, and counted. `length`: 14 at least. It leaves in cw_tunnel_turn. */
+/* Takes a frame (copied) for the peer. False: dropped, and counted. `length`: 14 at least. It leaves in
+ * cw_tunnel_turn. */
 bool cw_tunnel_send(struct cw_tunnel *tunnel, uint64_t now_ns, const uint8_t *frame, uint32_t length);
 
 /* After each turn of the endpoint: takes its events, delivers, sends what may go. Returns how much it did (0: idle). */

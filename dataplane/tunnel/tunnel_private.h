@@ -62,7 +62,8 @@ struct tunnel_out {
     uint64_t room_token;
     uint32_t units;           /* of the ring that are used: the least of both sides */
     uint32_t frame_bytes_max; /* of the peer */
-    /* counted in units since the session began, those left out at the end of the ring included: freed <= returned <= posted */
+    /* counted in units since the session began, those left out at the end of the ring included: freed <= returned <=
+     * posted */
     uint64_t posted;
     uint64_t returned; /* by the peer, which has delivered what lies before */
     uint64_t freed;    /* the batches before are over */

@@ -56,7 +56,8 @@ static const uint8_t *worthy_front(struct tunnel_stream *stream, uint64_t now_ns
 
 /* ---- the ring ---- */
 
-/* Finds room for `units` at least, and up to *end; they are consecutive. Returns the count of units at its beginning; UINT64_MAX: there is none. */
+/* Finds room for `units` at least, and up to *end; they are consecutive. Returns the count of units at its beginning;
+ * UINT64_MAX: there is none. */
 static uint64_t room_find(struct tunnel_out *out, uint64_t units, uint64_t *end)
 {
     if (out->freed == out->posted) {
@@ -83,8 +84,9 @@ static bool fills_packets(uint64_t bytes, uint32_t part_bytes)
     return part_bytes > 0 && (part_bytes - bytes % part_bytes) % part_bytes <= part_bytes / EMPTY_SHARE;
 }
 
-/* Writes the frames that are next, `bytes_max` at most, into the mirror; from half of that on no more than what fills packets, for the last one of each batch takes its time on
- * the line whatever is in it. False: there is none, or no room. */
+/* Writes the frames that are next, `bytes_max` at most, into the mirror; from half of that on no more than what fills
+ * packets, for the last one of each batch takes its time on the line whatever is in it. False: there is none, or no
+ * room. */
 static bool batch_stage(struct tunnel_stream *stream, uint64_t now_ns, uint64_t bytes_max, uint32_t part_bytes)
 {
     struct tunnel_out *out = &stream->out;

@@ -1,7 +1,9 @@
-/* Sealed: the form that packets of an encrypted session, and the set-up packets of whoever wants one, have on the wire (WIRE.md).
+/* Sealed: the form that packets of an encrypted session, and the set-up packets of whoever wants one, have on the wire
+ * (WIRE.md).
  *
  * Invariants
- *   - What is opened has the form of an ordinary packet again, header and payload behind it, so that everything behind the checks is the same.
+ *   - What is opened has the form of an ordinary packet again, header and payload behind it, so that everything behind
+ *     the checks is the same.
  *   - Nothing of a sealed packet but what finds its key is read before it has been opened.
  */
 #ifndef CW_WIRE_SEALED_H
@@ -20,7 +22,8 @@ enum {
     CW_WIRE_FLOW_BITS = 24, /* of `flow` in sealed packets, the receiver's number; above it which of its keys */
 };
 
-/* The header of a sealed packet: what is readable, then the fields of the ordinary one from `number` to `checksum`, which is 0. */
+/* The header of a sealed packet: what is readable, then the fields of the ordinary one from `number` to `checksum`,
+ * which is 0. */
 struct __attribute__((packed)) cw_wire_sealed {
     uint8_t version;
     uint8_t type;
@@ -35,7 +38,8 @@ static_assert(sizeof(struct cw_wire_sealed) == CW_WIRE_HEADER_BYTES &&
                       CW_WIRE_FIELDS_BYTES,
               "a sealed header is as long as any other, and holds the same");
 
-/* A sealed set-up packet: what is readable, a random nonce, and then, encrypted, two fields of the header and the set-up itself. */
+/* A sealed set-up packet: what is readable, a random nonce, and then, encrypted, two fields of the header and the
+ * set-up itself. */
 struct __attribute__((packed)) cw_wire_sealed_setup {
     uint8_t version;
     uint8_t type;
@@ -76,7 +80,8 @@ static inline bool cw_wire_sealed_restore(struct cw_wire_header *header, uint32_
     return header->payload_bytes == sealed_bytes - CW_WIRE_FIELDS_BYTES;
 }
 
-/* The key and the salt of packets from the holder of `sender_session` to the holder of `receiver_session`: BLAKE2b under the job key. */
+/* The key and the salt of packets from the holder of `sender_session` to the holder of `receiver_session`: BLAKE2b
+ * under the job key. */
 struct cw_wire_seal_key {
     uint8_t key[16];
     uint8_t salt[4];

@@ -27,8 +27,9 @@ static uint64_t tag_alone(const struct cw_wire_tag_lanes *lanes, uint32_t lane)
 
 #if defined(__x86_64__)
 
-/* Four lanes. No library computes several SipHashes at once; the vector types are the compiler's, so the code below reads like the one in
- * the paper (Aumasson, Bernstein: SipHash, 2012). Two such states are advanced together, since each alone waits for itself. */
+/* Four lanes. No library computes several SipHashes at once; the vector types are the compiler's, so the code below
+ * reads like the one in the paper (Aumasson, Bernstein: SipHash, 2012). Two such states are advanced together, since
+ * each alone waits for itself. */
 typedef uint64_t quad __attribute__((vector_size(32)));
 
 struct state {

@@ -1,5 +1,5 @@
-/* Tags of several packets at once: SipHash is a chain of dependent steps, so a core computes the tags of eight headers, one in each lane of
- * its vector registers, in little more time than that of one.
+/* Tags of several packets at once: SipHash is a chain of dependent steps, so a core computes the tags of eight headers,
+ * one in each lane of its vector registers, in little more time than that of one.
  *
  * Order of calls
  *    tags.count = 0; { cw_wire_tags_add }*; cw_wire_tags_compute; results in tags.value[], in the order of the calls
@@ -39,7 +39,8 @@ static inline void cw_wire_tag_number(uint64_t words[CW_WIRE_TAG_WORDS], uint32_
     words[0] = (words[0] & UINT32_MAX) | (uint64_t)number_high << 32;
 }
 
-/* One more packet, at most CW_WIRE_TAGS_MAX: the first 32 bytes of its header, `flow` replaced by the high half of its number. */
+/* One more packet, at most CW_WIRE_TAGS_MAX: the first 32 bytes of its header, `flow` replaced by the high half of its
+ * number. */
 static inline void cw_wire_tags_add(struct cw_wire_tags *tags, const uint64_t words[CW_WIRE_TAG_WORDS],
                                     const struct cw_wire_key *key)
 {

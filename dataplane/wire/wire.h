@@ -2,8 +2,10 @@
  *
  * Invariants
  *   - All numbers of our own header are little-endian, Ethernet, IPv4 and UDP big-endian as everywhere.
- *   - cw_wire_parse reads no byte beyond the length it is given and believes no length field before it has been checked.
- *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only its tag says.
+ *   - cw_wire_parse reads no byte beyond the length it is given and believes no length field before it has been
+ *     checked.
+ *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only its tag
+ *     says.
  */
 #ifndef CW_WIRE_H
 #define CW_WIRE_H
@@ -194,9 +196,11 @@ enum cw_wire_verdict {
     CW_WIRE_MALFORMED,
 };
 
-/* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and the `ports` from `own_port` on say what is addressed to us; a guest's packet may also be addressed to any multicast group there;
- * anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with the flag CW_WIRE_ENCRYPTED only version, type, flags and
- * flow may be read before it has been opened (wire/sealed.h); it is as long as its headers and its MAC at least. */
+/* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and the `ports` from `own_port` on say
+ * what is addressed to us; a guest's packet may also be addressed to any multicast group there; anything else is
+ * CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with
+ * the flag CW_WIRE_ENCRYPTED only version, type, flags and flow may be read before it has been opened (wire/sealed.h);
+ * it is as long as its headers and its MAC at least. */
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
                                    uint32_t ports, const struct cw_wire_header **header);
 
@@ -216,20 +220,23 @@ void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_
                           const uint8_t destination_mac[6], uint32_t source_ipv4, uint32_t destination_ipv4,
                           uint16_t source_port, uint16_t destination_port);
 
-/* For those who pass packets on: the bytes of an Ethernet frame that holds an IPv4 packet for one host, without its padding; 0: it holds none, or is cut off. Then the
- * addresses, host byte order, and one hop less to live, which must not be 0. */
+/* For those who pass packets on: the bytes of an Ethernet frame that holds an IPv4 packet for one host, without its
+ * padding; 0: it holds none, or is cut off. Then the addresses, host byte order, and one hop less to live, which must
+ * not be 0. */
 uint32_t cw_wire_network_bytes(const uint8_t *frame, uint32_t length);
 uint32_t cw_wire_network_source(const struct cw_wire_network *network);
 uint32_t cw_wire_network_destination(const struct cw_wire_network *network);
 void cw_wire_network_hop(struct cw_wire_network *network);
 
-/* Completes a copy of such headers in front of a packet: lengths and the IPv4 checksum for `payload_bytes` behind our header. */
+/* Completes a copy of such headers in front of a packet: lengths and the IPv4 checksum for `payload_bytes` behind our
+ * header. */
 void cw_wire_network_finish(struct cw_wire_network *network, uint32_t payload_bytes);
 
 /* CRC-32C (RFC 3720, appendix B.4) of `bytes` more bytes; start with 0. */
 uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
 
-/* The tag of a header: SipHash-2-4 of its first 32 bytes, with the high half of the packet number in place of `flow`. */
+/* The tag of a header: SipHash-2-4 of its first 32 bytes, with the high half of the packet number in place of
+ * `flow`. */
 uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, const struct cw_wire_key *key);
 
 /* The tag of a set-up packet, under the job's key: SipHash-2-4 of the header's first 32 bytes and of all behind the
@@ -237,8 +244,8 @@ uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, 
 uint64_t cw_wire_setup_tag(const struct cw_wire_header *header, const struct cw_wire_hello *hello,
                            const struct cw_wire_key *key);
 
-/* The first 32 bytes of a header as four words. Packets are written in these: a header stored field by field and read back in wider
- * pieces, for its tag, would have the core wait for its own stores. */
+/* The first 32 bytes of a header as four words. Packets are written in these: a header stored field by field and read
+ * back in wider pieces, for its tag, would have the core wait for its own stores. */
 static inline void cw_wire_header_words(const struct cw_wire_header *header, uint64_t words[4])
 {
     words[0] =
@@ -248,7 +255,8 @@ static inline void cw_wire_header_words(const struct cw_wire_header *header, uin
     words[3] = header->echo_delay | (uint64_t)header->payload_bytes << 16 | (uint64_t)header->checksum << 32;
 }
 
-/* The key for packets from the holder of `sender_session` to the holder of `receiver_session`: BLAKE2b under the job key. */
+/* The key for packets from the holder of `sender_session` to the holder of `receiver_session`: BLAKE2b under the job
+ * key. */
 void cw_wire_key_derive(struct cw_wire_key *key, const uint8_t job_key[16], uint64_t sender_session,
                         uint64_t receiver_session);
 

@@ -1,5 +1,6 @@
-/* Datatypes by precision and range, of the kinds that gfortran's selected_real_kind and selected_int_kind answer with (MPI
- * 5.0, 19.1.9). The same question has the same answer, which is predefined: it is made when it is first asked for, and stays. */
+/* Datatypes by precision and range, of the kinds that gfortran's selected_real_kind and selected_int_kind answer with
+ * (MPI 5.0, 19.1.9). The same question has the same answer, which is predefined: it is made when it is first asked for,
+ * and stays. */
 #include <stdlib.h>
 
 #include "mpi/datatype/contents.h"

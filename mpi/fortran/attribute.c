@@ -138,7 +138,8 @@ MPI_Aint fortran_value_read(int key_number, const void *value)
     return number;
 }
 
-/* The predefined functions, which programs name and may call. One body serves both widths of values: `out` is as wide as `in`. */
+/* The predefined functions, which programs name and may call. One body serves both widths of values: `out` is as wide
+ * as `in`. */
 #define PREDEFINED(name, type)                                                                                        \
     void mpi_##name##null_copy_fn_(const MPI_Fint *object, const MPI_Fint *keyval, const type *extra_state,           \
                                    const type *in, type *out, MPI_Fint *flag, MPI_Fint *ierror)                       \

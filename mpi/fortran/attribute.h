@@ -1,11 +1,12 @@
 /* attribute: attributes of Fortran programs, and what is between them and those of C (MPI 5.0, 19.3.7).
  *
- * C sets and reads pointers, Fortran integers. A value that Fortran sets is kept in memory of its own, and C is given its address, as the standard has it:
- * C reads a pointer to the integer. The table of these addresses tells Fortran's values, which it reads as such, from C's, whose address it reads.
+ * C sets and reads pointers, Fortran integers. A value that Fortran sets is kept in memory of its own, and C is given
+ * its address, as the standard has it: C reads a pointer to the integer. The table of these addresses tells Fortran's
+ * values, which it reads as such, from C's, whose address it reads.
  *
  * Invariants
- *   - Values of keys that were made in Fortran are freed by those keys' delete function, whichever language deletes. Those of keys made in C live on, since
- *     nobody tells when they go: equal ones share their memory.
+ *   - Values of keys that were made in Fortran are freed by those keys' delete function, whichever language deletes.
+ *     Those of keys made in C live on, since nobody tells when they go: equal ones share their memory.
  *   - What is known of a key lives on, too: the program may free the key while attributes have it.
  */
 #ifndef MPI_FORTRAN_ATTRIBUTE_H
@@ -22,7 +23,8 @@ struct fortran_key {
     bool is_short; /* made by MPI_Keyval_create: its functions take values and state as INTEGER */
 };
 
-/* What C is given as a key's extra state; NULL: no memory. fortran_key_number: what the key has become; fortran_key_drop: nothing. */
+/* What C is given as a key's extra state; NULL: no memory. fortran_key_number: what the key has become;
+ * fortran_key_drop: nothing. */
 struct fortran_key *fortran_key_make(struct fortran_key key);
 void fortran_key_number(struct fortran_key *key, int number);
 void fortran_key_drop(struct fortran_key *key);

@@ -1,4 +1,5 @@
-/* Functions of Fortran that C calls by others: generalized requests and data representations (MPI 5.0, 13.2, 14.5.3). */
+/* Functions of Fortran that C calls by others: generalized requests and data representations (MPI 5.0, 13.2,
+ * 14.5.3). */
 #include <stdlib.h>
 
 #include "mpi/fortran/entry.h"

@@ -1,11 +1,13 @@
 /* entry: what the entry points for Fortran share.
  *
- * Each source with FORTRAN_ENTRY is compiled twice: mpi_send_, which is weak and calls MPI_Send, so that tools written in C see the calls of Fortran programs;
- * and pmpi_send_, which calls PMPI_Send, for tools written in Fortran (MPI 5.0, 15.2).
+ * Each source with FORTRAN_ENTRY is compiled twice: mpi_send_, which is weak and calls MPI_Send, so that tools written
+ * in C see the calls of Fortran programs; and pmpi_send_, which calls PMPI_Send, for tools written in Fortran (MPI 5.0,
+ * 15.2).
  *
- * gfortran on little-endian 64-bit machines: arguments by address, INTEGER and LOGICAL of 4 bytes, the lengths of strings as size_t behind all others. A handle
- * is a number below 2^31 in C, too (mpi/runtime/handle.h), and lies in 8 bytes of which Fortran reads the lower 4: a Fortran subroutine can be given to C where
- * all that it is called with is handles and integers by address (operations, error handlers).
+ * gfortran on little-endian 64-bit machines: arguments by address, INTEGER and LOGICAL of 4 bytes, the lengths of
+ * strings as size_t behind all others. A handle is a number below 2^31 in C, too (mpi/runtime/handle.h), and lies in 8
+ * bytes of which Fortran reads the lower 4: a Fortran subroutine can be given to C where all that it is called with is
+ * handles and integers by address (operations, error handlers).
  *
  * Everything here is thread-safe, and uses nothing but the public ABI.
  */
@@ -46,8 +48,8 @@ void *fortran_buffer(const void *buffer);
 MPI_Status *fortran_status(const MPI_Fint *status);
 int *fortran_weights(const MPI_Fint *weights);
 
-/* Arrays of handles: converted to `few` or to allocated memory; given back by one of the others, which the first of them copies to `from`. No memory for
- * that many ends the program. */
+/* Arrays of handles: converted to `few` or to allocated memory; given back by one of the others, which the first of
+ * them copies to `from`. No memory for that many ends the program. */
 void **fortran_handles(const MPI_Fint *from, int count, void *few[FORTRAN_FEW]);
 void fortran_handles_back(MPI_Fint *from, int count, void **handles, void *few[FORTRAN_FEW]);
 void fortran_handles_drop(void **handles, void *few[FORTRAN_FEW]);
@@ -64,8 +66,9 @@ char *fortran_text(const char *text, size_t length, bool both);
 /* Copies a string and fills up with blanks; NULL: leaves it as it is. */
 void fortran_pad(char *to, size_t length, const char *from);
 
-/* MPI_Comm_idup writes its communicator when it completes, 8 bytes: so into memory of its own, and after a call that completes something from there to the
- * program. fortran_promise: memory for that; NULL: none is left. fortran_forget: the call has failed. */
+/* MPI_Comm_idup writes its communicator when it completes, 8 bytes: so into memory of its own, and after a call that
+ * completes something from there to the program. fortran_promise: memory for that; NULL: none is left. fortran_forget:
+ * the call has failed. */
 MPI_Comm *fortran_promise(MPI_Fint *newcomm);
 void fortran_forget(MPI_Comm *promised);
 void fortran_settle(void);

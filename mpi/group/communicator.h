@@ -1,8 +1,8 @@
 /* communicator: a group, and a context that keeps its messages apart from all others (MPI 5.0, 7.4).
  *
- * Contexts are numbered by rank 0 of the new communicator: its rank in MPI_COMM_WORLD and how many it has numbered. So a context is never used twice, and making a
- * communicator takes no agreement but one message from rank 0. Messages may come before this process has made the communicator: they
- * wait as strangers (point/match.h).
+ * Contexts are numbered by rank 0 of the new communicator: its rank in MPI_COMM_WORLD and how many it has numbered. So
+ * a context is never used twice, and making a communicator takes no agreement but one message from rank 0. Messages may
+ * come before this process has made the communicator: they wait as strangers (point/match.h).
  *
  * Within the lock of enter.h only.
  */
@@ -61,7 +61,8 @@ struct mpi_comm *mpi_comm_of_context(uint64_t context);
  * will ever be asked for. */
 bool mpi_context_was_freed(uint64_t context);
 
-/* A new communicator with one reference, its handle's; it holds `group` and takes error handler from `parent` (NULL: MPI_ERRORS_ARE_FATAL). NULL: no memory. */
+/* A new communicator with one reference, its handle's; it holds `group` and takes error handler from `parent` (NULL:
+ * MPI_ERRORS_ARE_FATAL). NULL: no memory. */
 struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *group, uint64_t context);
 /* The same for some ranks of `parent`, in that order, by a context that all of them know. */
 struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks, int count, uint64_t context);

@@ -1,6 +1,7 @@
 /* MPI_Dims_create (MPI 5.0, 8.5.2): sizes of a grid "as close to each other as possible": the difference between the
  * greatest and the smallest is minimal, as Traeff and Luebbe read it ("Specification guideline violations by
- * MPI_Dims_create", 2015); of several such ways the one with the smallest sum, then that with the smallest greatest one. */
+ * MPI_Dims_create", 2015); of several such ways the one with the smallest sum, then that with the smallest greatest
+ * one. */
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* topology: Cartesian arrangements of the ranks of a communicator (MPI 5.0, 8.5). Graphs will follow. Within the lock of enter.h only. */
+/* topology: Cartesian arrangements of the ranks of a communicator (MPI 5.0, 8.5). Graphs will follow. Within the lock
+ * of enter.h only. */
 #ifndef MPI_TOPOLOGY_H
 #define MPI_TOPOLOGY_H
 

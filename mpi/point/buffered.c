@@ -33,7 +33,8 @@ static struct buffer *comm_buffer_find(const struct mpi_comm *comm)
     return buffer;
 }
 
-/* A message of its own that carries a copy of the program's data; the program's request is complete as soon as it exists. */
+/* A message of its own that carries a copy of the program's data; the program's request is complete as soon as it
+ * exists. */
 struct carrier {
     struct mpi_request request;
     struct buffer *buffer;
@@ -201,8 +202,8 @@ int mpi_buffer_flush(void)
     return MPI_SUCCESS;
 }
 
-/* A request that is complete when the buffer is empty. Flushing by waiting here is allowed to be slow, but not to depend on receives that the program makes later: so a
- * request follows the messages. */
+/* A request that is complete when the buffer is empty. Flushing by waiting here is allowed to be slow, but not to
+ * depend on receives that the program makes later: so a request follows the messages. */
 struct flush {
     struct mpi_progress_user user;
     struct buffer *buffer;

@@ -7,7 +7,8 @@
 
 enum { NAMED_MAX = 3, TAGS_MAX = 6 };
 
-/* Messages that have come and that nobody has received: often the one that is waited for is among them, with another tag. */
+/* Messages that have come and that nobody has received: often the one that is waited for is among them, with another
+ * tag. */
 static void unexpected_describe(const struct mpi_comm *comm, int source, struct mpi_said *said)
 {
     char tags[128] = "";

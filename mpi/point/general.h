@@ -1,4 +1,5 @@
-/* general: generalized requests, whose operation is the program's own (MPI 5.0, 13.2). Within the lock of enter.h only. */
+/* general: generalized requests, whose operation is the program's own (MPI 5.0, 13.2). Within the lock of enter.h
+ * only. */
 #ifndef MPI_GENERAL_H
 #define MPI_GENERAL_H
 

@@ -117,7 +117,8 @@ static void message_cancel(uint32_t rank, const struct parts *parts)
     mpi_answer(rank, parts->envelope.context, MPI_SENT_CANCELLED, parts->answer.number, was_recalled);
 }
 
-/* The common case in one go: a short message that somebody waits for. False: it is another case, and nothing has happened. */
+/* The common case in one go: a short message that somebody waits for. False: it is another case, and nothing has
+ * happened. */
 static bool eager_take(uint32_t rank, const void *data, uint32_t bytes)
 {
     struct mpi_envelope envelope;

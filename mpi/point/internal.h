@@ -1,4 +1,5 @@
-/* internal: messages of the library's own within a communicator, apart from the program's by tags below 0. Within the lock of enter.h only. */
+/* internal: messages of the library's own within a communicator, apart from the program's by tags below 0. Within the
+ * lock of enter.h only. */
 #ifndef MPI_INTERNAL_H
 #define MPI_INTERNAL_H
 
@@ -11,10 +12,12 @@
 #define MPI_TAG_CREATE_GROUP INT32_MIN
 #define MPI_TAG_COLLECTIVE   (INT32_MIN + 0x40000000)
 
-/* Brings `data` from rank 0 of a group, whose members are all in `comm`, to all of it, down a binomial tree. All members call it. MPI_SUCCESS or the error, raised. */
+/* Brings `data` from rank 0 of a group, whose members are all in `comm`, to all of it, down a binomial tree. All
+ * members call it. MPI_SUCCESS or the error, raised. */
 int mpi_internal_spread(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes);
 
-/* What the bits of all ranks of `comm` have in common, known to all of them. All call it. MPI_SUCCESS or the error, raised. */
+/* What the bits of all ranks of `comm` have in common, known to all of them. All call it. MPI_SUCCESS or the error,
+ * raised. */
 int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits);
 
 /* Waits until nothing that this process has sent or awaits in `comm` is under way. */

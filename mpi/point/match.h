@@ -1,7 +1,8 @@
 /* match: which message goes to which receive (MPI 5.0, 3.5 and 3.8).
  *
- * Each communicator has receives that were posted and messages that came unexpected. Both are kept by source, and those that may match from any source by the order
- * of posting and of arrival, so that a match among many takes no longer than the messages of one source.
+ * Each communicator has receives that were posted and messages that came unexpected. Both are kept by source, and those
+ * that may match from any source by the order of posting and of arrival, so that a match among many takes no longer
+ * than the messages of one source.
  *
  * Invariants
  *   - A message goes to the first receive posted that fits it; a receive gets the first fitting message of its source.
@@ -54,7 +55,8 @@ bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope
 /* Frees a message that is in no queue, and gives its sender credit for what was kept of it (credit.h). */
 void mpi_match_let_go(struct mpi_message *message);
 
-/* To be told to people: the first message that nobody has received (the others by arrival_next), whether a receive waits for its message, and all that do. */
+/* To be told to people: the first message that nobody has received (the others by arrival_next), whether a receive
+ * waits for its message, and all that do. */
 const struct mpi_message *mpi_match_unexpected(const struct mpi_comm *comm);
 bool mpi_match_is_posted(const struct mpi_request *request);
 void mpi_match_each_posted(const struct mpi_comm *comm,
@@ -66,7 +68,8 @@ void mpi_match_adopt(struct mpi_comm *comm);
 void mpi_matching_destroy(struct mpi_matching *matching);
 void mpi_match_forget_strangers(void);
 
-/* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may withdraw it. */
+/* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may
+ * withdraw it. */
 void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request));
 
 #endif

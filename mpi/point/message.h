@@ -1,6 +1,7 @@
 /* message: what travels between two processes for point-to-point communication.
  *
- * A message of dataplane/path/ whose tag (20 bits) is its kind, in the lane of its communicator: all that may be matched in order stays in order.
+ * A message of dataplane/path/ whose tag (20 bits) is its kind, in the lane of its communicator: all that may be
+ * matched in order stays in order.
  */
 #ifndef MPI_MESSAGE_H
 #define MPI_MESSAGE_H

@@ -1,4 +1,5 @@
-/* numbers: requests that wait for an answer of the other side, which names them by number; exposures that cannot be taken back yet.
+/* numbers: requests that wait for an answer of the other side, which names them by number; exposures that cannot be
+ * taken back yet.
  *
  * Within the lock of enter.h only.
  */

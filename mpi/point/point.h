@@ -14,7 +14,8 @@
 #include "mpi/point/message.h"
 #include "mpi/point/request.h"
 
-/* Checks the arguments of a send or receive and fills in the request, which then holds its communicator and type. MPI_SUCCESS or the error, raised. */
+/* Checks the arguments of a send or receive and fills in the request, which then holds its communicator and type.
+ * MPI_SUCCESS or the error, raised. */
 int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const void *buffer, MPI_Count count,
                      MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int mpi_receive_prepare(struct mpi_request *request, void *buffer, MPI_Count count, MPI_Datatype datatype, int source,
@@ -22,13 +23,15 @@ int mpi_receive_prepare(struct mpi_request *request, void *buffer, MPI_Count cou
 /* Lets go of communicator and type. */
 void mpi_request_release(struct mpi_request *request);
 
-/* Makes the next start of a send independent of the program's buffer: its bytes are packed into memory of the request. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
+/* Makes the next start of a send independent of the program's buffer: its bytes are packed into memory of the request.
+ * MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
 int mpi_send_copy(struct mpi_request *request);
 
 /* Start what was prepared; it completes at once or later, if need be with an error. */
 void mpi_send_start(struct mpi_request *request);
 void mpi_receive_start(struct mpi_request *request);
-/* Sends a short message at once, without a request: the standard case. False: nothing has happened, and the long way will tell whether something is wrong. */
+/* Sends a short message at once, without a request: the standard case. False: nothing has happened, and the long way
+ * will tell whether something is wrong. */
 bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 
 /* The receive gets this message, which was matched before (MPI_Mrecv); frees the message. */
@@ -45,7 +48,8 @@ void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelop
                            uint64_t bytes, uint32_t number);
 void mpi_receive_end(uint32_t number, const void *data, uint64_t bytes, int error);
 
-/* Gets the bytes of a matched long message; and those of all that the path would not take before (returns how many it took). */
+/* Gets the bytes of a matched long message; and those of all that the path would not take before (returns how many it
+ * took). */
 void mpi_get_start(struct mpi_request *request, void *to);
 uint32_t mpi_get_progress(void);
 /* The first of those; NULL: none. */
@@ -60,7 +64,8 @@ void mpi_send_cancelled(uint32_t number, bool was_cancelled);
 /* Tells the sender of a message that it has been matched, or received. */
 void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status);
 
-/* Sends, or keeps in the outbox of the rank: `head` is copied, `data` must stay until `request` completes. The request, if any, is told by mpi_send_left when it has left. */
+/* Sends, or keeps in the outbox of the rank: `head` is copied, `data` must stay until `request` completes. The request,
+ * if any, is told by mpi_send_left when it has left. */
 int mpi_outbox_send(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes, const void *data,
                     uint32_t bytes, struct mpi_request *request);
 void mpi_send_left(struct mpi_request *request, int status);

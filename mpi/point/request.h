@@ -1,10 +1,12 @@
 /* request: an operation under way (MPI 5.0, 3.7, 3.9, 6.12 for collectives).
  *
  * Purpose
- *   One structure serves sends, receives, collectives and generalized requests. Blocking calls use one without a handle, on their stack.
+ *   One structure serves sends, receives, collectives and generalized requests. Blocking calls use one without a
+ *   handle, on their stack.
  *
  * Invariants
- *   - `is_complete` is set last, once; from then on nothing but its owner touches the request. `status` holds what MPI_Wait returns.
+ *   - `is_complete` is set last, once; from then on nothing but its owner touches the request. `status` holds what
+ *     MPI_Wait returns.
  *   - A persistent request is inactive until MPI_Start; completing makes it inactive again.
  *   - While it is under way it holds its communicator and its type.
  *
@@ -110,14 +112,16 @@ void mpi_request_start(struct mpi_request *request);
 /* Whether it has come to its end; lets nothing go on. */
 bool mpi_request_poll(struct mpi_request *request);
 
-/* The operation has come to its end: with MPI_SUCCESS or another code. Frees the request if nobody waits for it any more. */
+/* The operation has come to its end: with MPI_SUCCESS or another code. Frees the request if nobody waits for it any
+ * more. */
 void mpi_request_complete(struct mpi_request *request, int error);
 
 /* Blocks until the request is complete, and lets everything else go on meanwhile (progress.h). */
 void mpi_request_await(struct mpi_request *request);
 
-/* After completion: fills in the status (MPI_STATUS_IGNORE: none), ends the operation (a persistent request becomes inactive, others are destroyed and
- * *handle becomes MPI_REQUEST_NULL), and returns the operation's error, not raised. */
+/* After completion: fills in the status (MPI_STATUS_IGNORE: none), ends the operation (a persistent request becomes
+ * inactive, others are destroyed and *handle becomes MPI_REQUEST_NULL), and returns the operation's error, not
+ * raised. */
 int mpi_request_finish(struct mpi_request *request, MPI_Request *handle, MPI_Status *status);
 
 /* The same, but the request stays as it is. */

@@ -1,7 +1,8 @@
 /* enter: what happens at the door of every MPI call.
  *
- * Between mpi_enter and mpi_leave the calling thread has the process's lock (lock.h): all state of mpi/ is touched there only.
- * A callback of the program (error handler, user operation, attribute function) may call MPI again: doors nest.
+ * Between mpi_enter and mpi_leave the calling thread has the process's lock (lock.h): all state of mpi/ is touched
+ * there only. A callback of the program (error handler, user operation, attribute function) may call MPI again: doors
+ * nest.
  */
 #ifndef MPI_ENTER_H
 #define MPI_ENTER_H
@@ -12,13 +13,15 @@
 
 #include "mpi.h"
 
-/* False: MPI has not been initialized, or has been finalized; then nothing has been entered. `call` is a literal such as "MPI_Send". */
+/* False: MPI has not been initialized, or has been finalized; then nothing has been entered. `call` is a literal such
+ * as "MPI_Send". */
 bool mpi_enter(const char *call);
 /* For calls that are allowed at any time. */
 void mpi_enter_anytime(const char *call);
 void mpi_leave(void);
 
-/* Ends the program with an explanation: `call` came before MPI_Init or after MPI_Finalize. (The default error handler, MPI 5.0, 9.3.) */
+/* Ends the program with an explanation: `call` came before MPI_Init or after MPI_Finalize. (The default error handler,
+ * MPI 5.0, 9.3.) */
 int mpi_outside(const char *call);
 
 /* Raises MPI_ERR_UNSUPPORTED_OPERATION through the error handler of `comm` and names the call. */

@@ -1,7 +1,8 @@
 /* handle: the numbers by which programs name objects.
  *
- * A handle is kind (4 bits), generation (7) and index (20): below 2^31, so that it is a Fortran integer, too, and never below 0x1000, where the ABI has its
- * predefined ones. An unknown or freed handle is told as such, until its index has been used 128 times again.
+ * A handle is kind (4 bits), generation (7) and index (20): below 2^31, so that it is a Fortran integer, too, and never
+ * below 0x1000, where the ABI has its predefined ones. An unknown or freed handle is told as such, until its index has
+ * been used 128 times again.
  *
  * Within the lock of enter.h only.
  */
@@ -45,8 +46,8 @@ extern struct mpi_handle_entry *mpi_handle_chunks[MPI_KIND_COUNT][MPI_HANDLE_CHU
 uintptr_t mpi_handle_make(enum mpi_kind kind, void *object);
 void mpi_handle_free(enum mpi_kind kind, uintptr_t handle);
 
-/* Ends a handle, but keeps its place in the table for the caller's next object: returns the next handle, which names nothing until mpi_handle_take_up, and is
- * given up by mpi_handle_give_up. */
+/* Ends a handle, but keeps its place in the table for the caller's next object: returns the next handle, which names
+ * nothing until mpi_handle_take_up, and is given up by mpi_handle_give_up. */
 uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle);
 void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object);
 void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle);

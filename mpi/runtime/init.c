@@ -28,7 +28,8 @@
 #include "mpi/runtime/wide.h"
 #include "mpi_functions.h"
 
-/* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway bench mpi`). */
+/* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway
+ * bench mpi`). */
 enum { EAGER_MAX_BYTES = 8192 };
 
 struct mpi_process mpi_process;

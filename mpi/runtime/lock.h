@@ -1,13 +1,15 @@
 /* lock: one lock a process, for all state of mpi/.
  *
- * Nearly always one thread of the application is all there is, while the control thread wants the lock only when the application has not been
- * here for a millisecond. So the application's thread takes and gives it by plain stores, and the control thread pays: it says that it wants in, has the kernel
- * run a barrier on all cores (membarrier(2)), and then sees whether the other is inside. With MPI_THREAD_MULTIPLE, and where the kernel has no such barrier, all
+ * Nearly always one thread of the application is all there is, while the control thread wants the lock only when the
+ * application has not been here for a millisecond. So the application's thread takes and gives it by plain stores, and
+ * the control thread pays: it says that it wants in, has the kernel run a barrier on all cores (membarrier(2)), and
+ * then sees whether the other is inside. With MPI_THREAD_MULTIPLE, and where the kernel has no such barrier, all
  * threads use a mutex.
  *
  * Invariants
  *   - mpi_lock_take and mpi_lock_give nest within a thread.
- *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a time unless it is shared.
+ *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a
+ *     time unless it is shared.
  *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the
  *     lock: it could call MPI, and the program
  *     does not expect another thread. Whatever needs such code asks mpi_lock_is_control, and is left to the program's
@@ -70,7 +72,8 @@ static inline bool mpi_lock_is_control(void)
     return mpi_lock.by_control;
 }
 
-/* Within the lock: lets others have it for a moment, however deep it is nested; for waits. Cheap if nobody else can want it. */
+/* Within the lock: lets others have it for a moment, however deep it is nested; for waits. Cheap if nobody else can
+ * want it. */
 void mpi_lock_breathe(void);
 /* The same for so many microseconds. Only if the lock is shared. */
 void mpi_lock_pause(unsigned microseconds);

@@ -65,7 +65,8 @@ void mpi_progress_leave(struct mpi_progress_user *user)
     *link = user->next;
 }
 
-/* The control thread is told of the first. That nothing is pending any more it finds out by itself: requests come and go all the time. */
+/* The control thread is told of the first. That nothing is pending any more it finds out by itself: requests come and
+ * go all the time. */
 static int pending_count;
 static bool pending_is_told;
 
@@ -138,7 +139,8 @@ static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, 
     }
 }
 
-/* Two ranks that talk have come to share a core, though there are enough for all: the kernel puts who is woken beside who wakes it. One of them moves. */
+/* Two ranks that talk have come to share a core, though there are enough for all: the kernel puts who is woken beside
+ * who wakes it. One of them moves. */
 static void core_leave(uint32_t core)
 {
     static uint64_t next_ns;

@@ -1,6 +1,8 @@
-/* progress: everything that goes on while nobody calls for it: messages that come, sends that find room, collectives that take their next step.
+/* progress: everything that goes on while nobody calls for it: messages that come, sends that find room, collectives
+ * that take their next step.
  *
- * mpi_progress is called by every call that waits or tests, and by the control thread when the application has not been here for a while.
+ * mpi_progress is called by every call that waits or tests, and by the control thread when the application has not been
+ * here for a while.
  *
  * Within the lock of enter.h only.
  */
@@ -13,12 +15,14 @@
 /* One round; returns how much it did. */
 uint32_t mpi_progress(void);
 
-/* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes. `describe` tells what is waited for (waiting.h). */
+/* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes.
+ * `describe` tells what is waited for (waiting.h). */
 struct mpi_said;
 void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void *context, struct mpi_said *said),
                         void *context);
 
-/* The same for who waits for memory that others write (collective/host/host.h): `doze`, if not NULL, is called before and after each sleep, so that they know whom to wake. */
+/* The same for who waits for memory that others write (collective/host/host.h): `doze`, if not NULL, is called before
+ * and after each sleep, so that they know whom to wake. */
 struct mpi_wait {
     bool (*is_over)(void *context);
     void (*doze)(void *context, bool asleep);
@@ -27,7 +31,8 @@ struct mpi_wait {
 };
 void mpi_progress_wait(const struct mpi_wait *wait);
 
-/* How many looks a wait makes before it lets others have the core: none if more ranks share this host than there are cores for. */
+/* How many looks a wait makes before it lets others have the core: none if more ranks share this host than there are
+ * cores for. */
 uint32_t mpi_progress_spin_rounds(uint32_t ranks_here);
 
 /* Something is under way that the control thread must look after while the application computes; and no longer. */

@@ -1,19 +1,22 @@
-/* waiting: what this process waits for, told to whoever asks: the launcher (control/watch/watch.h), or its own watchdog.
+/* waiting: what this process waits for, told to whoever asks: the launcher (control/watch/watch.h), or its own
+ * watchdog.
  *
  * Purpose
- *   A wait that has left the spinning phase is in a list, with the name of the call, since when, and a function that describes it. Whoever has the lock may describe
- *   all waits. Nearly always that is the thread that waits: it looks for questions each time it has found nothing to do. Where no thread of the program is inside, the control
- *   thread takes the lock and says so; where one is inside and does not wait, it says that, without the lock.
+ *   A wait that has left the spinning phase is in a list, with the name of the call, since when, and a function that
+ *   describes it. Whoever has the lock may describe all waits. Nearly always that is the thread that waits: it looks
+ *   for questions each time it has found nothing to do. Where no thread of the program is inside, the control thread
+ *   takes the lock and says so; where one is inside and does not wait, it says that, without the lock.
  *
  * Invariants
  *   - A wait is described by who has the lock only; so nothing that it points to goes away meanwhile.
  *   - A question is answered once, by the one who takes it (an atomic exchange).
- *   - A wait that lasts asks the ranks on other hosts that it needs, every second, whether they are there. One that is silent for CAUSEWAY_FAILURE_TIMEOUT is taken for dead: the wait ends with an
- *     error. So it does within that time and 1.5 s of the silence's beginning, or its own.
+ *   - A wait that lasts asks the ranks on other hosts that it needs, every second, whether they are there. One that is
+ *     silent for CAUSEWAY_FAILURE_TIMEOUT is taken for dead: the wait ends with an error. So it does within that time
+ *     and 1.5 s of the silence's beginning, or its own.
  *   - One that lasts 20 ms, and then every second, asks the ranks that collectives under way need whether they are in
  *     the same calls: counts that differ may leave all waiting.
- *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so with it. Each time it has spoken, a process
- *     becomes twice as patient.
+ *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so
+ *     with it. Each time it has spoken, a process becomes twice as patient.
  *
  * Within the lock of enter.h only, but mpi_waiting_is_asked and mpi_waiting_heartbeat (control thread).
  */
@@ -54,7 +57,8 @@ struct mpi_waiting {
 };
 void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait, uint64_t now_ns);
 void mpi_waiting_end(struct mpi_waiting *waiting);
-/* Asks the ranks that it needs whether they are there: one that only receives would not notice that another host is cut off. */
+/* Asks the ranks that it needs whether they are there: one that only receives would not notice that another host is cut
+ * off. */
 void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns);
 /* Compares calls under way with those of other ranks. */
 void mpi_waiting_compare(struct mpi_waiting *waiting, uint64_t now_ns);

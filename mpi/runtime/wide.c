@@ -21,7 +21,8 @@ static char failure[CW_SETTINGS_PATH_BYTES + 200];
 static char detected[CW_DETECT_WHY_BYTES]; /* why; "": nothing was */
 static char emulated_name[32];
 
-/* The text of the file, or the word in its place that asks for detection, to be freed; NULL: there is none, or it cannot be read: `failure` says so. */
+/* The text of the file, or the word in its place that asks for detection, to be freed; NULL: there is none, or it
+ * cannot be read: `failure` says so. */
 static char *text_read(const char *path, size_t *text_bytes)
 {
     *text_bytes = 0;

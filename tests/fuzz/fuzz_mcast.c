@@ -1,5 +1,6 @@
-/* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed. Nothing may be written outside of slots and exposures (guards, sanitizers), and nobody may fall over.
- * CW_TEST_PACKETS tells how many packets. */
+/* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed.
+ * Nothing may be written outside of slots and exposures (guards, sanitizers), and nobody may fall over. CW_TEST_PACKETS
+ * tells how many packets. */
 #include "dataplane/core/guest.h"
 #include "mcast/packet.h"
 #include "tests/simulation/mcast_world.h"
@@ -158,7 +159,8 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
     cw_guest_flush(endpoint);
 }
 
-/* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks for ever. */
+/* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks
+ * for ever. */
 static void who_counts_wrongly_holds_nobody_up(void **state)
 {
     (void)state;

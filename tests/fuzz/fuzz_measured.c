@@ -1,5 +1,6 @@
-/* Files of measured parameters that somebody has damaged: refused with a reason, or what is read is written and read again the same. Bytes are changed, cut,
- * doubled and swapped, and numbers replaced by ones at the edges. CW_TEST_PACKETS (100,000) / 5 files. */
+/* Files of measured parameters that somebody has damaged: refused with a reason, or what is read is written and read
+ * again the same. Bytes are changed, cut, doubled and swapped, and numbers replaced by ones at the edges.
+ * CW_TEST_PACKETS (100,000) / 5 files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Hostile packets into a live endpoint: real ones of every type, changed, half of them signed again with the valid key as if a peer of the
- * job had gone mad. No crash, no store outside of what was granted; without the key none is let in, and each is counted by reason.
- * CW_TEST_PACKETS (100,000) packets. */
+/* Hostile packets into a live endpoint: real ones of every type, changed, half of them signed again with the valid key
+ * as if a peer of the job had gone mad. No crash, no store outside of what was granted; without the key none is let in,
+ * and each is counted by reason. CW_TEST_PACKETS (100,000) packets. */
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"
@@ -292,7 +292,8 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
     }
 }
 
-/* A data packet of frames that no sender would put together: many kinds, numbers that leap, predecessors that are not there. */
+/* A data packet of frames that no sender would put together: many kinds, numbers that leap, predecessors that are not
+ * there. */
 static uint32_t compose(struct world *world, uint8_t *payload)
 {
     struct cw_random *random = &world->random;

@@ -1,6 +1,6 @@
-/* Hostile packets into an endpoint with sealed sessions: sealed ones that were changed, or made up, without the key, of which none is let in; and
- * such as a peer gone mad seals with the valid key, whose content is anything. No crash, no store outside of what was granted, and who did
- * nothing wrong is served. CW_TEST_PACKETS (100,000) packets. */
+/* Hostile packets into an endpoint with sealed sessions: sealed ones that were changed, or made up, without the key, of
+ * which none is let in; and such as a peer gone mad seals with the valid key, whose content is anything. No crash, no
+ * store outside of what was granted, and who did nothing wrong is served. CW_TEST_PACKETS (100,000) packets. */
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"

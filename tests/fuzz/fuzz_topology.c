@@ -1,5 +1,6 @@
-/* Topology files that somebody has damaged: refused with one line, or sound: every pair of clusters has a route that is one. Bytes are changed, cut and
- * doubled, and words replaced by ones at the edges. CW_TEST_PACKETS (100,000) / 5 files. */
+/* Topology files that somebody has damaged: refused with one line, or sound: every pair of clusters has a route that is
+ * one. Bytes are changed, cut and doubled, and words replaced by ones at the edges. CW_TEST_PACKETS (100,000) / 5
+ * files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

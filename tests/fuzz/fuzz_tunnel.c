@@ -1,5 +1,6 @@
-/* A peer that holds the key and writes what it likes: batches, room and hellos that are damaged, at any place and time. The tunnel delivers what is sound, all of it, counts
- * the rest, and stays usable. CW_TEST_PACKETS (100,000) / 10 of its operations. */
+/* A peer that holds the key and writes what it likes: batches, room and hellos that are damaged, at any place and time.
+ * The tunnel delivers what is sound, all of it, counts the rest, and stays usable. CW_TEST_PACKETS (100,000) / 10 of
+ * its operations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

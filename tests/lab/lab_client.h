@@ -25,8 +25,8 @@ struct tally {
     uint32_t fence; /* the greatest number that has come */
 };
 
-/* Opens port `index` of the switch at `path`, says so on `control`, and answers each struct command that comes there with a struct tally,
- * until `control` is closed. Ends the process. */
+/* Opens port `index` of the switch at `path`, says so on `control`, and answers each struct command that comes there
+ * with a struct tally, until `control` is closed. Ends the process. */
 _Noreturn void lab_client_run(const char *path, uint32_t index, int control);
 
 #endif

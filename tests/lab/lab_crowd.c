@@ -1,5 +1,6 @@
-/* `causeway bench crowd` and `causeway bench idle` with real processes: every put is verified, what they print is complete, what is wrong
- * is refused, and nobody is left behind. Their figures are not judged here: they depend on what else runs.
+/* `causeway bench crowd` and `causeway bench idle` with real processes: every put is verified, what they print is
+ * complete, what is wrong is refused, and nobody is left behind. Their figures are not judged here: they depend on what
+ * else runs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,8 @@
 
 enum { LINE_BYTES = 8192, IDLE_LINES = 7 };
 
-/* Runs `causeway bench ARGUMENTS`; up to `count` lines that it prints go to `lines`, the rest stay empty. Its exit code. */
+/* Runs `causeway bench ARGUMENTS`; up to `count` lines that it prints go to `lines`, the rest stay empty. Its exit
+ * code. */
 static int run_bench(const char *arguments, char lines[][LINE_BYTES], uint32_t count)
 {
     char command[512];
@@ -141,7 +143,8 @@ static void test_bad_input_is_refused(void **state)
     }
 }
 
-/* Starts a crowd that would go on for minutes; returns its first process once the switch runs and members have been forked. */
+/* Starts a crowd that would go on for minutes; returns its first process once the switch runs and members have been
+ * forked. */
 static pid_t start_long_crowd(void)
 {
     pid_t process = fork();
@@ -170,7 +173,8 @@ static uint32_t children_of(pid_t parent, pid_t *children, uint32_t count)
     return found;
 }
 
-/* Members and switch end with the process that started them: they become ours, and all of them are seen to end, with nothing left. */
+/* Members and switch end with the process that started them: they become ours, and all of them are seen to end, with
+ * nothing left. */
 static void test_nobody_is_left_behind(void **state)
 {
     (void)state;

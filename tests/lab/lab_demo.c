@@ -16,7 +16,8 @@
 
 enum { LINE_BYTES = 8192 };
 
-/* Runs the demo with an own folder for its files, which must be empty afterwards; the first line it prints goes to `line`. */
+/* Runs the demo with an own folder for its files, which must be empty afterwards; the first line it prints goes to
+ * `line`. */
 static int run_demo(const char *arguments, char line[LINE_BYTES])
 {
     char folder[] = "/tmp/causeway-lab-demo-XXXXXX";

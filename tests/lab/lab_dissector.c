@@ -1,5 +1,6 @@
-/* The Wireshark dissector reads every packet of a run: all types and frames are made in the simulator, written to a file through DPDK's
- * pcap device, and read back by tshark with the dissector. Packets of multicast are written once more with a value of its own in each field. */
+/* The Wireshark dissector reads every packet of a run: all types and frames are made in the simulator, written to a
+ * file through DPDK's pcap device, and read back by tshark with the dissector. Packets of multicast are written once
+ * more with a value of its own in each field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

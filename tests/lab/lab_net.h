@@ -1,5 +1,5 @@
-/* A network for tests: `causeway switch` in a folder of its own, and clients on its memif ports, each in a process of its own. Everything that fails
- * fails the test. Nothing is timed: see lab_switch.c. */
+/* A network for tests: `causeway switch` in a folder of its own, and clients on its memif ports, each in a process of
+ * its own. Everything that fails fails the test. Nothing is timed: see lab_switch.c. */
 #ifndef LAB_NET_H
 #define LAB_NET_H
 
@@ -30,13 +30,15 @@ struct lab {
     uint32_t fences; /* numbers given so far */
 };
 
-/* Makes the folder, starts the switch with `more` (ended by NULL) behind the options for socket and ports (NULL: no --ports), and the clients. */
+/* Makes the folder, starts the switch with `more` (ended by NULL) behind the options for socket and ports (NULL: no
+ * --ports), and the clients. */
 void lab_start(struct lab *lab, const char *ports, const char *const *more, uint32_t clients);
 void lab_switch_start(struct lab *lab, const char *ports, const char *const *more);
 void lab_clients_start(struct lab *lab, uint32_t count);
 void lab_clients_end(struct lab *lab);
 
-/* Ends the switch; its last word on each port goes to `lines`, all that it says to the list `report`; both may be NULL. */
+/* Ends the switch; its last word on each port goes to `lines`, all that it says to the list `report`; both may be
+ * NULL. */
 void lab_switch_end(struct lab *lab, json_t *lines[LAB_PORTS_MAX], json_t *report);
 uint64_t lab_count(const json_t *line, const char *key);
 

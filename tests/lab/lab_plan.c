@@ -1,4 +1,5 @@
-/* `causeway plan` as a user calls it: what is built is checked, priced, run, drawn; what is wrong is refused in one line. */
+/* `causeway plan` as a user calls it: what is built is checked, priced, run, drawn; what is wrong is refused in one
+ * line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,7 +225,8 @@ static void test_failures_are_seen_again(void **state)
     assert_memory_equal(first, output, strcspn(first, "\n"));
 }
 
-/* Tries each subcommand on a plan with a checksum that fits. What the checker refuses may be looked at, and nothing else. */
+/* Tries each subcommand on a plan with a checksum that fits. What the checker refuses may be looked at, and nothing
+ * else. */
 static void mutant_try(const struct cw_plan *plan, const char *name)
 {
     static const char *const others[] = {"price m.plan", "draw m.plan -o m.svg", "run m.plan --seeds 1",

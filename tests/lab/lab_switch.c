@@ -1,7 +1,7 @@
 /* `causeway switch` with real processes: clients on memif ports send marked frames and count what reaches them.
  *
- * Nothing is timed. What has been sent is known to have arrived, or to be lost, once a later frame on the same way has: the
- * fence, which is repeated until it is seen.
+ * Nothing is timed. What has been sent is known to have arrived, or to be lost, once a later frame on the same way has:
+ * the fence, which is repeated until it is seen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,8 @@ static void test_multicast(void **state)
     }
 }
 
-/* Frames that a line dropped for other reasons than its loss: a switch or client that does not run for a while lets queues and rings fill. */
+/* Frames that a line dropped for other reasons than its loss: a switch or client that does not run for a while lets
+ * queues and rings fill. */
 static uint64_t dropped_otherwise(const json_t *line)
 {
     return lab_count(line, "offered_frames") - lab_count(line, "out_frames") - lab_count(line, "held_frames") -

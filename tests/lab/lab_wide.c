@@ -1,6 +1,8 @@
-/* `causeway switch --topology` with real processes: two hosts at a, two at b, one at c, joined at a place that has none.
+/* `causeway switch --topology` with real processes: two hosts at a, two at b, one at c, joined at a place that has
+ * none.
  *
- * Nothing is timed by the clock: what is known of time are the stamps of the packets in the tap, which are those of the model.
+ * Nothing is timed by the clock: what is known of time are the stamps of the packets in the tap, which are those of the
+ * model.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* injector SOCKET ID RATE KIND PCAP...: a port of the switch at SOCKET, at which somebody without the job's key sends the
- * set-up packets that the captures hold, RATE a second, until its input ends. KIND: replayed; altered: some bits, or a
- * field under its checksum; forged: a tag or MAC of his own. */
+/* injector SOCKET ID RATE KIND PCAP...: a port of the switch at SOCKET, at which somebody without the job's key sends
+ * the set-up packets that the captures hold, RATE a second, until its input ends. KIND: replayed; altered: some bits,
+ * or a field under its checksum; forged: a tag or MAC of his own. */
 #include <pcap/pcap.h>
 #include <poll.h>
 #include <stdio.h>

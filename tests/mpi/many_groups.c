@@ -1,4 +1,5 @@
-/* More communicators that multicast than a process may have groups: those that get none give the same results. Broadcasts around all lengths at which something changes; how far a root runs ahead. */
+/* More communicators that multicast than a process may have groups: those that get none give the same results.
+ * Broadcasts around all lengths at which something changes; how far a root runs ahead. */
 #include <stdlib.h>
 
 #include "tests/mpi/expect.h"
@@ -30,7 +31,8 @@ static void broadcast(MPI_Comm comm, int number, int length, unsigned char *buff
     EXPECT_EQUAL(buffer[bytes], 0xa5);
 }
 
-/* A root that needs nobody does not leave the others behind for ever: what comes early would fill their memory. So it cannot have ended its broadcasts before they begin theirs. */
+/* A root that needs nobody does not leave the others behind for ever: what comes early would fill their memory. So it
+ * cannot have ended its broadcasts before they begin theirs. */
 static void the_root_waits(MPI_Comm comm, unsigned char *buffer)
 {
     enum { CALLS = 300, BYTES = 60000, LOOKS = 1000000 };

@@ -1,4 +1,5 @@
-/* Patterns of many-to-many communication, by formulas that all ranks know, and buffers for them whose contents tell who sent what. */
+/* Patterns of many-to-many communication, by formulas that all ranks know, and buffers for them whose contents tell who
+ * sent what. */
 #ifndef TESTS_MPI_MANY_TO_MANY_H
 #define TESTS_MPI_MANY_TO_MANY_H
 

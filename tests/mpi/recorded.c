@@ -1,6 +1,8 @@
-/* A program to be recorded, and run again by its plan: collectives of all kinds, round by round, each checked byte by byte. What it is told makes its calls others than those recorded.
+/* A program to be recorded, and run again by its plan: collectives of all kinds, round by round, each checked byte by
+ * byte. What it is told makes its calls others than those recorded.
  *
- * usage: mpi_recorded [only=NAME] [rounds=N] [alter=RANK] [bytes=N] [more] [persistent] [nonblocking] [inplace] [load=FILE]
+ * usage: mpi_recorded [only=NAME] [rounds=N] [alter=RANK] [bytes=N] [more] [persistent] [nonblocking] [inplace]
+ * [load=FILE]
  *   alter=RANK   from the second round on this rank sends its neighbour an element more by all-to-all-v
  *   bytes=N      of a broadcast
  *   load=FILE    only loads phases of an all-to-all-v

@@ -1,6 +1,8 @@
-/* One benchmark for any MPI library: prints "name bytes value" lines, times in microseconds, rates in units of a million per second.
+/* One benchmark for any MPI library: prints "name bytes value" lines, times in microseconds, rates in units of a
+ * million per second.
  *
- * usage: bench [NAME...]: latency, rate, bandwidth, overlap, progress, or a collective; default: all that fit the number of ranks. */
+ * usage: bench [NAME...]: latency, rate, bandwidth, overlap, progress, or a collective; default: all that fit the
+ * number of ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +154,8 @@ static const struct {
 
 enum { REPEATS_FIRST = 10, REPEATS_MAX = 40960 };
 
-/* Mean time of a call: of batches that grow until one takes a tenth of a second, so that neither the start of the processes nor the scheduler's moods, which last for milliseconds, count. */
+/* Mean time of a call: of batches that grow until one takes a tenth of a second, so that neither the start of the
+ * processes nor the scheduler's moods, which last for milliseconds, count. */
 static void collective(const char *name, collective_call *call, int bytes)
 {
     double took = 0;

@@ -53,7 +53,8 @@ static bool walk_visit(struct walk *walk)
     return walk->visit(walk->context, &walk->one);
 }
 
-/* The parameters that the algorithm takes, each on its own and with both kinds of messages; also with only those between clusters eager. */
+/* The parameters that the algorithm takes, each on its own and with both kinds of messages; also with only those
+ * between clusters eager. */
 static bool walk_parameters(struct walk *walk)
 {
     static const uint64_t segments[] = {64, 1000};
@@ -153,8 +154,8 @@ static bool walk_sizes(struct walk *walk)
     return true;
 }
 
-/* Ranks by cluster: halves, thirds of unequal sizes, dealt out like cards, all but one together, four in a row of which the second is between
- * the others. */
+/* Ranks by cluster: halves, thirds of unequal sizes, dealt out like cards, all but one together, four in a row of which
+ * the second is between the others. */
 static void clusters_make(uint32_t layout, uint32_t ranks, uint32_t *cluster_of, uint32_t *via, uint32_t *count)
 {
     static const uint32_t counts[] = {2, 3, 3, 2, 4};

@@ -1,4 +1,5 @@
-/* damage IN OUT: writes the plan in IN (of a book its first one) so that the checker refuses it, with a checksum that fits. */
+/* damage IN OUT: writes the plan in IN (of a book its first one) so that the checker refuses it, with a checksum that
+ * fits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

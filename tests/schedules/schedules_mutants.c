@@ -1,7 +1,9 @@
-/* The checker is itself tested: small changes to valid plans of every algorithm. What ever fails under the adversarial transport the checker must have
- * caught; what it caught and never failed is counted by the checker's fault, and only faults with a reason for that are accepted.
+/* The checker is itself tested: small changes to valid plans of every algorithm. What ever fails under the adversarial
+ * transport the checker must have caught; what it caught and never failed is counted by the checker's fault, and only
+ * faults with a reason for that are accepted.
  *
- * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument: the collective.
+ * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument:
+ * the collective.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
-/* Every algorithm of one collective on all cases: the checker passes it, and the adversarial transport delivers the right bytes.
+/* Every algorithm of one collective on all cases: the checker passes it, and the adversarial transport delivers the
+ * right bytes.
  *
- * Arguments: the collective, and `clusters` for the algorithms that need clusters or `flat` for the others. CW_TEST_THIN: only about each n-th case.
+ * Arguments: the collective, and `clusters` for the algorithms that need clusters or `flat` for the others.
+ * CW_TEST_THIN: only about each n-th case.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
-/* Mcast world: one group on a simulated network, its members sending to each other, under faults, all from one seed; every byte is checked against what its sender must have written.
+/* Mcast world: one group on a simulated network, its members sending to each other, under faults, all from one seed;
+ * every byte is checked against what its sender must have written.
  *
- * What each member sends is a function of (seed, member, number of the message): kind, length and bytes. So each other member knows what must come, and in which order, without asking anything that is tested.
+ * What each member sends is a function of (seed, member, number of the message): kind, length and bytes. So each other
+ * member knows what must come, and in which order, without asking anything that is tested.
  *
  * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*  mcast_world_destroy
  */

@@ -1,5 +1,5 @@
-/* What is chosen across clusters is run over puts in virtual time, beside its rivals: the price has to be near what it takes, and nothing else
- * much sooner. So the model knows what limits the dataplane. */
+/* What is chosen across clusters is run over puts in virtual time, beside its rivals: the price has to be near what it
+ * takes, and nothing else much sooner. So the model knows what limits the dataplane. */
 #include <inttypes.h>
 
 #include "tests/simulation/simulation.h"

@@ -1,5 +1,5 @@
-/* What congestion control and pacing promise, held as numbers in virtual time. The commands that print them: causeway bench incast,
- * causeway bench pace, causeway bench put --fabric sim --loss 1%. */
+/* What congestion control and pacing promise, held as numbers in virtual time. The commands that print them: causeway
+ * bench incast, causeway bench pace, causeway bench put --fabric sim --loss 1%. */
 #include "apps/sim/claims.h"
 #include "dataplane/port/port.h"
 #include "tests/simulation/simulation.h"
@@ -69,7 +69,8 @@ static void test_paced_flows_keep_their_rates(void **state)
     }
 }
 
-/* One message at a time, on lines where a full frame takes longer than a small one takes for all the way: with two in flight it would be half of the line. */
+/* One message at a time, on lines where a full frame takes longer than a small one takes for all the way: with two in
+ * flight it would be half of the line. */
 static void test_a_slow_line_is_filled(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Random traffic under random faults, many seeds: what apps/sim/world.h says its ledger checks. CW_TEST_SEEDS (300) of them. */
+/* Random traffic under random faults, many seeds: what apps/sim/world.h says its ledger checks. CW_TEST_SEEDS (300) of
+ * them. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>
@@ -37,8 +38,8 @@ static void every_seed_keeps_the_promises(void **state)
     }
 }
 
-/* Each of these has found something: lane order when the event queue was full, a get whose server had given up, credit lent to the dead,
- * lost packets that kept the one that mattered from being sent. */
+/* Each of these has found something: lane order when the event queue was full, a get whose server had given up, credit
+ * lent to the dead, lost packets that kept the one that mattered from being sent. */
 static void seeds_that_have_found_something(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Endpoints that know nothing of a wide area, behind gates on either side of it, in virtual time: how much of it they get. CW_TEST_SEEDS (60) / 20. */
+/* Endpoints that know nothing of a wide area, behind gates on either side of it, in virtual time: how much of it they
+ * get. CW_TEST_SEEDS (60) / 20. */
 #include "tests/simulation/simulation.h"
 #include "tests/simulation/tunnel_world.h"
 
@@ -131,7 +132,8 @@ static double goodput_bps(const struct tunnel_options *options, uint64_t duratio
     return (double)bytes * 8e9 / (double)duration_ns;
 }
 
-/* A loss between the gates holds up all frames of a stream for a round trip or two, and then they come all at once: to the hosts that is no queue. */
+/* A loss between the gates holds up all frames of a stream for a round trip or two, and then they come all at once: to
+ * the hosts that is no queue. */
 static void endpoints_get_what_the_tunnel_carries(void **state)
 {
     (void)state;

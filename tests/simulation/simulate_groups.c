@@ -1,6 +1,8 @@
-/* Groups in virtual time: opened by their members in any order, many at a time, within the budget of addresses; members that die, networks that do not multicast; closed by all, and gone.
+/* Groups in virtual time: opened by their members in any order, many at a time, within the budget of addresses; members
+ * that die, networks that do not multicast; closed by all, and gone.
  *
- * Control messages take a way of their own, of random delay, in order per pair of ranks; multicast goes over the simulated network and its faults. What a member sends follows from the seed, so every other one knows what must come.
+ * Control messages take a way of their own, of random delay, in order per pair of ranks; multicast goes over the
+ * simulated network and its faults. What a member sends follows from the seed, so every other one knows what must come.
  */
 #include "control/groups/groups.h"
 #include "tests/simulation/simulation.h"

@@ -1,4 +1,5 @@
-/* How collectives of ranks in clusters grow, in virtual time; the same as `causeway bench scale`, which goes on to 1,024 ranks. Every byte is verified by the run itself. */
+/* How collectives of ranks in clusters grow, in virtual time; the same as `causeway bench scale`, which goes on to
+ * 1,024 ranks. Every byte is verified by the run itself. */
 #include "tests/simulation/simulation.h"
 
 #include "apps/bench/scale.h"
@@ -39,7 +40,8 @@ static void assert_growth(enum cw_collective collective, const char *algorithm, 
 static void alltoalls(void **state)
 {
     (void)state;
-    /* what crosses between heads of few ranks is a message, and crosses once; of many it waits for the word that its place is free */
+    /* what crosses between heads of few ranks is a message, and crosses once; of many it waits for the word that its
+     * place is free */
     assert_growth(CW_ALLTOALL, "clusters-heads", 0.8, 0.5, 0.8);
     assert_growth(CW_ALLTOALL, "bruck", 1.0, 0.5, 0.9);
 }
@@ -57,7 +59,8 @@ static void allreduces(void **state)
     assert_growth(CW_ALLREDUCE, NULL, 0.3, 0.3, 0.4);
 }
 
-/* Where pairs would be too many sessions the heads are chosen, with few of them and few packets; pairs are what they are held against. */
+/* Where pairs would be too many sessions the heads are chosen, with few of them and few packets; pairs are what they
+ * are held against. */
 static void few_sessions(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Packets that a peer of the job, which has its key, must not get anything out of: written by hand, each against one way to be short of room.
- * (tests/fuzz looks for more of them at random.) */
+/* Packets that a peer of the job, which has its key, must not get anything out of: written by hand, each against one
+ * way to be short of room. (tests/fuzz looks for more of them at random.) */
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"

@@ -1,5 +1,5 @@
-/* Somebody between two peers of a sealed session, who can do with packets what he likes and has no key: nothing of what he does reaches memory,
- * and all of it is counted. And somebody with the key of another job. */
+/* Somebody between two peers of a sealed session, who can do with packets what he likes and has no key: nothing of what
+ * he does reaches memory, and all of it is counted. And somebody with the key of another job. */
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"
@@ -383,7 +383,8 @@ static void another_jobs_key_opens_nothing(void **state)
     world_close(&world);
 }
 
-/* Ordinary packets that are signed as well as can be, by the job's key even, as an intruder may have recorded them when the peer was not told yet. */
+/* Ordinary packets that are signed as well as can be, by the job's key even, as an intruder may have recorded them when
+ * the peer was not told yet. */
 static void nobody_is_talked_out_of_it(void **state)
 {
     (void)state;
@@ -430,7 +431,8 @@ static void nobody_is_talked_out_of_it(void **state)
     world_close(&world);
 }
 
-/* Who asks for a sealed session gets no other, not even from somebody who knows what its keys would be if there were none. */
+/* Who asks for a sealed session gets no other, not even from somebody who knows what its keys would be if there were
+ * none. */
 static void asking_for_it_opens_no_other_door(void **state)
 {
     (void)state;

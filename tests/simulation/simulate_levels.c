@@ -1,4 +1,5 @@
-/* The levels of compiled communication in virtual time, as `causeway bench alltoallv` has them: Tables 2 and 3 of CC-MPI, so far as a network that drops nothing has them. */
+/* The levels of compiled communication in virtual time, as `causeway bench alltoallv` has them: Tables 2 and 3 of
+ * CC-MPI, so far as a network that drops nothing has them. */
 #include "apps/bench/alltoallv.h"
 #include "tests/simulation/simulation.h"
 
@@ -21,7 +22,8 @@ static void case_init(struct bench_alltoallv_case *of, uint64_t bytes)
     of->exchange_ns = exchange.median_ns;
 }
 
-/* What is known beforehand need not be done; and the longer messages are, the less that matters, and the less phases cost beside pairs. */
+/* What is known beforehand need not be done; and the longer messages are, the less that matters, and the less phases
+ * cost beside pairs. */
 static void knowing_more_takes_less(void **state)
 {
     (void)state;

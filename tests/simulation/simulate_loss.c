@@ -63,7 +63,8 @@ static void loss_costs_what_is_lost(void **state)
     }
 }
 
-/* The mean time of a put of so many bytes, one after the other, there and back, between processes that sleep while they wait. */
+/* The mean time of a put of so many bytes, one after the other, there and back, between processes that sleep while they
+ * wait. */
 static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again)
 {
     enum { PUTS = 400 };
@@ -97,7 +98,8 @@ static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again
     return took_ns;
 }
 
-/* Packets that leave in one turn have one timestamp: that one of them is missing while a later one is there is known without a time-out. */
+/* Packets that leave in one turn have one timestamp: that one of them is missing while a later one is there is known
+ * without a time-out. */
 static void loss_within_a_burst_is_found_without_a_probe(void **state)
 {
     (void)state;

@@ -210,7 +210,8 @@ static void few_ask_for_what_all_miss(void **state)
     }
 }
 
-/* Two or three switches, that know where members are or have to hear it; the links between them lose as the others do. */
+/* Two or three switches, that know where members are or have to hear it; the links between them lose as the others
+ * do. */
 static void groups_reach_across_switches(void **state)
 {
     (void)state;
@@ -226,7 +227,8 @@ static void groups_reach_across_switches(void **state)
         config.learning = drawn(&random, 2) == 0;
         config.spread = CW_MCAST_BY_NETWORK;
         if (config.learning) {
-            /* a source address that became another host's would stay, for 300 s, in a switch that this host sends nothing through */
+            /* a source address that became another host's would stay, for 300 s, in a switch that this host sends
+             * nothing through */
             config.node.up.corrupt = config.node.down.corrupt = 0;
         }
         mcast_world_create(&world, &config);

@@ -1,4 +1,5 @@
-/* What reliable multicast claims, in virtual time: how long messages take under loss, and what one stopped member costs the others. */
+/* What reliable multicast claims, in virtual time: how long messages take under loss, and what one stopped member costs
+ * the others. */
 #include "apps/bench/mcast.h"
 #include "tests/simulation/mcast_world.h"
 
@@ -132,7 +133,8 @@ static void it_is_ahead_of_unicast(void **state)
     }
 }
 
-/* The paper's Figure 9: what all get is more than what each wants, so a scatter by multicast is ahead with short blocks only. Times until the last block is there; the root of a flat tree waits for nobody either. */
+/* The paper's Figure 9: what all get is more than what each wants, so a scatter by multicast is ahead with short blocks
+ * only. Times until the last block is there; the root of a flat tree waits for nobody either. */
 static void blocks_of_a_scatter_arrive_sooner_while_short(void **state)
 {
     (void)state;
@@ -158,7 +160,8 @@ static void blocks_of_a_scatter_arrive_sooner_while_short(void **state)
     }
 }
 
-/* The paper's Table 1, so far as a network without processors has it: one after the other costs a trip for each; all at once as much as unicast, for about half of the packets. */
+/* The paper's Table 1, so far as a network without processors has it: one after the other costs a trip for each; all at
+ * once as much as unicast, for about half of the packets. */
 static void blocks_of_all_take_fewer_packets(void **state)
 {
     (void)state;
@@ -187,7 +190,8 @@ static void blocks_of_all_take_fewer_packets(void **state)
     }
 }
 
-/* The paper's Figure 10: a group that is there and has only those in it that get something is the soonest; one that is opened for a single use costs more than telling all. */
+/* The paper's Figure 10: a group that is there and has only those in it that get something is the soonest; one that is
+ * opened for a single use costs more than telling all. */
 static void groups_for_few_are_worth_keeping(void **state)
 {
     (void)state;
@@ -244,7 +248,8 @@ static void blocks_for_few_survive_loss(void **state)
     }
 }
 
-/* CC-MPI's section 3.2: a multicast takes from others where the network brings it to them. A switch that snoops keeps it from all outside; one that floods takes their links, too. */
+/* CC-MPI's section 3.2: a multicast takes from others where the network brings it to them. A switch that snoops keeps
+ * it from all outside; one that floods takes their links, too. */
 static void outsiders_notice_only_what_is_flooded(void **state)
 {
     (void)state;

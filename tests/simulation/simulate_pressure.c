@@ -118,8 +118,8 @@ static void few_slots_serve_senders_far_away(void **state)
     few_slots_serve(SIMULATION_MS);
 }
 
-/* By CW_CREDIT_MAX slots a round trip, 2,000 messages would take 125 of them. Each sender has the time that it would have alone, and half of the pool
- * stays free for others. */
+/* By CW_CREDIT_MAX slots a round trip, 2,000 messages would take 125 of them. Each sender has the time that it would
+ * have alone, and half of the pool stays free for others. */
 static void long_paths_are_lent_more(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Plans over the dataplane between simulated hosts: every algorithm gives every rank the right bytes over links that lose, duplicate and
- * reorder, run after run without a barrier in between, with pools and tables of any size; a crash ends in errors and never in silence. */
+/* Plans over the dataplane between simulated hosts: every algorithm gives every rank the right bytes over links that
+ * lose, duplicate and reorder, run after run without a barrier in between, with pools and tables of any size; a crash
+ * ends in errors and never in silence. */
 #include "tests/simulation/simulation.h"
 
 #include "apps/plan/puts.h"
@@ -245,8 +246,9 @@ static void runs_follow_each_other_through_few_slots(void **state)
     }
 }
 
-/* 1 MiB at 10 Gb/s takes 0.89 ms a step with all headers. If what a rank sends to its children shared the link, all of them would get it when
- * the last one does: a binomial tree of 16 ranks would take 4 + 3 + 2 + 1 steps instead of 4, and the scatter of van de Geijn as well. */
+/* 1 MiB at 10 Gb/s takes 0.89 ms a step with all headers. If what a rank sends to its children shared the link, all of
+ * them would get it when the last one does: a binomial tree of 16 ranks would take 4 + 3 + 2 + 1 steps instead of 4,
+ * and the scatter of van de Geijn as well. */
 static void children_are_served_one_after_the_other(void **state)
 {
     (void)state;

@@ -130,7 +130,8 @@ static void either_side_may_insist(void **state)
     }
 }
 
-/* One side asks for a session and the other is told to seal at some time of set-up: that works as long as nothing else has been agreed to; the put arrives in any case. */
+/* One side asks for a session and the other is told to seal at some time of set-up: that works as long as nothing else
+ * has been agreed to; the put arrives in any case. */
 static void tell_late(bool asks_sealed)
 {
     enum { MICROSECONDS_MAX = 2000 };

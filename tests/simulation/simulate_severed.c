@@ -1,5 +1,7 @@
-/* A trunk between two clusters that goes down while all send across it, in virtual time: what is under way arrives, once and unaltered, when it returns in time; else whoever sends is told within the failure
- * bound and half a second, whichever way is cut, all operations end, and hosts of a cluster go on among themselves. At rates that are known, at rates that are found, and by way of a relay. CW_TEST_SEEDS (20) / 4 of each. */
+/* A trunk between two clusters that goes down while all send across it, in virtual time: what is under way arrives,
+ * once and unaltered, when it returns in time; else whoever sends is told within the failure bound and half a second,
+ * whichever way is cut, all operations end, and hosts of a cluster go on among themselves. At rates that are known, at
+ * rates that are found, and by way of a relay. CW_TEST_SEEDS (20) / 4 of each. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>
@@ -56,7 +58,8 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-/* Gets without end, some under way at a time: who waits for answers has, for the most part, no packet of its own to be acknowledged. */
+/* Gets without end, some under way at a time: who waits for answers has, for the most part, no packet of its own to be
+ * acknowledged. */
 static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct sender *sender = context;
@@ -172,7 +175,8 @@ static enum cut sever(struct world *world)
         }                                                                                                          \
     } while (0)
 
-/* At the rate of the trunk 4.7 MB take 0.4 s; a flow that was cut while it searched for its rate, at 1 % loss, begins at two frames a round trip. */
+/* At the rate of the trunk 4.7 MB take 0.4 s; a flow that was cut while it searched for its rate, at 1 % loss, begins
+ * at two frames a round trip. */
 static void run_until_done(struct world *world)
 {
     bool is_done = false;
@@ -300,7 +304,8 @@ static void trunk_lose(struct world *world, double there, double back)
     }
 }
 
-/* Many puts, or one at a time, of which each has a last packet that may be lost: nobody who is there is given up, and all goes on when the trunk is well again. */
+/* Many puts, or one at a time, of which each has a last packet that may be lost: nobody who is there is given up, and
+ * all goes on when the trunk is well again. */
 static void heavy_loss_is_no_failure(void **state)
 {
     (void)state;

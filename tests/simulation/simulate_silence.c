@@ -1,6 +1,8 @@
-/* A member that falls silent, in virtual time: all others of its group know it within the bound that control/README.md states, and nobody else is taken out; what they have multicast is complete then.
+/* A member that falls silent, in virtual time: all others of its group know it within the bound that control/README.md
+ * states, and nobody else is taken out; what they have multicast is complete then.
  *
- * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among processes.
+ * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
+ * processes.
  */
 #include "apps/sim/groups.h"
 #include "tests/simulation/simulation.h"
@@ -8,7 +10,8 @@
 enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };
 #define FAILURE_NS (800 * SIMULATION_MS)
 #define LAG_NS     (200 * SIMULATION_MS)
-/* From when it was first waited for: it is named (mcast.h), asked, and silent for the failure bound, which is looked at with each probe. */
+/* From when it was first waited for: it is named (mcast.h), asked, and silent for the failure bound, which is looked at
+ * with each probe. */
 #define BOUND_NS (LAG_NS + LAG_NS / 8 + FAILURE_NS + CW_PROBE_MAX_NS)
 
 struct town;

@@ -1,4 +1,5 @@
-/* Streams by way of relays, across a wide area: what is put arrives, once and unaltered; relays keep their rates, pass on nothing else, and may die; streams do not hold one another up. */
+/* Streams by way of relays, across a wide area: what is put arrives, once and unaltered; relays keep their rates, pass
+ * on nothing else, and may die; streams do not hold one another up. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Tunnels in virtual time: what is taken arrives once, unaltered and in order, or is counted; through faults, restarts and hosts that take nothing. */
+/* Tunnels in virtual time: what is taken arrives once, unaltered and in order, or is counted; through faults, restarts
+ * and hosts that take nothing. */
 #include "tests/simulation/tunnel_world.h"
 
 #include "tests/simulation/simulation.h"
@@ -8,7 +9,8 @@ enum { SEEDS = 40 };
 static const uint64_t MS = 1000000;
 static const uint64_t SECOND = 1000000000;
 
-/* All that a site's tunnel took has come to the other side's hosts, or was dropped from the queue, which the counters tell. */
+/* All that a site's tunnel took has come to the other side's hosts, or was dropped from the queue, which the counters
+ * tell. */
 static void account(const struct tunnel_site *from, const struct tunnel_site *to)
 {
     uint64_t dropped =
@@ -64,7 +66,8 @@ static void each_frame_arrives_once_and_in_order(void **state)
     }
 }
 
-/* A gate that ends and comes back: nothing comes twice or late, the other side counts what it does not know of, and all goes on. */
+/* A gate that ends and comes back: nothing comes twice or late, the other side counts what it does not know of, and all
+ * goes on. */
 static void a_peer_that_restarts_is_found_again(void **state)
 {
     (void)state;
@@ -181,7 +184,8 @@ static void who_is_alone_does_not_wait(void **state)
     tunnel_world_close(&world);
 }
 
-/* Hosts that take nothing for a while hold the other side up; nothing overflows but the queues there, and what is dropped at the port is counted. */
+/* Hosts that take nothing for a while hold the other side up; nothing overflows but the queues there, and what is
+ * dropped at the port is counted. */
 static void a_deaf_site_is_waited_for(void **state)
 {
     (void)state;
@@ -229,7 +233,8 @@ static void wrong_key_and_number_of_streams(void **state)
 
 /* ---- what crosses ---- */
 
-/* A frame of 60 bytes between addresses that end in these bytes; `to` 0xff: broadcast. The gate counts what comes of it. */
+/* A frame of 60 bytes between addresses that end in these bytes; `to` 0xff: broadcast. The gate counts what comes of
+ * it. */
 static void frame_between(struct tunnel_site *site, uint8_t from, const uint8_t to[6])
 {
     uint8_t frame[60] = {[6] = 2, [11] = from, [12] = 0x88, [13] = 0xb5};

@@ -1,4 +1,5 @@
-/* What collectives across two clusters take, in virtual time, against the cost model of Matsuda et al. (2006, Table 1); the same as `causeway bench wan`. */
+/* What collectives across two clusters take, in virtual time, against the cost model of Matsuda et al. (2006, Table 1);
+ * the same as `causeway bench wan`. */
 #include "tests/simulation/simulation.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@ static bool is_short(void)
     return simulation_count("CW_TEST_SEEDS", 1000) < 100;
 }
 
-/* The paper's setting; half of the ranks, and half of the bytes over half of the rate, where every access is checked. */
+/* The paper's setting; half of the ranks, and half of the bytes over half of the rate, where every access is
+ * checked. */
 static struct bench_wan_case setting(void)
 {
     struct bench_wan_case of;
@@ -34,7 +36,8 @@ static struct bench_wan_result run(const struct bench_wan_case *of, enum cw_coll
     return result;
 }
 
-/* Measured and by the model: how many times as fast. Latencies inside clusters, which the model leaves out, are a few per cent. */
+/* Measured and by the model: how many times as fast. Latencies inside clusters, which the model leaves out, are a few
+ * per cent. */
 static void assert_ratio(const struct bench_wan_result *slow, const struct bench_wan_result *fast)
 {
     double measured = slow->median_ns / fast->median_ns;

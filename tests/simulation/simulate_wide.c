@@ -1,4 +1,5 @@
-/* Across the wide area: shapers keep the sum of flows to a rate, flows find the rate of their path, keep it under loss, share it and follow it when it changes. */
+/* Across the wide area: shapers keep the sum of flows to a rate, flows find the rate of their path, keep it under loss,
+ * share it and follow it when it changes. */
 #include "tests/simulation/simulation.h"
 
 #include <math.h>
@@ -129,8 +130,8 @@ static void bucket_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t 
     bucket->bytes += LINE_BYTES(length);
 }
 
-/* One host sends to seven through one shaper, long and short puts, and gets data from one of them, which it has to acknowledge: in no interval T does
- * more leave its port than rate x T and one frame. */
+/* One host sends to seven through one shaper, long and short puts, and gets data from one of them, which it has to
+ * acknowledge: in no interval T does more leave its port than rate x T and one frame. */
 static void a_shaper_keeps_the_sum(void **state)
 {
     (void)state;
@@ -333,8 +334,8 @@ static void trunk_delay(struct sim_hosts *hosts, uint64_t delay_ns)
     }
 }
 
-/* A flow that was told nothing takes up bandwidth control where the path turns out to be long, leaves it where it becomes short, and takes it up again; what was asked of it stays as
- * it was. */
+/* A flow that was told nothing takes up bandwidth control where the path turns out to be long, leaves it where it
+ * becomes short, and takes it up again; what was asked of it stays as it was. */
 static void a_flow_finds_that_its_path_is_long(void **state)
 {
     (void)state;

@@ -19,8 +19,8 @@ static void hosts_on_a_long_path(struct sim_hosts *hosts, uint64_t rate_bps, dou
     simulation_hosts(hosts, &config);
 }
 
-/* Runs a stream for a while; returns the most packets ever seen between the oldest not acknowledged and the newest, and the goodput of the
- * last four seconds: with loss the window opens and closes, and no second is like another. */
+/* Runs a stream for a while; returns the most packets ever seen between the oldest not acknowledged and the newest, and
+ * the goodput of the last four seconds: with loss the window opens and closes, and no second is like another. */
 static uint64_t run_long(struct sim_hosts *hosts, uint64_t seconds, double *goodput_bps)
 {
     struct simulation_stream stream;
@@ -68,8 +68,9 @@ static void forty_thousand_packets_in_flight_with_loss(void **state)
     printf("200 ms, 2.6 Gb/s, 1 %% loss: %d packets in flight, %.3f Gb/s, %d retransmitted, %d lost\n", (int)most,
            goodput_bps / 1e9, (int)again, (int)lost);
     assert_true(most > 40000);
-    /* The 57,344 numbers of the window, not the rate, are the limit: among them a few are lost twice, and these come after three round trips and two
-     * reordering windows of 50 ms, 0.7 s: 0.9 Gb/s if everything else goes on meanwhile. */
+    /* The 57,344 numbers of the window, not the rate, are the limit: among them a few are lost twice, and these come
+     * after three round trips and two reordering windows of 50 ms, 0.7 s: 0.9 Gb/s if everything else goes on
+     * meanwhile. */
     assert_true(goodput_bps > 0.5e9);
     assert_true((double)again <= 1.05 * (double)lost);
     sim_hosts_destroy(&hosts);
@@ -97,7 +98,8 @@ static void watch_numbers(void *context, enum cw_simulator_tap_kind kind, uint64
     }
 }
 
-/* A seed with which host 0's first packet is one of the last 2^16 numbers: its session is the third number an endpoint draws. */
+/* A seed with which host 0's first packet is one of the last 2^16 numbers: its session is the third number an endpoint
+ * draws. */
 static uint64_t seed_near_the_end(void)
 {
     for (uint64_t seed = 1;; seed++) {

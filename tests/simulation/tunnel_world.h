@@ -1,4 +1,5 @@
-/* Two sites in virtual time: each a gate with an endpoint on a simulated port, faults in between, and hosts that send numbered frames of many flows and check what comes. */
+/* Two sites in virtual time: each a gate with an endpoint on a simulated port, faults in between, and hosts that send
+ * numbered frames of many flows and check what comes. */
 #ifndef TUNNEL_WORLD_H
 #define TUNNEL_WORLD_H
 
@@ -28,7 +29,8 @@ struct tunnel_options {
     bool drops_multicast;
     uint8_t key_of_second;      /* what its key is made of; that of the first: 0x5a */
     uint32_t streams_of_second; /* 0: as the first */
-    /* What runs on the hosts' side of a site in place of numbered frames, in each turn of its gate; returns its deadline. NULL: nothing. */
+    /* What runs on the hosts' side of a site in place of numbered frames, in each turn of its gate; returns its
+     * deadline. NULL: nothing. */
     uint64_t (*hosts_turn)(struct tunnel_site *site, uint64_t now_ns);
 };
 

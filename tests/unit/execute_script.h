@@ -1,6 +1,8 @@
-/* An executor on its bench: rank 0 of a plan written by hand, and a transport that does what the test says and remembers what it was asked.
+/* An executor on its bench: rank 0 of a plan written by hand, and a transport that does what the test says and
+ * remembers what it was asked.
  *
- *   bench_begin, the ops (check_plans.h), bench_create, { event_add / put_event / arrive, bench_poll, says }*, bench_end
+ *   bench_begin, the ops (check_plans.h), bench_create, { event_add / put_event / arrive, bench_poll, says }*,
+ *   bench_end
  */
 #ifndef TESTS_EXECUTE_SCRIPT_H
 #define TESTS_EXECUTE_SCRIPT_H

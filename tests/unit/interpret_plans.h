@@ -1,5 +1,6 @@
-/* Small plans in model time, for the tests of the interpreter: plan_begin..., ops (check_plans.h), then `expect`, or `interpret` and plan_end.
- * g(m) = overhead + m, os = or = overhead; L = 1000, between clusters 5000; reducing takes 1 a byte, copying nothing. */
+/* Small plans in model time, for the tests of the interpreter: plan_begin..., ops (check_plans.h), then `expect`, or
+ * `interpret` and plan_end. g(m) = overhead + m, os = or = overhead; L = 1000, between clusters 5000; reducing takes 1
+ * a byte, copying nothing. */
 #ifndef TESTS_INTERPRET_PLANS_H
 #define TESTS_INTERPRET_PLANS_H
 

@@ -1,5 +1,5 @@
-/* What the tests of the transport over puts share: three ranks on the hosts of a simulated star, each with a schedule written by hand and its
- * transport, whose calls the test makes in the place of an execution.
+/* What the tests of the transport over puts share: three ranks on the hosts of a simulated star, each with a schedule
+ * written by hand and its transport, whose calls the test makes in the place of an execution.
  *
  *   bench_begin, { pair_add | op_add }*, bench_create, { put | deliver | arrives | completes | nothing }*, bench_end
  */

@@ -1,5 +1,5 @@
-/* AES-128-GCM by every driver there is: the vectors of the specification, bursts in place, each driver against the first, and that nothing
- * which was altered opens. */
+/* AES-128-GCM by every driver there is: the vectors of the specification, bursts in place, each driver against the
+ * first, and that nothing which was altered opens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,8 @@ static void pair_destroy(struct pair *pair)
     cw_aead_key_destroy(pair->unseal);
 }
 
-/* McGrew, Viega: The Galois/Counter Mode of Operation (GCM), appendix B, the cases of a key of 128 bits and a nonce of 96. */
+/* McGrew, Viega: The Galois/Counter Mode of Operation (GCM), appendix B, the cases of a key of 128 bits and a nonce of
+ * 96. */
 struct vector {
     const char *key, *nonce, *readable, *plain, *sealed, *mac;
 };

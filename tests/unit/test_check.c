@@ -198,7 +198,8 @@ static void test_deadlock(void **state)
     assert_non_null(strstr(test.report.text, "op 2 of rank 1"));
 }
 
-/* Both put first: that works as long as the puts find buffers. The first wait that waits for its own put to have been sent does not. */
+/* Both put first: that works as long as the puts find buffers. The first wait that waits for its own put to have been
+ * sent does not. */
 static void test_deadlock_without_buffers(void **state)
 {
     (void)state;

@@ -93,8 +93,8 @@ static void test_fan_out(void **state)
     }
 }
 
-/* Rank 0 receives a message of rank 1 in phase 0, of rank 2 in phase 3 and of rank 3 in phase 4. `missing`: whom it does not tell
- * to wait for the one before. */
+/* Rank 0 receives a message of rank 1 in phase 0, of rank 2 in phase 3 and of rank 3 in phase 4. `missing`: whom it
+ * does not tell to wait for the one before. */
 static void begin_phases(struct test_plan *test, uint32_t missing)
 {
     plan_begin_simple(test, CW_GATHER, 4, 4);
@@ -172,8 +172,8 @@ static void test_wan_bytes(void **state)
     }
 }
 
-/* All-to-all: of the first cluster each rank sends to the other cluster and tells the next one when its messages are sent (SENT, or
- * complete), except for message `missing`: 3 times the rank plus which of its three. */
+/* All-to-all: of the first cluster each rank sends to the other cluster and tells the next one when its messages are
+ * sent (SENT, or complete), except for message `missing`: 3 times the rank plus which of its three. */
 static void begin_senders(struct test_plan *test, uint32_t promised, uint16_t flags, uint32_t missing)
 {
     begin_clusters(test, CW_ALLTOALL, (struct cw_promise){.wan_senders = promised, .wan_bytes = UINT64_MAX});
@@ -235,8 +235,8 @@ static void test_wan_senders(void **state)
     }
 }
 
-/* A gather to rank 3: ranks 0, 1, 2 send one after another. `proof`: what tells the next one; 0 the put is complete, 1 it has been sent, 2
- * it has arrived, 3 nothing. */
+/* A gather to rank 3: ranks 0, 1, 2 send one after another. `proof`: what tells the next one; 0 the put is complete, 1
+ * it has been sent, 2 it has arrived, 3 nothing. */
 static void begin_sending_gather(struct test_plan *test, uint32_t proof, uint32_t promised)
 {
     static const uint32_t cluster_of[4] = {0, 0, 0, 1};

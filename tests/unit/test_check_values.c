@@ -235,7 +235,8 @@ static void test_reduce_elements(void **state)
     plan_expect(&test, CW_CHECK_WRONG_REDUCTION, 0, 1);
 }
 
-/* Each rank adds its own to what it gets from the left, and passes it on; an inclusive scan keeps the sum, an exclusive one what it got. */
+/* Each rank adds its own to what it gets from the left, and passes it on; an inclusive scan keeps the sum, an exclusive
+ * one what it got. */
 static void begin_scan(struct test_plan *test, bool exclusive, bool left)
 {
     begin_reducing(test, exclusive ? CW_EXSCAN : CW_SCAN, 4, true, 2);

@@ -155,8 +155,8 @@ static void assert_near_the_best_of_a_grid(const struct cw_problem *problem, con
     }
 }
 
-/* Where plans must be run the search leaves out what cannot win; what it finds is near the best of a grid nevertheless, also where times jump with
- * the segments that are eager. */
+/* Where plans must be run the search leaves out what cannot win; what it finds is near the best of a grid nevertheless,
+ * also where times jump with the segments that are eager. */
 static void test_runs_left_out_do_not_matter(void **state)
 {
     (void)state;
@@ -228,7 +228,8 @@ static void test_chooser_remembers(void **state)
     cw_chooser_destroy(chooser);
 }
 
-/* What is chosen for a random pattern is the soonest of all when each is built and run in model time. CW_TEST_PATTERNS (40) of them. */
+/* What is chosen for a random pattern is the soonest of all when each is built and run in model time. CW_TEST_PATTERNS
+ * (40) of them. */
 static void test_patterns(void **state)
 {
     (void)state;

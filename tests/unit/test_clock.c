@@ -67,7 +67,8 @@ static void test_each_thread_has_its_own(void **state)
 
 #if defined(__x86_64__)
 
-/* A virtual machine that was moved, or a thread that slept: the counter is anywhere, and so is what was known of its rate. */
+/* A virtual machine that was moved, or a thread that slept: the counter is anywhere, and so is what was known of its
+ * rate. */
 static void test_a_counter_that_jumps_is_found_out(void **state)
 {
     (void)state;

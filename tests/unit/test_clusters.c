@@ -172,7 +172,8 @@ static void links_are_shared_by_all_that_cross(void **state)
 {
     (void)state;
     struct cw_clusters *clusters = made(star, 7, 7);
-    /* from a: its link among its two ranks, 50; b's among min(2, 2) of a and 1 of c; c's, 60, among 2 of a and 4 of b */
+    /* from a: its link among its two ranks, 50; b's among min(2, 2) of a and 1 of c; c's, 60, among 2 of a and 4 of
+     * b */
     struct cw_clusters_share to_b = cw_clusters_share(clusters, 0, 1);
     struct cw_clusters_share to_c = cw_clusters_share(clusters, 0, 2);
     assert_int_equal(to_b.rate_bps, 50000000);

@@ -40,7 +40,8 @@ static uint64_t yield_long(struct cw_crowding *crowding, uint64_t now_ns)
     return now_ns;
 }
 
-/* Long yields, one after the other, end them for longer each time, up to a bound, unless short ones have paid in between. */
+/* Long yields, one after the other, end them for longer each time, up to a bound, unless short ones have paid in
+ * between. */
 static void test_long_yields_retreat(void **state)
 {
     (void)state;

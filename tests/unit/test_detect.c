@@ -1,4 +1,5 @@
-/* Detection of clusters, against the connected components of what is close by all round trips, over many seeds; few measurements; noise; what is no gap. CW_TEST_SEEDS (300) worlds of each kind. */
+/* Detection of clusters, against the connected components of what is close by all round trips, over many seeds; few
+ * measurements; noise; what is no gap. CW_TEST_SEEDS (300) worlds of each kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -258,7 +259,8 @@ static struct cw_detect *by_table(uint32_t hosts, const uint64_t table[6][6], ui
     return detect;
 }
 
-/* A host that seemed far once, since it was not scheduled, is measured again, the other way round, and is not split off. */
+/* A host that seemed far once, since it was not scheduled, is measured again, the other way round, and is not split
+ * off. */
 static void a_second_look(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Pictures: well-formed, and of what the trace has: a bar for each thing that was sent and received, the last rank marked. */
+/* Pictures: well-formed, and of what the trace has: a bar for each thing that was sent and received, the last rank
+ * marked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Bins of `causeway draw`: whatever is put in, and however bins are joined, nothing is lost, made, or put where it did not happen. */
+/* Bins of `causeway draw`: whatever is put in, and however bins are joined, nothing is lost, made, or put where it did
+ * not happen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Ethdev port over memif between two processes: frames, gather, waking, and that the death of one does not harm the other. */
+/* Ethdev port over memif between two processes: frames, gather, waking, and that the death of one does not harm the
+ * other. */
 #include "tests/unit/ethdev_testing.h"
 
 #include <grp.h>
@@ -347,7 +348,8 @@ static void test_stale_socket(void **state)
 
 /* ---- privileges ---- */
 
-/* A server has no place for a client whose number it does not serve: the client's open says so, instead of a link that never comes up. */
+/* A server has no place for a client whose number it does not serve: the client's open says so, instead of a link that
+ * never comes up. */
 static void case_refused(int descriptor, const void *argument)
 {
     (void)descriptor;
@@ -374,7 +376,8 @@ static void test_refused_client(void **state)
     pair_clean(&pair);
 }
 
-/* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has hung up. */
+/* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has
+ * hung up. */
 static void case_patient_client(int descriptor, const void *argument)
 {
     (void)descriptor;

@@ -1,4 +1,5 @@
-/* The executor on plans written by hand, over any order that the memory transport draws, with any number of eager buffers. */
+/* The executor on plans written by hand, over any order that the memory transport draws, with any number of eager
+ * buffers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* What the executor says when the transport fails, when something arrives that must not, and what it refuses to begin with. */
+/* What the executor says when the transport fails, when something arrives that must not, and what it refuses to begin
+ * with. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Hostile schedules: valid ones with fields changed at random. Validation either refuses one, or the executor lives through it: it may
- * stall or fail, but touches nothing beyond its buffers (run it with -fsanitize=address,undefined). */
+/* Hostile schedules: valid ones with fields changed at random. Validation either refuses one, or the executor lives
+ * through it: it may stall or fail, but touches nothing beyond its buffers (run it with
+ * -fsanitize=address,undefined). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Closed forms against the interpreter: what each formula's class promises, over numbers of ranks, sizes, parameters and networks. */
+/* Closed forms against the interpreter: what each formula's class promises, over numbers of ranks, sizes, parameters
+ * and networks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -290,8 +291,8 @@ static void what_a_formula_does_not_know_is_not_found(void **state)
     }
 }
 
-/* Table 1's formulas for the binomial trees have floor(log2 P) gaps and ceil(log2 P) latencies. Serving the largest subtree first takes
- * ceil(log2 P) gaps and floor(log2 P) latencies: the same for powers of two only. */
+/* Table 1's formulas for the binomial trees have floor(log2 P) gaps and ceil(log2 P) latencies. Serving the largest
+ * subtree first takes ceil(log2 P) gaps and floor(log2 P) latencies: the same for powers of two only. */
 static void binomial_trees_turn_floor_and_ceiling_round(void **state)
 {
     (void)state;

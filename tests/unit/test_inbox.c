@@ -1,4 +1,5 @@
-/* Rings and inboxes: what one process leaves another one finds, whatever its length; broken and foreign memory is refused; sleepers are woken. */
+/* Rings and inboxes: what one process leaves another one finds, whatever its length; broken and foreign memory is
+ * refused; sleepers are woken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,7 +155,8 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
     cw_inbox_destroy(inbox);
 }
 
-/* An owner that runs out of address space is told whom it cannot hear, for good: what was said meanwhile may be lost. */
+/* An owner that runs out of address space is told whom it cannot hear, for good: what was said meanwhile may be
+ * lost. */
 static void who_cannot_be_heard_is_told(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The interpreter: messages, ports, processors and bodies of small plans whose time is found by hand. With an overhead of 10 a message of 90 bytes
- * takes a port for 100. */
+/* The interpreter: messages, ports, processors and bodies of small plans whose time is found by hand. With an overhead
+ * of 10 a message of 90 bytes takes a port for 100. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,8 +93,8 @@ static void signals_are_no_messages(void **state)
 
 /* ---- Ports ---- */
 
-/* Three messages from one rank, or to one. One port: they leave at 0, 100, 200, or come at 1100, 1200, 1300; two: a port each for the first two,
- * 10 (the processor) apart, and the third 100 after the first. */
+/* Three messages from one rank, or to one. One port: they leave at 0, 100, 200, or come at 1100, 1200, 1300; two: a
+ * port each for the first two, 10 (the processor) apart, and the third 100 after the first. */
 static void ports_of_either_side(void **state)
 {
     (void)state;
@@ -282,7 +282,8 @@ static void window_of_a_body(void **state)
     expect(&test, &network, 2001 + 35 + 1 + 2000);
 }
 
-/* Two bodies, one listed after the other, advance together: the second one's first segment goes after the first one's first. */
+/* Two bodies, one listed after the other, advance together: the second one's first segment goes after the first one's
+ * first. */
 static void bodies_advance_together(void **state)
 {
     (void)state;

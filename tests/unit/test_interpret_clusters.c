@@ -68,8 +68,8 @@ static void clusters_begin(struct test_plan *test, uint32_t ranks, uint32_t clus
                                                   .cluster_via = via});
 }
 
-/* Four messages of 1000 bytes at once, each 1 byte/ns. A link of 4 bytes/ns carries all; one of 2 takes 2000 for all, the first two being through at 1000;
- * one of 0.5: 2000 each. */
+/* Four messages of 1000 bytes at once, each 1 byte/ns. A link of 4 bytes/ns carries all; one of 2 takes 2000 for all,
+ * the first two being through at 1000; one of 0.5: 2000 each. */
 static void link_is_shared(void **state)
 {
     (void)state;
@@ -174,8 +174,9 @@ static double built(enum cw_collective collective, const char *name, uint32_t ra
     return price.time_ns;
 }
 
-/* A question (g(0) + L), its answer (the same), then the message, whose arrival is known L later. All handshakes but the first are hidden: Table 1 of
- * Barchet-Estefanel and Mounie counts one per hop of a chain, and no acknowledgement. */
+/* A question (g(0) + L), its answer (the same), then the message, whose arrival is known L later. All handshakes but
+ * the first are hidden: Table 1 of Barchet-Estefanel and Mounie counts one per hop of a chain, and no
+ * acknowledgement. */
 static void handshakes(void **state)
 {
     (void)state;
@@ -202,7 +203,8 @@ static void one_rank_takes_no_time(void **state)
     assert_time(built(CW_BARRIER, "dissemination", 1, 0, &eager, &network), 0);
 }
 
-/* A table of ways that has none through a third cluster is as good as no table: algorithms that have another way for hubs would take it. */
+/* A table of ways that has none through a third cluster is as good as no table: algorithms that have another way for
+ * hubs would take it. */
 static void direct_ways_count_as_none(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Measured parameters: the file and what is refused of it, its order, and answers between, beside and beyond what was tested. */
+/* Measured parameters: the file and what is refused of it, its order, and answers between, beside and beyond what was
+ * tested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The conclusions of the papers, in model time: what their authors found is what the models of this program say, or the test says by how much not.
- * MODELS_SHOW=1 prints the numbers. */
+/* The conclusions of the papers, in model time: what their authors found is what the models of this program say, or the
+ * test says by how much not. MODELS_SHOW=1 prints the numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,7 +210,8 @@ static void concurrent_exchange_is_faster(void **state)
              (unsigned long long)bytes, doubling / 1e3, concurrent / 1e3, 100 * concurrent / doubling,
              cw_model_allgather_concurrent(path, 128, bytes, 2) / 1e3, split / 1e3, 100 * split / doubling,
              cw_model_allgather_split(path, 128, bytes) / 1e3);
-        /* the paper has messages from 512 bytes on: 7 % to 58 % less; for very short ones the time to initiate messages is what is gained */
+        /* the paper has messages from 512 bytes on: 7 % to 58 % less; for very short ones the time to initiate messages
+         * is what is gained */
         assert_true(concurrent < doubling);
         assert_true(bytes < 512 || concurrent < 0.93 * doubling);
         assert_true(gain > 0);
@@ -279,7 +280,8 @@ static void broadcast_across_clusters(void **state)
             assert_true(is_near(slow / fast, expected));
             continue;
         }
-        /* The far rank's word that it is ready takes L, which Table 1 does not have; scatter and all-gather wait for it. */
+        /* The far rank's word that it is ready takes L, which Table 1 does not have; scatter and all-gather wait for
+         * it. */
         double eager =
             crossed(&(struct setting){setting->ranks, setting->bytes, CW_EAGER_ALL}, CW_BCAST, "clusters-farfirst", 0);
         assert_true(slow >= eager && slow <= eager + 2 * 10e6);

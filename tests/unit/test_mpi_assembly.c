@@ -1,4 +1,5 @@
-/* Eager multicasts that come in parts: put together whatever their parts, sent anew by another way, among others; and what makes no sense. */
+/* Eager multicasts that come in parts: put together whatever their parts, sent anew by another way, among others; and
+ * what makes no sense. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

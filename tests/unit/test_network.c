@@ -1,4 +1,5 @@
-/* Tables of network parameters: values between, below and beyond their points, the networks of the program, and what is refused. */
+/* Tables of network parameters: values between, below and beyond their points, the networks of the program, and what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; what is not exposed is refused; the dead are told. */
+/* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; what is not exposed
+ * is refused; the dead are told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,7 +163,8 @@ static void memory_check(const uint8_t *memory)
     }
 }
 
-/* Thousands of messages, more than the ring holds, in order; then a get of what the other exposes, and a put into it. */
+/* Thousands of messages, more than the ring holds, in order; then a get of what the other exposes, and a put into
+ * it. */
 static void child_talks(struct rank *rank)
 {
     static uint8_t out[5000];

@@ -1,4 +1,5 @@
-/* Patterns of an all-to-all in phases: the paper's example, and random ones against what a division must be and its bounds. */
+/* Patterns of an all-to-all in phases: the paper's example, and random ones against what a division must be and its
+ * bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -232,8 +233,8 @@ static void test_nothing_to_do(void **state)
 
 /* ---- Switches ---- */
 
-/* Two switches as in Figure 5, here with 5 and 4 nodes: no phase has more than `limit` messages over the link; without a
- * limit as many as the smaller one has ports. */
+/* Two switches as in Figure 5, here with 5 and 4 nodes: no phase has more than `limit` messages over the link; without
+ * a limit as many as the smaller one has ports. */
 static void test_switches(void **state)
 {
     (void)state;

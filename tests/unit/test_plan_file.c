@@ -332,7 +332,8 @@ static uint8_t *file_as_it_is(const uint8_t *content, size_t content_length, con
     return file;
 }
 
-/* A file cannot make its reader take thousands of times its length; what is as long as it should be is read, and written so again. */
+/* A file cannot make its reader take thousands of times its length; what is as long as it should be is read, and
+ * written so again. */
 static void test_memory_by_length(void **state)
 {
     (void)state;

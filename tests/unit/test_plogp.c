@@ -1,4 +1,5 @@
-/* From times to parameters: a machine that is known is found again, in spite of noise, and nonsense still makes a valid table. */
+/* From times to parameters: a machine that is known is found again, in spite of noise, and nonsense still makes a valid
+ * table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

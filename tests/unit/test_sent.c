@@ -1,4 +1,5 @@
-/* Records of packets in flight against plain arrays: what is recorded stays, memory is held only where something is open. */
+/* Records of packets in flight against plain arrays: what is recorded stays, memory is held only where something is
+ * open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +57,8 @@ static void acknowledge(struct cw_sent_records *sent, struct pools *pools, uint6
     }
 }
 
-/* Sends and acknowledges at random; every open record must be there, and chunks are held for at most the open ones and two at the ends. */
+/* Sends and acknowledges at random; every open record must be there, and chunks are held for at most the open ones and
+ * two at the ends. */
 static void records_stay_while_they_are_open(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The switch's lines and the pool behind them: what fits, in which order it arrives, and at which times it is offered on. */
+/* The switch's lines and the pool behind them: what fits, in which order it arrives, and at which times it is offered
+ * on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,7 +131,8 @@ static void lines_take_turns_by_time(void **state)
     world_close(&world);
 }
 
-/* A switch that comes late offers frames at the times at which they arrived: the second link does not see that it was late. */
+/* A switch that comes late offers frames at the times at which they arrived: the second link does not see that it was
+ * late. */
 static void lateness_does_not_add_up(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The token: whatever is pushed and announced is taken care of by whoever gives the token back or by the pusher, never by nobody. */
+/* The token: whatever is pushed and announced is taken care of by whoever gives the token back or by the pusher, never
+ * by nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,8 @@
 
 enum { ROUNDS = 20000, JITTER = 200 };
 
-/* One round: the owner has the token, gives it back and looks; meanwhile the pusher pushes, announces and tries to take it. */
+/* One round: the owner has the token, gives it back and looks; meanwhile the pusher pushes, announces and tries to take
+ * it. */
 struct meeting {
     struct cw_token token;
     atomic_uint round;   /* that both may begin */
@@ -57,7 +59,8 @@ static void *push(void *argument)
     return NULL;
 }
 
-/* `always_alone` makes every round the first one in which somebody announces, which is when the kernel's barrier is needed. */
+/* `always_alone` makes every round the first one in which somebody announces, which is when the kernel's barrier is
+ * needed. */
 static void run_meetings(bool always_alone)
 {
     struct meeting meeting = {0};
@@ -113,7 +116,8 @@ static void test_one_has_it_at_a_time(void **state)
     assert_true(cw_token_take(&token));
 }
 
-/* An owner that never gives the token back, since it turns a dedicated loop, must not cost announcers the kernel's barrier for ever. */
+/* An owner that never gives the token back, since it turns a dedicated loop, must not cost announcers the kernel's
+ * barrier for ever. */
 static void test_an_owner_that_keeps_it_notices(void **state)
 {
     (void)state;

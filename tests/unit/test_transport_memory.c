@@ -1,5 +1,5 @@
-/* The memory transport as an execution sees it: all that transport.h allows does happen, and nothing else. What it is good for:
- * test_transport_races.c. */
+/* The memory transport as an execution sees it: all that transport.h allows does happen, and nothing else. What it is
+ * good for: test_transport_races.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

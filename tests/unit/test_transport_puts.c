@@ -1,4 +1,5 @@
-/* The transport over puts event by event: what simulate_schedules.c reaches only now and then. Runs and failures: test_transport_puts_runs.c. */
+/* The transport over puts event by event: what simulate_schedules.c reaches only now and then. Runs and failures:
+ * test_transport_puts_runs.c. */
 #include "puts_bench.h"
 
 /* ---- Puts ---- */

@@ -1,5 +1,5 @@
-/* Schedules with a race or a deadlock fail over the memory transport under some seeds; the same ones without it never do. This is what makes a
- * plan that passes worth something. */
+/* Schedules with a race or a deadlock fail over the memory transport under some seeds; the same ones without it never
+ * do. This is what makes a plan that passes worth something. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,8 @@ struct racy {
     uint32_t at_least;      /* seeds of SEEDS that must show it */
 };
 
-/* A copy of the root's, sent from scratch memory that is then used for other things; `after` tells what for the wrong one waits. */
+/* A copy of the root's, sent from scratch memory that is then used for other things; `after` tells what for the wrong
+ * one waits. */
 static void source_overwritten(struct test_plan *test, bool wrong, bool acknowledged, uint16_t flags)
 {
     plan_begin_simple(test, CW_BCAST, 2, BYTES);
@@ -58,7 +59,8 @@ static void build_overwritten_once_sent(struct test_plan *test, bool wrong)
     source_overwritten(test, wrong, false, CW_DEPENDENCY_SENT);
 }
 
-/* Two puts to the same bytes; the second starts when the first is complete at its source, which says nothing of the target. */
+/* Two puts to the same bytes; the second starts when the first is complete at its source, which says nothing of the
+ * target. */
 static void build_two_puts_to_one_place(struct test_plan *test, bool wrong)
 {
     plan_begin_simple(test, CW_SCATTER, 2, BYTES);

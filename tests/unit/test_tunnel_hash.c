@@ -1,4 +1,5 @@
-/* Tunnel hash: one flow, one stream; other flows, other ones; whatever the headers in between, and whatever is cut off. */
+/* Tunnel hash: one flow, one stream; other flows, other ones; whatever the headers in between, and whatever is cut
+ * off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The words of the environment about the wide area: what is taken, what is refused, and that a text of them means the same elsewhere. */
+/* The words of the environment about the wide area: what is taken, what is refused, and that a text of them means the
+ * same elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -34,7 +34,8 @@ static void test_checksum_vectors(void **state)
     assert_int_equal(cw_wire_checksum(0, bytes, 0), 0);
 }
 
-/* SipHash-2-4 of the bytes 0 .. 31 under the key 0 .. 15: from the vectors of its authors (64-bit output, length 32). */
+/* SipHash-2-4 of the bytes 0 .. 31 under the key 0 .. 15: from the vectors of its authors (64-bit output, length
+ * 32). */
 static void test_tag_vector(void **state)
 {
     (void)state;

@@ -1,12 +1,15 @@
 /* collective: a collective call, from its arguments to its end (MPI 5.0, chapter 6).
  *
  * Purpose
- *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run (plans.h), or, where ranks know only
- *   their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw), messages between pairs (run/pairs.h), or an exchange of the counts and then a plan
- *   (compiled/pattern.h), or counts that the root tells and then a plan (aggregate.h). Blocking, non-blocking and persistent calls differ only in who starts and awaits it.
+ *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run
+ *   (plans.h), or, where ranks know only their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw),
+ *   messages between pairs (run/pairs.h), or an exchange of the counts and then a plan (compiled/pattern.h), or counts
+ *   that the root tells and then a plan (aggregate.h). Blocking, non-blocking and persistent calls differ only in who
+ *   starts and awaits it.
  *
  * Invariants
- *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and count their runs, since they may be started in any order.
+ *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and
+ *     count their runs, since they may be started in any order.
  *   - Nothing is sent before the start.
  *
  * Within the lock of enter.h only.
@@ -92,13 +95,15 @@ void mpi_collective_destroy(struct mpi_collective *collective);
 /* Frees what is kept for later calls. */
 void mpi_collective_spares_free(void);
 
-/* How a call ends: with `code` if it failed so far, which frees it; else blocking, with a request that is started, or with one that is persistent. */
+/* How a call ends: with `code` if it failed so far, which frees it; else blocking, with a request that is started, or
+ * with one that is persistent. */
 int mpi_collective_block(int code, struct mpi_collective *collective);
 int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request);
 int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request);
 
 struct mpi_refusal;
-/* Instead of starting a communicator's next call, one that always goes by messages: those of the other ranks end with an error, too (refusal.h). */
+/* Instead of starting a communicator's next call, one that always goes by messages: those of the other ranks end with
+ * an error, too (refusal.h). */
 void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal);
 
 /* Of the request that belongs to it (MPI_Start). */

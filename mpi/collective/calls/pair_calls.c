@@ -134,7 +134,8 @@ int mpi_scatterv_init(const void *sendbuf, struct mpi_counts sendcounts, struct 
     return mpi_collective_keep(code, call, info, request);
 }
 
-/* An all-to-all whose sides are made: by a plan if one may fit, by a schedule for counts that are exchanged, or by pairs. */
+/* An all-to-all whose sides are made: by a plan if one may fit, by a schedule for counts that are exchanged, or by
+ * pairs. */
 static int many_make(struct mpi_collective *call, bool is_scheduled)
 {
     if (mpi_replay_votes(call->comm)) {

@@ -1,6 +1,8 @@
-/* Calls of mpix.h for one-to-many: a group of those that get something, opened once, used often (Karwande, Yuan and Lowenthal 2003, section 4.1).
+/* Calls of mpix.h for one-to-many: a group of those that get something, opened once, used often (Karwande, Yuan and
+ * Lowenthal 2003, section 4.1).
  *
- * The group is a communicator of its own, of the root and of all ranks whose count is not 0, with the root as rank 0; its multicasts go to the group that it has (cast.h). */
+ * The group is a communicator of its own, of the root and of all ranks whose count is not 0, with the root as rank 0;
+ * its multicasts go to the group that it has (cast.h). */
 #include <stdlib.h>
 #include <string.h>
 

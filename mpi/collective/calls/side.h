@@ -1,6 +1,7 @@
 /* side: what a rank contributes to a collective call, or gets from it: blocks somewhere in a buffer of the program.
  *
- * Schedules work on blocks that lie one behind the other. A side that is so already is used in place; any other is packed before, or unpacked behind.
+ * Schedules work on blocks that lie one behind the other. A side that is so already is used in place; any other is
+ * packed before, or unpacked behind.
  *
  * Within the lock of enter.h only.
  */

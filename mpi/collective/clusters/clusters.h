@@ -1,8 +1,11 @@
-/* clusters: those of a communicator's ranks, as problems of collectives have them (collectives/schedule/problem.h), and what choices know of the ways between them.
+/* clusters: those of a communicator's ranks, as problems of collectives have them (collectives/schedule/problem.h), and
+ * what choices know of the ways between them.
  *
  * Invariants
- *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/runtime/wide.h), which all have alike.
- *   - Clusters are numbered from 0 as the topology has them, those without a rank left out. A way through a cluster that has no rank in the communicator counts as direct.
+ *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/runtime/wide.h), which all
+ *     have alike.
+ *   - Clusters are numbered from 0 as the topology has them, those without a rank left out. A way through a cluster
+ *     that has no rank in the communicator counts as direct.
  *   - One network stands for all ways between the communicator's clusters: the longest delay and the least rates.
  *
  * Within the lock of enter.h only.
@@ -27,7 +30,8 @@ const struct mpi_clusters *mpi_clusters_of(struct mpi_comm *comm);
 /* Whether the ranks are in several clusters; makes nothing. */
 bool mpi_clusters_are_several(const struct mpi_comm *comm);
 
-/* The longest message to another cluster that waits for no word from there. It may be there before its call: less with more ranks. */
+/* The longest message to another cluster that waits for no word from there. It may be there before its call: less with
+ * more ranks. */
 uint64_t mpi_clusters_eager_max(uint32_t ranks);
 
 /* The request with the communicator's clusters, whose lists it points to. */

@@ -150,8 +150,8 @@ void mpi_hierarchy_stop(void)
     }
 }
 
-/* Makes an inner communicator ready for its part of a call: which one that is counts when it is compared with other ranks' calls. Errors are raised once: by the outer call, or at once, with
- * more to say, if that ends the job. */
+/* Makes an inner communicator ready for its part of a call: which one that is counts when it is compared with other
+ * ranks' calls. Errors are raised once: by the outer call, or at once, with more to say, if that ends the job. */
 static int inner_prepare(struct mpi_comm *inner, const struct mpi_collective *call)
 {
     struct mpi_errhandler *wanted = call->comm->errhandler;
@@ -260,7 +260,8 @@ static int verdict_tell(const struct passage *passage, int code)
     return code != MPI_SUCCESS ? code : told_code != MPI_SUCCESS ? told_code : told;
 }
 
-/* Whether this rank goes on among the hosts. If its host has failed before that, the others' first ranks are told: they would wait for it. */
+/* Whether this rank goes on among the hosts. If its host has failed before that, the others' first ranks are told: they
+ * would wait for it. */
 static bool goes_among_hosts(const struct passage *passage, int code)
 {
     if (passage->is_head && code != MPI_SUCCESS) {

@@ -1,13 +1,18 @@
-/* hierarchy: blocking collective calls of a communicator whose ranks are on several hosts, some of which have more than one: a call among the first ranks of the hosts, and calls
- * within each host before and after it. So a host's link carries what it must once, not once for each rank of the host.
+/* hierarchy: blocking collective calls of a communicator whose ranks are on several hosts, some of which have more than
+ * one: a call among the first ranks of the hosts, and calls within each host before and after it. So a host's link
+ * carries what it must once, not once for each rank of the host.
  *
  * Purpose
- *   Three levels come of it by themselves: shared memory (host.h) within a host; among hosts whatever is chosen there, by packets, with clusters where the topology has some (clusters/clusters.h).
- *   Broadcast, reduce, all-reduce with a commutative operation on elements without gaps, barrier. Others, and non-blocking ones, go by one schedule of all ranks.
+ *   Three levels come of it by themselves: shared memory (host.h) within a host; among hosts whatever is chosen there,
+ *   by packets, with clusters where the topology has some (clusters/clusters.h). Broadcast, reduce, all-reduce with a
+ *   commutative operation on elements without gaps, barrier. Others, and non-blocking ones, go by one schedule of all
+ *   ranks.
  *
  * Invariants
- *   - Whether a call is served here follows from what all ranks know alike: their hosts, what was asked for, how many such calls there were.
- *   - The two inner communicators are made without a message, with the third such call: their contexts follow from the outer one's.
+ *   - Whether a call is served here follows from what all ranks know alike: their hosts, what was asked for, how many
+ *     such calls there were.
+ *   - The two inner communicators are made without a message, with the third such call: their contexts follow from the
+ *     outer one's.
  *   - A call that fails among the first ranks fails at all ranks of their hosts: they are told before anything else.
  *
  * Within the lock of enter.h only.

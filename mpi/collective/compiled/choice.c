@@ -75,7 +75,8 @@ int mpi_choice_start(char *error, size_t error_bytes)
     return MPI_SUCCESS;
 }
 
-/* The same at all ranks of a communicator: whoever is on another host than one of them sees that one on another host, too. */
+/* The same at all ranks of a communicator: whoever is on another host than one of them sees that one on another host,
+ * too. */
 static enum cw_measured_path path_of(const struct mpi_comm *comm)
 {
     for (int rank = 0; rank < comm->size; rank++) {
@@ -202,7 +203,8 @@ static uint32_t call_of(enum cw_collective collective, bool has_counts)
     return collective == CW_ALLTOALL && has_counts ? CW_ASKED_ALLTOALLV : (uint32_t)collective;
 }
 
-/* What is asked of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood is none, as the standard has it. */
+/* What is asked of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood
+ * is none, as the standard has it. */
 static const char *name_asked(const struct mpi_comm *comm, uint32_t call, struct cw_parameters *parameters,
                               struct cw_asked *room)
 {

@@ -1,11 +1,12 @@
-/* choice contents: the words of CAUSEWAY_ALGORITHM and the text of the file of measured parameters, the same at all ranks in the end (choice.h). */
+/* choice contents: the words of CAUSEWAY_ALGORITHM and the text of the file of measured parameters, the same at all
+ * ranks in the end (choice.h). */
 #ifndef MPI_CHOICE_CONTENTS_H
 #define MPI_CHOICE_CONTENTS_H
 
 #include <stddef.h>
 
-/* After the job is open: what rank 0 has. Both stay valid until mpi_contents_forget; `text_bytes` 0: no file. MPI_SUCCESS, or an MPI error
- * with a line in `error`. */
+/* After the job is open: what rank 0 has. Both stay valid until mpi_contents_forget; `text_bytes` 0: no file.
+ * MPI_SUCCESS, or an MPI error with a line in `error`. */
 int mpi_contents_settle(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes);
 
 /* Where the text is from, for people. */

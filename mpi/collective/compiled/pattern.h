@@ -1,11 +1,14 @@
-/* pattern: who sends how much to whom in a call in which each rank knows only its own counts, so that a schedule can serve it.
+/* pattern: who sends how much to whom in a call in which each rank knows only its own counts, so that a schedule can
+ * serve it.
  *
  * Purpose
- *   MPI_Alltoallv by a schedule: first the ranks exchange their counts (an all-gather, as non-blocking as the call), then each builds its schedule from all of them.
- *   A persistent call exchanges them once, with its first start: its counts are fixed. MPIX_Alltoallv_data_trans2 has phases (phases.h), and exchanges nothing.
+ *   MPI_Alltoallv by a schedule: first the ranks exchange their counts (an all-gather, as non-blocking as the call),
+ *   then each builds its schedule from all of them. A persistent call exchanges them once, with its first start: its
+ *   counts are fixed. MPIX_Alltoallv_data_trans2 has phases (phases.h), and exchanges nothing.
  *
  * Invariants
- *   - Each rank tells what it sends and what it expects: so all find the same differences, and all calls end with the same error before anything is sent.
+ *   - Each rank tells what it sends and what it expects: so all find the same differences, and all calls end with the
+ *     same error before anything is sent.
  *   - The call takes two numbers of its communicator: of the exchange of counts, and of what follows. With phases one.
  *
  * Within the lock of enter.h only.
@@ -39,14 +42,15 @@ struct cw_problem_request mpi_pattern_exchange(const struct mpi_collective *coll
 /* What a rank of a side sends or expects, in bytes, by rank. */
 void mpi_pattern_row(const struct mpi_side *send, const struct mpi_side *receive, uint64_t *row);
 
-/* Checks the rows of all ranks, and makes the matrix [from * ranks + to] of them. MPI_SUCCESS, or, at all ranks alike, MPI_ERR_TRUNCATE or MPI_ERR_COUNT, not raised; `why` says
- * which pair of ranks differs. */
+/* Checks the rows of all ranks, and makes the matrix [from * ranks + to] of them. MPI_SUCCESS, or, at all ranks alike,
+ * MPI_ERR_TRUNCATE or MPI_ERR_COUNT, not raised; `why` says which pair of ranks differs. */
 int mpi_pattern_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes);
 
 /* The exchange is over: the problem gets its counts. MPI_SUCCESS, or as above with the collective's `why`. */
 int mpi_pattern_settle(struct mpi_collective *collective);
 
-/* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the collective's `why`. */
+/* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the
+ * collective's `why`. */
 int mpi_pattern_check(struct mpi_collective *collective);
 
 #endif

@@ -152,7 +152,8 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
     return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
 }
 
-/* Whether some rank may go from call to call and wait for nobody, though others have not begun: roots, what sends to roots, and the first ranks of scans. */
+/* Whether some rank may go from call to call and wait for nobody, though others have not begun: roots, what sends to
+ * roots, and the first ranks of scans. */
 static bool may_be_ahead(const struct cw_problem_request *request)
 {
     switch (request->collective) {

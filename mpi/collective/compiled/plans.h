@@ -1,7 +1,8 @@
 /* plans: schedules that a communicator has used, ready to run again.
  *
- * A call asks for a problem; the answer is the same at all ranks, since nothing but the call's arguments enters. The algorithm is chosen (choice.h), the schedule
- * is built for the very problem, and both are kept: a call that comes again finds a run that only needs its buffers.
+ * A call asks for a problem; the answer is the same at all ranks, since nothing but the call's arguments enters. The
+ * algorithm is chosen (choice.h), the schedule is built for the very problem, and both are kept: a call that comes
+ * again finds a run that only needs its buffers.
  *
  * Within the lock of enter.h only.
  */
@@ -53,7 +54,8 @@ struct mpi_run {
     void *scratch;
 };
 
-/* The plan for a problem; made if there is none yet. MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the reason in `error`. */
+/* The plan for a problem; made if there is none yet. MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the
+ * reason in `error`. */
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
                   size_t error_bytes);
 
@@ -65,10 +67,12 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
 int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
                   struct mpi_plan **plan);
 
-/* A plan of the caller's own, for the schedule of this rank, which it takes. NULL: no memory; the schedule stays the caller's. */
+/* A plan of the caller's own, for the schedule of this rank, which it takes. NULL: no memory; the schedule stays the
+ * caller's. */
 struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, const struct cw_algorithm *algorithm,
                                const struct cw_parameters *parameters, const struct cw_schedule *schedule);
-/* The same for this rank's part of a problem, by the algorithm of that name; what is not `eager` waits for its receivers, however short. MPI_SUCCESS, MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised. */
+/* The same for this rank's part of a problem, by the algorithm of that name; what is not `eager` waits for its
+ * receivers, however short. MPI_SUCCESS, MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised. */
 int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *request, const char *name, bool eager,
                         struct mpi_plan **plan);
 /* Frees such a plan, with its last run. */

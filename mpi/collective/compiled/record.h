@@ -1,7 +1,9 @@
-/* record: what the program's collective calls were, and how long they took (collectives/file/recording.h). CAUSEWAY_RECORD=FILE, `causeway run --record`.
+/* record: what the program's collective calls were, and how long they took (collectives/file/recording.h).
+ * CAUSEWAY_RECORD=FILE, `causeway run --record`.
  *
  * Purpose
- *   Each rank notes its calls when they have been carried out. In MPI_Finalize rank 0 gets what all have noted and writes it to its file, under another name first: a run that does not come to MPI_Finalize leaves none.
+ *   Each rank notes its calls when they have been carried out. In MPI_Finalize rank 0 gets what all have noted and
+ *   writes it to its file, under another name first: a run that does not come to MPI_Finalize leaves none.
  *
  * Invariants
  *   - All ranks record, or none: rank 0's environment counts (replay.h).
@@ -17,7 +19,8 @@
 /* Begins, if mpi_replay_record_path says so. MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_record_start(void);
 bool mpi_record_is_on(void);
-/* A call has been carried out, without an error, by the algorithm of that name; flags of enum cw_recording_form_flags. */
+/* A call has been carried out, without an error, by the algorithm of that name; flags of enum
+ * cw_recording_form_flags. */
 void mpi_record_call(const struct mpi_collective *collective, const char *algorithm, uint32_t flags, uint64_t took_ns);
 /* What follows is the library's own. */
 void mpi_record_stop(void);

@@ -1,16 +1,20 @@
 /* replay: plans that were made before the program ran (collectives/file/book.h), at the calls that they are for.
  *
  * Purpose
- *   CAUSEWAY_PLAN=FILE (`causeway run --plan`) names a book. What it has for a communicator is attached to it when it is made, its multicast group is opened then if the book says so, and calls that the book has a plan for are
- *   served by it: found without any exchange where all ranks know the problem alike, by a vote (vote.h) where they do not.
+ *   CAUSEWAY_PLAN=FILE (`causeway run --plan`) names a book. What it has for a communicator is attached to it when it
+ *   is made, its multicast group is opened then if the book says so, and calls that the book has a plan for are served
+ *   by it: found without any exchange where all ranks know the problem alike, by a vote (vote.h) where they do not.
  *
  * Invariants
- *   - All ranks have the same book: rank 0's counts. Ranks tell each other a digest with their cards; only if these differ does rank 0 send the contents (choice.h has the same of its files).
+ *   - All ranks have the same book: rank 0's counts. Ranks tell each other a digest with their cards; only if these
+ *     differ does rank 0 send the contents (choice.h has the same of its files).
  *   - A call is served by a plan at all ranks, or at none.
- *   - A book that is damaged, of another program or of another number of ranks ends the job in MPI_Init, at rank 0, with one line and exit code 2: who asks for a plan is not left believing that it is used.
+ *   - A book that is damaged, of another program or of another number of ranks ends the job in MPI_Init, at rank 0,
+ *     with one line and exit code 2: who asks for a plan is not left believing that it is used.
  *   - Hits and misses are counted when a call has been carried out, by what has carried it out.
  *
- * Order of calls: mpi_replay_prepare, the job is opened with its note, mpi_replay_start; { mpi_replay_attach, ... mpi_replay_detach }*; mpi_replay_report, mpi_replay_forget. Within the lock of enter.h only.
+ * Order of calls: mpi_replay_prepare, the job is opened with its note, mpi_replay_start; { mpi_replay_attach, ...
+ * mpi_replay_detach }*; mpi_replay_report, mpi_replay_forget. Within the lock of enter.h only.
  */
 #ifndef MPI_REPLAY_H
 #define MPI_REPLAY_H
@@ -22,7 +26,8 @@ struct mpi_replay;
 
 /* Reads CAUSEWAY_PLAN's file and CAUSEWAY_RECORD, and adds them to the note of choice.h. CW_OK or CW_ERROR_MEMORY. */
 int mpi_replay_prepare(uint8_t note[CW_JOB_NOTE_BYTES]);
-/* Settles on what rank 0 has. MPI_SUCCESS, or an MPI error with a line in `error`: at rank 0, which is to end the job, or at all. */
+/* Settles on what rank 0 has. MPI_SUCCESS, or an MPI error with a line in `error`: at rank 0, which is to end the job,
+ * or at all. */
 int mpi_replay_start(char *error, size_t error_bytes);
 /* Whether all ranks record (record.h), and where to. NULL: they do not. */
 const char *mpi_replay_record_path(void);
@@ -40,7 +45,8 @@ struct mpi_plan *mpi_replay_plan(const struct mpi_replay_entry *entry);
 /* Which one it is of the communicator's, for people and for comparison: 24 bits. */
 uint32_t mpi_replay_number(const struct mpi_replay_entry *entry);
 
-/* Whether all-to-all-v on this communicator is voted on; how many words of bits that takes; the bits that `row` (compiled/pattern.h) fits; and what all ranks' bits come to, NULL: no plan. */
+/* Whether all-to-all-v on this communicator is voted on; how many words of bits that takes; the bits that `row`
+ * (compiled/pattern.h) fits; and what all ranks' bits come to, NULL: no plan. */
 bool mpi_replay_votes(const struct mpi_comm *comm);
 uint32_t mpi_replay_words(const struct mpi_comm *comm);
 void mpi_replay_fit(const struct mpi_comm *comm, const uint64_t *row, uint64_t *bits);

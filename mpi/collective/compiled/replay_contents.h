@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* After the job is open: what rank 0 has; NULL: no book. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an MPI error with a line in `error`. */
+/* After the job is open: what rank 0 has; NULL: no book. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an MPI
+ * error with a line in `error`. */
 int mpi_replay_contents_settle(const void **bytes, size_t *length, char *error, size_t error_bytes);
 /* The book's name, for people. */
 const char *mpi_replay_contents_place(void);

@@ -1,4 +1,5 @@
-/* Long blocks in one copy: who has them, or wants them, says where; the other side copies. Nobody leaves while its memory is in use. */
+/* Long blocks in one copy: who has them, or wants them, says where; the other side copies. Nobody leaves while its
+ * memory is in use. */
 #include <string.h>
 
 #include "mpi/collective/host/state.h"
@@ -66,7 +67,8 @@ int host_gather_direct(struct host_call *call)
     return code != MPI_SUCCESS ? code : place_close(call, round);
 }
 
-/* All say where their data is; `copy` takes what this rank wants from another one. Each begins with its neighbour, so that they do not all read the same memory. */
+/* All say where their data is; `copy` takes what this rank wants from another one. Each begins with its neighbour, so
+ * that they do not all read the same memory. */
 static int exchange(struct host_call *call, int (*copy)(struct host_call *call, uint32_t rank, uint64_t address))
 {
     uint64_t round;

@@ -130,7 +130,8 @@ static int broken_by_another(struct host_call *call)
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
-/* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED: somebody has ended; MPI_SUCCESS: neither. */
+/* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED:
+ * somebody has ended; MPI_SUCCESS: neither. */
 static int trouble_find(struct host_call *call)
 {
     struct mpi_host *host = call->host;
@@ -174,7 +175,8 @@ static int differs(struct host_call *call, uint32_t rank)
     return MPI_ERR_NOT_SAME;
 }
 
-/* MPI_ERR_NOT_SAME: a rank has not done in this round what this one did, and has gone on: it called something at whose end nobody waits. */
+/* MPI_ERR_NOT_SAME: a rank has not done in this round what this one did, and has gone on: it called something at whose
+ * end nobody waits. */
 static int passed_find(struct host_call *call, uint64_t entered, uint64_t round)
 {
     for (uint32_t rank = 0; rank < call->ranks; rank++) {
@@ -189,7 +191,8 @@ static int passed_find(struct host_call *call, uint64_t entered, uint64_t round)
     return MPI_SUCCESS;
 }
 
-/* An error if nothing that could still come would end this wait. Whoever is in a later call has published all that it will of the present one. */
+/* An error if nothing that could still come would end this wait. Whoever is in a later call has published all that it
+ * will of the present one. */
 static int hopeless_find(const struct awaited *awaited)
 {
     struct host_call *call = awaited->call;
@@ -269,7 +272,8 @@ int host_round(struct host_call *call, bool writes, uint64_t *round)
     struct mpi_host *host = call->host;
     *round = ++host->round;
     if (cw_board_may_write(*round, call->is_short) > host->arrived) {
-        /* all have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is written only when nobody looks at the one that was there before. */
+        /* all have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is
+         * written only when nobody looks at the one that was there before. */
         int code = await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, true), UINT32_MAX);
         if (code == MPI_SUCCESS) {
             code = host_arrive(call, *round);

@@ -1,14 +1,18 @@
-/* host: blocking collective calls of a communicator whose ranks are all on one host, by shared memory and without messages.
+/* host: blocking collective calls of a communicator whose ranks are all on one host, by shared memory and without
+ * messages.
  *
  * Purpose
- *   The ranks share a board (dataplane/shm/board.h), made with the third such call, so that communicators that are hardly used cost nothing. Short blocks go through its slots; long ones
- *   are copied once, straight between the processes, where the kernel permits. Reductions are made where the data is: by the last rank to come if they are short, else a
- *   slice by each rank.
+ *   The ranks share a board (dataplane/shm/board.h), made with the third such call, so that communicators that are
+ *   hardly used cost nothing. Short blocks go through its slots; long ones are copied once, straight between the
+ *   processes, where the kernel permits. Reductions are made where the data is: by the last rank to come if they are
+ *   short, else a slice by each rank.
  *
  * Invariants
  *   - Whether a call is served here follows from what all ranks know alike.
- *   - Operands of reductions are combined in rank order, always in the same way: results do not depend on who came when.
- *   - Calls that do not match are errors at those ranks that wait or notice: each says what it does when it enters. After that nobody uses the board again.
+ *   - Operands of reductions are combined in rank order, always in the same way: results do not depend on who came
+ *     when.
+ *   - Calls that do not match are errors at those ranks that wait or notice: each says what it does when it enters.
+ *     After that nobody uses the board again.
  *
  * Within the lock of enter.h only.
  */
@@ -27,8 +31,9 @@ void mpi_host_introduce(void);
 /* Whether the call goes this way. May talk to the other ranks, once per communicator. */
 bool mpi_host_serves(struct mpi_collective *call);
 
-/* Runs it to its end: from `send` to `receive`, both packed as problem.h says; with in-place calls `send` is where the data lies in the receive buffer, if
- * mpi_host_takes_in_place. MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
+/* Runs it to its end: from `send` to `receive`, both packed as problem.h says; with in-place calls `send` is where the
+ * data lies in the receive buffer, if mpi_host_takes_in_place. MPI_SUCCESS, or an error code, not raised; then
+ * `mpi_host_why` has a line. */
 int mpi_host_run(struct mpi_collective *call, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
 /* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */

@@ -1,10 +1,12 @@
-/* Reductions on a board. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2], c[P-1]))), whoever does it. */
+/* Reductions on a board. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2],
+ * c[P-1]))), whoever does it. */
 #include <string.h>
 
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/operations/elements.h"
 
-/* Folds `count` elements of the slots of ranks 0 .. `ranks` - 1, from byte `offset` of each slot on, into `to`, which is none of them. */
+/* Folds `count` elements of the slots of ranks 0 .. `ranks` - 1, from byte `offset` of each slot on, into `to`, which
+ * is none of them. */
 static void fold(struct host_call *call, uint32_t ranks, uint64_t round, uint64_t offset, uint64_t count, uint8_t *to)
 {
     uint64_t bytes = count * call->of->problem.element_bytes;
@@ -36,7 +38,8 @@ static int contribute(struct host_call *call, uint64_t from, uint64_t count, uin
     return code;
 }
 
-/* Each rank folds a slice of the piece into the common result; returns when all are there, or, if `wait` is false, when the own one is. */
+/* Each rank folds a slice of the piece into the common result; returns when all are there, or, if `wait` is false, when
+ * the own one is. */
 static int fold_together(struct host_call *call, uint64_t round, uint64_t count, bool wait)
 {
     uint64_t element = call->of->problem.element_bytes;
@@ -58,7 +61,8 @@ static int fold_together(struct host_call *call, uint64_t round, uint64_t count,
     return wait ? host_await_all(call, next) : code;
 }
 
-/* Two ranks: each has one operand at hand and reads the other's, so that nobody waits for a result to be made, or copies one. */
+/* Two ranks: each has one operand at hand and reads the other's, so that nobody waits for a result to be made, or
+ * copies one. */
 static int fold_both(struct host_call *call, uint64_t round, uint64_t from, uint64_t count)
 {
     uint64_t element = call->of->problem.element_bytes;
@@ -132,7 +136,8 @@ int host_reduce(struct host_call *call)
         }
         if (count * element > HOST_ALONE_MAX_BYTES) {
             code = fold_together(call, round, count, is_root);
-            /* read after the arrival at the next round, unlike slots: results are written only when all have arrived in that very round */
+            /* read after the arrival at the next round, unlike slots: results are written only when all have arrived in
+             * that very round */
             if (code == MPI_SUCCESS && is_root) {
                 memcpy(call->receive + done * element, host_result(call, round), count * element);
             }

@@ -58,15 +58,18 @@ bool host_all_are_here(const struct mpi_comm *comm);
 /* All ranks together. NULL at all of them: there is no board, and never will be. */
 struct mpi_host *host_make(struct mpi_comm *comm);
 
-/* The next round; if this rank `writes`, returns when its slots may be written. MPI_SUCCESS, or an error: the call is over. */
+/* The next round; if this rank `writes`, returns when its slots may be written. MPI_SUCCESS, or an error: the call is
+ * over. */
 int host_round(struct host_call *call, bool writes, uint64_t *round);
 /* The own slot may be read. */
 void host_publish(struct host_call *call, uint64_t round);
-/* All is read that this rank reads of the rounds before, and written that it writes. MPI_ERR_NOT_SAME: the others' calls differ; else host_await_all will tell. */
+/* All is read that this rank reads of the rounds before, and written that it writes. MPI_ERR_NOT_SAME: the others'
+ * calls differ; else host_await_all will tell. */
 int host_arrive(struct host_call *call, uint64_t round);
 /* The same at the end of a round in which nobody waits for all: most of these need no arrival. */
 int host_pass(struct host_call *call, uint64_t round);
-/* The same for who wants to do something when all have arrived, before anybody else goes on: true if this rank was the last; host_complete must follow. */
+/* The same for who wants to do something when all have arrived, before anybody else goes on: true if this rank was the
+ * last; host_complete must follow. */
 bool host_arrive_last(struct host_call *call, uint64_t round);
 void host_complete(struct host_call *call, uint64_t round);
 /* Waits until a rank has published its slot, which is checked to be of the same call, or until all have arrived. */

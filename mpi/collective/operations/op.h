@@ -1,9 +1,9 @@
 /* op: operations of reductions (MPI 5.0, 6.9).
  *
  * Predefined operations apply to the groups of types that the standard lists (6.9.2), and work on elements as they lie
- * in memory, extent after extent. As in MPICH and Open MPI, MPI_CHAR is an integer, and logical operations take MPI_AINT,
- * MPI_COUNT and MPI_OFFSET. Operations of the program take any type. MPI_REPLACE and MPI_NO_OP are for one-sided
- * communication and apply to nothing here.
+ * in memory, extent after extent. As in MPICH and Open MPI, MPI_CHAR is an integer, and logical operations take
+ * MPI_AINT, MPI_COUNT and MPI_OFFSET. Operations of the program take any type. MPI_REPLACE and MPI_NO_OP are for
+ * one-sided communication and apply to nothing here.
  *
  * Within the lock of enter.h only. mpi_op_apply calls functions of the program, which may call MPI: never on the
  * control thread (lock.h).

@@ -186,7 +186,8 @@ static int members_make(struct mpi_collective *collective)
     return aggregate->members != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* The scatter's plan, made with the first run; members' ranks are in the order of the communicator's, so that the root's blocks lie alike. */
+/* The scatter's plan, made with the first run; members' ranks are in the order of the communicator's, so that the
+ * root's blocks lie alike. */
 static int moves_make(struct mpi_collective *collective)
 {
     struct mpi_aggregate *aggregate = collective->aggregate;

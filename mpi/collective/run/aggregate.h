@@ -1,16 +1,21 @@
-/* aggregate: MPI_Scatterv by multicast: the root tells all how long each block is, then sends all blocks as one message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
+/* aggregate: MPI_Scatterv by multicast: the root tells all how long each block is, then sends all blocks as one
+ * message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
  *
  * Purpose
- *   Two ways, by name (choice.h). static: the aggregate goes to the group of the communicator. dynamic: those that get something, and the root, open a group for it, and close it behind it; the others are done
- *   when they know. Where a group would be of no use, the root decides otherwise: dynamic is static if all get something, and blocks go one by one if at most one rank gets something, or if those that do are on
- *   the root's host. Without multicast, messages go in pairs, and nothing is told.
+ *   Two ways, by name (choice.h). static: the aggregate goes to the group of the communicator. dynamic: those that get
+ *   something, and the root, open a group for it, and close it behind it; the others are done when they know. Where a
+ *   group would be of no use, the root decides otherwise: dynamic is static if all get something, and blocks go one by
+ *   one if at most one rank gets something, or if those that do are on the root's host. Without multicast, messages go
+ *   in pairs, and nothing is told.
  *
  * Invariants
  *   - What the root tells decides, at all ranks: the way, the context of a group, the bytes of each block.
  *   - Whoever gets a block takes all of it, and only then finds that it expected fewer bytes: so nobody waits for it.
- *   - The call takes two numbers of its communicator: of what is told, and of the data; in a group of its own the data are call 0. A persistent call tells with its first start, since its counts are fixed, and
- *     keeps its group until it is freed.
- *   - Data to a group of its own are sent when all members are ready, however short: so the root has one group at a time that others have not come to.
+ *   - The call takes two numbers of its communicator: of what is told, and of the data; in a group of its own the data
+ *     are call 0. A persistent call tells with its first start, since its counts are fixed, and keeps its group until
+ *     it is freed.
+ *   - Data to a group of its own are sent when all members are ready, however short: so the root has one group at a
+ *     time that others have not come to.
  *
  * Within the lock of enter.h only.
  */
@@ -21,12 +26,14 @@
 
 struct mpi_aggregate;
 
-/* For a call whose sides are made, by a name that mpi_choice_scatterv gave, but CW_ASKED_PAIRS. Where there is no multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
+/* For a call whose sides are made, by a name that mpi_choice_scatterv gave, but CW_ASKED_PAIRS. Where there is no
+ * multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
 int mpi_aggregate_make(struct mpi_collective *collective, const char *way);
 /* NULL is allowed. */
 void mpi_aggregate_free(struct mpi_aggregate *aggregate);
 
-/* The call's steps (steps.h); of one by pairs only the first, before its messages. MPI_SUCCESS, MPI_ERR_PENDING or the error, not raised. */
+/* The call's steps (steps.h); of one by pairs only the first, before its messages. MPI_SUCCESS, MPI_ERR_PENDING or the
+ * error, not raised. */
 int mpi_aggregate_start(struct mpi_collective *collective);
 int mpi_aggregate_poll(struct mpi_collective *collective);
 

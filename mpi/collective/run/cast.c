@@ -126,7 +126,8 @@ struct cast_message {
     struct exchange_piece piece;
 };
 
-/* The next message of a multicast, for a way that takes messages of `message_max` bytes: how many bytes of data go with it. */
+/* The next message of a multicast, for a way that takes messages of `message_max` bytes: how many bytes of data go with
+ * it. */
 static uint64_t message_make(const struct mpi_cast *cast, uint64_t message_max, struct cast_message *message,
                              uint32_t *head_bytes)
 {

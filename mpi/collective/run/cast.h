@@ -1,11 +1,15 @@
 /* cast: multicasts of schedules, by the group that the ranks of a communicator form (control/groups/groups.h).
  *
  * Purpose
- *   A communicator whose ranks are on several hosts of one cluster has a group of all its ranks, opened with the first call whose algorithm multicasts: the static group of Karwande et al. (CC-MPI, 2003, section 4.1). What a schedule multicasts
- *   to all others goes there; what it multicasts to fewer, or what cannot go there since the group could not be opened, goes to each by itself. Who gets it does not see the difference.
+ *   A communicator whose ranks are on several hosts of one cluster has a group of all its ranks, opened with the first
+ *   call whose algorithm multicasts: the static group of Karwande et al. (CC-MPI, 2003, section 4.1). What a schedule
+ *   multicasts to all others goes there; what it multicasts to fewer, or what cannot go there since the group could not
+ *   be opened, goes to each by itself. Who gets it does not see the difference.
  *
  * Invariants
- *   - Short multicasts (up to EXCHANGE_PARTS_MAX_BYTES) go in parts where a message has less room. They are copied and complete at once, unless a rank is far ahead of its receivers: then when they have come to all; of long ones, which all have said they are ready for, pieces of a slot each are sent from where they lie.
+ *   - Short multicasts (up to EXCHANGE_PARTS_MAX_BYTES) go in parts where a message has less room. They are copied and
+ *     complete at once, unless a rank is far ahead of its receivers: then when they have come to all; of long ones,
+ *     which all have said they are ready for, pieces of a slot each are sent from where they lie.
  *   - Nothing waits for the group but the multicast itself.
  *
  * Within the lock of enter.h only.
@@ -18,7 +22,8 @@
 
 struct cw_group;
 
-/* Whether a communicator's ranks are on several hosts, all in one cluster, and all can multicast: the same at all of them. Long links carry no multicast: who would pace it? */
+/* Whether a communicator's ranks are on several hosts, all in one cluster, and all can multicast: the same at all of
+ * them. Long links carry no multicast: who would pace it? */
 bool mpi_cast_serves(const struct mpi_comm *comm);
 /* The longest multicast that needs no word from its receivers. */
 uint64_t mpi_cast_eager_max(void);
@@ -37,7 +42,8 @@ struct mpi_cast;
 void mpi_cast_got(struct mpi_cast *cast);
 /* ... or will never have it: its call has failed, and ends. */
 void mpi_cast_lost(struct mpi_cast *cast);
-/* A call has failed: what it has not sent yet is not sent any more. What the group has of it goes on, and is still counted. */
+/* A call has failed: what it has not sent yet is not sent any more. What the group has of it goes on, and is still
+ * counted. */
 void mpi_cast_abandon(struct mpi_exchange *exchange);
 
 /* Goes on with those that had to wait, if mpi_casts_waiting; returns how much it did. */
@@ -47,7 +53,8 @@ extern struct mpi_cast *mpi_casts_waiting;
 /* How a communicator's multicasts travel, in a line; "" if it has no group. */
 void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes);
 
-/* What this process knows of multicast, in lines for people, to be freed; NULL: nothing, or no memory. Before groups are closed. */
+/* What this process knows of multicast, in lines for people, to be freed; NULL: nothing, or no memory. Before groups
+ * are closed. */
 char *mpi_cast_report(void);
 
 /* A communicator goes: this process is done with its group. */

@@ -30,7 +30,8 @@ struct mpi_past {
 /* A call is over. */
 void mpi_past_note(const struct mpi_exchange *exchange);
 
-/* Whether a message that no call under way takes is for one that is over (NULL: an unknown communicator's is not): then nobody will take it. If its sender was in another call, those under way are told. */
+/* Whether a message that no call under way takes is for one that is over (NULL: an unknown communicator's is not): then
+ * nobody will take it. If its sender was in another call, those under way are told. */
 bool mpi_past_takes(struct mpi_comm *comm, const struct exchange_head *head);
 
 /* Whether the call that its sender asks about is over here, and was another one, or has failed. Those under way are

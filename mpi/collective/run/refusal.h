@@ -1,4 +1,5 @@
-/* refusal: a rank that has begun a call and cannot take part in it says so to all others, so that their calls end with an error, too, and nobody waits for it.
+/* refusal: a rank that has begun a call and cannot take part in it says so to all others, so that their calls end with
+ * an error, too, and nobody waits for it.
  *
  * Purpose
  *   Some ranks check their arguments before they send anything. Others find out by the first message from a rank whose

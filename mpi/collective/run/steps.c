@@ -39,7 +39,8 @@ static bool elements_may_reduce(void *context)
 
 static const struct mpi_reduction reduction = {.reduce = elements_reduce, .may_reduce = elements_may_reduce};
 
-/* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the side. NULL: no memory. */
+/* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the side. NULL: no
+ * memory. */
 static void *side_memory(const struct mpi_side *side, bool must_pack, uint8_t **packed)
 {
     if (side->bytes == 0) {

@@ -1,8 +1,9 @@
 /* steps: how a call is carried out, exchange after exchange, from its start to its end.
  *
  * Purpose
- *   Some calls are one run of a plan, or messages between pairs. Others need a word first: a vote (vote.h), an exchange of counts (compiled/pattern.h), the root's counts (aggregate.h). Each of these is a run of a
- *   plan, too, and each step begins when the one before it is over.
+ *   Some calls are one run of a plan, or messages between pairs. Others need a word first: a vote (vote.h), an exchange
+ *   of counts (compiled/pattern.h), the root's counts (aggregate.h). Each of these is a run of a plan, too, and each
+ *   step begins when the one before it is over.
  *
  * Invariants
  *   - A call has one run at a time. What it sends first is numbered as the call, what follows by the next numbers.
@@ -14,14 +15,16 @@
 
 #include "mpi/collective/calls/collective.h"
 
-/* Begins with the first step. Messages between pairs are left to mpi_pairs_start. MPI_SUCCESS or the error, not raised. */
+/* Begins with the first step. Messages between pairs are left to mpi_pairs_start. MPI_SUCCESS or the error, not
+ * raised. */
 int mpi_steps_begin(struct mpi_collective *collective);
 /* MPI_ERR_PENDING, or how the call has ended. */
 int mpi_steps_poll(struct mpi_collective *collective);
 
 /* ---- for the steps themselves ---- */
 
-/* Runs a plan as call `number` of a communicator, its own or one of some of its ranks. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
+/* Runs a plan as call `number` of a communicator, its own or one of some of its ranks. MPI_SUCCESS or MPI_ERR_NO_MEM,
+ * not raised. */
 int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struct mpi_plan *plan, uint32_t number,
                  const void *send, void *receive);
 /* The run's end; MPI_ERR_PENDING: not yet. */

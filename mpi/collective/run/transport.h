@@ -1,8 +1,10 @@
-/* transport: how a schedule of a collective call meets those of the other ranks (collectives/execute/transport.h over dataplane/path/path.h).
+/* transport: how a schedule of a collective call meets those of the other ranks (collectives/execute/transport.h over
+ * dataplane/path/path.h).
  *
- * An eager put is one message with its data. A long one goes straight into the place that it names, which the schedule has made sure is free: put there, if the target has told where (direct.h), else
- * offered: the target gets the bytes, and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike; what comes for a call that
- * this rank has not begun waits.
+ * An eager put is one message with its data. A long one goes straight into the place that it names, which the schedule
+ * has made sure is free: put there, if the target has told where (direct.h), else offered: the target gets the bytes,
+ * and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike;
+ * what comes for a call that this rank has not begun waits.
  *
  * Within the lock of enter.h only.
  */
@@ -59,7 +61,8 @@ struct mpi_cast;
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
-/* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the cast (mpi_cast_got), or without one to the schedule, with `context`. */
+/* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the cast
+ * (mpi_cast_got), or without one to the schedule, with `context`. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes);
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,

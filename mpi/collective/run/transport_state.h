@@ -1,4 +1,5 @@
-/* What the files of the transport share: what travels, and what came before its call. Within the lock of enter.h only. */
+/* What the files of the transport share: what travels, and what came before its call. Within the lock of enter.h
+ * only. */
 #ifndef MPI_TRANSPORT_STATE_H
 #define MPI_TRANSPORT_STATE_H
 
@@ -42,7 +43,8 @@ struct exchange_offer {
     struct cw_exposure exposure;
 };
 
-/* Of a multicast that comes in several messages, in order, with the data behind this: of a direct one (PIECE), or a long eager one (PART). */
+/* Of a multicast that comes in several messages, in order, with the data behind this: of a direct one (PIECE), or a
+ * long eager one (PART). */
 struct exchange_piece {
     uint64_t offset; /* PIECE: in the buffer; PART: in the multicast */
     uint64_t left;   /* bytes of the multicast behind it: 0, it is the last one */

@@ -1,13 +1,19 @@
-/* vote: which plan of a book, if any, serves a call of which each rank knows only its own counts; before anything of it is sent.
+/* vote: which plan of a book, if any, serves a call of which each rank knows only its own counts; before anything of it
+ * is sent.
  *
  * Purpose
- *   A rank sees which plans (replay.h) its row and column fit: a bit each. The ranks gather these bits (an all-gather of 8 bytes a rank, as non-blocking as the call), and what all have in common decides:
- *   one plan, or none. The exchange takes the place of the one of counts, which has 16 bytes per pair of ranks, and of nothing at all where calls go by pairs.
+ *   A rank sees which plans (replay.h) its row and column fit: a bit each. The ranks gather these bits (an all-gather
+ *   of 8 bytes a rank, as non-blocking as the call), and what all have in common decides: one plan, or none. The
+ *   exchange takes the place of the one of counts, which has 16 bytes per pair of ranks, and of nothing at all where
+ *   calls go by pairs.
  *
  * Invariants
- *   - All ranks come to the same end, since all have all bits. Two plans that fit all ranks' rows would be for the same counts: a book has no two of these.
- *   - Nothing of the call's data has been sent when a plan is found not to fit, so nothing has to be taken back: the call goes on as it would have without a plan.
- *   - The call takes three numbers of its communicator, whatever it comes to: vote, exchange of counts or data, data. A persistent call votes with its first start.
+ *   - All ranks come to the same end, since all have all bits. Two plans that fit all ranks' rows would be for the same
+ *     counts: a book has no two of these.
+ *   - Nothing of the call's data has been sent when a plan is found not to fit, so nothing has to be taken back: the
+ *     call goes on as it would have without a plan.
+ *   - The call takes three numbers of its communicator, whatever it comes to: vote, exchange of counts or data, data. A
+ *     persistent call votes with its first start.
  *
  * Within the lock of enter.h only.
  */
@@ -32,7 +38,8 @@ void mpi_vote_free(struct mpi_vote *vote);
 struct cw_problem_request mpi_vote_exchange(const struct mpi_collective *collective);
 uint64_t *mpi_vote_own(struct mpi_vote *vote, uint32_t ranks);
 
-/* It is over: the call is served by `booked`, or else made ready to be carried out without a plan. MPI_SUCCESS or the error, raised. */
+/* It is over: the call is served by `booked`, or else made ready to be carried out without a plan. MPI_SUCCESS or the
+ * error, raised. */
 int mpi_vote_settle(struct mpi_collective *collective);
 
 #endif

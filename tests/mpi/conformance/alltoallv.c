@@ -1,5 +1,5 @@
-/* MPI_Alltoallv by pairs and by every schedule that serves it (MPI 5.0, 6.9), blocking, non-blocking and persistent: any counts, places, types, in place; and counts that do
- * not match. */
+/* MPI_Alltoallv by pairs and by every schedule that serves it (MPI 5.0, 6.9), blocking, non-blocking and persistent:
+ * any counts, places, types, in place; and counts that do not match. */
 #include "tests/mpi/many_to_many.h"
 
 enum { FORMS = 3, RUNS = 2 }; /* forms 0: blocking, 1: non-blocking, 2: persistent, started RUNS times */
@@ -139,7 +139,8 @@ static void test_large_counts(int pattern)
     many_free(&many);
 }
 
-/* Several at a time, with other calls between, waited for in another order; persistent ones are started in an order of each rank's own. */
+/* Several at a time, with other calls between, waited for in another order; persistent ones are started in an order of
+ * each rank's own. */
 static void several_are_under_way(int form)
 {
     enum { COUNT = 4 };
@@ -173,7 +174,8 @@ static void several_are_under_way(int form)
     }
 }
 
-/* Rank 0 sends the last rank one element more, or less, than that one expects: all ranks are told, before anything is sent; the communicator goes on. */
+/* Rank 0 sends the last rank one element more, or less, than that one expects: all ranks are told, before anything is
+ * sent; the communicator goes on. */
 static void counts_that_differ_are_told(int form, int change)
 {
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);

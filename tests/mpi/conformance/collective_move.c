@@ -1,4 +1,5 @@
-/* Collectives that move data (MPI 5.0, 6.3 to 6.8), blocking, non-blocking and persistent: all counts, roots and in-place forms; v and w forms with gaps. */
+/* Collectives that move data (MPI 5.0, 6.3 to 6.8), blocking, non-blocking and persistent: all counts, roots and
+ * in-place forms; v and w forms with gaps. */
 #include "tests/mpi/expect.h"
 
 #include <string.h>

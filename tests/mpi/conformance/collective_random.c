@@ -1,5 +1,6 @@
-/* Many collective calls in a row, drawn at random: collectives, roots, sizes from nothing to long, in place or not, several communicators, ranks that come late. Each
- * result is compared with what a serial program would have (MPI 5.0, chapter 6). CW_SEED and CW_CALLS change the draw. */
+/* Many collective calls in a row, drawn at random: collectives, roots, sizes from nothing to long, in place or not,
+ * several communicators, ranks that come late. Each result is compared with what a serial program would have (MPI 5.0,
+ * chapter 6). CW_SEED and CW_CALLS change the draw. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -60,7 +61,8 @@ static void verify(const struct call *call, const char *name, const uint64_t *fo
     }
 }
 
-/* An associative operation that does not commute: maps x -> a x + b modulo 65521, one after the other; a and b in one element. */
+/* An associative operation that does not commute: maps x -> a x + b modulo 65521, one after the other; a and b in one
+ * element. */
 static uint64_t map_after(uint64_t left, uint64_t right)
 {
     uint64_t a = left & 0xffff, b = left >> 16 & 0xffff, c = right & 0xffff, d = right >> 16 & 0xffff;

@@ -1,4 +1,5 @@
-/* Reductions (MPI 5.0, 6.9 to 6.12) against a serial reference: predefined and user operations, commutative or not, derived types, in place, all forms. */
+/* Reductions (MPI 5.0, 6.9 to 6.12) against a serial reference: predefined and user operations, commutative or not,
+ * derived types, in place, all forms. */
 #include "tests/mpi/expect.h"
 
 #include <string.h>

@@ -146,7 +146,8 @@ static void added_classes(void)
     EXPECT(MPI_Remove_error_string(MPI_ERR_TAG) != MPI_SUCCESS);
 }
 
-/* Numbers of removed classes and codes come again, so that a program that adds and removes them for ever does not grow. */
+/* Numbers of removed classes and codes come again, so that a program that adds and removes them for ever does not
+ * grow. */
 static void added_again(void)
 {
     enum { MANY = 40000 };

@@ -1,4 +1,5 @@
-/* Compiled communication of many to many (mpix.h): the three levels with every scheduler, phases that are kept in files, and everything that does not fit. */
+/* Compiled communication of many to many (mpix.h): the three levels with every scheduler, phases that are kept in
+ * files, and everything that does not fit. */
 #include "tests/mpi/many_to_many.h"
 
 #include <mpix.h>

@@ -1,4 +1,5 @@
-/* Blocking sends and receives (MPI 5.0, 3.2 to 3.6, 3.10, 3.11): modes, wildcards, order, truncation, MPI_PROC_NULL, errors. */
+/* Blocking sends and receives (MPI 5.0, 3.2 to 3.6, 3.10, 3.11): modes, wildcards, order, truncation, MPI_PROC_NULL,
+ * errors. */
 #include "tests/mpi/expect.h"
 
 #include <string.h>
@@ -42,7 +43,8 @@ static void messages_arrive_whole(int bytes)
     free(in);
 }
 
-/* Messages of one sender are received in the order of sending, long and short ones mixed, whatever their modes (3.5). */
+/* Messages of one sender are received in the order of sending, long and short ones mixed, whatever their modes
+ * (3.5). */
 static void order_is_kept(void)
 {
     enum { COUNT = 200 };

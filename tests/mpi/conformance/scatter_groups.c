@@ -1,4 +1,5 @@
-/* Groups for one-to-many (mpix.h, MPIX_Scatterv_*): random subsets of receivers, many movements, several groups open at a time, and what is wrong. */
+/* Groups for one-to-many (mpix.h, MPIX_Scatterv_*): random subsets of receivers, many movements, several groups open at
+ * a time, and what is wrong. */
 #include <mpix.h>
 #include <string.h>
 
@@ -152,7 +153,8 @@ static void what_is_wrong(void)
     EXPECT_EQUAL(MPIX_Scatterv_close_group(&group), MPI_SUCCESS);
 }
 
-/* One rank's arguments are wrong, once: its movement is over, nobody waits, and what follows comes to the right call. */
+/* One rank's arguments are wrong, once: its movement is over, nobody waits, and what follows comes to the right
+ * call. */
 static void one_is_wrong_once(void)
 {
     enum { ROUNDS = 6 };

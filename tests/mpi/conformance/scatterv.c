@@ -1,5 +1,6 @@
-/* MPI_Scatterv by pairs and by multicast, to the group of the communicator and to one of those that get something (MPI 5.0, 6.6), blocking, non-blocking and persistent: any
- * counts, places, types, in place; several at a time; and receives that do not fit. `scatterv roots`: of ranks that name different roots, which only multicast can tell. */
+/* MPI_Scatterv by pairs and by multicast, to the group of the communicator and to one of those that get something (MPI
+ * 5.0, 6.6), blocking, non-blocking and persistent: any counts, places, types, in place; several at a time; and
+ * receives that do not fit. `scatterv roots`: of ranks that name different roots, which only multicast can tell. */
 #include <stdint.h>
 #include <string.h>
 
@@ -205,7 +206,8 @@ static void several_are_under_way(MPI_Comm first, MPI_Comm second)
     }
 }
 
-/* One rank has no room for all of its block, or more than it needs: what there is room for comes, and nobody else minds. */
+/* One rank has no room for all of its block, or more than it needs: what there is room for comes, and nobody else
+ * minds. */
 static void room_that_differs(MPI_Comm comm, int form, int more)
 {
     struct call call = call_make(comm, SOME, 1, 1);

@@ -1,6 +1,8 @@
-/* The link between two clusters goes down while all use it: `severed KIND WHEN CAUSEWAY`, for severed_usage.py. Rank 0 has the emulator do it, when some transfers are through.
+/* The link between two clusters goes down while all use it: `severed KIND WHEN CAUSEWAY`, for severed_usage.py. Rank 0
+ * has the emulator do it, when some transfers are through.
  *
- * KIND bcast, allreduce, point; WHEN returns (after a second; all goes on), gone (errors are fatal), reported (errors are returned, and those of a cluster talk to one another afterwards).
+ * KIND bcast, allreduce, point; WHEN returns (after a second; all goes on), gone (errors are fatal), reported (errors
+ * are returned, and those of a cluster talk to one another afterwards).
  */
 #include <pthread.h>
 #include <stdatomic.h>
