@@ -1,4 +1,10 @@
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/session.h"
+#include "dataplane/flow/stream.h"
+#include "dataplane/flow/table.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
 
 #include <assert.h>
 #include <sodium.h>

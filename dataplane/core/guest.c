@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/congestion.h"
 
 int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_guest *guest)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "dataplane/core/clock.h"
+#include "dataplane/core/turn.h"
 
 enum {
     SKIP_MAX = 4,             /* idle turns that look for packets only */

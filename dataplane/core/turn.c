@@ -1,8 +1,15 @@
 /* One turn of the loop: packets in, what is due, packets out. */
+#include "dataplane/core/turn.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/receive.h"
+#include "dataplane/flow/report.h"
+#include "dataplane/flow/session.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
 
 enum {
     RESERVE_AT_ONCE = 16,

@@ -1,4 +1,5 @@
 #include "dataplane/flow/accept.h"
+#include "dataplane/flow/transmit.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,10 +4,16 @@
  * packet whose last transmission is older than that by the reordering window, and which the report describes as
  * missing, is lost. A silent path proves nothing: then a probe is sent, whose answer does.
  */
+#include "dataplane/flow/acknowledge.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/congestion.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
 
 /* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer
  * than the shortest one of late. The clocks of the two hosts need not agree, but for their rate over a second or

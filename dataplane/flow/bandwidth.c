@@ -1,6 +1,7 @@
 #include "dataplane/flow/bandwidth.h"
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/congestion.h"
 
 enum {
     UNIT = 1024,            /* of gains */

@@ -10,6 +10,8 @@
  * heavy; random loss is only repaired. A flow across the wide area is controlled by bandwidth.c, which sets the same
  * window.
  */
+#include "dataplane/flow/congestion.h"
+
 #include "dataplane/core/endpoint.h"
 
 enum {

@@ -1,4 +1,6 @@
 /* Frames: what operations look like in a data packet. */
+#include "dataplane/flow/frame.h"
+
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"

@@ -3,11 +3,17 @@
  * accepted as a whole or not at all: what is not accepted is not acknowledged and comes again, but for what the target
  * will never take, which is refused (REJECT).
  */
+#include "dataplane/flow/receive.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/flow/accept.h"
+#include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/report.h"
+#include "dataplane/flow/session.h"
+#include "dataplane/flow/timers.h"
 
 enum { PREFETCH = 4 /* packets ahead */ };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
 
 enum { HOSTS_FIRST = 16, LENGTH_BYTES = 4, ETHER_BYTES = 14 };
 

@@ -1,7 +1,11 @@
 /* Acknowledgements that go out: when, and what they describe. */
+#include "dataplane/flow/report.h"
+
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
 
 bool cw_report_congested(const struct cw_endpoint *endpoint)
 {

@@ -11,10 +11,19 @@
  * A side that wants an encrypted session seals its set-up packets, whatever it was asked with, and takes no others, so
  * nobody between the two can talk them out of it.
  */
+#include "dataplane/flow/session.h"
+
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/congestion.h"
+#include "dataplane/flow/report.h"
 #include "dataplane/flow/setup.h"
+#include "dataplane/flow/stream.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
 
 enum { DETOUR_REQUESTS = 10 /* that nobody answered, in some 750 ms: longer than any way there and back */ };
 

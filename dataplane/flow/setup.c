@@ -1,4 +1,7 @@
 #include "dataplane/flow/setup.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/stream.h"
+#include "dataplane/flow/table.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/transmit.h"
 
 enum { PORT_RETRY_NS = 1000 };
 

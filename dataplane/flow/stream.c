@@ -1,7 +1,10 @@
 /* Streams: several sessions with one process, each on its own way, straight or by way of a relay. */
+#include "dataplane/flow/stream.h"
+
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/table.h"
 
 enum { DETOURS_MAX = 6 /* doublings */, DETOURS_APART = 4 /* times as long as the next one would be */ };
 

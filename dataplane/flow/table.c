@@ -1,4 +1,6 @@
 /* The table of flows, by address. */
+#include "dataplane/flow/table.h"
+
 #include <assert.h>
 #include <string.h>
 

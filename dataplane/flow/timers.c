@@ -1,8 +1,16 @@
 /* Time-outs, probes, failure, pacing. Deadlines are plain fields; the wheel holds one entry per flow that comes out no
  * later than the earliest of them and is put back for the next. So setting a deadline for a packet costs a store. */
+#include "dataplane/flow/timers.h"
+
 #include <assert.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/report.h"
+#include "dataplane/flow/session.h"
+#include "dataplane/flow/stream.h"
+#include "dataplane/flow/transmit.h"
 
 enum {
     DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */

@@ -1,9 +1,16 @@
 /* What a flow sends next, and the packets that carry it. A packet is described by its record first, then written from
  * the record: the first transmission and every later one are the same code. */
+#include "dataplane/flow/transmit.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/congestion.h"
+#include "dataplane/flow/frame.h"
+#include "dataplane/flow/report.h"
+#include "dataplane/flow/timers.h"
 
 enum {
     SHORT_RUN_MAX = 8,        /* short operations that may overtake a bulk packet */

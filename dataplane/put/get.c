@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/session.h"
 
 int cw_gets_init(struct cw_gets *gets, uint32_t count)
 {

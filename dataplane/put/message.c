@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/timers.h"
 
 enum { NO_SLOT = UINT32_MAX };
 

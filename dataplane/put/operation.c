@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/transmit.h"
 
 /* ---- lanes ---- */
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
+#include "dataplane/flow/session.h"
 
 int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {

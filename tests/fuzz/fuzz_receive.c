@@ -4,6 +4,8 @@
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/receive.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/wire/wire.h"
 
 enum {

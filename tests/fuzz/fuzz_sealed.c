@@ -5,6 +5,8 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
+#include "dataplane/flow/receive.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 

@@ -3,6 +3,8 @@
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/receive.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/wire/wire.h"
 
 enum { TARGET = 0, MADMAN = 1, RECORDS = 64 };

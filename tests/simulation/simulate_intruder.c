@@ -3,7 +3,10 @@
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
+#include "dataplane/flow/receive.h"
+#include "dataplane/flow/transmit.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 

@@ -5,6 +5,7 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/wire/sealed.h"
 
 enum { HOSTS = 3, FRAMES_MAX = 2000, FRAME_BYTES = 256, PUTS = 60, PUT_BYTES = 3000, BOUND_MS = 300 };

@@ -3,7 +3,9 @@
 
 #include "apps/sim/world.h"
 #include "dataplane/core/endpoint.h"
+#include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
+#include "dataplane/flow/receive.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 

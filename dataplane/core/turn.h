@@ -1,0 +1,80 @@
+/* turn: what leaves: packets are staged, signed or sealed together, and flushed to the port. A turn does all of an
+ * endpoint's work (core/turn.c). */
+#ifndef CW_TURN_H
+#define CW_TURN_H
+
+#include "dataplane/core/endpoint.h"
+
+/* Something was posted from outside a turn: sends it at once, unless `flags` (CW_MORE) say that more follows. */
+void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
+
+/* Tries to give CW_EVENT_GUEST. */
+void cw_guest_deliver(struct cw_endpoint *endpoint);
+
+/* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the
+ * next flush. */
+struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
+
+/* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload
+ * bytes behind it. */
+static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
+                                    uint32_t in_buffer)
+{
+    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
+    cw_wire_header_words(header, signature->words);
+    memcpy(packet->data + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
+    cw_wire_tag_number(signature->words, (uint32_t)(number >> 32));
+    signature->key = *key;
+    signature->wanted = true;
+    packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
+}
+
+/* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing
+ * more: what should have been sealed leaves as zeros. */
+static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, struct cw_seal *seal)
+{
+    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
+    uint8_t *at = packet->data + CW_WIRE_NETWORK_BYTES;
+    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes + CW_WIRE_MAC_BYTES;
+    if (seal->sent >= CW_SEAL_COUNT_MAX) {
+        memset(at, 0, packet->length - CW_WIRE_NETWORK_BYTES);
+        return;
+    }
+    cw_wire_sealed_write((struct cw_wire_sealed *)at, header, seal->sent++);
+    signature->seal = seal;
+    signature->wanted = true;
+}
+
+/* The local time of a timestamp of ours: the last one that had it, since they repeat after 69 s; 0: there was none. */
+static inline uint64_t cw_timestamp_time(const struct cw_endpoint *endpoint, uint32_t timestamp)
+{
+    uint64_t now_ticks = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT;
+    uint32_t ago = (uint32_t)now_ticks - timestamp;
+    return now_ticks < ago ? 0 : (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
+}
+
+/* How long ago a timestamp came that is echoed, as the header has it. */
+static inline uint16_t cw_echo_delay(const struct cw_endpoint *endpoint, bool has_echo, uint64_t arrival_ns)
+{
+    uint64_t held = (endpoint->now_ns - arrival_ns) >> CW_WIRE_DELAY_SHIFT;
+    return has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN;
+}
+
+/* Signs or seals what is staged and complete. */
+void cw_sign(struct cw_endpoint *endpoint);
+
+/* Signs and hands what is staged to the port. False: the port is full. */
+bool cw_flush(struct cw_endpoint *endpoint);
+
+/* Forgets a cw_endpoint_fetch that found nothing: the next turn, or the next fetch, looks again. */
+static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
+{
+    endpoint->has_fetched = false;
+}
+
+/* True if nothing but packets and timers can give this endpoint work. */
+bool cw_endpoint_idle(const struct cw_endpoint *endpoint);
+
+#endif

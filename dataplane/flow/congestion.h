@@ -1,0 +1,24 @@
+/* congestion: how much a flow may have in flight. */
+#ifndef CW_CONGESTION_H
+#define CW_CONGESTION_H
+
+#include "dataplane/core/endpoint.h"
+
+void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The round trip that a sender aims at whose smallest one is `min_ns`, in nanoseconds: the same for all that share a
+ * LAN, flows and multicasts alike. What some full frames take on the port's line is part of it: the smallest round trip
+ * is a small packet's, and slow lines would let less than a few full frames be in flight. `frame_bytes`: with all
+ * headers. `spins`: who sends and who receives poll all the time. */
+uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_ns, uint32_t frame_bytes, bool spins);
+
+/* True if another full packet may be in flight. */
+bool cw_congestion_open(struct cw_flow *flow);
+
+/* A round trip was measured. */
+void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns);
+
+/* Packets below `number` were acknowledged. */
+void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+#endif

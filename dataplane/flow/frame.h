@@ -1,0 +1,15 @@
+/* frame: the frames of a packet. */
+#ifndef CW_FRAME_H
+#define CW_FRAME_H
+
+#include "dataplane/core/endpoint.h"
+
+/* Bytes that a whole operation takes as one frame, its data included. */
+uint32_t cw_frame_bytes(const struct cw_operation *operation);
+
+/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the
+ * packet's pieces, of which there are none unless `may_gather`. */
+uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
+                         uint8_t *at, bool may_gather, uint32_t *gathered);
+
+#endif

@@ -1,0 +1,19 @@
+/* table: flows by address. */
+#ifndef CW_TABLE_H
+#define CW_TABLE_H
+
+#include "dataplane/core/endpoint.h"
+
+/* A flow for an address that has none; `stream`: from our UDP port that much further on. When the table is full, one is
+ * reclaimed that a set-up request made, nobody was told of, and whose asker has not proved itself in time. NULL: there
+ * is none. */
+struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream);
+struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port);
+
+/* Our UDP port towards the peer. */
+static inline uint16_t cw_flow_port(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    return (uint16_t)(endpoint->config.address.udp_port + flow->stream);
+}
+
+#endif

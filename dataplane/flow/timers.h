@@ -1,0 +1,34 @@
+/* timers: deadlines of a flow: probes, failure, pacing. */
+#ifndef CW_TIMERS_H
+#define CW_TIMERS_H
+
+#include "dataplane/core/endpoint.h"
+
+/* Makes sure that the timer comes out by `time_ns`. */
+void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns);
+
+/* A packet left that the peer must answer. */
+void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The peer holds memory of ours: if it falls silent, find out whether it is still there. */
+void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* The peer is to show that it hears us even if nothing is in flight. */
+void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A valid packet of the peer came. Echoed is the timestamp of the latest of ours that it had then. */
+void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo);
+
+/* Something was acknowledged: the time-out starts again, or ends if nothing is in flight. */
+void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* Runs everything whose time has come; returns how much. */
+uint32_t cw_timers_turn(struct cw_endpoint *endpoint);
+
+/* True if pacing lets a packet go now; else the flow comes back by itself when it does. */
+bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
+/* A packet of this many bytes has left a paced flow. */
+void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes);
+
+#endif
