@@ -3,7 +3,7 @@
 # Exit codes: 0, or that of the program of causeway's that failed.
 set -u
 causeway=$1/causeway program=$1/apps/kernels/allreduce picture=$2
-topology=$(dirname "${BASH_SOURCE[0]}")/examples/two_clusters.json
+topology=$(dirname "${BASH_SOURCE[0]}")/../examples/two_clusters.json
 algorithm=clusters-rabenseifner
 bytes=8388608
 runs=3
