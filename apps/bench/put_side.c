@@ -234,26 +234,31 @@ static int drain(struct bench_side *side)
     return info.operations_open == 0 ? CW_OK : CW_ERROR_TIMEOUT;
 }
 
-/* Meets the other side while both go on turning, so that the last acknowledgements flow. */
+/* Meets the other side while both go on turning, so that the last acknowledgements flow, and forgets what has come. Who
+ * has met once may put at once, and the other side might take that for something to forget: so they meet twice, the
+ * second time without turning. */
 static int meet(struct bench_side *side)
 {
+    struct cw_event events[EVENTS];
     uint8_t mark = 1;
+    ssize_t got = 0;
     int status = drain(side);
     if (status == CW_OK) {
         status = bench_control_send(side->control, &mark, 1, CONTROL_TIMEOUT_NS);
     }
-    while (status == CW_OK) {
-        struct cw_event events[EVENTS];
+    while (status == CW_OK && got != 1) {
         (void)cw_loop_poll(side->loop, events, EVENTS);
-        ssize_t got = recv(side->control, &mark, 1, MSG_DONTWAIT);
-        if (got == 1) {
-            return CW_OK;
-        }
-        if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-            return CW_ERROR_CLOSED;
+        got = recv(side->control, &mark, 1, MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+            status = CW_ERROR_CLOSED;
         }
     }
-    return status;
+    while (status == CW_OK && cw_loop_poll(side->loop, events, EVENTS) > 0) {
+    }
+    if (status == CW_OK) {
+        status = bench_control_send(side->control, &mark, 1, CONTROL_TIMEOUT_NS);
+    }
+    return status == CW_OK ? bench_control_receive(side->control, &mark, 1, CONTROL_TIMEOUT_NS) : status;
 }
 
 int bench_put_latency(struct bench_side *side, uint64_t size, uint64_t duration_ns, struct bench_put_latency *latency)
