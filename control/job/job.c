@@ -330,7 +330,8 @@ static int paths_open(struct cw_job *job, const struct report *report)
     if (getrandom(&config.nonce, sizeof(config.nonce), 0) != sizeof(config.nonce)) {
         return FAIL(report, CW_ERROR_SYSTEM, "the kernel gives no random numbers: %s", strerror(errno));
     }
-    status = cw_wire_open(job->info.rank, job->info.size, &job->wire, report->text, report->bytes);
+    status = cw_wire_open(job->info.rank, job->info.size, config.stopped_timeout_ns, &job->wire, report->text,
+                          report->bytes);
     if (status != CW_OK) {
         return status;
     }

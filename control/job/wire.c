@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "control/job/key.h"
-#include "control/settings/settings.h"
 #include "control/topology/clusters.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/port/error_text.h"
@@ -53,15 +52,6 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
     return status;
 }
 
-/* How long a silent peer is waited for; job/job.c has refused what makes no sense. */
-static uint64_t failure_timeout_ns(void)
-{
-    const char *origin;
-    uint64_t bound_ns;
-    (void)cw_settings_failure_timeout(&bound_ns, &origin);
-    return bound_ns > 0 ? bound_ns : NEVER_NS;
-}
-
 static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
 
 static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_JOB_KEY_BYTES], struct cw_wire *wire,
@@ -72,7 +62,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     memcpy(config.job_key, job_key, CW_JOB_KEY_BYTES);
-    config.failure_timeout_ns = failure_timeout_ns();
+    config.failure_timeout_ns = wire->failure_timeout_ns;
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
@@ -85,7 +75,6 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
     wire->message_bytes_max = SLOT_BYTES;
-    wire->failure_timeout_ns = config.failure_timeout_ns;
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
     config.encryption =
         CW_ENCRYPTION_ASKED; /* from the start: who is told to seal must not be refused by who has yet to be told */
@@ -109,7 +98,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     return status;
 }
 
-int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes)
+int cw_wire_open(uint32_t rank, uint32_t size, uint64_t bound_ns, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct wire_emulation emulation;
     *wire = (struct cw_wire){0};
@@ -128,6 +117,7 @@ int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error
             "there is no key of the job: let `causeway run --emulate` start it, or set CAUSEWAY_JOB_KEY "
             "to 32 hexadecimal digits, the same on all ranks");
     }
+    wire->failure_timeout_ns = bound_ns > 0 ? bound_ns : NEVER_NS;
     status = wire_port_open(rank, &emulation, wire, error, error_bytes);
     if (status == CW_OK) {
         status = endpoint_open(rank, size, key, wire, error, error_bytes);

@@ -55,9 +55,10 @@ struct cw_wire {
  * `error`. */
 int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes);
 
-/* Opens it, if there is any: else all of `wire` is zero. CW_OK, or what opening a port, an endpoint and a loop says,
- * with a line in `error`. */
-int cw_wire_open(uint32_t rank, uint32_t size, struct cw_wire *wire, char *error, size_t error_bytes);
+/* Opens it, if there is any: else all of `wire` is zero. `bound_ns`: how long a silent peer is waited for; 0: for ever.
+ * CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
+int cw_wire_open(uint32_t rank, uint32_t size, uint64_t bound_ns, struct cw_wire *wire, char *error,
+                 size_t error_bytes);
 /* A zeroed one is allowed. */
 void cw_wire_close(struct cw_wire *wire);
 

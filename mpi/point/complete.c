@@ -10,6 +10,13 @@
 #include "mpi/runtime/progress.h"
 #include "mpi_functions.h"
 
+int mpi_request_raise_lost(MPI_Comm comm, int peer)
+{
+    return peer < 0 ? mpi_error(comm, MPI_ERR_PROC_ABORTED,
+                                "a rank that the message may come from has ended, or is taken for dead")
+                    : mpi_error(comm, MPI_ERR_PROC_ABORTED, "rank %d has ended, or is taken for dead", peer);
+}
+
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error)
 {
     const struct mpi_request *receive = request->kind == MPI_REQUEST_SENDRECV ? request->parts[1] : request;
@@ -22,11 +29,8 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
             "a message from rank %d with tag %d is longer than the %lld bytes that the receive has room for",
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
     }
-    if (error == MPI_ERR_PROC_ABORTED && request->peer < 0) {
-        return mpi_error(comm, error, "a rank that the message may come from has ended, or is taken for dead");
-    }
     if (error == MPI_ERR_PROC_ABORTED) {
-        return mpi_error(comm, error, "rank %d has ended, or is taken for dead", request->peer);
+        return mpi_request_raise_lost(comm, request->peer);
     }
     return mpi_error(comm, error, "the operation failed");
 }

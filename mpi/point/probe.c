@@ -56,9 +56,7 @@ static int probe_await(struct probe *probe)
     if (probe->source != MPI_PROC_NULL && !probe_look(probe)) {
         mpi_progress_until(probe_is_over, probe_describe, probe);
     }
-    return !probe->is_lost ? MPI_SUCCESS
-                           : mpi_error(probe->comm->handle, MPI_ERR_PROC_ABORTED,
-                                       "a rank that the message may come from has ended, or is taken for dead");
+    return !probe->is_lost ? MPI_SUCCESS : mpi_request_raise_lost(probe->comm->handle, MPI_ANY_SOURCE);
 }
 
 /* The arguments of all probes. */

@@ -126,6 +126,8 @@ int mpi_request_finish(struct mpi_request *request, MPI_Request *handle, MPI_Sta
 
 /* The same, but the request stays as it is. */
 int mpi_request_status(struct mpi_request *request, MPI_Status *status);
+/* Raises MPI_ERR_PROC_ABORTED, since rank `peer` is lost; below 0: one of those that a message may come from. */
+int mpi_request_raise_lost(MPI_Comm comm, int peer);
 /* Raises the error of an operation through the handler of `comm`, and says which message it was. Returns it. */
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error);
 /* Makes mpi_request_sent; MPI_SUCCESS or MPI_ERR_NO_MEM. */
