@@ -17,6 +17,20 @@ void cw_wheel_init(struct cw_wheel *wheel, uint64_t now_ns)
     wheel->earliest_ns = UINT64_MAX;
 }
 
+static void slot_mark(struct cw_wheel *wheel, uint32_t level, uint32_t slot)
+{
+    wheel->occupied[level][slot / 64] |= 1ull << (slot % 64);
+    wheel->words[level] |= 1u << slot / 64;
+}
+
+static void slot_clear(struct cw_wheel *wheel, uint32_t level, uint32_t slot)
+{
+    wheel->occupied[level][slot / 64] &= ~(1ull << (slot % 64));
+    if (wheel->occupied[level][slot / 64] == 0) {
+        wheel->words[level] &= ~(1u << slot / 64);
+    }
+}
+
 static void place(struct cw_wheel *wheel, struct cw_wheel_entry *entry)
 {
     uint64_t time_ns = entry->time_ns > wheel->now_ns ? entry->time_ns : wheel->now_ns;
@@ -38,7 +52,7 @@ static void place(struct cw_wheel *wheel, struct cw_wheel_entry *entry)
         entry->next->link = &entry->next;
     }
     *head = entry;
-    wheel->occupied[level][slot / 64] |= 1ull << (slot % 64);
+    slot_mark(wheel, level, slot);
 }
 
 void cw_wheel_insert(struct cw_wheel *wheel, struct cw_wheel_entry *entry, uint64_t time_ns)
@@ -59,7 +73,7 @@ static void unlink_entry(struct cw_wheel *wheel, struct cw_wheel_entry *entry)
         struct cw_wheel_entry **first = &wheel->slots[0][0];
         ptrdiff_t index = entry->link - first;
         if (index >= 0 && index < CW_WHEEL_LEVELS * CW_WHEEL_SLOTS && *entry->link == NULL) {
-            wheel->occupied[index / CW_WHEEL_SLOTS][index % CW_WHEEL_SLOTS / 64] &= ~(1ull << (index % 64));
+            slot_clear(wheel, (uint32_t)(index / CW_WHEEL_SLOTS), (uint32_t)(index % CW_WHEEL_SLOTS));
         }
     }
     entry->link = NULL;
@@ -78,17 +92,21 @@ void cw_wheel_remove(struct cw_wheel *wheel, struct cw_wheel_entry *entry)
 static uint32_t distance_to_occupied(const struct cw_wheel *wheel, uint32_t level, uint32_t first)
 {
     const uint64_t *occupied = wheel->occupied[level];
-    uint32_t passed = 0;
-    while (passed < CW_WHEEL_SLOTS) {
-        uint32_t slot = (first + passed) % CW_WHEEL_SLOTS;
-        uint64_t bits = occupied[slot / 64] >> (slot % 64);
-        if (bits != 0) {
-            passed += (uint32_t)__builtin_ctzll(bits);
-            break;
-        }
-        passed += 64 - slot % 64;
+    uint32_t word = first / 64;
+    uint64_t bits = occupied[word] >> (first % 64);
+    if (bits != 0) {
+        return (uint32_t)__builtin_ctzll(bits);
     }
-    return passed < CW_WHEEL_SLOTS ? passed : CW_WHEEL_SLOTS;
+    /* the words behind it, then those before it, then the slots of its own word before `first` */
+    uint32_t words = wheel->words[level];
+    uint32_t later = words & ~((2u << word) - 1);
+    uint32_t found = later != 0 ? later : words;
+    if (found == 0) {
+        return CW_WHEEL_SLOTS;
+    }
+    word = (uint32_t)__builtin_ctz(found);
+    uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(occupied[word]);
+    return (slot - first) % CW_WHEEL_SLOTS;
 }
 
 /* Brings the entries of the coarse slot that `now_ns` has just reached down to the fine level. */
@@ -97,7 +115,7 @@ static void cascade(struct cw_wheel *wheel)
     uint32_t slot = (uint32_t)(wheel->now_ns >> level_shift(1)) % CW_WHEEL_SLOTS;
     struct cw_wheel_entry *entry = wheel->slots[1][slot];
     wheel->slots[1][slot] = NULL;
-    wheel->occupied[1][slot / 64] &= ~(1ull << (slot % 64));
+    slot_clear(wheel, 1, slot);
     while (entry != NULL) {
         struct cw_wheel_entry *next = entry->next;
         place(wheel, entry);
@@ -165,7 +183,8 @@ uint64_t cw_wheel_next(const struct cw_wheel *wheel)
         uint64_t cascade_ns = (coarse_tick + 1 + coarse) << level_shift(1);
         earliest = cascade_ns < earliest ? cascade_ns : earliest;
     }
-    return earliest;
+    /* a coarse slot may begin before now while its entries are still to come */
+    return earliest > wheel->earliest_ns ? earliest : wheel->earliest_ns;
 }
 
 struct cw_wheel_entry *cw_wheel_expire(struct cw_wheel *wheel, uint64_t now_ns)

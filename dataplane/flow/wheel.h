@@ -10,6 +10,7 @@
 #ifndef CW_WHEEL_H
 #define CW_WHEEL_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ enum {
     CW_WHEEL_SLOTS = 1 << CW_WHEEL_LEVEL_SHIFT,
     CW_WHEEL_LEVELS = 2,
 };
+static_assert(CW_WHEEL_SLOTS / 64 < 32, "the words of a level's slots are bits of one");
 
 struct cw_wheel_entry {
     struct cw_wheel_entry *next;
@@ -31,6 +33,7 @@ struct cw_wheel {
     uint64_t earliest_ns; /* nothing comes out before, so that an idle turn costs one comparison */
     uint32_t count;
     uint64_t occupied[CW_WHEEL_LEVELS][CW_WHEEL_SLOTS / 64];
+    uint32_t words[CW_WHEEL_LEVELS]; /* which words of `occupied` are not 0 */
     struct cw_wheel_entry *slots[CW_WHEEL_LEVELS][CW_WHEEL_SLOTS];
 };
 
@@ -56,8 +59,8 @@ static inline bool cw_wheel_due(const struct cw_wheel *wheel, uint64_t now_ns)
     return now_ns >= wheel->earliest_ns;
 }
 
-/* A time at which to ask again: never later than the earliest entry's, and exactly that once it is near; UINT64_MAX:
- * the wheel is empty. */
+/* A time at which to ask again: never later than the earliest entry's, exactly that once it is near, and after an
+ * expiry in the future; UINT64_MAX: the wheel is empty. */
 uint64_t cw_wheel_next(const struct cw_wheel *wheel);
 
 #endif

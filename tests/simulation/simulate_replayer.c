@@ -223,8 +223,10 @@ static void assert_all_is_well(struct world *world, uint64_t rounds, uint8_t val
         assert_int_equal(host->up, HOSTS - 1);
         assert_int_equal(host->down, 0);
         for (uint32_t from = 0; from < HOSTS; from++) {
-            for (uint32_t i = 0; i < PUTS * PUT_BYTES && from != node; i++) {
-                assert_int_equal(host->memory[(1 + from * PUTS) * PUT_BYTES + i], (uint8_t)(value + from));
+            static uint8_t expected[PUTS * PUT_BYTES];
+            memset(expected, value + (int)from, sizeof(expected));
+            if (from != node) {
+                assert_memory_equal(&host->memory[(1 + from * PUTS) * PUT_BYTES], expected, sizeof(expected));
             }
         }
     }
@@ -299,17 +301,21 @@ static void flooded_jobs(enum kind kind)
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", 5);
     for (uint32_t sealed = 0; sealed < (can_seal() ? 2 : 1); sealed++) {
         struct recording *recording = record_job(sealed != 0);
+        uint64_t *quiet_ns = calloc(seeds + 1, sizeof(*quiet_ns)); /* by seed: a job that nobody disturbs */
         for (uint32_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
             double worst = 0;
             uint64_t sent = 0;
-            for (uint64_t seed = 1; seed <= seeds; seed++) {
+            /* ten times the packets: a tenth of the seeds */
+            for (uint64_t seed = 1; seed <= seeds; seed += rates[r] >= 50000 ? 10 : 1) {
                 static struct world world;
                 struct flood none = {0};
                 struct flood flood = {.recording = recording, .kind = kind, .rate = rates[r]};
                 cw_random_seed(&flood.random, seed + 7);
-                uint64_t quiet_ns = job(&world, seed, sealed != 0, &none);
+                if (quiet_ns[seed] == 0) {
+                    quiet_ns[seed] = job(&world, seed, sealed != 0, &none);
+                }
                 uint64_t took_ns = job(&world, seed, sealed != 0, &flood);
-                double ratio = (double)took_ns / (double)quiet_ns;
+                double ratio = (double)took_ns / (double)quiet_ns[seed];
                 worst = ratio > worst ? ratio : worst;
                 sent += world.flood.sent;
                 if (ratio > 2) {
@@ -320,6 +326,7 @@ static void flooded_jobs(enum kind kind)
             printf("%s, %s, %d/s: %d packets, set-up and first puts take %.2f times as long at most\n", kinds[kind],
                    sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)sent, worst);
         }
+        free(quiet_ns);
         free(recording);
     }
 }

@@ -42,6 +42,7 @@ static void expire_all(struct cw_wheel *wheel, struct timed *list, uint64_t now_
         timed->time_ns = UINT64_MAX;
     }
     assert_true(earliest(list) > now_ns); /* and all of them */
+    assert_true(cw_wheel_next(wheel) > now_ns); /* who sleeps until then does sleep */
 }
 
 static void check_seed(uint64_t seed)
