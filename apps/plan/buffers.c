@@ -16,6 +16,13 @@ static uint8_t red(uint64_t offset)
     return (uint8_t)(offset * 0x9e3779b97f4a7c15u >> 56);
 }
 
+static void redden(uint8_t *memory, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) {
+        memory[i] = red(i);
+    }
+}
+
 static uint64_t room(uint64_t bytes)
 {
     return (bytes + 63) / 64 * 64 + RED_ZONE_BYTES;
@@ -41,14 +48,14 @@ static bool memory_create(struct plan_buffers *buffers)
     if (buffers->memory == NULL) {
         return false;
     }
-    for (uint64_t i = 0; i < offset; i++) {
-        buffers->memory[i] = red(i);
-    }
-    uint8_t *next = buffers->memory + RED_ZONE_BYTES;
+    redden(buffers->memory, 0, RED_ZONE_BYTES);
+    uint64_t start = RED_ZONE_BYTES;
     for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        struct plan_rank_buffers *of = &buffers->ranks[rank];
         for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
-            buffers->ranks[rank].at[i] = next;
-            next += room(buffers->ranks[rank].bytes[i]);
+            of->at[i] = buffers->memory + start;
+            redden(buffers->memory, start + of->bytes[i], start + room(of->bytes[i]));
+            start += room(of->bytes[i]);
         }
     }
     return true;
