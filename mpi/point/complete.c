@@ -143,7 +143,7 @@ int mpi_test(MPI_Request *request, int *flag, MPI_Status *status)
         return MPI_SUCCESS;
     }
     if (!mpi_request_poll(found)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     *flag = mpi_request_poll(found);
     return *flag ? finish_raise(found, request, status) : MPI_SUCCESS;
@@ -162,7 +162,7 @@ int mpi_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
         return MPI_SUCCESS;
     }
     if (!mpi_request_poll(found)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     *flag = mpi_request_poll(found);
     if (*flag) {
@@ -278,7 +278,7 @@ int mpi_testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Statu
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     *flag = all_are_complete(&list);
     code = *flag ? all_finish(&list, array_of_requests, array_of_statuses) : MPI_SUCCESS;
@@ -323,7 +323,7 @@ int mpi_testany(int count, MPI_Request array_of_requests[], int *index, int *fla
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     *flag = any_is_complete(&list);
     *index = MPI_UNDEFINED;
@@ -376,7 +376,7 @@ int mpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
     list_close(&list);
@@ -392,7 +392,7 @@ int mpi_request_get_status_all(int count, const MPI_Request array_of_requests[],
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     *flag = all_are_complete(&list);
     for (int index = 0; *flag && array_of_statuses != MPI_STATUSES_IGNORE && index < count; index++) {
@@ -415,7 +415,7 @@ int mpi_request_get_status_any(int count, const MPI_Request array_of_requests[],
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     *flag = any_is_complete(&list);
     *index = MPI_UNDEFINED;
@@ -441,7 +441,7 @@ int mpi_request_get_status_some(int incount, const MPI_Request array_of_requests
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress();
+        mpi_progress_ask();
     }
     bool any_active = false;
     *outcount = 0;

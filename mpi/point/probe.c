@@ -110,7 +110,7 @@ static bool probe_once(struct probe *probe)
     if (probe_look(probe)) {
         return true;
     }
-    mpi_progress();
+    mpi_progress_ask();
     return probe_look(probe);
 }
 

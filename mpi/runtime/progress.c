@@ -169,6 +169,14 @@ static bool core_is_shared(void)
     return true;
 }
 
+void mpi_progress_ask(void)
+{
+    static struct cw_crowding crowding;
+    if (mpi_progress() == 0 && mpi_process.spin_rounds == 0 && !mpi_lock_is_shared()) {
+        (void)cw_crowding_yield(&crowding, cw_clock_ns());
+    }
+}
+
 void mpi_progress_wait(const struct mpi_wait *wait)
 {
     static struct cw_crowding crowding;

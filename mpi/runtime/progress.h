@@ -15,6 +15,10 @@
 /* One round; returns how much it did. */
 uint32_t mpi_progress(void);
 
+/* One round for a call that asks and does not wait (MPI_Test, MPI_Iprobe). Who asks again and again lets the others of
+ * its core run if there are more ranks than cores: one of them may be asked for. */
+void mpi_progress_ask(void);
+
 /* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes.
  * `describe` tells what is waited for (waiting.h). */
 struct mpi_said;
