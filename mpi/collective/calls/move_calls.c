@@ -29,7 +29,7 @@ int mpi_blocks_check(struct mpi_collective *call, const char *what, const struct
                      (long long)(side->bytes / side->block_count), what, (long long)bytes);
 }
 
-static int barrier_make(MPI_Comm comm, struct mpi_collective **call)
+int mpi_barrier_make(MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Barrier", comm, -1, call);
     if (code == MPI_SUCCESS) {
@@ -38,29 +38,8 @@ static int barrier_make(MPI_Comm comm, struct mpi_collective **call)
     return code;
 }
 
-int mpi_barrier(MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = barrier_make(comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ibarrier(MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = barrier_make(comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = barrier_make(comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int bcast_make(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
-                      struct mpi_collective **call)
+int mpi_bcast_make(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                   struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Bcast", comm, mpi_root_given(root), call);
     if (code != MPI_SUCCESS) {
@@ -73,31 +52,8 @@ static int bcast_make(void *buffer, MPI_Count count, MPI_Datatype datatype, int 
     return code;
 }
 
-int mpi_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = bcast_make(buffer, count, datatype, root, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ibcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = bcast_make(buffer, count, datatype, root, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_bcast_init(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
-                   MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = bcast_make(buffer, count, datatype, root, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int gather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                       struct mpi_collective **call)
+int mpi_gather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Gather", comm, mpi_root_given(root), call);
     if (code != MPI_SUCCESS) {
@@ -118,33 +74,8 @@ static int gather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
     return code != MPI_SUCCESS ? code : mpi_blocks_check(made, "receive", &made->receive, made->send.bytes);
 }
 
-int mpi_gather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-               MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = gather_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_igather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = gather_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_gather_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = gather_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int scatter_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                        struct mpi_collective **call)
+int mpi_scatter_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Scatter", comm, mpi_root_given(root), call);
     if (code != MPI_SUCCESS) {
@@ -166,33 +97,8 @@ static int scatter_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
     return code != MPI_SUCCESS ? code : mpi_blocks_check(made, "send", &made->send, made->receive.bytes);
 }
 
-int mpi_scatter(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = scatter_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iscatter(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = scatter_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_scatter_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                     MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = scatter_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int allgather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                          MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
+int mpi_allgather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                       MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Allgather", comm, -1, call);
     if (code != MPI_SUCCESS) {
@@ -210,30 +116,6 @@ static int allgather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
     return code != MPI_SUCCESS ? code : mpi_blocks_check(made, "receive", &made->receive, made->send.bytes);
 }
 
-int mpi_allgather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = allgather_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iallgather(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = allgather_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_allgather_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = allgather_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
 /* The counts in bytes, as the problem has them. */
 static int counts_copy(struct mpi_collective *call, const struct mpi_side *side)
 {
@@ -248,9 +130,9 @@ static int counts_copy(struct mpi_collective *call, const struct mpi_side *side)
     return MPI_SUCCESS;
 }
 
-static int allgatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                           struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, MPI_Comm comm,
-                           struct mpi_collective **call)
+int mpi_allgatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                        struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, MPI_Comm comm,
+                        struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Allgatherv", comm, -1, call);
     if (code != MPI_SUCCESS) {
@@ -274,34 +156,8 @@ static int allgatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
     return code;
 }
 
-int mpi_allgatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                   struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = allgatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iallgatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, MPI_Comm comm,
-                    MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = allgatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_allgatherv_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, MPI_Comm comm,
-                        MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = allgatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int alltoall_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                         MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
+int mpi_alltoall_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                      MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Alltoall", comm, -1, call);
     if (code != MPI_SUCCESS) {
@@ -319,28 +175,4 @@ static int alltoall_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
     made->problem.count = (uint64_t)(made->receive.bytes / made->comm->size);
     return code != MPI_SUCCESS ? code
                                : mpi_blocks_check(made, "send", &made->send, made->receive.bytes / made->comm->size);
-}
-
-int mpi_alltoall(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                 MPI_Datatype recvtype, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = alltoall_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ialltoall(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = alltoall_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_alltoall_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = alltoall_make(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
 }

@@ -13,9 +13,9 @@
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
-static int gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root,
-                        MPI_Comm comm, struct mpi_collective **call)
+int mpi_gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root,
+                     MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Gatherv", comm, mpi_root_given(root), call);
     if (code != MPI_SUCCESS) {
@@ -40,32 +40,6 @@ static int gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
     return code != MPI_SUCCESS ? code : mpi_collective_send(made, &made->send, 0, root);
 }
 
-int mpi_gatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = gatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_igatherv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                 struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                 MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = gatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_gatherv_init(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     struct mpi_counts recvcounts, struct mpi_counts displs, MPI_Datatype recvtype, int root,
-                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = gatherv_make(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
 static int scatterv_pairs(struct mpi_collective *call, int root, bool in_place)
 {
     bool is_root = call->comm->rank == root;
@@ -78,9 +52,9 @@ static int scatterv_pairs(struct mpi_collective *call, int root, bool in_place)
     return code;
 }
 
-static int scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
-                         MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                         MPI_Comm comm, struct mpi_collective **call)
+int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
+                      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                      MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Scatterv", comm, mpi_root_given(root), call);
     if (code != MPI_SUCCESS) {
@@ -108,32 +82,6 @@ static int scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, stru
     return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);
 }
 
-int mpi_scatterv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype,
-                 void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = scatterv_make(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iscatterv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype,
-                  void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                  MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = scatterv_make(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_scatterv_init(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
-                      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = scatterv_make(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
 /* An all-to-all whose sides are made: by a plan if one may fit, by a schedule for counts that are exchanged, or by
  * pairs. */
 static int many_make(struct mpi_collective *call, bool is_scheduled)
@@ -145,9 +93,9 @@ static int many_make(struct mpi_collective *call, bool is_scheduled)
     return is_scheduled ? mpi_pattern_make(call) : mpi_pairs_all(call);
 }
 
-static int alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
-                          MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls,
-                          MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
+int mpi_alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                       MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls,
+                       MPI_Datatype recvtype, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Alltoallv", comm, -1, call);
     if (code != MPI_SUCCESS) {
@@ -166,40 +114,10 @@ static int alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, str
     return code != MPI_SUCCESS ? code : many_make(made, mpi_choice_is_scheduled(made->comm));
 }
 
-int mpi_alltoallv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls, MPI_Datatype sendtype,
-                  void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls, MPI_Datatype recvtype,
-                  MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code =
-        alltoallv_make(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ialltoallv(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls, MPI_Datatype sendtype,
-                   void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls, MPI_Datatype recvtype,
-                   MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code =
-        alltoallv_make(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_alltoallv_init(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
-                       MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts, struct mpi_counts rdispls,
-                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code =
-        alltoallv_make(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int alltoallw_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
-                          const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
-                          struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm,
-                          struct mpi_collective **call)
+int mpi_alltoallw_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
+                       const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
+                       struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm,
+                       struct mpi_collective **call)
 {
     int code = mpi_collective_make("MPI_Alltoallw", comm, -1, call);
     if (code != MPI_SUCCESS) {
@@ -216,35 +134,4 @@ static int alltoallw_make(const void *sendbuf, struct mpi_counts sendcounts, str
                         : mpi_side_mixed(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtypes);
     }
     return code != MPI_SUCCESS ? code : many_make(made, false);
-}
-
-int mpi_alltoallw(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
-                  const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
-                  struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code =
-        alltoallw_make(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ialltoallw(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
-                   const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
-                   struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code =
-        alltoallw_make(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_alltoallw_init(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
-                       const MPI_Datatype sendtypes[], void *recvbuf, struct mpi_counts recvcounts,
-                       struct mpi_counts rdispls, const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code =
-        alltoallw_make(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
 }

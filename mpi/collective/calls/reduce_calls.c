@@ -52,8 +52,8 @@ static int reduction_receive(struct mpi_collective *call, void *recvbuf, MPI_Cou
     return mpi_side_equal(&call->receive, call->comm->handle, recvbuf, 1, count, call->element->handle);
 }
 
-static int reduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                       MPI_Comm comm, struct mpi_collective **call)
+int mpi_reduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                    MPI_Comm comm, struct mpi_collective **call)
 {
     int code = reduction_make("MPI_Reduce", CW_REDUCE, count, datatype, op, mpi_root_given(root), comm, call);
     if (code == MPI_SUCCESS && (*call)->comm->rank == root) {
@@ -64,32 +64,8 @@ static int reduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
     return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
 }
 
-int mpi_reduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-               MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_make(sendbuf, recvbuf, count, datatype, op, root, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ireduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_make(sendbuf, recvbuf, count, datatype, op, root, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_reduce_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_make(sendbuf, recvbuf, count, datatype, op, root, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int allreduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                          MPI_Comm comm, struct mpi_collective **call)
+int mpi_allreduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                       MPI_Comm comm, struct mpi_collective **call)
 {
     int code = reduction_make("MPI_Allreduce", CW_ALLREDUCE, count, datatype, op, -1, comm, call);
     if (code == MPI_SUCCESS) {
@@ -98,31 +74,8 @@ static int allreduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, M
     return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
 }
 
-int mpi_allreduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = allreduce_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iallreduce(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                   MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = allreduce_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_allreduce_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = allreduce_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
-                               MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
+int mpi_reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
+                            MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = reduction_make("MPI_Reduce_scatter", CW_REDUCE_SCATTER, 0, datatype, op, -1, comm, call);
     if (code != MPI_SUCCESS) {
@@ -147,32 +100,8 @@ static int reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_co
     return code != MPI_SUCCESS ? code : reduction_send(made, sendbuf, recvbuf, 1, total);
 }
 
-int mpi_reduce_scatter(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
-                       MPI_Op op, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_scatter_make(sendbuf, recvbuf, recvcounts, datatype, op, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ireduce_scatter(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
-                        MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_scatter_make(sendbuf, recvbuf, recvcounts, datatype, op, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_reduce_scatter_init(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
-                            MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_scatter_make(sendbuf, recvbuf, recvcounts, datatype, op, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int reduce_scatter_block_make(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                     MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
+int mpi_reduce_scatter_block_make(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                  MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
 {
     int code = reduction_make("MPI_Reduce_scatter_block", CW_REDUCE_SCATTER, recvcount, datatype, op, -1, comm, call);
     if (code == MPI_SUCCESS) {
@@ -181,32 +110,8 @@ static int reduce_scatter_block_make(const void *sendbuf, void *recvbuf, MPI_Cou
     return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, (*call)->comm->size, recvcount);
 }
 
-int mpi_reduce_scatter_block(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-                             MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_scatter_block_make(sendbuf, recvbuf, recvcount, datatype, op, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_ireduce_scatter_block(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_scatter_block_make(sendbuf, recvbuf, recvcount, datatype, op, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_reduce_scatter_block_init(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = reduce_scatter_block_make(sendbuf, recvbuf, recvcount, datatype, op, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int scan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                     MPI_Comm comm, struct mpi_collective **call)
+int mpi_scan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                  struct mpi_collective **call)
 {
     int code = reduction_make("MPI_Scan", CW_SCAN, count, datatype, op, -1, comm, call);
     if (code == MPI_SUCCESS) {
@@ -215,31 +120,8 @@ static int scan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
     return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
 }
 
-int mpi_scan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = scan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-              MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = scan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_scan_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                  MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = scan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
-}
-
-static int exscan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                       MPI_Comm comm, struct mpi_collective **call)
+int mpi_exscan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                    MPI_Comm comm, struct mpi_collective **call)
 {
     int code = reduction_make("MPI_Exscan", CW_EXSCAN, count, datatype, op, -1, comm, call);
     if (code == MPI_SUCCESS) {
@@ -247,27 +129,4 @@ static int exscan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
         code = (*call)->comm->rank == 0 ? MPI_SUCCESS : reduction_receive(*call, recvbuf, count);
     }
     return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
-}
-
-int mpi_exscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-    struct mpi_collective *call = NULL;
-    int code = exscan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_block(code, call);
-}
-
-int mpi_iexscan(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = exscan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_give(code, call, request);
-}
-
-int mpi_exscan_init(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct mpi_collective *call = NULL;
-    int code = exscan_make(sendbuf, recvbuf, count, datatype, op, comm, &call);
-    return mpi_collective_keep(code, call, info, request);
 }
