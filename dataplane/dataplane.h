@@ -29,10 +29,14 @@
 #include <stdint.h>
 
 #include "dataplane/limits.h"
-#include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct cw_endpoint;
+struct cw_port;
 
 /* Where an endpoint is reached. IPv4 address and UDP port in host byte order. */
 struct cw_address {
@@ -471,5 +475,9 @@ struct cw_memory_info {
     uint64_t packets_per_chunk;
 };
 struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,6 +2,10 @@
 #ifndef CW_STATUS_H
 #define CW_STATUS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum cw_status {
     CW_OK = 0,
     CW_ERROR_ARGUMENT = -1,        /* an argument is outside the range its description gives */
@@ -30,5 +34,9 @@ int cw_status_of_errno(int error_number);
 
 /* What to do about such a limit, to be put behind a message: "; raise ..."; "" for any other errno. Any thread. */
 const char *cw_errno_remedy(int error_number);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "apps/bench/control.h"
 #include "dataplane/core/clock.h"
+#include "dataplane/port/port.h"
 
 #define CONTROL_TIMEOUT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
 

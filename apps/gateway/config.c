@@ -10,6 +10,7 @@
 #include "control/settings/units.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/port/doorbell.h"
+#include "dataplane/port/port.h"
 #include "dataplane/tunnel/tunnel.h"
 
 #define STATS_INTERVAL_NS 100000000ull

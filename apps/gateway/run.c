@@ -6,6 +6,7 @@
 
 #include "apps/cli/cli.h"
 #include "dataplane/core/clock.h"
+#include "dataplane/port/port.h"
 
 /* As the switch: yields for so long before it sleeps. */
 #define YIELD_NS 70000ull

@@ -1,5 +1,6 @@
 /* What breaks in the simulated world, and when. */
 #include "apps/sim/world_state.h"
+#include "dataplane/port/port.h"
 
 enum { FAULT_KINDS_MAX = 8 };
 

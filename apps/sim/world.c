@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "apps/sim/world_state.h"
+#include "dataplane/port/port.h"
 
 enum { CHECKS = 12 /* of all memory during the first phase */ };
 

@@ -11,6 +11,7 @@
 #include "control/topology/clusters.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/port/error_text.h"
+#include "dataplane/port/port.h"
 
 enum {
     SLOT_BYTES = 8192 + 64 /* with the head of an MPI message */,

@@ -26,7 +26,13 @@
 
 #include "dataplane/dataplane.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct cw_loop;
+struct cw_port_alarm;
+struct cw_port_info;
 
 enum cw_loop_mode {
     CW_LOOP_INLINE = 0,
@@ -91,5 +97,9 @@ struct cw_loop_counters {
     uint64_t fallback_turns;
 };
 struct cw_loop_counters cw_loop_counters(const struct cw_loop *loop);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/port/port.h"
+
 enum {
     SIDE_HERE = 0, /* ports of the bridge */
     SIDE_THERE = 1,

@@ -37,6 +37,7 @@
 #include <stdint.h>
 
 #include "dataplane/dataplane.h"
+#include "dataplane/port/port.h"
 
 enum {
     CW_TUNNEL_STREAMS_MAX = 16,

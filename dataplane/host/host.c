@@ -1,0 +1,287 @@
+#include "dataplane/host/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "dataplane/core/clock.h"
+#include "dataplane/port/ethdev.h"
+
+enum { LOOK_AGAIN_US = 1000, PATH_BYTES = 108 /* of a socket's name */ };
+
+struct cw_host {
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_loop *loop;
+    uint64_t link_timeout_ns;
+    char bell[PATH_BYTES + 8]; /* the doorbells' file, which the server of a memif removes; "": not here */
+};
+
+void cw_host_config_init(struct cw_host_config *config)
+{
+    *config = (struct cw_host_config){.mtu_bytes = 1500, .link_timeout_ns = 10000000000ull};
+    cw_endpoint_config_init(&config->endpoint);
+    cw_loop_config_init(&config->loop);
+    config->endpoint.address.udp_port = CW_UDP_PORT;
+}
+
+static int random_fill(void *bytes, size_t count, char *error, size_t error_bytes)
+{
+    if (getrandom(bytes, count, 0) == (ssize_t)count) {
+        return CW_OK;
+    }
+    snprintf(error, error_bytes, "getrandom: %s", strerror(errno));
+    return CW_ERROR_SYSTEM;
+}
+
+/* ---- the port ---- */
+
+/* A port's text, taken apart. */
+struct port_words {
+    char device[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
+    char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
+    char bell[PATH_BYTES + 8];
+    bool is_server; /* of a memif: its link comes up when the client is there */
+};
+
+static int memif_words(const char *text, struct port_words *words, char *error, size_t error_bytes)
+{
+    uint8_t mac[5];
+    size_t length = strcspn(text, ",");
+    const char *role = text + length;
+    words->is_server = strcmp(role, ",role=server") == 0;
+    if (length == 0 || length >= PATH_BYTES || (!words->is_server && strcmp(role, ",role=client") != 0)) {
+        snprintf(error, error_bytes,
+                 "port memif:%s: wanted is memif:SOCKET,role=server or role=client, with a path of at most %d bytes",
+                 text, PATH_BYTES - 1);
+        return CW_ERROR_ARGUMENT;
+    }
+    /* DPDK's generator was seeded when the process started: after a fork it draws the same address in both. */
+    int status = random_fill(mac, sizeof(mac), error, error_bytes);
+    snprintf(words->device, sizeof(words->device), "net_memif0");
+    snprintf(words->arguments, sizeof(words->arguments),
+             "%s,id=0,socket=%.*s,socket-abstract=no,mac=02:%02x:%02x:%02x:%02x:%02x", role + 1, (int)length, text,
+             mac[0], mac[1], mac[2], mac[3], mac[4]);
+    snprintf(words->bell, sizeof(words->bell), "%.*s.bell", (int)length, text);
+    return status;
+}
+
+static int device_words(const char *text, struct port_words *words, char *error, size_t error_bytes)
+{
+    size_t length = strcspn(text, ",");
+    if (length == 0 || strlen(text) >= sizeof(words->device)) {
+        snprintf(error, error_bytes, "port '%s': wanted is DEVICE[,ARGUMENTS], of at most %zu bytes", text,
+                 sizeof(words->device) - 1);
+        return CW_ERROR_ARGUMENT;
+    }
+    snprintf(words->device, sizeof(words->device), "%.*s", (int)length, text);
+    snprintf(words->arguments, sizeof(words->arguments), "%s", text[length] == ',' ? text + length + 1 : "");
+    return CW_OK;
+}
+
+static int port_open(struct cw_host *host, const struct cw_host_config *config, char *error, size_t error_bytes)
+{
+    struct port_words words = {.is_server = true};
+    struct cw_port_ethdev_config ethdev;
+    const char *text = config->port != NULL ? config->port : "";
+    bool is_memif = strncmp(text, "memif:", 6) == 0;
+    int status =
+        is_memif ? memif_words(text + 6, &words, error, error_bytes) : device_words(text, &words, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    cw_port_ethdev_config_init(&ethdev);
+    ethdev.device = words.device;
+    ethdev.device_arguments = words.arguments[0] != 0 ? words.arguments : NULL;
+    ethdev.mtu_bytes = config->mtu_bytes;
+    ethdev.doorbell_path = is_memif ? words.bell : NULL;
+    ethdev.doorbell_own = words.is_server ? 0 : 1;
+    ethdev.doorbell_peer = words.is_server ? 1 : 0;
+    uint64_t until_ns = cw_clock_ns() + config->link_timeout_ns;
+    do {
+        status = cw_port_ethdev_open(&ethdev, &host->port, error, error_bytes);
+        /* a client comes too early if the server has not made its socket yet */
+    } while (status == CW_ERROR_NOT_FOUND && !words.is_server && cw_clock_ns() < until_ns &&
+             usleep(LOOK_AGAIN_US) == 0);
+    if (status != CW_OK) {
+        host->port = NULL;
+    }
+    if (is_memif && words.is_server) {
+        memcpy(host->bell, words.bell, sizeof(host->bell));
+    }
+    return status;
+}
+
+/* ---- life ---- */
+
+static int endpoint_open(struct cw_host *host, const struct cw_host_config *config, char *error, size_t error_bytes)
+{
+    struct cw_endpoint_config endpoint = config->endpoint;
+    endpoint.waiting = cw_loop_waiting(&config->loop, &host->port->info);
+    int status = random_fill(&endpoint.seed, sizeof(endpoint.seed), error, error_bytes);
+    if (status == CW_OK && endpoint.address.ipv4 == 0) {
+        uint32_t drawn;
+        status = random_fill(&drawn, sizeof(drawn), error, error_bytes);
+        endpoint.address.ipv4 = 10u << 24 | (drawn % ((1u << 24) - 2) + 1);
+    }
+    if (status != CW_OK) {
+        return status;
+    }
+    status = cw_endpoint_create(&endpoint, host->port, cw_clock_ns(), &host->endpoint, error, error_bytes);
+    if (status == CW_OK) {
+        status = cw_loop_create(&config->loop, host->endpoint, host->port, &host->loop, error, error_bytes);
+    }
+    return status;
+}
+
+int cw_host_open(const struct cw_host_config *config, struct cw_host **host, char *error, size_t error_bytes)
+{
+    struct cw_host *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        snprintf(error, error_bytes, "no memory for a host");
+        return CW_ERROR_MEMORY;
+    }
+    made->link_timeout_ns = config->link_timeout_ns;
+    int status = port_open(made, config, error, error_bytes);
+    if (status == CW_OK) {
+        status = endpoint_open(made, config, error, error_bytes);
+    }
+    if (status != CW_OK) {
+        cw_host_close(made);
+        return status;
+    }
+    *host = made;
+    return CW_OK;
+}
+
+void cw_host_close(struct cw_host *host)
+{
+    if (host == NULL) {
+        return;
+    }
+    if (host->loop != NULL) {
+        cw_loop_destroy(host->loop);
+    }
+    cw_endpoint_destroy(host->endpoint);
+    if (host->port != NULL) {
+        cw_port_close(host->port);
+    }
+    if (host->bell[0] != 0) {
+        (void)unlink(host->bell);
+    }
+    free(host);
+}
+
+struct cw_loop *cw_host_loop(struct cw_host *host)
+{
+    return host->loop;
+}
+
+/* ---- regions ---- */
+
+struct registration {
+    void *memory;
+    uint64_t bytes;
+    uint32_t rights;
+    uint64_t *token;
+};
+
+static int run_register(struct cw_endpoint *endpoint, void *context)
+{
+    const struct registration *of = context;
+    return cw_region_register(endpoint, of->memory, of->bytes, of->rights, of->token);
+}
+
+int cw_host_register(struct cw_host *host, void *memory, uint64_t bytes, uint32_t rights, uint64_t *token)
+{
+    struct registration of = {.memory = memory, .bytes = bytes, .rights = rights, .token = token};
+    return cw_loop_call(host->loop, run_register, &of);
+}
+
+/* ---- cards ---- */
+
+void cw_card_write(const struct cw_address *address, char card[CW_CARD_BYTES])
+{
+    uint32_t ip = address->ipv4;
+    const uint8_t *mac = address->mac;
+    snprintf(card, CW_CARD_BYTES, "%u.%u.%u.%u:%u/%02x:%02x:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255,
+             ip >> 8 & 255, ip & 255, address->udp_port, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
+int cw_card_read(const char *card, struct cw_address *address)
+{
+    unsigned ip[4], udp_port, mac[6];
+    int end = 0;
+    int count = sscanf(card, "%3u.%3u.%3u.%3u:%5u/%2x:%2x:%2x:%2x:%2x:%2x%n", &ip[0], &ip[1], &ip[2], &ip[3], &udp_port,
+                       &mac[0], &mac[1], &mac[2], &mac[3], &mac[4], &mac[5], &end);
+    if (count != 11 || card[end] != 0 || udp_port > UINT16_MAX) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct cw_address read = {.udp_port = (uint16_t)udp_port};
+    for (int i = 0; i < 4; i++) {
+        if (ip[i] > 255) {
+            return CW_ERROR_ARGUMENT;
+        }
+        read.ipv4 = read.ipv4 << 8 | ip[i];
+    }
+    for (int i = 0; i < 6; i++) {
+        read.mac[i] = (uint8_t)mac[i];
+    }
+    /* one way to write each address: no signs, spaces or leading zeros that scanf lets pass */
+    char again[CW_CARD_BYTES];
+    cw_card_write(&read, again);
+    if (strcmp(card, again) != 0) {
+        return CW_ERROR_ARGUMENT;
+    }
+    *address = read;
+    return CW_OK;
+}
+
+static int run_card(struct cw_endpoint *endpoint, void *context)
+{
+    struct cw_address own = cw_endpoint_address(endpoint);
+    cw_card_write(&own, context);
+    return CW_OK;
+}
+
+void cw_host_card(struct cw_host *host, char card[CW_CARD_BYTES])
+{
+    (void)cw_loop_call(host->loop, run_card, card);
+}
+
+struct addition {
+    struct cw_address address;
+    uint32_t *peer;
+};
+
+static int run_peer_add(struct cw_endpoint *endpoint, void *context)
+{
+    const struct addition *of = context;
+    return cw_peer_add(endpoint, &of->address, of->peer);
+}
+
+static int run_link_up(struct cw_endpoint *endpoint, void *context)
+{
+    (void)endpoint;
+    return cw_port_link_up(context) ? CW_OK : CW_ERROR_TIMEOUT;
+}
+
+int cw_host_peer(struct cw_host *host, const char *card, uint32_t *peer)
+{
+    struct addition of = {.peer = peer};
+    int status = cw_card_read(card, &of.address);
+    if (status != CW_OK) {
+        return status;
+    }
+    uint64_t until_ns = cw_clock_ns() + host->link_timeout_ns;
+    while (cw_loop_call(host->loop, run_link_up, host->port) != CW_OK) {
+        if (cw_clock_ns() > until_ns) {
+            return CW_ERROR_TIMEOUT;
+        }
+        usleep(LOOK_AGAIN_US);
+    }
+    return cw_loop_call(host->loop, run_peer_add, &of);
+}
