@@ -7,10 +7,10 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/mcast.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/hosts.h"
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
 #include "mcast/mcast.h"
+#include "testbed/hosts.h"
 
 enum {
     STREAM_PUT_BYTES = 65536,

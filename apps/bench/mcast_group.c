@@ -6,9 +6,9 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/mcast.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/hosts.h"
 #include "dataplane/status.h"
 #include "mcast/mcast.h"
+#include "testbed/hosts.h"
 
 enum { EVENTS_AT_ONCE = 16 };
 #define GROUP_IPV4 0xef000001u

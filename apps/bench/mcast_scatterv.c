@@ -7,8 +7,8 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/mcast.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/groups.h"
 #include "dataplane/status.h"
+#include "testbed/groups.h"
 
 enum { SCOPE_ALL = 1, SCOPE_FEW = 2 };
 #define RUN_MAX_NS 10000000000ull

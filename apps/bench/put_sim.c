@@ -5,8 +5,8 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/hosts.h"
 #include "dataplane/wire/wire.h"
+#include "testbed/hosts.h"
 
 enum {
     LATENCY_ROUNDS = 200,

@@ -45,7 +45,7 @@ struct world {
     uint32_t frame_count;
     struct grounds *grounds;
     uint64_t tokens[6]; /* that a packet may name */
-    struct simulation_stream streams[2];
+    struct sim_stream streams[2];
     struct cw_received burst[CW_BURST]; /* on their way in together */
     uint32_t burst_count;
     uint64_t counts[KINDS]; /* of packets */
@@ -164,7 +164,7 @@ static void world_create(struct world *world, uint64_t seed)
     cw_simulator_tap_set(world->hosts.simulator, record, world);
     post_small_talk(world, MADMAN, TARGET);
     post_small_talk(world, TARGET, MADMAN);
-    simulation_stream_start(&world->hosts, &world->streams[0], MADMAN, TARGET, 3000, UINT64_MAX);
+    sim_stream_start(&world->hosts, &world->streams[0], MADMAN, TARGET, 3000, UINT64_MAX);
     world->streams[0].under_way_max = 4;
     post_refused(world, world->streams[0].peer);
     cw_simulator_run_until(world->hosts.simulator, 3 * SIMULATION_MS);
@@ -432,8 +432,8 @@ static void check_grounds(const struct world *world)
 static void check_bystander(struct world *world)
 {
     struct sim_host *bystander = &world->hosts.list[BYSTANDER];
-    simulation_stream_start(&world->hosts, &world->streams[1], BYSTANDER, TARGET, 2000, 10);
-    (void)simulation_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
+    sim_stream_start(&world->hosts, &world->streams[1], BYSTANDER, TARGET, 2000, 10);
+    (void)sim_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
     if (bystander->completed != 10 || bystander->failed != 0) {
         fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
                  (unsigned long long)world->hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
@@ -447,7 +447,7 @@ static uint64_t run_world(struct world *world, uint64_t seed)
     world_create(world, seed);
     while (injected < PACKETS_A_WORLD) {
         injected += attack(world);
-        cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + 5 * SIMULATION_US);
+        sim_hosts_run(&world->hosts, 5 * SIMULATION_US);
     }
     check_grounds(world);
     check_bystander(world);

@@ -140,9 +140,9 @@ static void world_create(struct world *world, uint64_t seed)
         (void)cw_message_send(madman->endpoint, &message);
         (void)cw_get(madman->endpoint, &get);
     }
-    struct simulation_stream stream;
-    simulation_stream_start(&world->hosts, &stream, MADMAN, TARGET, 3000, 20);
-    (void)simulation_stream_finish(&world->hosts, MADMAN, 100 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&world->hosts, &stream, MADMAN, TARGET, 3000, 20);
+    (void)sim_stream_finish(&world->hosts, MADMAN, 100 * SIMULATION_MS);
     madman->work = NULL;
     assert_true(world->count > 20);
 }
@@ -328,10 +328,10 @@ static void check_grounds(const struct world *world)
 
 static void check_bystander(struct world *world)
 {
-    struct simulation_stream stream;
+    struct sim_stream stream;
     struct sim_host *bystander = &world->hosts.list[BYSTANDER];
-    simulation_stream_start(&world->hosts, &stream, BYSTANDER, TARGET, 2000, 10);
-    (void)simulation_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
+    sim_stream_start(&world->hosts, &stream, BYSTANDER, TARGET, 2000, 10);
+    (void)sim_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
     if (bystander->completed != 10 || bystander->failed != 0) {
         fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
                  (unsigned long long)world->hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
@@ -355,7 +355,7 @@ static void hostile_packets(void **state)
             } else {
                 attack_from_inside(&world);
             }
-            cw_simulator_run_until(world.hosts.simulator, cw_simulator_now(world.hosts.simulator) + 5 * SIMULATION_US);
+            sim_hosts_run(&world.hosts, 5 * SIMULATION_US);
         }
         check_grounds(&world);
         check_bystander(&world);

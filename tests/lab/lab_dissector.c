@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/sim/hosts.h"
 #include "dataplane/port/ethdev.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
+#include "testbed/hosts.h"
 #include "tests/skip.h"
 
 enum { LINE_BYTES = 4096, MEMORY_BYTES = 1 << 16, HOSTS = 3 };
@@ -48,7 +48,7 @@ static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns
 
 static void run_for(struct sim_hosts *hosts, uint64_t duration_ns)
 {
-    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + duration_ns);
+    sim_hosts_run(hosts, duration_ns);
 }
 
 /* Traffic that makes every type of packet and every kind of frame. */

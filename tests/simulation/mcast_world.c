@@ -89,7 +89,7 @@ static void post(struct mcast_member *member)
         if (cw_mcast_send(member->group, &put) != CW_OK) {
             return;
         }
-        member->sent_ns[member->posted++] = cw_simulator_now(world->hosts.simulator);
+        member->sent_ns[member->posted++] = sim_hosts_now(&world->hosts);
     }
 }
 
@@ -165,7 +165,7 @@ static void take(struct mcast_member *member, const struct cw_mcast_event *event
         if (event->context != member->completed || event->status != CW_OK) {
             fault(member, member->index, "it is complete before others, or with an error");
         }
-        member->done_ns[member->completed++] = cw_simulator_now(member->world->hosts.simulator);
+        member->done_ns[member->completed++] = sim_hosts_now(&member->world->hosts);
         break;
     case CW_MCAST_LAGGARD:
         member->laggards++;
@@ -173,7 +173,7 @@ static void take(struct mcast_member *member, const struct cw_mcast_event *event
         break;
     case CW_MCAST_UNREACHED:
         member->unreached = event->member;
-        member->unreached_ns = cw_simulator_now(member->world->hosts.simulator);
+        member->unreached_ns = sim_hosts_now(&member->world->hosts);
         break;
     default:
         arrived(member, event);
@@ -327,9 +327,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
         if (world->live[index]) {
             group_open(&world->members[index], false);
         }
-        host->work = work;
-        host->context = &world->members[index];
-        sim_host_wake(host);
+        sim_host_begin(host, work, &world->members[index]);
     }
 }
 
@@ -387,10 +385,10 @@ static bool is_done(const struct mcast_world *world)
 bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns)
 {
     enum { STEPS = 64 };
-    uint64_t end_ns = cw_simulator_now(world->hosts.simulator) + limit_ns;
+    uint64_t end_ns = sim_hosts_now(&world->hosts) + limit_ns;
     while (!is_done(world) && world->faulty == 0) {
         for (int step = 0; step < STEPS; step++) {
-            if (cw_simulator_now(world->hosts.simulator) >= end_ns || !cw_simulator_step(world->hosts.simulator)) {
+            if (sim_hosts_now(&world->hosts) >= end_ns || !cw_simulator_step(world->hosts.simulator)) {
                 return is_done(world);
             }
         }
@@ -400,7 +398,7 @@ bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns)
 
 void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns)
 {
-    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
+    sim_hosts_run(&world->hosts, duration_ns);
 }
 
 /* ---- faults ---- */
@@ -473,7 +471,7 @@ void mcast_world_print(const struct mcast_world *world)
            "epoch %u, at %.3f ms\n",
            config->members, config->senders, config->messages, (unsigned long long)config->short_max,
            config->mcast.slot_count, (unsigned long long)config->long_max, config->mcast.queue_max, config->arity,
-           config->spread, world->epoch, (double)cw_simulator_now(world->hosts.simulator) / 1e6);
+           config->spread, world->epoch, (double)sim_hosts_now(&world->hosts) / 1e6);
     const uint64_t *value = (const uint64_t *)&counters;
     for (size_t i = 0; i < sizeof(counters) / sizeof(uint64_t); i++) {
         printf("%llu ", (unsigned long long)value[i]);

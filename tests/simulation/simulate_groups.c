@@ -72,7 +72,7 @@ static uint64_t drawn(struct town *town, uint64_t below)
 
 static uint64_t now(const struct town *town)
 {
-    return cw_simulator_now(town->hosts.simulator);
+    return sim_hosts_now(&town->hosts);
 }
 
 static void fault(struct town *town, const char *what)

@@ -11,7 +11,7 @@ enum { TARGET = 0, MADMAN = 1, RECORDS = 64 };
 
 struct world {
     struct sim_hosts hosts;
-    struct simulation_stream stream;
+    struct sim_stream stream;
     struct cw_endpoint *endpoint; /* the target's */
     struct cw_flow *flow;         /* towards the madman */
     uint64_t base;                /* the first put number that is not done */
@@ -34,8 +34,8 @@ static void world_open(struct world *world, uint32_t window_blocks)
     config.endpoint.window_block_count = window_blocks;
     memset(world, 0, sizeof(*world));
     simulation_hosts(&world->hosts, &config);
-    simulation_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 32, 20);
-    (void)simulation_stream_finish(&world->hosts, MADMAN, 1000 * SIMULATION_MS);
+    sim_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 32, 20);
+    (void)sim_stream_finish(&world->hosts, MADMAN, 1000 * SIMULATION_MS);
     world->endpoint = world->hosts.list[TARGET].endpoint;
     world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
     assert_non_null(world->flow);
@@ -234,7 +234,7 @@ static void two_messages_cannot_share_a_slot(void **state)
     add_bare(&world, CW_FRAME_ASK, 1, world.base);
     deliver(&world, 0);
     sim_host_wake(&world.hosts.list[TARGET]);
-    cw_simulator_run_until(world.hosts.simulator, cw_simulator_now(world.hosts.simulator) + SIMULATION_MS);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
     uint32_t slot = 0;
     while (world.endpoint->messages.slots[slot].state != CW_SLOT_LENT) {
         slot++;

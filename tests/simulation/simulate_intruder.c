@@ -63,18 +63,13 @@ static void world_close(struct world *world)
     free(world->frames);
 }
 
-static void run(struct world *world, uint64_t duration_ns)
-{
-    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
-}
-
 /* Puts one way, messages and gets the other; all of it comes through. */
 static void converse(struct world *world)
 {
     struct sim_host *sender = &world->hosts.list[SENDER], *target = &world->hosts.list[TARGET];
-    struct simulation_stream stream;
-    simulation_stream_start(&world->hosts, &stream, SENDER, TARGET, 3000, 40);
-    (void)simulation_stream_finish(&world->hosts, SENDER, 1000 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&world->hosts, &stream, SENDER, TARGET, 3000, 40);
+    (void)sim_stream_finish(&world->hosts, SENDER, 1000 * SIMULATION_MS);
     assert_int_equal(sender->completed, 40);
     assert_int_equal(sender->failed, 0);
     sender->work = NULL;
@@ -87,7 +82,7 @@ static void converse(struct world *world)
     }
     uint64_t got = target->got;
     sim_host_wake(target);
-    run(world, 20 * SIMULATION_MS);
+    sim_hosts_run(&world->hosts, 20 * SIMULATION_MS);
     assert_int_equal(target->got, got + 5);
 }
 
@@ -258,7 +253,7 @@ static void replays_do_nothing(void **state)
     struct world world;
     world_open(&world, CW_ENCRYPTION_REQUIRED);
     converse(&world);
-    run(&world, 100 * SIMULATION_MS);
+    sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
     uint32_t count = world.frame_count, replays = 0;
     for (uint32_t pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < count; i++) {
@@ -275,7 +270,7 @@ static void replays_do_nothing(void **state)
             sim_hosts_crash(&world.hosts, SENDER);
             assert_int_equal(sim_hosts_restart(&world.hosts, SENDER, error, sizeof(error)), CW_OK);
             converse(&world);
-            run(&world, 100 * SIMULATION_MS);
+            sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
         }
     }
     assert_true(cw_endpoint_counter(world.target, CW_COUNTER_DROP_REPLAY) > replays / 4);
@@ -287,10 +282,10 @@ static void replays_do_nothing(void **state)
             assert_int_equal(
                 cw_simulator_inject(world.hosts.simulator, TARGET, world.frames[i].bytes, world.frames[i].length),
                 CW_OK);
-            run(&world, SIMULATION_MS);
+            sim_hosts_run(&world.hosts, SIMULATION_MS);
         }
     }
-    run(&world, 1000 * SIMULATION_MS);
+    sim_hosts_run(&world.hosts, 1000 * SIMULATION_MS);
     assert_int_equal(world.hosts.list[TARGET].up, up);
     assert_int_equal(cw_endpoint_flow(world.target, 0)->session.peer, session);
     converse(&world);

@@ -17,10 +17,10 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
         config.node.down.loss = 0.01;
         struct sim_hosts hosts;
         simulation_hosts(&hosts, &config);
-        struct simulation_stream streams[2];
+        struct sim_stream streams[2];
         hosts.list[2].holds_events = true;
         for (uint32_t from = 0; from < 2; from++) {
-            simulation_stream_start(&hosts, &streams[from], from, 2, sizes[i], 1500);
+            sim_stream_start(&hosts, &streams[from], from, 2, sizes[i], 1500);
             streams[from].under_way_max = 600;
             streams[from].space = 8 << 20;
         }
@@ -81,9 +81,7 @@ static void few_slots_serve(uint64_t delay_ns)
     struct talker talkers[SENDERS];
     for (uint32_t i = 0; i < SENDERS; i++) {
         talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, SENDERS), .count = MESSAGES};
-        hosts.list[i].work = talk;
-        hosts.list[i].context = &talkers[i];
-        sim_host_wake(&hosts.list[i]);
+        sim_host_begin(&hosts.list[i], talk, &talkers[i]);
     }
     uint64_t least = 0;
     uint64_t most = 0;
@@ -93,7 +91,7 @@ static void few_slots_serve(uint64_t delay_ns)
         least = i == 0 || hosts.list[i].completed < least ? hosts.list[i].completed : least;
         most = hosts.list[i].completed > most ? hosts.list[i].completed : most;
     }
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 50000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 50000 * SIMULATION_MS);
     printf("%d messages through %d slots; half way the senders had sent %d to %d\n", SENDERS * MESSAGES, SLOTS,
            (int)least, (int)most);
     assert_int_equal(hosts.list[SENDERS].arrived_messages, SENDERS * MESSAGES);
@@ -134,17 +132,15 @@ static void long_paths_are_lent_more(void **state)
     struct talker talkers[FAR_SENDERS];
     for (uint32_t i = 0; i < FAR_SENDERS; i++) {
         talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, FAR_SENDERS), .count = FAR_MESSAGES};
-        hosts.list[i].work = talk;
-        hosts.list[i].context = &talkers[i];
-        sim_host_wake(&hosts.list[i]);
+        sim_host_begin(&hosts.list[i], talk, &talkers[i]);
     }
     while (hosts.list[FAR_SENDERS].arrived_messages < FAR_SENDERS * FAR_MESSAGES &&
            cw_simulator_step(hosts.simulator)) {
         assert_true(hosts.list[FAR_SENDERS].endpoint->messages.free_count >= SLOTS_FREE_MIN - CW_CREDIT_MAX * 2);
     }
     printf("%d messages from each of %d senders in %.1f round trips\n", FAR_MESSAGES, FAR_SENDERS,
-           (double)cw_simulator_now(hosts.simulator) / (double)round_trip_ns);
-    assert_true(cw_simulator_now(hosts.simulator) <= ROUND_TRIPS_MAX * round_trip_ns);
+           (double)sim_hosts_now(&hosts) / (double)round_trip_ns);
+    assert_true(sim_hosts_now(&hosts) <= ROUND_TRIPS_MAX * round_trip_ns);
     sim_hosts_destroy(&hosts);
 }
 

@@ -150,7 +150,7 @@ static void run_until(struct world *world, uint64_t time_ns)
 
 static void run(struct world *world, uint64_t duration_ns)
 {
-    run_until(world, cw_simulator_now(world->hosts.simulator) + duration_ns);
+    run_until(world, sim_hosts_now(&world->hosts) + duration_ns);
 }
 
 /* ---- a job ---- */
@@ -178,7 +178,7 @@ static void post(struct world *world, struct cw_random *random, uint8_t value)
     for (uint32_t from = 0; from < HOSTS; from++) {
         struct sim_host *host = &world->hosts.list[from];
         memset(host->memory, value + (int)from, PUT_BYTES);
-        cw_endpoint_clock(host->endpoint, cw_simulator_now(world->hosts.simulator));
+        cw_endpoint_clock(host->endpoint, sim_hosts_now(&world->hosts));
         for (uint32_t i = 0; i < PUTS * (HOSTS - 1); i++) {
             uint32_t to = (from + 1 + i % (HOSTS - 1)) % HOSTS;
             struct cw_put put = {.peer = sim_hosts_peer(&world->hosts, from, to),
@@ -196,7 +196,7 @@ static void post(struct world *world, struct cw_random *random, uint8_t value)
 /* Until all puts of all rounds have been completed; how long that took. */
 static uint64_t finish(struct world *world, uint64_t rounds)
 {
-    uint64_t start_ns = cw_simulator_now(world->hosts.simulator);
+    uint64_t start_ns = sim_hosts_now(&world->hosts);
     uint64_t want = rounds * PUTS * (HOSTS - 1);
     for (uint32_t node = 0; node < HOSTS;) {
         struct sim_host *host = &world->hosts.list[node];
@@ -204,13 +204,13 @@ static uint64_t finish(struct world *world, uint64_t rounds)
             node++;
             continue;
         }
-        if (cw_simulator_now(world->hosts.simulator) - start_ns > 20000 * SIMULATION_MS) {
+        if (sim_hosts_now(&world->hosts) - start_ns > 20000 * SIMULATION_MS) {
             fail_msg("host %d: %d of %d puts, %d failed, %d arrived", (int)node, (int)host->completed, (int)want,
                      (int)host->failed, (int)host->arrived_puts);
         }
         run(world, 10 * SIMULATION_US);
     }
-    return cw_simulator_now(world->hosts.simulator) - start_ns;
+    return sim_hosts_now(&world->hosts) - start_ns;
 }
 
 static void assert_all_is_well(struct world *world, uint64_t rounds, uint8_t value)
@@ -362,16 +362,16 @@ static void a_new_process(void **state)
         sim_hosts_crash(&world.hosts, 0);
         run(&world, 100 * SIMULATION_MS);
         assert_int_equal(sim_hosts_restart(&world.hosts, 0, error, sizeof(error)), CW_OK);
-        uint64_t start_ns = cw_simulator_now(world.hosts.simulator);
+        uint64_t start_ns = sim_hosts_now(&world.hosts);
         for (uint32_t to = 1; to < HOSTS; to++) {
             cw_endpoint_clock(world.hosts.list[0].endpoint, start_ns);
             assert_int_equal(cw_peer_connect(world.hosts.list[0].endpoint, sim_hosts_peer(&world.hosts, 0, to)), CW_OK);
         }
         while (world.hosts.list[1].down + world.hosts.list[2].down < 2 || world.hosts.list[0].up < 2) {
             run(&world, SIMULATION_US);
-            assert_true(cw_simulator_now(world.hosts.simulator) - start_ns < BOUND_MS * SIMULATION_MS);
+            assert_true(sim_hosts_now(&world.hosts) - start_ns < BOUND_MS * SIMULATION_MS);
         }
-        took_ns[flooded] = cw_simulator_now(world.hosts.simulator) - start_ns;
+        took_ns[flooded] = sim_hosts_now(&world.hosts) - start_ns;
         run(&world, 2 * BOUND_MS * SIMULATION_MS);
         assert_int_equal(world.hosts.list[1].up + world.hosts.list[2].up, 2 * (HOSTS - 1) + 2);
         assert_int_equal(world.hosts.list[1].down + world.hosts.list[2].down, 2);

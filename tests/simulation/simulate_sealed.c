@@ -97,9 +97,9 @@ static void try_policies(enum policy a, enum policy b)
         }
     }
     cw_simulator_tap_set(hosts.simulator, look, &seen);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
-    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
+    uint64_t took_ns = sim_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
     bool wanted = a >= TOLD || b >= TOLD;
     bool possible = a != OFF && b != OFF;
     struct cw_peer_info info;
@@ -142,21 +142,21 @@ static void tell_late(bool asks_sealed)
     for (uint32_t told = 0; told < MICROSECONDS_MAX && !is_late; told += 5) {
         struct sim_hosts_config config;
         struct sim_hosts hosts;
-        struct simulation_stream stream;
+        struct sim_stream stream;
         struct cw_peer_info info;
         sim_hosts_config_init(&config, 2);
         config.endpoint.encryption = CW_ENCRYPTION_ASKED;
         simulation_hosts(&hosts, &config);
         uint32_t back = sim_hosts_peer(&hosts, 1, 0);
-        simulation_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
+        sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
         assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, asks_sealed), CW_OK);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + told * 1000ull);
+        sim_hosts_run(&hosts, told * 1000ull);
         assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
         is_late = info.state == CW_PEER_ESTABLISHED;
         asked += info.state == CW_PEER_CLOSED && cw_endpoint_flow(hosts.list[1].endpoint, back)->session.next != 0;
         bool works = asks_sealed || info.state == CW_PEER_CLOSED;
         assert_int_equal(cw_peer_encrypt(hosts.list[1].endpoint, back, true), works ? CW_OK : CW_ERROR_BUSY);
-        (void)simulation_stream_finish(&hosts, 0, 2000 * SIMULATION_MS);
+        (void)sim_stream_finish(&hosts, 0, 2000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, WORK);
         assert_int_equal(hosts.list[0].failed, 0);
         assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
@@ -186,7 +186,7 @@ static void refusal_is_told(void **state)
     assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
     hosts.list[0].holds_events = true;
     sim_host_wake(&hosts.list[0]);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 10 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
     struct cw_event event = {0};
     assert_int_equal(cw_endpoint_events(hosts.list[0].endpoint, &event, 1), 1);
     assert_int_equal(event.kind, CW_EVENT_PEER_DOWN);
@@ -330,10 +330,10 @@ static void no_nonce_comes_twice(void **state)
     audit_open(&audit, &hosts, 0.1);
     uint64_t retransmitted = 0;
     for (uint32_t round = 0; round < 20; round++) {
-        struct simulation_stream streams[2];
-        simulation_stream_start(&hosts, &streams[0], 0, 1, 4000, 50);
-        simulation_stream_start(&hosts, &streams[1], 2, 1, 100, 50);
-        (void)simulation_stream_finish(&hosts, 0, (round + 1) * SIMULATION_MS); /* or not */
+        struct sim_stream streams[2];
+        sim_stream_start(&hosts, &streams[0], 0, 1, 4000, 50);
+        sim_stream_start(&hosts, &streams[1], 2, 1, 100, 50);
+        (void)sim_stream_finish(&hosts, 0, (round + 1) * SIMULATION_MS); /* or not */
         retransmitted += cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
         uint32_t victim = round % 3;
         sim_hosts_crash(&hosts, victim);
@@ -354,9 +354,9 @@ static void not_even_with_the_same_seeds(void **state)
     char error[200];
     audit_open(&audit, &hosts, 0);
     for (uint32_t round = 0; round < 3; round++) {
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 0, 1, 4000, 50);
-        (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        struct sim_stream stream;
+        sim_stream_start(&hosts, &stream, 0, 1, 4000, 50);
+        (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 50);
         assert_int_equal(audit.direction_count, 2 * (round + 1));
         for (uint32_t node = 0; node < 2; node++) {
@@ -379,9 +379,9 @@ static void phases_differ(void **state)
     sim_hosts_config_init(&config, 2);
     config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
     simulation_hosts(&hosts, &config);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 5);
-    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 0, 1, 4000, 5);
+    (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
     struct cw_endpoint *endpoint = hosts.list[1].endpoint;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
     for (uint32_t i = 0; i < 2000; i++) {
@@ -424,14 +424,14 @@ static void a_used_up_key_ends_its_session(void **state)
     config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
     simulation_hosts(&hosts, &config);
     struct sim_host *host = &hosts.list[0];
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 50);
-    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 0, 1, 4000, 50);
+    (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
     struct cw_flow *flow = cw_endpoint_flow(host->endpoint, stream.peer);
     uint64_t local = flow->session.local;
     flow->session.seal->sent = CW_SEAL_COUNT_SPENT - 20;
-    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 500);
-    (void)simulation_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    sim_stream_start(&hosts, &stream, 0, 1, 4000, 500);
+    (void)sim_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
     assert_int_equal(host->completed, 500);
     assert_true(host->failed > 0 &&
                 host->failed < 400); /* those that were under way; the others went on under the next key */
@@ -440,8 +440,8 @@ static void a_used_up_key_ends_its_session(void **state)
     /* and if it went on all the same, nothing would leave */
     flow->session.seal->sent = CW_SEAL_COUNT_MAX;
     uint64_t arrived = hosts.list[1].arrived_puts;
-    simulation_stream_start(&hosts, &stream, 0, 1, 40, 1);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+    sim_stream_start(&hosts, &stream, 0, 1, 40, 1);
+    sim_hosts_run(&hosts, SIMULATION_MS);
     assert_int_equal(hosts.list[1].arrived_puts, arrived);
     assert_true(cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_DROP_VERSION) > 0);
     assert_int_equal(flow->session.seal->sent, CW_SEAL_COUNT_MAX);

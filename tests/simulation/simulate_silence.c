@@ -4,7 +4,7 @@
  * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
  * processes.
  */
-#include "apps/sim/groups.h"
+#include "testbed/groups.h"
 #include "tests/simulation/simulation.h"
 
 enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };
@@ -46,7 +46,7 @@ static void message_complete(void *context, int status)
     struct party *party = context;
     party->completed++;
     party->failed += status != CW_OK;
-    party->town->complete_ns = cw_simulator_now(party->town->hosts.simulator);
+    party->town->complete_ns = sim_hosts_now(&party->town->hosts);
 }
 
 static bool is_sender(const struct party *party)
@@ -116,7 +116,7 @@ static void pass(struct town *town, uint64_t duration_ns)
     for (uint32_t rank = 0; rank < town->count; rank++) {
         sim_host_wake(&town->hosts.list[rank]);
     }
-    cw_simulator_run_until(town->hosts.simulator, cw_simulator_now(town->hosts.simulator) + duration_ns);
+    sim_hosts_run(&town->hosts, duration_ns);
 }
 
 static bool is_open(const struct town *town)
@@ -156,9 +156,9 @@ static uint64_t silence(uint64_t seed)
     town->victim = drawn(&random, town->count);
     cw_simulator_stop(town->hosts.simulator, town->victim);
     pass(town, drawn(&random, 2) * drawn(&random, 100) * SIMULATION_MS);
-    uint64_t begin_ns = cw_simulator_now(town->hosts.simulator);
+    uint64_t begin_ns = sim_hosts_now(&town->hosts);
     town->wanted = MESSAGES;
-    while (!is_complete(town) && cw_simulator_now(town->hosts.simulator) < begin_ns + 2 * BOUND_NS) {
+    while (!is_complete(town) && sim_hosts_now(&town->hosts) < begin_ns + 2 * BOUND_NS) {
         pass(town, SIMULATION_MS);
     }
     if (!is_complete(town)) {

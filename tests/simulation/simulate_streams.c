@@ -145,14 +145,7 @@ static void sender_start(struct sim_hosts *hosts, struct sender *sender, uint32_
         assert_int_equal(again, sender->peers[s]);
     }
     sender->host->holds_events = true;
-    sender->host->work = send_more;
-    sender->host->context = sender;
-    sim_host_wake(sender->host);
-}
-
-static void run(struct sim_hosts *hosts, uint64_t duration_ns)
-{
-    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + duration_ns);
+    sim_host_begin(sender->host, send_more, sender);
 }
 
 static double measured_bps(struct sim_hosts *hosts, const struct sender *senders, uint32_t count, uint64_t duration_ns)
@@ -161,7 +154,7 @@ static double measured_bps(struct sim_hosts *hosts, const struct sender *senders
     for (uint32_t i = 0; i < count; i++) {
         before += done_bytes(&senders[i]);
     }
-    run(hosts, duration_ns);
+    sim_hosts_run(hosts, duration_ns);
     for (uint32_t i = 0; i < count; i++) {
         after += done_bytes(&senders[i]);
     }
@@ -256,12 +249,12 @@ static void relays_carry_all_and_keep_their_rates(struct sim_hosts *hosts, bool 
     static struct sender senders[4];
     cw_simulator_tap_set(hosts->simulator, watch_tap, &watch);
     sender_start(hosts, &senders[0], 0, STREAMS_MAX);
-    run(hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(hosts, 1000 * SIMULATION_MS);
     double alone = measured_bps(hosts, senders, 1, 3000 * SIMULATION_MS);
     for (uint32_t i = 1; i < 4; i++) {
         sender_start(hosts, &senders[i], i, STREAMS_MAX);
     }
-    run(hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(hosts, 1000 * SIMULATION_MS);
     double together = measured_bps(hosts, senders, 4, 5000 * SIMULATION_MS);
     double full_bps = (double)WIDE_BPS * payload_share(encrypt);
     printf("by four relays%s: one sender %.3f of what the rate leaves, four %.3f; %llu frames relayed, %llu straight, "
@@ -324,9 +317,9 @@ static void a_lossy_stream_holds_up_no_other(void **state)
     config.loss = 0.2;
     cw_link_configure(lossy, &config);
     sender_start(&hosts, &sender, 0, 2);
-    run(&hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     uint64_t before[2] = {sender.done[0], sender.done[1]};
-    run(&hosts, 4000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 4000 * SIMULATION_MS);
     double shares[2];
     for (uint32_t s = 0; s < 2; s++) {
         shares[s] =
@@ -353,12 +346,12 @@ static void a_relay_that_dies_is_gone_round(void **state)
     two_clusters(&hosts, 2, false);
     struct watch watch = {.hosts = &hosts, .relay_bps = (double)WIDE_BPS / 2};
     sender_start(&hosts, &sender, 0, 2);
-    run(&hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     cw_simulator_tap_set(hosts.simulator, watch_tap, &watch);
     sim_hosts_crash(&hosts, FIRST_RELAY);
-    run(&hosts, 3000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 3000 * SIMULATION_MS);
     uint64_t before = sender.done[0];
-    run(&hosts, 2000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
     uint64_t straight = watch.straight;
     printf("without its relay: %.3f of the stream's rate, %llu frames straight\n",
            (double)((sender.done[0] - before) * PUT_BYTES) * 8 / 2 / ((double)WIDE_BPS / 2 * payload_share(false)),
@@ -368,10 +361,10 @@ static void a_relay_that_dies_is_gone_round(void **state)
     assert_int_equal(counter(&hosts, 0, CW_COUNTER_DETOURS), 1);
     assert_int_equal(sim_hosts_restart(&hosts, FIRST_RELAY, error, sizeof(error)), CW_OK);
     relay_start(&hosts, FIRST_RELAY, WIDE_BPS / 2);
-    run(&hosts, 10000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 10000 * SIMULATION_MS);
     straight = watch.straight;
     uint64_t relayed = counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED);
-    run(&hosts, 2000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
     assert_int_equal(watch.straight, straight);
     assert_true(counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED) > relayed + 1000);
     assert_int_equal(sender.failed, 0);
@@ -388,7 +381,7 @@ static void a_relay_that_never_was_is_gone_round(void **state)
     two_clusters(&hosts, 1, false);
     sim_hosts_crash(&hosts, FIRST_RELAY);
     sender_start(&hosts, &sender, 0, 1);
-    run(&hosts, 3000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 3000 * SIMULATION_MS);
     assert_true(sender.done[0] > 0);
     assert_int_equal(sender.failed, 0);
     sim_hosts_destroy(&hosts);
@@ -434,7 +427,7 @@ static void nothing_else_is_passed_on(void **state)
             if (cut > 0) {
                 assert_int_equal(cw_simulator_inject(hosts.simulator, FIRST_RELAY, frame, cut), CW_OK);
             }
-            run(&hosts, SIMULATION_MS);
+            sim_hosts_run(&hosts, SIMULATION_MS);
         }
         assert_int_equal(counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED) - relayed, table[i].is_passed);
         assert_int_equal(counter(&hosts, FIRST_RELAY, CW_COUNTER_DROP_RELAY) - dropped, !table[i].is_passed);
@@ -443,7 +436,7 @@ static void nothing_else_is_passed_on(void **state)
     uint64_t relayed = counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED);
     uint32_t length = frame_write(&hosts, frame, 3, inside, outside, 64);
     assert_int_equal(cw_simulator_inject(hosts.simulator, FIRST_RELAY, frame, length), CW_OK);
-    run(&hosts, SIMULATION_MS);
+    sim_hosts_run(&hosts, SIMULATION_MS);
     assert_int_equal(counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED), relayed);
     sim_hosts_destroy(&hosts);
 }

@@ -1,4 +1,4 @@
-#include "apps/sim/groups.h"
+#include "testbed/groups.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #ifndef SIM_GROUPS_H
 #define SIM_GROUPS_H
 
-#include "apps/sim/hosts.h"
 #include "control/groups/groups.h"
+#include "testbed/hosts.h"
 
 struct sim_groups_config {
     uint64_t seed;
