@@ -20,6 +20,9 @@ struct sim_host;
 /* Called in every turn of a host after its events were counted; may post. */
 typedef void (*sim_work)(struct sim_host *host, void *context, uint64_t now_ns);
 
+/* Turns a host in place of the hosts' own turn, which counts events and calls `work`. Returns the next deadline. */
+typedef uint64_t (*sim_turn)(struct sim_host *host, uint64_t now_ns);
+
 struct sim_host {
     struct sim_hosts *hosts;
     uint32_t node;
@@ -62,9 +65,7 @@ struct sim_hosts_config {
     void *owner;                 /* for the following, which find it in their host's hosts->config */
     /* Before an endpoint is created: the last word on its configuration. NULL: none. */
     void (*prepare)(struct sim_host *host, struct cw_endpoint_config *endpoint);
-    /* Turns the host in place of the hosts' own, which counts events and calls `work`. Returns the next deadline. NULL:
-     * none. */
-    uint64_t (*turn)(struct sim_host *host, uint64_t now_ns);
+    sim_turn turn; /* NULL: none */
 };
 
 struct sim_hosts {
