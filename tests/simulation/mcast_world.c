@@ -226,12 +226,7 @@ static void group_open(struct mcast_member *member, bool joins_late)
 {
     struct mcast_world *world = member->world;
     const struct mcast_world_config *config = &world->config;
-    uint32_t *peers = calloc(config->members, sizeof(*peers));
-    for (uint32_t other = 0; other < config->members; other++) {
-        peers[other] = other == member->index || world->members[other].mcast == NULL
-                           ? 0
-                           : sim_hosts_peer(&world->hosts, member->index, other);
-    }
+    uint32_t *peers = sim_hosts_peers(&world->hosts, member->index, config->members);
     struct cw_mcast_group_config group = {
         .id = mcast_world_group(world),
         .member_count = config->members,
@@ -293,7 +288,7 @@ static void query_send(struct mcast_world *world)
     memcpy(packet.data, query.bytes, query.length);
     packet.length = query.length;
     assert_int_equal(cw_port_transmit(world->hosts.list[0].port, &packet, 1), 1);
-    mcast_world_pass(world, SIMULATION_MS);
+    sim_hosts_run(&world->hosts, SIMULATION_MS);
     cw_link_configure(link, &faulty);
 }
 
@@ -396,11 +391,6 @@ bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns)
     return world->faulty == 0;
 }
 
-void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns)
-{
-    sim_hosts_run(&world->hosts, duration_ns);
-}
-
 /* ---- faults ---- */
 
 void mcast_world_kill(struct mcast_world *world, uint32_t member)
@@ -420,7 +410,7 @@ static void all_tell(struct mcast_world *world, uint64_t spread_ns)
             continue;
         }
         if (spread_ns > 0) {
-            mcast_world_pass(world, mix(drawn + index) % (spread_ns / world->config.members + 1));
+            sim_hosts_run(&world->hosts, mix(drawn + index) % (spread_ns / world->config.members + 1));
         }
         int status = cw_mcast_change(member->group, world->epoch, world->live);
         assert_true(status == CW_OK || status == CW_ERROR_ARGUMENT); /* the one who joined knows */

@@ -73,8 +73,6 @@ void mcast_world_destroy(struct mcast_world *world);
 
 /* Until everything that must has arrived and completed, or the time is over: true if it has. */
 bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns);
-/* For so long, whatever happens. */
-void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns);
 
 /* The process of a member ends without a word; nobody is told. */
 void mcast_world_kill(struct mcast_world *world, uint32_t member);

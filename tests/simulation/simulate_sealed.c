@@ -75,7 +75,6 @@ static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
     if (sim_hosts_restart(hosts, node, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
-    hosts->list[node].hosts = hosts;
 }
 
 static void try_policies(enum policy a, enum policy b)

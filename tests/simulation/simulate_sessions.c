@@ -385,9 +385,7 @@ static void sessions_hear_from_their_first_number_on(void **state)
             assert_int_equal(cw_setup_control_number(flow->session.next), numbers[i]);
         }
         struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
-        struct cw_link_config lossy = link->config, before = lossy;
-        lossy.loss = 0.05; /* what is missing only acknowledgements tell */
-        cw_link_configure(link, &lossy);
+        sim_link_lose(link, 0.05); /* what is missing only acknowledgements tell */
         struct sim_stream stream;
         sim_stream_start(&hosts, &stream, 0, 1, 5000, SMALL_COUNT);
         uint64_t took_ns = sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
@@ -395,7 +393,7 @@ static void sessions_hear_from_their_first_number_on(void **state)
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down, 0);
         assert_true(took_ns < 50 * SIMULATION_MS);
         hosts.list[0].work = NULL;
-        cw_link_configure(link, &before);
+        sim_link_lose(link, 0);
         converse(&hosts);
         sim_hosts_destroy(&hosts);
     }

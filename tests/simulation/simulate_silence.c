@@ -68,12 +68,6 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static uint32_t drawn(uint64_t *random, uint32_t below)
-{
-    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((*random >> 33) % below);
-}
-
 static void town_open(struct town *town, uint64_t seed, double loss)
 {
     struct sim_hosts_config hosts;
@@ -145,17 +139,18 @@ static uint64_t silence(uint64_t seed)
 {
     struct town *town = calloc(1, sizeof(*town));
     uint64_t random = seed;
-    town->count = 2 + drawn(&random, RANKS_MAX - 1);
+    town->count = 2 + (uint32_t)simulation_drawn(&random, RANKS_MAX - 1);
     town->victim = RANKS_MAX;
-    town->senders = 1 + drawn(&random, 2);
+    town->senders = 1 + (uint32_t)simulation_drawn(&random, 2);
     town_open(town, seed, seed % 3 == 0 ? 0.02 : 0);
     while (!is_open(town)) {
         pass(town, SIMULATION_US * 100);
     }
-    pass(town, drawn(&random, 300) * SIMULATION_US); /* what only probes the group may be under way, or not */
-    town->victim = drawn(&random, town->count);
+    pass(town, (uint32_t)simulation_drawn(&random, 300) *
+                   SIMULATION_US); /* what only probes the group may be under way, or not */
+    town->victim = (uint32_t)simulation_drawn(&random, town->count);
     cw_simulator_stop(town->hosts.simulator, town->victim);
-    pass(town, drawn(&random, 2) * drawn(&random, 100) * SIMULATION_MS);
+    pass(town, (uint32_t)simulation_drawn(&random, 2) * (uint32_t)simulation_drawn(&random, 100) * SIMULATION_MS);
     uint64_t begin_ns = sim_hosts_now(&town->hosts);
     town->wanted = MESSAGES;
     while (!is_complete(town) && sim_hosts_now(&town->hosts) < begin_ns + 2 * BOUND_NS) {

@@ -312,10 +312,7 @@ static void a_lossy_stream_holds_up_no_other(void **state)
     struct sim_hosts hosts;
     struct sender sender;
     two_clusters(&hosts, 2, false);
-    struct cw_link *lossy = cw_simulator_link_up(hosts.simulator, FIRST_RELAY);
-    struct cw_link_config config = lossy->config;
-    config.loss = 0.2;
-    cw_link_configure(lossy, &config);
+    sim_link_lose(cw_simulator_link_up(hosts.simulator, FIRST_RELAY), 0.2);
     sender_start(&hosts, &sender, 0, 2);
     sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     uint64_t before[2] = {sender.done[0], sender.done[1]};

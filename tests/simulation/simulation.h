@@ -27,6 +27,13 @@ static inline uint64_t simulation_count(const char *name, uint64_t otherwise)
     return text == NULL || end == text || *end != 0 || value == 0 ? otherwise : value;
 }
 
+/* A number below `below`, from a state that begins with the seed. */
+static inline uint64_t simulation_drawn(uint64_t *state, uint64_t below)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (*state >> 33) % below;
+}
+
 static inline void simulation_hosts(struct sim_hosts *hosts, const struct sim_hosts_config *config)
 {
     char error[200] = "";
