@@ -1,13 +1,11 @@
 /* Packets that a peer of the job, which has its key, must not get anything out of: written by hand, each against one
  * way to be short of room. (tests/fuzz looks for more of them at random.) */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/flow/table.h"
-#include "dataplane/wire/wire.h"
 
-enum { TARGET = 0, MADMAN = 1, RECORDS = 64 };
+enum { RECORDS = 64 };
 
 struct world {
     struct sim_hosts hosts;
@@ -94,11 +92,7 @@ static void add_half(struct world *world, uint64_t number, uint64_t token, uint6
 /* Signs the packet as the madman and lets it in, `ahead` numbers after the next one. */
 static void deliver(struct world *world, uint64_t ahead)
 {
-    const struct cw_endpoint_config *config = &world->endpoint->config;
-    struct cw_wire_network *network = (struct cw_wire_network *)world->frame;
-    cw_wire_network_init(network, config->address.mac, config->address.mac, 0x0a000001u + MADMAN, config->address.ipv4,
-                         CW_UDP_PORT, config->address.udp_port);
-    cw_wire_network_finish(network, world->used);
+    network_write(world->frame, world->endpoint, 0x0a000001u + MADMAN, world->used);
     uint64_t number = world->flow->receiver.packets.base + ahead;
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,

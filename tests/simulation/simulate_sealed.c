@@ -1,11 +1,10 @@
 /* Sealed sessions: random worlds, who gets one, and that no nonce comes twice under a key, whatever happens. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "apps/sim/world.h"
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 
@@ -385,7 +384,6 @@ static void phases_differ(void **state)
     struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
     for (uint32_t i = 0; i < 2000; i++) {
         uint8_t frame[CW_WIRE_NETWORK_BYTES + sizeof(struct cw_wire_sealed_setup)];
-        struct cw_wire_network *network = (struct cw_wire_network *)frame;
         struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION,
                                              .type = CW_WIRE_HELLO,
                                              .flags = CW_WIRE_ENCRYPTED,
@@ -398,9 +396,7 @@ static void phases_differ(void **state)
                                                        .packet_window = 1000,
                                                        .put_window = 1000}};
         cw_wire_setup_seal(&setup, endpoint->setup_key);
-        cw_wire_network_init(network, flow->address.mac, flow->address.mac, flow->address.ipv4,
-                             endpoint->config.address.ipv4, flow->address.udp_port, endpoint->config.address.udp_port);
-        cw_wire_network_finish(network, sizeof(setup) - CW_WIRE_HEADER_BYTES);
+        network_write(frame, endpoint, flow->address.ipv4, sizeof(setup) - CW_WIRE_HEADER_BYTES);
         memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
         flow->session.next = 0;
         struct cw_received packet = {.data = frame, .length = sizeof(frame)};

@@ -1,34 +1,10 @@
 /* Sessions: restarts, the failure bound, and packets of the past. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/flow/setup.h"
 
 enum { FRAMES_MAX = 20000, SMALL_COUNT = 200 };
-
-struct recording {
-    struct {
-        uint32_t node;
-        uint32_t length;
-        uint8_t *bytes;
-    } frames[FRAMES_MAX];
-    uint32_t count;
-    bool on;
-};
-
-static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
-                   const uint8_t *frame, uint32_t length)
-{
-    struct recording *recording = context;
-    (void)time_ns;
-    if (kind == CW_SIMULATOR_ARRIVAL && recording->on && recording->count < FRAMES_MAX) {
-        uint8_t *bytes = malloc(length);
-        memcpy(bytes, frame, length);
-        recording->frames[recording->count].node = node;
-        recording->frames[recording->count].length = length;
-        recording->frames[recording->count++].bytes = bytes;
-    }
-}
 
 /* Puts, messages and gets both ways between hosts 0 and 1, of which all must come through. */
 static void converse(struct sim_hosts *hosts)
@@ -56,6 +32,16 @@ static void converse(struct sim_hosts *hosts)
         assert_int_equal(other->arrived_messages - messages, SMALL_COUNT / 4);
         assert_int_equal(host->got - got, SMALL_COUNT / 4);
     }
+}
+
+static struct recording *conversation_record(struct sim_hosts *hosts)
+{
+    struct recording *recording = calloc(1, sizeof(*recording));
+    recording->kind = CW_SIMULATOR_ARRIVAL;
+    recording_begin(recording, hosts, FRAMES_MAX);
+    converse(hosts);
+    recording->is_off = true;
+    return recording;
 }
 
 static void hosts_of_two(struct sim_hosts *hosts, uint64_t failure_timeout_ns)
@@ -123,11 +109,7 @@ static void packets_of_the_past_do_nothing(void **state)
     (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
-    struct recording *recording = calloc(1, sizeof(*recording));
-    recording->on = true;
-    cw_simulator_tap_set(hosts.simulator, record, recording);
-    converse(&hosts);
-    recording->on = false;
+    struct recording *recording = conversation_record(&hosts);
     printf("%d packets recorded\n", (int)recording->count);
     assert_true(recording->count > 1000);
     /* of this session */
@@ -136,7 +118,7 @@ static void packets_of_the_past_do_nothing(void **state)
     /* of the session before, and before that: the nonces of host 0's side must not help */
     for (uint32_t round = 0; round < 2; round++) {
         restart(&hosts, 1);
-        recording->on = round == 0; /* a set-up request of host 1 and what follows: the next round's past */
+        recording->is_off = round > 0; /* a set-up request of host 1 and what follows: the next round's past */
         /* the new incarnation speaks first, so that host 0 learns of it */
         struct sim_stream stream;
         sim_stream_start(&hosts, &stream, 1, 0, 100, 1);
@@ -144,14 +126,11 @@ static void packets_of_the_past_do_nothing(void **state)
         assert_int_equal(hosts.list[1].completed, 1);
         hosts.list[1].work = NULL;
         converse(&hosts);
-        recording->on = false;
+        recording->is_off = true;
         replay(&hosts, recording, false);
         replay(&hosts, recording, true);
     }
-    for (uint32_t i = 0; i < recording->count; i++) {
-        free(recording->frames[i].bytes);
-    }
-    free(recording);
+    recording_free(recording);
     sim_hosts_destroy(&hosts);
 }
 
@@ -161,19 +140,13 @@ static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
     (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 2000 * SIMULATION_MS);
-    struct recording *recording = calloc(1, sizeof(*recording));
-    recording->on = true;
-    cw_simulator_tap_set(hosts.simulator, record, recording);
-    converse(&hosts);
-    recording->on = false;
+    struct recording *recording = conversation_record(&hosts);
     restart(&hosts, 1);
     struct sim_stream stream;
     sim_stream_start(&hosts, &stream, 1, 0, 100, 1);
     uint64_t start_ns = sim_hosts_now(&hosts);
     for (uint32_t i = 0; i < recording->count && hosts.list[1].completed == 0; i++) {
-        const struct cw_wire_header *header =
-            (const struct cw_wire_header *)(recording->frames[i].bytes + CW_WIRE_NETWORK_BYTES);
-        if (recording->frames[i].node == 0 && header->type == CW_WIRE_HELLO) {
+        if (recording->frames[i].node == 0 && header_of(recording->frames[i].bytes)->type == CW_WIRE_HELLO) {
             for (uint32_t again = 0; again < 50; again++) {
                 (void)cw_simulator_inject(hosts.simulator, 0, recording->frames[i].bytes, recording->frames[i].length);
                 sim_hosts_run(&hosts, 7 * SIMULATION_US);
@@ -184,10 +157,7 @@ static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
     assert_int_equal(hosts.list[1].completed, 1);
     assert_int_equal(hosts.list[1].failed, 0);
     assert_true(sim_hosts_now(&hosts) - start_ns < 1000 * SIMULATION_MS);
-    for (uint32_t i = 0; i < recording->count; i++) {
-        free(recording->frames[i].bytes);
-    }
-    free(recording);
+    recording_free(recording);
     sim_hosts_destroy(&hosts);
 }
 
