@@ -61,7 +61,7 @@ static void fault(struct mcast_member *member, uint32_t sender, const char *what
     struct mcast_world *world = member->world;
     if (world->faulty++ == 0) {
         snprintf(world->fault, sizeof(world->fault), "member %u, message %llu of member %u: %s", member->index,
-                 (unsigned long long)member->next[sender], sender, what);
+                 (unsigned long long)member->from[sender].next, sender, what);
     }
 }
 
@@ -98,13 +98,13 @@ static void expose(struct mcast_member *member)
 {
     struct mcast_world *world = member->world;
     for (uint32_t sender = 0; sender < world->config.senders; sender++) {
-        uint64_t *at = &member->exposed[sender];
+        uint64_t *at = &member->from[sender].exposed;
         if (sender == member->index || !world->live[sender]) {
             continue;
         }
-        while (*at < world->config.messages && *at < member->next[sender] + EXPOSURES_AHEAD) {
+        while (*at < world->config.messages && *at < member->from[sender].next + EXPOSURES_AHEAD) {
             if (is_long(world, sender, *at)) {
-                uint8_t *to = member->buffers[sender] + *at % (EXPOSURES_AHEAD + 1) * (world->config.long_max + 1);
+                uint8_t *to = member->from[sender].buffer + *at % (EXPOSURES_AHEAD + 1) * (world->config.long_max + 1);
                 to[world->config.long_max] = 0x77;
                 if (cw_mcast_expose(member->group, sender, to, world->config.long_max, *at) != CW_OK) {
                     break;
@@ -119,10 +119,10 @@ static void release(struct mcast_member *member)
 {
     struct mcast_world *world = member->world;
     for (uint32_t sender = 0; sender < world->config.senders; sender++) {
-        while (member->held[sender] > 0 &&
+        while (member->from[sender].held > 0 &&
                (!world->config.is_slow || (member->random = mix(member->random)) % 4 != 0)) {
             assert_int_equal(cw_mcast_release(member->group, sender), CW_OK);
-            member->held[sender]--;
+            member->from[sender].held--;
         }
     }
 }
@@ -131,14 +131,14 @@ static void arrived(struct mcast_member *member, const struct cw_mcast_event *ev
 {
     struct mcast_world *world = member->world;
     uint32_t sender = event->member;
-    if (sender < world->config.senders && member->is_new[sender]) { /* it begins anywhere */
-        member->is_new[sender] = false;
-        while (member->next[sender] < world->config.messages &&
-               tag_of(world, sender, member->next[sender]) != event->lane_tag) {
-            member->next[sender]++;
+    if (sender < world->config.senders && member->from[sender].is_new) { /* it begins anywhere */
+        member->from[sender].is_new = false;
+        while (member->from[sender].next < world->config.messages &&
+               tag_of(world, sender, member->from[sender].next) != event->lane_tag) {
+            member->from[sender].next++;
         }
     }
-    uint64_t message = member->next[sender];
+    uint64_t message = member->from[sender].next;
     bool is_exposed = event->kind == CW_MCAST_ARRIVED;
     if (sender >= world->config.senders || message >= world->config.messages) {
         fault(member, sender, "nothing more may come");
@@ -154,8 +154,8 @@ static void arrived(struct mcast_member *member, const struct cw_mcast_event *ev
     } else if (is_exposed && ((const uint8_t *)event->data)[world->config.long_max] != 0x77) {
         fault(member, sender, "bytes behind the exposure were written");
     }
-    member->held[sender] += !is_exposed;
-    member->next[sender]++;
+    member->from[sender].held += !is_exposed;
+    member->from[sender].next++;
 }
 
 static void take(struct mcast_member *member, const struct cw_mcast_event *event)
@@ -253,18 +253,14 @@ static void member_create(struct mcast_world *world, uint32_t index)
     *member = (struct mcast_member){
         .world = world,
         .index = index,
-        .next = calloc(config->members, sizeof(uint64_t)),
-        .exposed = calloc(config->members, sizeof(uint64_t)),
-        .buffers = calloc(config->members, sizeof(uint8_t *)),
-        .held = calloc(config->members, sizeof(uint32_t)),
-        .is_new = calloc(config->members, sizeof(bool)),
+        .from = calloc(config->members, sizeof(struct mcast_sender)),
         .sent_ns = calloc(config->messages, sizeof(uint64_t)),
         .done_ns = calloc(config->messages, sizeof(uint64_t)),
         .random = mix(config->seed + index),
         .unreached = UINT32_MAX,
     };
     for (uint32_t sender = 0; sender < config->senders && config->long_max > 0; sender++) {
-        member->buffers[sender] = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
+        member->from[sender].buffer = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
     }
     struct cw_mcast_config mcast = config->mcast;
     mcast.flood_ipv4 = FLOOD_IPV4;
@@ -329,13 +325,9 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
 static void member_dispose(struct mcast_member *member)
 {
     for (uint32_t sender = 0; sender < member->world->config.senders; sender++) {
-        free(member->buffers[sender]);
+        free(member->from[sender].buffer);
     }
-    free(member->next);
-    free(member->exposed);
-    free(member->buffers);
-    free(member->held);
-    free(member->is_new);
+    free(member->from);
     free(member->sent_ns);
     free(member->done_ns);
 }
@@ -368,8 +360,8 @@ static bool is_done(const struct mcast_world *world)
         }
         for (uint32_t index = 0; index < world->config.members; index++) {
             const struct mcast_member *member = &world->members[index];
-            if (index != sender && world->live[index] && !member->is_new[sender] &&
-                member->next[sender] < world->config.messages) {
+            if (index != sender && world->live[index] && !member->from[sender].is_new &&
+                member->from[sender].next < world->config.messages) {
                 return false;
             }
         }
@@ -430,7 +422,9 @@ void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t sprea
     world->epoch++;
     world->live[member] = true;
     struct mcast_member *joiner = &world->members[member];
-    memset(joiner->is_new, true, world->config.members);
+    for (uint32_t sender = 0; sender < world->config.members; sender++) {
+        joiner->from[sender].is_new = true;
+    }
     group_open(joiner, true);
     assert_int_equal(cw_mcast_change(joiner->group, ++world->epoch, world->live), CW_OK);
     all_tell(world, spread_ns);
@@ -477,7 +471,7 @@ void mcast_world_print(const struct mcast_world *world)
             sender, world->members[sender].posted, world->members[sender].completed, info.window_packets,
             info.in_flight_packets, (unsigned long long)info.round_trip_ns / 1000, (int)info.laggard);
         for (uint32_t index = 0; index < config->members; index++) {
-            printf(world->live[index] ? " %llu" : " -", (unsigned long long)world->members[index].next[sender]);
+            printf(world->live[index] ? " %llu" : " -", (unsigned long long)world->members[index].from[sender].next);
         }
         printf("\n");
     }

@@ -104,8 +104,7 @@ static void test_memory_of_peers(void **state)
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     struct sim_hosts hosts;
-    char error[CW_PORT_TEXT_BYTES] = "";
-    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    simulation_hosts(&hosts, &config);
     struct cw_memory_info memory = cw_endpoint_memory(hosts.list[0].endpoint);
     printf("memory: %llu bytes an idle peer, %llu more with packets in flight\n", (unsigned long long)memory.peer_bytes,
            (unsigned long long)memory.active_flow_bytes);
@@ -138,8 +137,7 @@ static void test_a_thousand_endpoints(void **state)
     config.endpoint.event_count_max = 256;
     config.memory_bytes = FLOWS * BYTES;
     struct sim_hosts hosts;
-    char error[CW_PORT_TEXT_BYTES] = "";
-    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    simulation_hosts(&hosts, &config);
     for (uint32_t from = 0; from < count; from++) {
         for (uint32_t k = 1; k <= FLOWS; k++) {
             uint32_t to = (from + k) % count;

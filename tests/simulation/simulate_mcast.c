@@ -130,7 +130,7 @@ static void members_come_late(void **state)
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
              "somebody waits 10 s after the network was healed");
         for (uint32_t i = config.members - config.late_members; i < config.members; i++) {
-            heard += !world.members[i].is_new[0];
+            heard += !world.members[i].from[0].is_new;
         }
         mcast_world_destroy(&world);
     }
@@ -249,7 +249,7 @@ static void all_again(struct mcast_world *world, uint32_t count)
 {
     for (uint32_t member = 0; member < count; member++) {
         world->members[member].posted = world->members[member].completed = 0;
-        world->members[member].next[0] = 0;
+        world->members[member].from[0].next = 0;
     }
     sim_host_wake(&world->hosts.list[0]);
 }

@@ -4,8 +4,6 @@
  * rates that are found, and by way of a relay. CW_TEST_SEEDS (20) / 4 of each. */
 #include "tests/simulation/simulation.h"
 
-#include <string.h>
-
 enum { SEEDS_EACH = 4 /* a second of network for each costs as much as many seeds elsewhere */ };
 
 enum { SIDE = 4, SENDERS = 3, RELAY = 3, PUTS = 48, PUT_BYTES = 32768, UNDER_WAY = 12 };
@@ -52,21 +50,6 @@ static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static void relay_start(struct sim_hosts *hosts)
-{
-    struct cw_endpoint *endpoint = hosts->list[RELAY].endpoint;
-    assert_int_equal(cw_relay_open(endpoint, 1 << 20), CW_OK);
-    assert_int_equal(cw_shaper_set(endpoint, 2, TRUNK_BPS, 0), CW_OK);
-    for (uint32_t i = 0; i < 2 * SIDE; i++) {
-        struct cw_relay_host host = {
-            .ipv4 = cw_endpoint_address(hosts->list[i].endpoint).ipv4, .sends = i < SIDE, .shaper = 2};
-        memcpy(host.mac, cw_simulator_mac(hosts->simulator, i), 6);
-        if (i != RELAY) {
-            assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);
-        }
-    }
-}
-
 static void sender_start(struct world *world, uint32_t index)
 {
     struct sim_hosts *hosts = &world->hosts;
@@ -103,7 +86,7 @@ static void world_open(struct world *world, enum way way, uint64_t seed)
     config.endpoint.failure_timeout_ns = FAILURE_NS;
     simulation_hosts(&world->hosts, &config);
     if (way == WAY_RELAY) {
-        relay_start(&world->hosts);
+        simulation_relay(&world->hosts, RELAY, TRUNK_BPS);
     }
     for (uint32_t i = 0; i < SENDERS; i++) {
         sender_start(world, i);

@@ -6,16 +6,8 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/flow/bandwidth.h"
-#include "dataplane/wire/wire.h"
 
 #define LINE_BYTES(length) ((length) + CW_ETHERNET_OVERHEAD_BYTES)
-
-/* A full packet's data and what it takes on the line, at an MTU of 1500. */
-static double payload_share(void)
-{
-    uint32_t part = cw_wire_part_bytes(1500);
-    return part / (double)LINE_BYTES(CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_part) + part);
-}
 
 /* ---- streams from several hosts, or of one host to several ---- */
 
@@ -161,8 +153,8 @@ static void the_turn_moves_on(void **state)
     measure(&hosts, streams, 1, 1000 * SIMULATION_MS, goodput);
     measure(&hosts, &streams[2], 1, 1000 * SIMULATION_MS, goodput);
     assert_int_equal(hosts.list[0].down, 1);
-    printf("two of three gone: %.3f of the rate for the third\n", goodput[0] / (1e8 * payload_share()));
-    assert_true(goodput[0] > 0.97e8 * payload_share());
+    printf("two of three gone: %.3f of the rate for the third\n", goodput[0] / (1e8 * simulation_payload_share(false)));
+    assert_true(goodput[0] > 0.97e8 * simulation_payload_share(false));
     const struct cw_traffic none = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
     assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, streams[2].peer, &none), CW_OK);
     measure(&hosts, &streams[2], 1, 100 * SIMULATION_MS, goodput);
@@ -211,7 +203,7 @@ static void a_flow_finds_its_rate(void **state)
         measure(&hosts, &stream, 1, 30 * table[i].delay_ns + 100 * SIMULATION_MS,
                 &goodput); /* 15 round trips to find it */
         measure(&hosts, &stream, 1, 5000 * SIMULATION_MS, &goodput);
-        double share = goodput / ((double)table[i].rate_bps * payload_share() * (1 - table[i].loss));
+        double share = goodput / ((double)table[i].rate_bps * simulation_payload_share(false) * (1 - table[i].loss));
         const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
         printf("%llu Mb/s, %.1f ms, loss %.0f %%: %.3f of what the rate leaves, %llu frames found the queue full\n",
                (unsigned long long)table[i].rate_bps / 1000000, (double)table[i].delay_ns / 1e6, table[i].loss * 100,
@@ -240,9 +232,10 @@ static void flows_share_a_link(void **state)
         measure(&hosts, streams, FLOWS, 20000 * SIMULATION_MS, goodput);
         const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
         printf("four flows, %llu ms apart: %.3f of the link, Jain %.3f, %llu of %llu frames found the queue full\n",
-               (unsigned long long)apart_ms[k], sum(goodput, FLOWS) / (4e8 * payload_share()), fairness(goodput, FLOWS),
-               (unsigned long long)link->counters.dropped_queue, (unsigned long long)link->counters.offered);
-        assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * payload_share());
+               (unsigned long long)apart_ms[k], sum(goodput, FLOWS) / (4e8 * simulation_payload_share(false)),
+               fairness(goodput, FLOWS), (unsigned long long)link->counters.dropped_queue,
+               (unsigned long long)link->counters.offered);
+        assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * simulation_payload_share(false));
         assert_true(fairness(goodput, FLOWS) > 0.8);
         sim_hosts_destroy(&hosts);
     }
@@ -266,7 +259,7 @@ static void a_flow_follows_its_path(void **state)
     measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
     uint64_t dropped_before = link->counters.dropped_queue;
     measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
-    double slow = goodput / (1e8 * payload_share());
+    double slow = goodput / (1e8 * simulation_payload_share(false));
     printf("at a quarter of the rate: %.3f of it, %llu frames found the queue full in 3 s\n", slow,
            (unsigned long long)(link->counters.dropped_queue - dropped_before));
     assert_true(slow > 0.9);
@@ -275,8 +268,8 @@ static void a_flow_follows_its_path(void **state)
     cw_link_configure(link, &config);
     measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
     measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
-    printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * payload_share()));
-    assert_true(goodput > 0.9 * 4e8 * payload_share());
+    printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * simulation_payload_share(false)));
+    assert_true(goodput > 0.9 * 4e8 * simulation_payload_share(false));
     sim_hosts_destroy(&hosts);
 }
 
@@ -313,7 +306,7 @@ static void a_flow_finds_that_its_path_is_long(void **state)
         trunk_delay(&hosts, table[i].delay_ns);
         measure(&hosts, &stream, 1, table[i].settle_ms * SIMULATION_MS, &goodput);
         measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
-        double share = goodput / (2.5e8 * payload_share() * 0.999);
+        double share = goodput / (2.5e8 * simulation_payload_share(false) * 0.999);
         printf("told nothing, %.2f ms: %s, %.3f of what the rate leaves\n", (double)table[i].delay_ns / 1e6,
                flow->bandwidth != NULL ? "bandwidth" : "delay", share);
         assert_int_equal(flow->bandwidth != NULL, table[i].is_long);
@@ -392,9 +385,9 @@ static void loss_stays_where_it_is(void **state)
     measure(&hosts, streams, 2, 500 * SIMULATION_MS, goodput);
     measure(&hosts, streams, 2, 3000 * SIMULATION_MS, goodput);
     printf("beside a stream that loses 20 %%: %.3f of half the rate; that one %.3f\n",
-           goodput[0] / (1e8 * payload_share()), goodput[1] / (1e8 * payload_share()));
-    assert_true(goodput[0] >= 0.97e8 * payload_share());
-    assert_true(goodput[1] > 0.05e8 * payload_share());
+           goodput[0] / (1e8 * simulation_payload_share(false)), goodput[1] / (1e8 * simulation_payload_share(false)));
+    assert_true(goodput[0] >= 0.97e8 * simulation_payload_share(false));
+    assert_true(goodput[1] > 0.05e8 * simulation_payload_share(false));
     sim_hosts_destroy(&hosts);
 }
 

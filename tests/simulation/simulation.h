@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "dataplane/wire/sealed.h"
+#include "dataplane/wire/wire.h"
 #include "testbed/hosts.h"
 #include "testbed/stream.h"
 
@@ -40,6 +42,31 @@ static inline void simulation_hosts(struct sim_hosts *hosts, const struct sim_ho
     if (sim_hosts_create(hosts, config, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
+}
+
+/* A host of the first half passes on what that sends to the second, at this rate. */
+static inline void simulation_relay(struct sim_hosts *hosts, uint32_t node, uint64_t rate_bps)
+{
+    struct cw_endpoint *endpoint = hosts->list[node].endpoint;
+    assert_int_equal(cw_relay_open(endpoint, 1 << 20), CW_OK);
+    assert_int_equal(cw_shaper_set(endpoint, 2, rate_bps, 0), CW_OK);
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        struct cw_relay_host host = {
+            .ipv4 = cw_endpoint_address(hosts->list[i].endpoint).ipv4, .sends = i < hosts->count / 2, .shaper = 2};
+        memcpy(host.mac, cw_simulator_mac(hosts->simulator, i), 6);
+        if (i != node) {
+            assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);
+        }
+    }
+}
+
+/* Of what a full packet takes on the line, at an MTU of 1500, its data. */
+static inline double simulation_payload_share(bool sealed)
+{
+    uint32_t part = cw_wire_part_bytes(1500);
+    double line = CW_WIRE_OVERHEAD_BYTES + (double)sizeof(struct cw_wire_part) + part + CW_ETHERNET_OVERHEAD_BYTES +
+                  (sealed ? CW_WIRE_MAC_BYTES : 0);
+    return part / line;
 }
 
 #endif
