@@ -80,3 +80,13 @@ uint64_t sim_stream_finish(struct sim_hosts *hosts, uint32_t from, uint64_t limi
     }
     return sim_hosts_now(hosts) - start_ns;
 }
+
+uint64_t sim_stream_send(struct sim_hosts *hosts, uint32_t from, uint32_t to, uint64_t size, uint64_t count,
+                         uint64_t limit_ns)
+{
+    struct sim_stream stream;
+    sim_stream_start(hosts, &stream, from, to, size, count);
+    uint64_t took_ns = sim_stream_finish(hosts, from, limit_ns);
+    hosts->list[from].work = NULL;
+    return took_ns;
+}

@@ -66,22 +66,14 @@ static void wan_summarise(const struct plan_puts *world)
 static void counts_add(const struct plan_puts_rank *rank, struct plan_puts_report *report)
 {
     struct plan_puts_counts own = counts_of(rank);
-    const struct plan_puts_counts *first = &rank->counts_first;
-    struct plan_puts_counts *all = &report->counts, *most = &report->counts_most;
+    const uint64_t *count = (const uint64_t *)&own, *first = (const uint64_t *)&rank->counts_first;
+    uint64_t *all = (uint64_t *)&report->counts, *most = (uint64_t *)&report->counts_most;
     report->packets += own.sent;
     report->retransmitted += own.retransmitted;
-    own.sent -= first->sent;
-    own.data -= first->data;
-    own.retransmitted -= first->retransmitted;
-    own.acknowledgements -= first->acknowledgements;
-    all->sent += own.sent;
-    all->data += own.data;
-    all->retransmitted += own.retransmitted;
-    all->acknowledgements += own.acknowledgements;
-    most->sent = larger(most->sent, own.sent);
-    most->data = larger(most->data, own.data);
-    most->retransmitted = larger(most->retransmitted, own.retransmitted);
-    most->acknowledgements = larger(most->acknowledgements, own.acknowledgements);
+    for (size_t i = 0; i < sizeof(own) / sizeof(uint64_t); i++) {
+        all[i] += count[i] - first[i];
+        most[i] = larger(most[i], count[i] - first[i]);
+    }
 }
 
 static void memory_add(const struct plan_puts_rank *rank, struct plan_puts_memory *most)

@@ -107,10 +107,7 @@ static void world_create(struct world *world, uint64_t seed)
     world->tokens[2] = 12345;
     cw_simulator_tap_set(world->hosts.simulator, open_and_record, world);
     small_talk(&world->hosts, MADMAN, TARGET);
-    struct sim_stream stream;
-    sim_stream_start(&world->hosts, &stream, MADMAN, TARGET, 3000, 20);
-    (void)sim_stream_finish(&world->hosts, MADMAN, 100 * SIMULATION_MS);
-    world->hosts.list[MADMAN].work = NULL;
+    (void)sim_stream_send(&world->hosts, MADMAN, TARGET, 3000, 20, 100 * SIMULATION_MS);
     assert_true(world->count > 20);
 }
 

@@ -152,11 +152,8 @@ static inline void guard_check(const uint8_t *guard, uint32_t bytes)
 
 static inline void bystander_check(struct sim_hosts *hosts)
 {
-    struct sim_stream stream;
     struct sim_host *bystander = &hosts->list[BYSTANDER];
-    sim_stream_start(hosts, &stream, BYSTANDER, TARGET, 2000, 10);
-    (void)sim_stream_finish(hosts, BYSTANDER, 3000 * SIMULATION_MS);
-    bystander->work = NULL;
+    (void)sim_stream_send(hosts, BYSTANDER, TARGET, 2000, 10, 3000 * SIMULATION_MS);
     if (bystander->completed != 10 || bystander->failed != 0) {
         fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
                  (unsigned long long)hosts->config.seed, (int)bystander->completed, (int)bystander->failed);

@@ -9,7 +9,6 @@ enum { RECORDS = 64 };
 
 struct world {
     struct sim_hosts hosts;
-    struct sim_stream stream;
     struct cw_endpoint *endpoint; /* the target's */
     struct cw_flow *flow;         /* towards the madman */
     uint64_t base;                /* the first put number that is not done */
@@ -32,8 +31,7 @@ static void world_open(struct world *world, uint32_t window_blocks)
     config.endpoint.window_block_count = window_blocks;
     memset(world, 0, sizeof(*world));
     simulation_hosts(&world->hosts, &config);
-    sim_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 32, 20);
-    (void)sim_stream_finish(&world->hosts, MADMAN, 1000 * SIMULATION_MS);
+    (void)sim_stream_send(&world->hosts, MADMAN, TARGET, 32, 20, 1000 * SIMULATION_MS);
     world->endpoint = world->hosts.list[TARGET].endpoint;
     world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
     assert_non_null(world->flow);

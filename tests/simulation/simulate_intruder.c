@@ -43,12 +43,9 @@ static void world_close(struct world *world)
 static void converse(struct world *world)
 {
     struct sim_host *sender = &world->hosts.list[SENDER], *target = &world->hosts.list[TARGET];
-    struct sim_stream stream;
-    sim_stream_start(&world->hosts, &stream, SENDER, TARGET, 3000, 40);
-    (void)sim_stream_finish(&world->hosts, SENDER, 1000 * SIMULATION_MS);
+    (void)sim_stream_send(&world->hosts, SENDER, TARGET, 3000, 40, 1000 * SIMULATION_MS);
     assert_int_equal(sender->completed, 40);
     assert_int_equal(sender->failed, 0);
-    sender->work = NULL;
     uint32_t peer = sim_hosts_peer(&world->hosts, TARGET, SENDER);
     for (uint32_t i = 0; i < 5; i++) {
         struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = target->memory, .bytes = 100}}};

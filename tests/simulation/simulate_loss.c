@@ -21,14 +21,11 @@ static struct outcome measure(double loss, uint64_t seed)
     config.node.down.loss = loss;
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
-    struct sim_stream stream;
-    sim_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, WARM_COUNT);
-    (void)sim_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, WARM_COUNT, 10000 * SIMULATION_MS);
     const struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
     uint64_t lost_before = link->counters.lost;
     uint64_t again_before = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
-    sim_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, PUT_COUNT);
-    uint64_t took_ns = sim_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    uint64_t took_ns = sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUT_COUNT, 10000 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].completed, PUT_COUNT);
     assert_int_equal(hosts.list[0].failed, 0);
     struct outcome outcome = {

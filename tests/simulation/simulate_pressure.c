@@ -68,6 +68,15 @@ static void talk(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
+/* The first `count` hosts to the one behind them. */
+static void talkers_begin(struct sim_hosts *hosts, struct talker *talkers, uint32_t count, uint64_t messages)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        talkers[i] = (struct talker){.peer = sim_hosts_peer(hosts, i, count), .count = messages};
+        sim_host_begin(&hosts->list[i], talk, &talkers[i]);
+    }
+}
+
 static void few_slots_serve(uint64_t delay_ns)
 {
     struct sim_hosts_config config;
@@ -79,10 +88,7 @@ static void few_slots_serve(uint64_t delay_ns)
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     struct talker talkers[SENDERS];
-    for (uint32_t i = 0; i < SENDERS; i++) {
-        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, SENDERS), .count = MESSAGES};
-        sim_host_begin(&hosts.list[i], talk, &talkers[i]);
-    }
+    talkers_begin(&hosts, talkers, SENDERS, MESSAGES);
     uint64_t least = 0;
     uint64_t most = 0;
     while (hosts.list[SENDERS].arrived_messages < SENDERS * MESSAGES / 2 && cw_simulator_step(hosts.simulator)) {
@@ -130,10 +136,7 @@ static void long_paths_are_lent_more(void **state)
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     struct talker talkers[FAR_SENDERS];
-    for (uint32_t i = 0; i < FAR_SENDERS; i++) {
-        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, FAR_SENDERS), .count = FAR_MESSAGES};
-        sim_host_begin(&hosts.list[i], talk, &talkers[i]);
-    }
+    talkers_begin(&hosts, talkers, FAR_SENDERS, FAR_MESSAGES);
     while (hosts.list[FAR_SENDERS].arrived_messages < FAR_SENDERS * FAR_MESSAGES &&
            cw_simulator_step(hosts.simulator)) {
         assert_true(hosts.list[FAR_SENDERS].endpoint->messages.free_count >= SLOTS_FREE_MIN - CW_CREDIT_MAX * 2);

@@ -59,6 +59,15 @@ static void look(void *context, enum cw_simulator_tap_kind kind, uint64_t time_n
     }
 }
 
+static void two_hosts(struct sim_hosts *hosts, enum cw_encryption encryption)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.encryption = encryption;
+    config.endpoint.failure_timeout_ns = 2000 * SIMULATION_MS;
+    simulation_hosts(hosts, &config);
+}
+
 /* Ends one endpoint and starts another in its place that differs in its policy. */
 static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
 {
@@ -78,12 +87,9 @@ static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
 
 static void try_policies(enum policy a, enum policy b)
 {
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
     struct seen seen = {0};
-    sim_hosts_config_init(&config, 2);
-    config.endpoint.failure_timeout_ns = 2000 * SIMULATION_MS;
-    simulation_hosts(&hosts, &config);
+    two_hosts(&hosts, CW_ENCRYPTION_OFF);
     host_is(&hosts, 0, a);
     host_is(&hosts, 1, b);
     for (uint32_t i = 0; i < 2; i++) {
@@ -138,13 +144,10 @@ static void tell_late(bool asks_sealed)
     uint32_t asked = 0;
     bool is_late = false;
     for (uint32_t told = 0; told < MICROSECONDS_MAX && !is_late; told += 5) {
-        struct sim_hosts_config config;
         struct sim_hosts hosts;
         struct sim_stream stream;
         struct cw_peer_info info;
-        sim_hosts_config_init(&config, 2);
-        config.endpoint.encryption = CW_ENCRYPTION_ASKED;
-        simulation_hosts(&hosts, &config);
+        two_hosts(&hosts, CW_ENCRYPTION_ASKED);
         uint32_t back = sim_hosts_peer(&hosts, 1, 0);
         sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
         assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, asks_sealed), CW_OK);
@@ -175,10 +178,8 @@ static void who_is_told_late_seals(void **state)
 static void refusal_is_told(void **state)
 {
     (void)state;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
-    simulation_hosts(&hosts, &config);
+    two_hosts(&hosts, CW_ENCRYPTION_OFF);
     host_is(&hosts, 0, REQUIRED);
     uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
     assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
@@ -352,9 +353,7 @@ static void not_even_with_the_same_seeds(void **state)
     char error[200];
     audit_open(&audit, &hosts, 0);
     for (uint32_t round = 0; round < 3; round++) {
-        struct sim_stream stream;
-        sim_stream_start(&hosts, &stream, 0, 1, 4000, 50);
-        (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        (void)sim_stream_send(&hosts, 0, 1, 4000, 50, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 50);
         assert_int_equal(audit.direction_count, 2 * (round + 1));
         for (uint32_t node = 0; node < 2; node++) {
@@ -372,14 +371,9 @@ static void not_even_with_the_same_seeds(void **state)
 static void phases_differ(void **state)
 {
     (void)state;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
-    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
-    simulation_hosts(&hosts, &config);
-    struct sim_stream stream;
-    sim_stream_start(&hosts, &stream, 0, 1, 4000, 5);
-    (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
+    (void)sim_stream_send(&hosts, 0, 1, 4000, 5, 1000 * SIMULATION_MS);
     struct cw_endpoint *endpoint = hosts.list[1].endpoint;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
     for (uint32_t i = 0; i < 2000; i++) {
@@ -413,11 +407,8 @@ static void phases_differ(void **state)
 static void a_used_up_key_ends_its_session(void **state)
 {
     (void)state;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
-    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
-    simulation_hosts(&hosts, &config);
+    two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
     struct sim_host *host = &hosts.list[0];
     struct sim_stream stream;
     sim_stream_start(&hosts, &stream, 0, 1, 4000, 50);
@@ -425,8 +416,7 @@ static void a_used_up_key_ends_its_session(void **state)
     struct cw_flow *flow = cw_endpoint_flow(host->endpoint, stream.peer);
     uint64_t local = flow->session.local;
     flow->session.seal->sent = CW_SEAL_COUNT_SPENT - 20;
-    sim_stream_start(&hosts, &stream, 0, 1, 4000, 500);
-    (void)sim_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 0, 1, 4000, 500, 5000 * SIMULATION_MS);
     assert_int_equal(host->completed, 500);
     assert_true(host->failed > 0 &&
                 host->failed < 400); /* those that were under way; the others went on under the next key */

@@ -120,11 +120,8 @@ static void packets_of_the_past_do_nothing(void **state)
         restart(&hosts, 1);
         recording->is_off = round > 0; /* a set-up request of host 1 and what follows: the next round's past */
         /* the new incarnation speaks first, so that host 0 learns of it */
-        struct sim_stream stream;
-        sim_stream_start(&hosts, &stream, 1, 0, 100, 1);
-        (void)sim_stream_finish(&hosts, 1, 3000 * SIMULATION_MS);
+        (void)sim_stream_send(&hosts, 1, 0, 100, 1, 3000 * SIMULATION_MS);
         assert_int_equal(hosts.list[1].completed, 1);
-        hosts.list[1].work = NULL;
         converse(&hosts);
         recording->is_off = true;
         replay(&hosts, recording, false);
@@ -172,9 +169,7 @@ static void a_restarted_peer_is_a_new_one(void **state)
     uint64_t old_token = hosts.list[1].token;
     restart(&hosts, 1);
     /* the new one speaks, and so the other finds out at once, and not by the failure bound */
-    struct sim_stream stream;
-    sim_stream_start(&hosts, &stream, 1, 0, 100, 1);
-    (void)sim_stream_finish(&hosts, 1, 1000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 1, 0, 100, 1, 1000 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].completed, 1);
     converse(&hosts);
     struct cw_peer_info after;
@@ -356,13 +351,10 @@ static void sessions_hear_from_their_first_number_on(void **state)
         }
         struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
         sim_link_lose(link, 0.05); /* what is missing only acknowledgements tell */
-        struct sim_stream stream;
-        sim_stream_start(&hosts, &stream, 0, 1, 5000, SMALL_COUNT);
-        uint64_t took_ns = sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 5000, SMALL_COUNT, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, SMALL_COUNT);
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down, 0);
         assert_true(took_ns < 50 * SIMULATION_MS);
-        hosts.list[0].work = NULL;
         sim_link_lose(link, 0);
         converse(&hosts);
         sim_hosts_destroy(&hosts);

@@ -330,13 +330,11 @@ static void a_flow_with_little_to_send_stays_fast(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct sim_stream stream;
     one_that_finds_its_rate(&hosts);
     uint64_t early_ns = 0;
     uint64_t late_ns = 0;
     for (uint32_t i = 0; i < 400; i++) {
-        sim_stream_start(&hosts, &stream, 0, 1, 65536, 2);
-        uint64_t took_ns = sim_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+        uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 65536, 2, 10000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 2);
         early_ns = i == 20 ? took_ns : early_ns;
         late_ns = took_ns;
@@ -354,15 +352,12 @@ static void a_few_bytes_are_no_measure(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct sim_stream stream;
     one_that_finds_its_rate(&hosts);
     for (uint32_t i = 0; i < 30; i++) {
-        sim_stream_start(&hosts, &stream, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6);
-        (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        (void)sim_stream_send(&hosts, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6, 1000 * SIMULATION_MS);
         sim_hosts_run(&hosts, i * SIMULATION_MS);
     }
-    sim_stream_start(&hosts, &stream, 0, 1, 8 << 20, 1);
-    uint64_t took_ns = sim_stream_finish(&hosts, 0, 100000 * SIMULATION_MS);
+    uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 8 << 20, 1, 100000 * SIMULATION_MS);
     printf("8 MiB after a few bytes: %.1f ms\n", (double)took_ns / 1e6);
     assert_int_equal(hosts.list[0].completed, 1);
     assert_true(took_ns <= 600 * SIMULATION_MS); /* 300 on the link, and ten round trips to find that out */
