@@ -59,6 +59,7 @@ static inline void recording_begin(struct recording *recording, struct sim_hosts
     cw_simulator_tap_set(hosts->simulator, record, recording);
 }
 
+/* After the hosts' end. */
 static inline void recording_free(struct recording *recording)
 {
     free(recording->frames);

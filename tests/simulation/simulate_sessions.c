@@ -127,8 +127,8 @@ static void packets_of_the_past_do_nothing(void **state)
         replay(&hosts, recording, false);
         replay(&hosts, recording, true);
     }
-    recording_free(recording);
     sim_hosts_destroy(&hosts);
+    recording_free(recording);
 }
 
 /* Old set-up packets that come while a new incarnation sets up must not keep it out for long. */
@@ -154,8 +154,8 @@ static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
     assert_int_equal(hosts.list[1].completed, 1);
     assert_int_equal(hosts.list[1].failed, 0);
     assert_true(sim_hosts_now(&hosts) - start_ns < 1000 * SIMULATION_MS);
-    recording_free(recording);
     sim_hosts_destroy(&hosts);
+    recording_free(recording);
 }
 
 static void a_restarted_peer_is_a_new_one(void **state)
