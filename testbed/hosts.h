@@ -1,5 +1,5 @@
-/* Sim hosts: a simulated network with an endpoint on each of its nodes, in virtual time, for benchmarks, `causeway sim`,
- * `causeway plan run` and tests.
+/* Sim hosts: a simulated network with an endpoint on each of its nodes, in virtual time, for benchmarks, for
+ * `causeway sim` and `causeway plan run`, and for tests.
  *
  * Order of calls: sim_hosts_config_init, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
  * calls of dataplane.h on the endpoints }*; sim_hosts_destroy

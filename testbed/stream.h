@@ -3,8 +3,8 @@
  * The sender's turns post them, and each asks for a signal, which must be the only signalled work of that host. Of a
  * stream that is watched (sim_stream_watch) the target's turns do, which see puts arrive, and none asks for a signal.
  *
- * Order of calls: sim_stream_start | sim_stream_watch; what is to differ is set, before time passes; sim_stream_finish; or
- * sim_stream_send alone
+ * Order of calls: sim_stream_start | sim_stream_watch; what is to differ is set, before time passes; then
+ * sim_stream_finish. Or sim_stream_send alone.
  */
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
