@@ -7,7 +7,7 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/mcast.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
 #include "mcast/mcast.h"

@@ -6,7 +6,7 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/mcast.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
 #include "dataplane/status.h"
 #include "mcast/mcast.h"
 
@@ -96,7 +96,7 @@ static void take(struct member *member, const struct cw_mcast_event *event)
         world->complete++;
     } else {
         world->arrived++;
-        world->arrived_ns = cw_simulator_now(world->hosts.simulator);
+        world->arrived_ns = sim_hosts_now(&world->hosts);
         if (event->member >= world->senders || event->bytes != world->bytes ||
             memcmp(event->data, world->sent + event->member * world->bytes, event->bytes) != 0) {
             world->fault = "a receiver has other bytes than the sender";
@@ -107,7 +107,7 @@ static void take(struct member *member, const struct cw_mcast_event *event)
         member->before += event->member < member->index;
         send_if_due(member);
     }
-    world->end_ns = cw_simulator_now(world->hosts.simulator);
+    world->end_ns = sim_hosts_now(&world->hosts);
 }
 
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
@@ -130,7 +130,7 @@ static int member_open(struct world *world, uint32_t index, uint32_t arity)
 {
     struct member *member = &world->members[index];
     uint32_t count = world->of->members;
-    uint32_t *peers = calloc(count, sizeof(*peers));
+    uint32_t *peers = sim_hosts_peers(&world->hosts, index, count);
     struct cw_mcast_config config;
     char error[200] = "";
     cw_mcast_config_init(&config);
@@ -139,9 +139,6 @@ static int member_open(struct world *world, uint32_t index, uint32_t arity)
     if (peers == NULL || member->received == NULL) {
         free(peers);
         return CW_ERROR_MEMORY;
-    }
-    for (uint32_t other = 0; other < count; other++) {
-        peers[other] = other == index ? 0 : sim_hosts_peer(&world->hosts, index, other);
     }
     struct cw_mcast_group_config group = {.id = GROUP_ID,
                                           .member_count = count,

@@ -7,7 +7,7 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/mcast.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/groups.h"
+#include "apps/testbed/groups.h"
 #include "dataplane/status.h"
 
 enum { SCOPE_ALL = 1, SCOPE_FEW = 2 };

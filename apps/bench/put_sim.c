@@ -5,7 +5,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
 #include "dataplane/wire/wire.h"
 
 enum {

@@ -129,7 +129,7 @@ static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
         }
         for (uint32_t i = 0; i < world->plan->problem->ranks; i++) {
             world->ranks[i].begin_ns = world->run_begin_ns;
-            cw_port_wake(world->ranks[i].port);
+            sim_host_wake(&world->hosts.list[i]);
         }
     }
 }
@@ -169,9 +169,10 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t rank_turn(void *context, uint64_t now_ns)
+static uint64_t rank_turn(struct sim_host *host, uint64_t now_ns)
 {
-    struct plan_puts_rank *rank = context;
+    struct plan_puts *world = host->hosts->config.owner;
+    struct plan_puts_rank *rank = &world->ranks[host->node];
     (void)cw_endpoint_turn(rank->endpoint, now_ns);
     events_deliver(rank);
     uint32_t open = cw_puts_transport_open(rank->transport);
@@ -247,13 +248,13 @@ static void run(struct plan_puts *world)
             options->enter_delay_max_ns > 0 ? cw_random_below(&world->random, options->enter_delay_max_ns) : 0;
         world->ranks[i].again_ns = UINT64_MAX;
     }
-    if (options->crash_rank != PLAN_PUTS_NOBODY &&
-        cw_simulator_at(world->simulator, options->crash_ns, crash, &world->ranks[options->crash_rank]) != CW_OK) {
+    if (options->crash_rank != PLAN_PUTS_NOBODY && cw_simulator_at(world->hosts.simulator, options->crash_ns, crash,
+                                                                   &world->ranks[options->crash_rank]) != CW_OK) {
         plan_puts_fail(world, "the crash cannot be arranged");
         return;
     }
-    while (unfinished(world) > 0 && cw_simulator_now(world->simulator) < options->limit_ns) {
-        cw_simulator_run_until(world->simulator, cw_simulator_now(world->simulator) + STEP_NS);
+    while (unfinished(world) > 0 && sim_hosts_now(&world->hosts) < options->limit_ns) {
+        sim_hosts_run(&world->hosts, STEP_NS);
     }
     if (unfinished(world) > 0) {
         limit_reached(world);

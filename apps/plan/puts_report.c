@@ -9,7 +9,8 @@ static uint64_t larger(uint64_t one, uint64_t other)
 /* Packets that its host has sent and received. */
 static uint64_t handled(const struct plan_puts_rank *rank)
 {
-    const struct cw_simulator_node_counters *host = cw_simulator_node_counters(rank->world->simulator, rank->rank);
+    const struct cw_simulator_node_counters *host =
+        cw_simulator_node_counters(rank->world->hosts.simulator, rank->rank);
     return host->sent + host->received;
 }
 
@@ -33,7 +34,7 @@ static uint32_t trunk_directions(const struct plan_puts *world)
 
 static const struct cw_link *trunk(const struct plan_puts *world, uint32_t direction)
 {
-    return cw_simulator_link_trunk(world->simulator, direction / 2, direction % 2);
+    return cw_simulator_link_trunk(world->hosts.simulator, direction / 2, direction % 2);
 }
 
 void plan_puts_count_first(struct plan_puts *world)
@@ -65,22 +66,14 @@ static void wan_summarise(const struct plan_puts *world)
 static void counts_add(const struct plan_puts_rank *rank, struct plan_puts_report *report)
 {
     struct plan_puts_counts own = counts_of(rank);
-    const struct plan_puts_counts *first = &rank->counts_first;
-    struct plan_puts_counts *all = &report->counts, *most = &report->counts_most;
+    const uint64_t *count = (const uint64_t *)&own, *first = (const uint64_t *)&rank->counts_first;
+    uint64_t *all = (uint64_t *)&report->counts, *most = (uint64_t *)&report->counts_most;
     report->packets += own.sent;
     report->retransmitted += own.retransmitted;
-    own.sent -= first->sent;
-    own.data -= first->data;
-    own.retransmitted -= first->retransmitted;
-    own.acknowledgements -= first->acknowledgements;
-    all->sent += own.sent;
-    all->data += own.data;
-    all->retransmitted += own.retransmitted;
-    all->acknowledgements += own.acknowledgements;
-    most->sent = larger(most->sent, own.sent);
-    most->data = larger(most->data, own.data);
-    most->retransmitted = larger(most->retransmitted, own.retransmitted);
-    most->acknowledgements = larger(most->acknowledgements, own.acknowledgements);
+    for (size_t i = 0; i < sizeof(own) / sizeof(uint64_t); i++) {
+        all[i] += count[i] - first[i];
+        most[i] = larger(most[i], count[i] - first[i]);
+    }
 }
 
 static void memory_add(const struct plan_puts_rank *rank, struct plan_puts_memory *most)
@@ -100,8 +93,8 @@ static void memory_add(const struct plan_puts_rank *rank, struct plan_puts_memor
 void plan_puts_summarise(const struct plan_puts *world)
 {
     struct plan_puts_report *report = world->report;
-    const struct cw_simulator_counters *simulated = cw_simulator_counters(world->simulator);
-    report->hash = cw_simulator_hash(world->simulator);
+    const struct cw_simulator_counters *simulated = cw_simulator_counters(world->hosts.simulator);
+    report->hash = cw_simulator_hash(world->hosts.simulator);
     report->events = simulated->packet_events + simulated->turns;
     for (uint32_t i = 0; i < world->plan->problem->ranks; i++) {
         const struct plan_puts_rank *rank = &world->ranks[i];

@@ -5,9 +5,9 @@
 
 #include "apps/plan/buffers.h"
 #include "apps/plan/puts.h"
+#include "apps/testbed/hosts.h"
 #include "collectives/execute/execute.h"
 #include "collectives/execute/transport_puts.h"
-#include "dataplane/fabric/port_sim.h"
 
 enum {
     PLAN_PUTS_LANE = 16,
@@ -35,8 +35,7 @@ struct plan_puts_rank {
     uint64_t refusals;                    /* as far as seen */
     uint64_t handled_first;               /* together: packets of the first run */
     struct plan_puts_counts counts_first; /* likewise */
-    struct cw_port *port;
-    struct cw_endpoint *endpoint;
+    struct cw_endpoint *endpoint;         /* the host's */
     struct cw_puts_transport *transport;
     struct cw_execution *execution;
     struct cw_puts_peer *peers;
@@ -51,7 +50,7 @@ struct plan_puts {
     const struct cw_plan *plan;
     const struct plan_puts_options *options;
     struct plan_puts_report *report;
-    struct cw_simulator *simulator;
+    struct sim_hosts hosts;
     struct plan_puts_rank *ranks;
     struct plan_buffers buffers;
     struct plan_buffers truths[PLAN_PUTS_TRUTHS];
@@ -80,7 +79,7 @@ void plan_puts_summarise(const struct plan_puts *world);
 /* ---- plan/puts_world.c ---- */
 
 /* 0, or -1: reported. To be disposed of in either case. */
-int plan_puts_world_create(struct plan_puts *world, cw_simulator_turn turn);
+int plan_puts_world_create(struct plan_puts *world, sim_turn turn);
 void plan_puts_world_dispose(struct plan_puts *world);
 
 /* A process ends. */

@@ -5,50 +5,13 @@
 #include "apps/plan/puts_state.h"
 
 enum {
-    UDP_PORT = CW_UDP_PORT,
     WAN_QUEUE_BYTES = 1 << 20,
     FRAME_BYTES = 1514,
     HOST_QUEUE_PACKETS = 256, /* as cw_simulator_node_config_init has it */
     PACKETS_MAX = 2 << 20,    /* some 4 GB, if all were in use */
 };
 
-/* ---- Network ---- */
-
-static int switches_create(struct plan_puts *world, const struct cw_simulator_node_config *node)
-{
-    struct cw_link_config trunk = node->down;
-    trunk.rate_bps = world->options->uplink_rate_bps;
-    trunk.delay_ns = 0;
-    trunk.loss = trunk.duplicate = trunk.reorder = 0;
-    return cw_simulator_switches(world->simulator, world->options->switches, world->plan->problem->ranks, node, &trunk);
-}
-
-static int clusters_create(struct plan_puts *world, const struct cw_simulator_node_config *node)
-{
-    const struct plan_puts_options *options = world->options;
-    const struct cw_problem *problem = world->plan->problem;
-    uint32_t clusters = problem->cluster_count;
-    struct cw_link_config trunk = {
-        .rate_bps = options->wan_rate_bps,
-        .delay_ns = options->wan_delay_ns,
-        .queue_limit_bytes = WAN_QUEUE_BYTES,
-        .loss = options->wan_loss,
-        .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES,
-    };
-    int status = CW_OK;
-    for (uint32_t i = 0; i < clusters && status >= 0; i++) {
-        status = cw_simulator_bridge_add(world->simulator, problem->ranks + clusters);
-    }
-    for (uint32_t i = 0; i < clusters; i++) {
-        for (uint32_t j = i + 1; j < clusters && status >= 0; j++) {
-            status = cw_simulator_bridges_join(world->simulator, i, j, &trunk, true);
-        }
-    }
-    for (uint32_t rank = 0; rank < problem->ranks && status >= 0; rank++) {
-        status = cw_simulator_node_add(world->simulator, cw_problem_cluster(problem, rank), node);
-    }
-    return status;
-}
+/* ---- Network and hosts ---- */
 
 /* Frames that may be anywhere at a time: queued at their host, or as many as it can have on their way. Where buffers
  * run out hosts can only try again and again. */
@@ -61,61 +24,67 @@ static uint64_t packets_under_way(const struct plan_puts_options *options, uint3
     return 65536 + ranks * (one < most ? one : most);
 }
 
-static int network_create(struct plan_puts *world)
+static void trunk_fill(const struct plan_puts_options *options, struct sim_hosts_config *config)
+{
+    config->is_mesh = options->switches <= 1;
+    if (!config->is_mesh) {
+        config->trunk = config->node.down;
+        config->trunk.rate_bps = options->uplink_rate_bps;
+        config->trunk.delay_ns = 0;
+        config->trunk.loss = config->trunk.duplicate = config->trunk.reorder = 0;
+        return;
+    }
+    config->trunk = (struct cw_link_config){
+        .rate_bps = options->wan_rate_bps,
+        .delay_ns = options->wan_delay_ns,
+        .queue_limit_bytes = WAN_QUEUE_BYTES,
+        .loss = options->wan_loss,
+        .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES,
+    };
+}
+
+static int hosts_create(struct plan_puts *world, sim_turn turn)
 {
     const struct plan_puts_options *options = world->options;
     const struct cw_problem *problem = world->plan->problem;
-    struct cw_simulator_config config;
-    struct cw_simulator_node_config node;
-    cw_simulator_config_init(&config);
+    struct sim_hosts_config config;
+    char error[200] = "";
+    sim_hosts_config_init(&config, problem->ranks);
     config.seed = options->seed;
-    config.node_count_max = problem->ranks;
-    config.bridge_count_max = options->switches > 1 ? options->switches : problem->cluster_count;
     config.packet_count_max = (uint32_t)packets_under_way(options, problem->ranks);
-    config.delivery_count_max = 2 * config.packet_count_max;
-    cw_simulator_node_config_init(&node);
-    node.up.rate_bps = node.down.rate_bps = options->rate_bps;
-    node.up.delay_ns = node.down.delay_ns = options->delay_ns / 2;
-    node.down.loss = options->loss;
-    node.down.duplicate = options->duplicate;
-    node.down.reorder = options->reorder;
-    node.down.reorder_delay_max_ns = 2 * options->delay_ns;
-    int status = cw_simulator_create(&config, &world->simulator);
-    if (status == CW_OK) {
-        status = options->switches > 1 ? switches_create(world, &node) : clusters_create(world, &node);
-    }
-    return status < 0 ? plan_puts_fail(world, "the simulated network cannot be made: %s", cw_status_text(status)) : 0;
+    config.node.up.rate_bps = config.node.down.rate_bps = options->rate_bps;
+    config.node.up.delay_ns = config.node.down.delay_ns = options->delay_ns / 2;
+    config.node.down.loss = options->loss;
+    config.node.down.duplicate = options->duplicate;
+    config.node.down.reorder = options->reorder;
+    config.node.down.reorder_delay_max_ns = 2 * options->delay_ns;
+    config.endpoint = options->endpoint;
+    config.endpoint.peer_count_max = problem->ranks;
+    config.endpoint.arrival_count_max += 2 * problem->ranks;
+    config.memory_bytes = 0;
+    config.switches = options->switches > 1 ? options->switches : problem->cluster_count;
+    config.switch_of = problem->cluster_of;
+    config.owner = world;
+    config.turn = turn;
+    trunk_fill(options, &config);
+    int status = sim_hosts_create(&world->hosts, &config, error, sizeof(error));
+    return status < 0 ? plan_puts_fail(world, "%s: %s", error, cw_status_text(status)) : 0;
 }
 
-/* ---- Hosts ---- */
+/* ---- Ranks ---- */
 
-static int endpoint_create(struct plan_puts_rank *rank)
+static int regions_create(struct plan_puts_rank *rank)
 {
-    struct plan_puts *world = rank->world;
-    char error[200];
-    struct cw_endpoint_config config = world->options->endpoint;
-    uint32_t ranks = world->plan->problem->ranks;
-    config.address = (struct cw_address){.ipv4 = 0x0a000001u + rank->rank, .udp_port = UDP_PORT};
-    config.seed = cw_random_derive(world->options->seed, rank->rank + 1);
-    memset(config.job_key, 0x5a, sizeof(config.job_key));
-    config.peer_count_max = ranks;
-    config.arrival_count_max += 2 * ranks;
-    int status = cw_port_sim_open(world->simulator, rank->rank, &rank->port);
-    if (status != CW_OK) {
-        return plan_puts_fail(world, "rank %u: %s", rank->rank, cw_status_text(status));
-    }
-    status = cw_endpoint_create(&config, rank->port, 0, &rank->endpoint, error, sizeof(error));
-    if (status != CW_OK) {
-        return plan_puts_fail(world, "rank %u: %s: %s", rank->rank, error, cw_status_text(status));
-    }
+    const struct plan_rank_buffers *buffers = &rank->world->buffers.ranks[rank->rank];
+    int status = CW_OK;
+    rank->endpoint = rank->world->hosts.list[rank->rank].endpoint;
     for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH && status == CW_OK; i++) {
-        const struct plan_rank_buffers *buffers = &world->buffers.ranks[rank->rank];
         uint32_t rights = i == CW_BUFFER_SEND ? CW_REGION_LOCAL : CW_REGION_WRITE;
         if (buffers->bytes[i] > 0) {
             status = cw_region_register(rank->endpoint, buffers->at[i], buffers->bytes[i], rights, &rank->tokens[i]);
         }
     }
-    return status == CW_OK ? 0 : plan_puts_fail(world, "rank %u: region: %s", rank->rank, cw_status_text(status));
+    return status == CW_OK ? 0 : plan_puts_fail(rank->world, "rank %u: region: %s", rank->rank, cw_status_text(status));
 }
 
 /* The share of the link between two clusters that a rank may take: as many send at the same time as the plan
@@ -157,12 +126,11 @@ static int peer_create(struct plan_puts_rank *rank, uint32_t other)
 {
     const struct plan_puts_rank *there = &rank->world->ranks[other];
     struct cw_puts_peer *peer = &rank->peers[other];
-    struct cw_address address = cw_endpoint_address(there->endpoint);
-    int status = cw_peer_add(rank->endpoint, &address, &peer->peer);
+    peer->peer = sim_hosts_peer(&rank->world->hosts, rank->rank, other);
     peer->places[CW_BUFFER_RECEIVE].token = there->tokens[CW_BUFFER_RECEIVE];
     peer->places[CW_BUFFER_SCRATCH].token = there->tokens[CW_BUFFER_SCRATCH];
     rank->peer_count++;
-    return status == CW_OK ? peer_across(rank, other) : status;
+    return peer->peer != UINT32_MAX ? peer_across(rank, other) : CW_ERROR_LIMIT;
 }
 
 /* What a rank has to know of the others that its schedule names: at a thousand ranks most of them name few. */
@@ -250,7 +218,7 @@ static int buffers_create(struct plan_puts *world)
     return 0;
 }
 
-int plan_puts_world_create(struct plan_puts *world, cw_simulator_turn turn)
+int plan_puts_world_create(struct plan_puts *world, sim_turn turn)
 {
     uint32_t ranks = world->plan->problem->ranks;
     cw_random_seed(&world->random, cw_random_derive(world->options->seed, 0));
@@ -263,17 +231,14 @@ int plan_puts_world_create(struct plan_puts *world, cw_simulator_turn turn)
         return plan_puts_fail(world, "no memory for %u ranks", ranks);
     }
     int result = buffers_create(world);
-    result = result == 0 ? network_create(world) : result;
+    result = result == 0 ? hosts_create(world, turn) : result;
     for (uint32_t i = 0; i < ranks && result == 0; i++) {
         world->ranks[i] = (struct plan_puts_rank){.world = world, .rank = i};
-        result = endpoint_create(&world->ranks[i]);
+        result = regions_create(&world->ranks[i]);
     }
     for (uint32_t i = 0; i < ranks && result == 0; i++) {
         result = peers_create(&world->ranks[i]);
         result = result == 0 ? execution_create(&world->ranks[i]) : result;
-    }
-    for (uint32_t i = 0; i < ranks && result == 0; i++) {
-        cw_simulator_attach(world->simulator, i, turn, &world->ranks[i]);
     }
     return result;
 }
@@ -282,15 +247,10 @@ static void rank_dispose(struct plan_puts_rank *rank)
 {
     cw_execution_destroy(rank->execution);
     cw_puts_transport_destroy(rank->transport);
-    cw_endpoint_destroy(rank->endpoint);
-    if (rank->port != NULL) {
-        cw_port_close(rank->port);
-    }
     free(rank->peers);
     rank->execution = NULL;
     rank->transport = NULL;
     rank->endpoint = NULL;
-    rank->port = NULL;
     rank->peers = NULL;
 }
 
@@ -298,8 +258,8 @@ void plan_puts_crash(struct plan_puts_rank *rank)
 {
     if (rank->state == PLAN_PUTS_RUNNING || rank->state == PLAN_PUTS_AWAY) {
         rank->state = PLAN_PUTS_CRASHED;
-        cw_simulator_crash(rank->world->simulator, rank->rank);
         rank_dispose(rank);
+        sim_hosts_crash(&rank->world->hosts, rank->rank);
     }
 }
 
@@ -308,7 +268,7 @@ void plan_puts_world_dispose(struct plan_puts *world)
     for (uint32_t i = 0; world->ranks != NULL && i < world->plan->problem->ranks; i++) {
         rank_dispose(&world->ranks[i]);
     }
-    cw_simulator_destroy(world->simulator);
+    sim_hosts_destroy(&world->hosts);
     free(world->ranks);
     plan_buffers_dispose(&world->buffers);
     for (uint32_t i = 0; i < world->truth_count; i++) {

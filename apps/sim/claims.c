@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/sim/hosts.h"
+#include "apps/testbed/stream.h"
 #include "dataplane/wire/wire.h"
 
 enum {
@@ -16,38 +16,7 @@ enum {
     ETHERNET_GAP_BYTES = 24,
 };
 
-/* A stream of puts to one peer, a few under way at a time. */
-struct stream {
-    uint32_t peer;
-    uint64_t token;
-    uint64_t posted;
-};
-
-static void stream_post(struct sim_host *host, struct stream *stream, uint64_t completed)
-{
-    while (stream->posted - completed < UNDER_WAY) {
-        struct cw_put put = {
-            .peer = stream->peer,
-            .region = stream->token,
-            .offset = host->node * (uint64_t)UNDER_WAY * PUT_BYTES % host->memory_bytes +
-                      stream->posted % UNDER_WAY * PUT_BYTES,
-            .source = {.region = host->token, .contiguous = {.data = host->memory, .bytes = PUT_BYTES}},
-            .flags = CW_SIGNAL | CW_MORE,
-        };
-        if (cw_put(host->endpoint, &put) != CW_OK) {
-            return;
-        }
-        stream->posted++;
-    }
-}
-
 /* ---- incast ---- */
-
-static void incast_work(struct sim_host *host, void *context, uint64_t now_ns)
-{
-    (void)now_ns;
-    stream_post(host, context, host->completed);
-}
 
 static void incast_measure(struct sim_hosts *hosts, const struct sim_incast_settings *settings,
                            struct sim_incast_result *result)
@@ -93,14 +62,13 @@ int sim_incast(const struct sim_incast_settings *settings, struct sim_incast_res
     config.node.down.queue_limit_bytes = (uint32_t)settings->queue_bytes;
     config.memory_bytes = (uint64_t)(settings->senders + 2) * UNDER_WAY * PUT_BYTES;
     struct sim_hosts hosts;
-    struct stream *streams = calloc(settings->senders + 1, sizeof(*streams));
+    struct sim_stream *streams = calloc(settings->senders + 1, sizeof(*streams));
     int status = streams == NULL ? CW_ERROR_MEMORY : sim_hosts_create(&hosts, &config, error, error_bytes);
     if (status == CW_OK) {
         for (uint32_t i = 1; i <= settings->senders; i++) {
-            streams[i] = (struct stream){.peer = sim_hosts_peer(&hosts, i, 0), .token = hosts.list[0].token};
-            hosts.list[i].work = incast_work;
-            hosts.list[i].context = &streams[i];
-            sim_host_wake(&hosts.list[i]);
+            sim_stream_start(&hosts, &streams[i], i, 0, PUT_BYTES, UINT64_MAX);
+            streams[i].base = i * (uint64_t)UNDER_WAY * PUT_BYTES % config.memory_bytes;
+            streams[i].space = UNDER_WAY * PUT_BYTES;
         }
         incast_measure(&hosts, settings, result);
     }
@@ -126,7 +94,7 @@ struct paced {
 
 struct pace_run {
     struct sim_hosts hosts;
-    struct stream *streams;
+    struct sim_stream *streams;
     struct paced *paced;    /* by node */
     uint64_t payload_bytes; /* of a full packet */
     struct sim_pace_result *result;
@@ -165,38 +133,12 @@ static void pace_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t ti
     run->result->packets++;
 }
 
-/* Keeps a few puts of a flow under way, all of full packets; runs in the turns of the flow's target, which sees them
- * arrive. */
-static void pace_post(struct sim_host *target, void *context, uint64_t now_ns)
-{
-    struct pace_run *run = context;
-    struct stream *stream = &run->streams[target->node];
-    struct sim_host *sender = &run->hosts.list[0];
-    cw_endpoint_clock(sender->endpoint, now_ns);
-    while (stream->posted - target->arrived_puts < UNDER_WAY) {
-        struct cw_put put = {
-            .peer = stream->peer,
-            .region = stream->token,
-            .offset = stream->posted % UNDER_WAY * PACE_PUT_PACKETS * run->payload_bytes,
-            .source = {.region = sender->token,
-                       .contiguous = {.data = sender->memory, .bytes = PACE_PUT_PACKETS * run->payload_bytes}},
-            .flags = CW_MORE,
-        };
-        if (cw_put(sender->endpoint, &put) != CW_OK) {
-            break;
-        }
-        stream->posted++;
-        sim_host_wake(sender);
-    }
-}
-
 static int pace_start(struct pace_run *run, const struct sim_pace_settings *settings)
 {
     struct sim_host *sender = &run->hosts.list[0];
     double ratio = (double)settings->rate_most_bps / (double)settings->rate_least_bps;
     for (uint32_t i = 1; i <= settings->flows; i++) {
-        struct sim_host *target = &run->hosts.list[i];
-        run->streams[i] = (struct stream){.peer = sim_hosts_peer(&run->hosts, 0, i), .token = target->token};
+        sim_stream_watch(&run->hosts, &run->streams[i], 0, i, PACE_PUT_PACKETS * run->payload_bytes);
         double share = settings->flows == 1 ? 0 : (double)(i - 1) / (settings->flows - 1);
         run->paced[i].rate_bps = (uint64_t)((double)settings->rate_least_bps * pow(ratio, share));
         struct cw_traffic traffic = {
@@ -205,9 +147,6 @@ static int pace_start(struct pace_run *run, const struct sim_pace_settings *sett
         if (status != CW_OK) {
             return status;
         }
-        target->work = pace_post;
-        target->context = run;
-        sim_host_wake(target);
     }
     return CW_OK;
 }

@@ -15,7 +15,7 @@ static void process_excuse(struct world *world, uint32_t node, uint64_t length_n
 static void trunk_cut(struct world *world, uint32_t trunk, bool cut)
 {
     for (uint32_t direction = 0; direction < 2; direction++) {
-        cw_simulator_link_trunk(world->simulator, trunk, direction)->down = cut;
+        cw_simulator_link_trunk(world->hosts.simulator, trunk, direction)->down = cut;
     }
 }
 
@@ -39,12 +39,12 @@ static void fault_begin(void *context)
     case WORLD_PARTITION:
         process_excuse(world, process->node, fault->length_ns);
         process->cut++;
-        cw_simulator_partition(world->simulator, process->node, true);
+        cw_simulator_partition(world->hosts.simulator, process->node, true);
         break;
     case WORLD_STOP:
         process_excuse(world, process->node, fault->length_ns);
         process->stopped++;
-        cw_simulator_stop(world->simulator, process->node);
+        cw_simulator_stop(world->hosts.simulator, process->node);
         break;
     case WORLD_CRASH:
     case WORLD_CLOSE:
@@ -59,10 +59,15 @@ static void fault_begin(void *context)
 static void process_restart(struct world_process *process)
 {
     struct world *world = process->world;
-    if (!process->alive && !world->failed) {
-        cw_simulator_restart(world->simulator, process->node);
-        (void)world_process_start(process);
+    char error[200];
+    if (process->alive || world->failed) {
+        return;
     }
+    if (sim_hosts_restart(&world->hosts, process->node, error, sizeof(error)) != CW_OK) {
+        world_fail(world, "node %u does not start: %s", process->node, error);
+        return;
+    }
+    (void)world_process_start(process);
 }
 
 static void fault_end(void *context)
@@ -80,12 +85,12 @@ static void fault_end(void *context)
         break;
     case WORLD_PARTITION:
         if (--process->cut == 0) {
-            cw_simulator_partition(world->simulator, process->node, false);
+            cw_simulator_partition(world->hosts.simulator, process->node, false);
         }
         break;
     case WORLD_STOP:
         if (--process->stopped == 0 && process->alive) {
-            cw_simulator_resume(world->simulator, process->node);
+            cw_simulator_resume(world->hosts.simulator, process->node);
         }
         break;
     case WORLD_CRASH:
@@ -138,39 +143,26 @@ void world_faults_schedule(struct world *world)
             .start_ns = cw_random_below(&world->random, plan->phase_ns),
             .length_ns = draw_length(world),
         };
-        (void)cw_simulator_at(world->simulator, fault->start_ns, fault_begin, fault);
-        (void)cw_simulator_at(world->simulator, fault->start_ns + fault->length_ns, fault_end, fault);
+        (void)cw_simulator_at(world->hosts.simulator, fault->start_ns, fault_begin, fault);
+        (void)cw_simulator_at(world->hosts.simulator, fault->start_ns + fault->length_ns, fault_end, fault);
     }
-}
-
-static void link_heal(struct cw_link *link)
-{
-    struct cw_link_config config = link->config;
-    config.loss = config.duplicate = config.corrupt = config.reorder = 0;
-    link->down = false;
-    cw_link_configure(link, &config);
 }
 
 void world_faults_heal(struct world *world)
 {
     const struct world_plan *plan = &world->plan;
     world->healed = true;
-    for (uint32_t trunk = 0; trunk < plan->clusters * (plan->clusters - 1) / 2; trunk++) {
-        link_heal(cw_simulator_link_trunk(world->simulator, trunk, 0));
-        link_heal(cw_simulator_link_trunk(world->simulator, trunk, 1));
-    }
+    sim_hosts_heal(&world->hosts);
     for (uint32_t node = 0; node < plan->nodes; node++) {
         struct world_process *process = &world->processes[node];
-        link_heal(cw_simulator_link_up(world->simulator, node));
-        link_heal(cw_simulator_link_down(world->simulator, node));
         if (!process->alive) {
             process_restart(process);
         } else if (process->stopped > 0) {
-            cw_simulator_resume(world->simulator, node);
+            cw_simulator_resume(world->hosts.simulator, node);
         }
         process->quota = 0;
-        if (process->port != NULL) {
-            cw_port_wake(process->port);
+        if (process->alive) {
+            sim_host_wake(&world->hosts.list[node]);
         }
     }
 }

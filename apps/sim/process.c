@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "apps/sim/world_state.h"
-#include "dataplane/fabric/port_sim.h"
 
 enum {
     LIBRARY_BYTES = 96 << 10,
@@ -103,8 +102,8 @@ static void add_peers(struct world_process *process)
         if (node == process->node) {
             continue;
         }
-        struct cw_address address = {.ipv4 = WORLD_IPV4 + node, .udp_port = WORLD_UDP_PORT};
-        memcpy(address.mac, cw_simulator_mac(world->simulator, node), 6);
+        struct cw_address address = {.ipv4 = WORLD_IPV4 + node, .udp_port = CW_UDP_PORT};
+        memcpy(address.mac, cw_simulator_mac(world->hosts.simulator, node), 6);
         if (cw_peer_add(process->endpoint, &address, &process->peers[node]) != CW_OK) {
             world_fail(world, "node %u: peer %u cannot be added", process->node, node);
         }
@@ -115,39 +114,37 @@ static void add_peers(struct world_process *process)
     }
 }
 
+void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *endpoint)
+{
+    struct world *world = host->hosts->config.owner;
+    struct world_process *process = &world->processes[host->node];
+    process->world = world;
+    process->node = host->node;
+    process->life = host->lives;
+    cw_random_seed(&process->random,
+                   cw_random_derive(world->options->seed, (uint64_t)process->life << 16 | process->node));
+    memcpy(endpoint->job_key, world->plan.endpoint.job_key, sizeof(endpoint->job_key));
+    endpoint->seed = cw_random_next(&process->random);
+    endpoint->waiting = (enum cw_waiting)cw_random_below(&process->random, 3);
+    if (world->options->encrypt) {
+        endpoint->encryption = cw_random_chance(&process->random, 0.3) ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_ASKED;
+    }
+}
+
 int world_process_start(struct world_process *process)
 {
     struct world *world = process->world;
-    uint64_t now_ns = cw_simulator_now(world->simulator);
-    process->life++;
-    cw_random_seed(&process->random,
-                   cw_random_derive(world->options->seed, (uint64_t)process->life << 16 | process->node));
-    struct cw_endpoint_config config = world->plan.endpoint;
-    config.address = (struct cw_address){.ipv4 = WORLD_IPV4 + process->node, .udp_port = WORLD_UDP_PORT};
-    config.seed = cw_random_next(&process->random);
-    config.waiting = (enum cw_waiting)cw_random_below(&process->random, 3);
-    if (world->options->encrypt) {
-        config.encryption = cw_random_chance(&process->random, 0.3) ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_ASKED;
+    if (!regions_create(process)) {
+        world_fail(world, "node %u does not start: no memory for regions", process->node);
+        return CW_ERROR_MEMORY;
     }
-    char error[200] = "no memory for regions";
-    int status = cw_port_sim_open(world->simulator, process->node, &process->port);
-    if (status == CW_OK) {
-        status = cw_endpoint_create(&config, process->port, now_ns, &process->endpoint, error, sizeof(error));
-    }
-    if (status == CW_OK) {
-        status = regions_create(process) ? CW_OK : CW_ERROR_MEMORY;
-    }
-    if (status != CW_OK) {
-        world_fail(world, "node %u does not start: %s", process->node, error);
-        return status;
-    }
+    process->endpoint = world->hosts.list[process->node].endpoint;
     process->alive = true;
     add_peers(process);
     for (uint32_t kind = 0; kind < WORLD_REGION_KINDS; kind++) {
         world_region_enter(process, &process->regions[kind]);
     }
-    draw_manners(process, now_ns);
-    cw_simulator_attach(world->simulator, process->node, world_process_turn, process);
+    draw_manners(process, sim_hosts_now(&world->hosts));
     return CW_OK;
 }
 
@@ -159,18 +156,12 @@ void world_process_end(struct world_process *process, bool polite)
             world_region_verify(world, process, &process->regions[kind]);
         }
     }
-    if (!polite) {
-        cw_simulator_crash(world->simulator, process->node);
-    }
-    cw_endpoint_destroy(process->endpoint);
-    if (process->port != NULL) {
-        cw_port_close(process->port);
-    }
     if (polite) {
-        cw_simulator_crash(world->simulator, process->node);
+        sim_hosts_close(&world->hosts, process->node);
+    } else {
+        sim_hosts_crash(&world->hosts, process->node);
     }
     process->endpoint = NULL;
-    process->port = NULL;
     process->alive = false;
     process->held_count = 0;
     world_ledger_process_gone(process);
@@ -284,10 +275,10 @@ static uint64_t live(struct world_process *process, uint64_t now_ns)
     return process->quota > 0 ? earlier(next_ns, process->post_ns) : next_ns;
 }
 
-uint64_t world_process_turn(void *context, uint64_t now_ns)
+uint64_t world_process_turn(struct sim_host *host, uint64_t now_ns)
 {
-    struct world_process *process = context;
-    struct world *world = process->world;
+    struct world *world = host->hosts->config.owner;
+    struct world_process *process = &world->processes[host->node];
     if (world->failed) {
         return UINT64_MAX;
     }

@@ -25,8 +25,7 @@ void world_fail(struct world *world, const char *format, ...)
     int used = vsnprintf(text, text_bytes, format, arguments);
     va_end(arguments);
     if (used > 0 && (size_t)used < text_bytes) {
-        snprintf(text + used, text_bytes - (size_t)used, ", at %.6f ms",
-                 (double)cw_simulator_now(world->simulator) / 1e6);
+        snprintf(text + used, text_bytes - (size_t)used, ", at %.6f ms", (double)sim_hosts_now(&world->hosts) / 1e6);
     }
     world_trace(world, "%s", text);
 }
@@ -38,7 +37,7 @@ void world_trace(struct world *world, const char *format, ...)
     }
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%12.6f ms  ", (double)cw_simulator_now(world->simulator) / 1e6);
+    fprintf(stderr, "%12.6f ms  ", (double)sim_hosts_now(&world->hosts) / 1e6);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
@@ -49,57 +48,45 @@ void world_trace(struct world *world, const char *format, ...)
 static int build(struct world *world)
 {
     const struct world_plan *plan = &world->plan;
-    struct cw_simulator_config config;
-    cw_simulator_config_init(&config);
-    config.seed = world->options->seed;
-    config.mtu_bytes = plan->mtu_bytes;
-    config.node_count_max = plan->nodes;
-    config.bridge_count_max = plan->clusters;
-    config.packet_count_max = 32768;
-    config.delivery_count_max = 65536;
-    config.turn_ns = 200;
-    int status = cw_simulator_create(&config, &world->simulator);
-    if (status != CW_OK) {
-        return status;
-    }
-    status = plan->clusters == 1 ? cw_simulator_star(world->simulator, plan->nodes, &plan->node)
-                                 : cw_simulator_clusters(world->simulator, plan->clusters, plan->nodes / plan->clusters,
-                                                         &plan->node, &plan->trunk);
-    if (status < 0) {
-        return status;
-    }
+    struct sim_hosts_config config;
+    char error[200];
     world->operation_count_max = plan->operations + plan->nodes;
     world->operations = calloc(world->operation_count_max, sizeof(*world->operations));
     if (world->operations == NULL) {
         return CW_ERROR_MEMORY;
     }
-    for (uint32_t node = 0; node < plan->nodes; node++) {
-        struct world_process *process = &world->processes[node];
-        process->world = world;
-        process->node = node;
-        process->quota = plan->operations / plan->nodes;
-        status = world_process_start(process);
-        if (status != CW_OK) {
-            return status;
-        }
+    sim_hosts_config_init(&config, plan->nodes);
+    config.seed = world->options->seed;
+    config.mtu_bytes = plan->mtu_bytes;
+    config.node = plan->node;
+    config.endpoint = plan->endpoint;
+    config.ipv4_first = WORLD_IPV4;
+    config.memory_bytes = 0;
+    config.switches = plan->clusters;
+    config.is_mesh = true;
+    config.trunk = plan->trunk;
+    config.packet_count_max = 32768;
+    config.turn_ns = 200;
+    config.owner = world;
+    config.prepare = world_process_prepare;
+    config.turn = world_process_turn;
+    int status = sim_hosts_create(&world->hosts, &config, error, sizeof(error));
+    for (uint32_t node = 0; node < plan->nodes && status == CW_OK; node++) {
+        world->processes[node].quota = plan->operations / plan->nodes;
+        status = world_process_start(&world->processes[node]);
     }
-    return CW_OK;
+    return status;
 }
 
 static void dispose(struct world *world)
 {
+    sim_hosts_destroy(&world->hosts);
     for (uint32_t node = 0; node < world->plan.nodes; node++) {
-        struct world_process *process = &world->processes[node];
-        cw_endpoint_destroy(process->endpoint);
-        if (process->port != NULL) {
-            cw_port_close(process->port);
-        }
         for (uint32_t kind = 0; kind < WORLD_REGION_KINDS; kind++) {
-            world_region_destroy(&process->regions[kind]);
+            world_region_destroy(&world->processes[node].regions[kind]);
         }
     }
     world_ledger_dispose(world);
-    cw_simulator_destroy(world->simulator);
 }
 
 /* ---- the second phase ---- */
@@ -130,11 +117,11 @@ static const char *unrest(const struct world_process *process)
 
 static void settle(struct world *world)
 {
-    uint64_t start_ns = cw_simulator_now(world->simulator);
+    uint64_t start_ns = sim_hosts_now(&world->hosts);
     uint32_t restless = 0;
     const char *what = NULL;
     for (uint64_t now_ns = start_ns; now_ns < start_ns + LIMIT_NS && !world->failed; now_ns += STEP_NS) {
-        cw_simulator_run_until(world->simulator, now_ns + STEP_NS);
+        cw_simulator_run_until(world->hosts.simulator, now_ns + STEP_NS);
         what = NULL;
         for (uint32_t node = 0; node < world->plan.nodes && what == NULL && !world->failed; node++) {
             what = unrest(&world->processes[node]);
@@ -183,7 +170,7 @@ static void run(struct world *world)
 {
     world_faults_schedule(world);
     for (uint64_t i = 1; i <= CHECKS && !world->failed; i++) {
-        cw_simulator_run_until(world->simulator, world->plan.phase_ns * i / CHECKS);
+        cw_simulator_run_until(world->hosts.simulator, world->plan.phase_ns * i / CHECKS);
         world_ledger_verify(world);
     }
     if (!world->failed) {
@@ -199,9 +186,9 @@ static void run(struct world *world)
 static void summarise(struct world *world)
 {
     struct sim_world_report *report = world->report;
-    report->hash = cw_simulator_hash(world->simulator);
-    report->virtual_ns = cw_simulator_now(world->simulator);
-    report->packets = cw_simulator_counters(world->simulator)->packet_events;
+    report->hash = cw_simulator_hash(world->hosts.simulator);
+    report->virtual_ns = sim_hosts_now(&world->hosts);
+    report->packets = cw_simulator_counters(world->hosts.simulator)->packet_events;
     for (uint32_t node = 0; node < world->plan.nodes; node++) {
         if (world->processes[node].alive) {
             report->retransmitted += cw_endpoint_counter(world->processes[node].endpoint, CW_COUNTER_RETRANSMITTED);

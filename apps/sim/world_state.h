@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "apps/sim/world.h"
+#include "apps/testbed/hosts.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/random.h"
-#include "dataplane/fabric/simulator.h"
 
 enum {
     WORLD_NODES_MAX = 24,
@@ -121,9 +121,8 @@ struct world_process {
     uint32_t node;
     uint32_t life; /* counts restarts */
     bool alive;
-    bool excused; /* was cut off, stopped or dead for so long that its peers may give it up */
-    struct cw_port *port;
-    struct cw_endpoint *endpoint;
+    bool excused;                 /* was cut off, stopped or dead for so long that its peers may give it up */
+    struct cw_endpoint *endpoint; /* the host's */
     struct cw_random random;
     struct world_region regions[WORLD_REGION_KINDS];
     struct world_held held[WORLD_HELD_MAX];
@@ -179,7 +178,7 @@ struct world {
     struct sim_world_report *report;
     struct world_plan plan;
     struct cw_random random;
-    struct cw_simulator *simulator;
+    struct sim_hosts hosts;
     bool healed;
     bool failed;
     struct world_process processes[WORLD_NODES_MAX];
@@ -194,7 +193,7 @@ struct world {
 
 extern const uint32_t world_lanes[WORLD_LANES];
 
-enum { WORLD_IPV4 = 0x0a640001, WORLD_UDP_PORT = CW_UDP_PORT };
+enum { WORLD_IPV4 = 0x0a640001 };
 
 /* Notes the first failure; the run ends soon after. */
 __attribute__((format(printf, 2, 3))) void world_fail(struct world *world, const char *format, ...);
@@ -239,7 +238,11 @@ static inline uint64_t world_library_pattern(const struct world_process *process
 
 /* ---- sim/process.c ---- */
 
-/* CW_OK, CW_ERROR_MEMORY. */
+/* As struct sim_hosts_config has them. */
+void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *endpoint);
+uint64_t world_process_turn(struct sim_host *host, uint64_t now_ns);
+
+/* Once its host has started. CW_OK, CW_ERROR_MEMORY. */
 int world_process_start(struct world_process *process);
 
 /* Its end: with a last word to its peers (`polite`), or without. */
@@ -247,8 +250,6 @@ void world_process_end(struct world_process *process, bool polite);
 
 /* Registers a region that is not. */
 void world_region_enter(struct world_process *process, struct world_region *region);
-
-uint64_t world_process_turn(void *context, uint64_t now_ns);
 
 /* ---- sim/traffic.c ---- */
 

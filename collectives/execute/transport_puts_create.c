@@ -141,30 +141,30 @@ static bool partners_create(struct cw_puts_transport *transport, struct survey *
     return true;
 }
 
-struct puts_partner *puts_partner_of_rank(const struct cw_puts_transport *transport, uint32_t rank)
+static struct puts_partner *partner_find(const struct cw_puts_transport *transport, uint32_t key, bool by_peer)
 {
     uint32_t low = 0;
     for (uint32_t count = transport->partner_count; count > 0;) {
         uint32_t half = count / 2;
-        bool above = transport->partners[low + half].rank < rank;
-        low = above ? low + half + 1 : low;
-        count = above ? count - half - 1 : half;
+        struct puts_partner *middle = &transport->partners[by_peer ? transport->by_peer[low + half] : low + half];
+        uint32_t found = by_peer ? middle->peer : middle->rank;
+        if (found == key) {
+            return middle;
+        }
+        low = found < key ? low + half + 1 : low;
+        count = found < key ? count - half - 1 : half;
     }
-    bool found = low < transport->partner_count && transport->partners[low].rank == rank;
-    return found ? &transport->partners[low] : NULL;
+    return NULL;
+}
+
+struct puts_partner *puts_partner_of_rank(const struct cw_puts_transport *transport, uint32_t rank)
+{
+    return partner_find(transport, rank, false);
 }
 
 struct puts_partner *puts_partner_of_peer(const struct cw_puts_transport *transport, uint32_t peer)
 {
-    uint32_t low = 0;
-    for (uint32_t count = transport->partner_count; count > 0;) {
-        uint32_t half = count / 2;
-        bool above = transport->partners[transport->by_peer[low + half]].peer < peer;
-        low = above ? low + half + 1 : low;
-        count = above ? count - half - 1 : half;
-    }
-    bool found = low < transport->partner_count && transport->partners[transport->by_peer[low]].peer == peer;
-    return found ? &transport->partners[transport->by_peer[low]] : NULL;
+    return partner_find(transport, peer, true);
 }
 
 /* ---- Memory ---- */

@@ -121,7 +121,7 @@ static void nothing_falls_over(void **state)
         uint64_t id = mcast_world_group(&world);
         for (uint32_t i = 0; i < 1000; i++) {
             hostile_send(&world, id);
-            mcast_world_pass(&world, draw() % 3000);
+            sim_hosts_run(&world.hosts, draw() % 3000);
         }
         struct cw_mcast_counters one = mcast_world_counters(&world);
         seen.drop_malformed += one.drop_malformed;
@@ -177,7 +177,7 @@ static void who_counts_wrongly_holds_nobody_up(void **state)
     message_send(&world, 0, 0);
     message_send(&world, 1, 1);
     message_send(&world, 2, 5);
-    mcast_world_pass(&world, SIMULATION_MS);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(cw_mcast_events(world.members[0].mcast, &event, 1), 1);
         assert_int_equal(event.kind, CW_MCAST_MESSAGE);

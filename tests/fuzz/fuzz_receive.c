@@ -1,32 +1,20 @@
 /* Hostile packets into a live endpoint: real ones of every type, changed, half of them signed again with the valid key
  * as if a peer of the job had gone mad. No crash, no store outside of what was granted; without the key none is let in,
  * and each is counted by reason. CW_TEST_PACKETS (100,000) packets. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/flow/table.h"
-#include "dataplane/wire/wire.h"
 
 enum {
     PACKETS = 100000,
-    TARGET = 0, /* hosts */
-    MADMAN = 1,
-    BYSTANDER = 2,
     FRAMES_MAX = 4000,
-    FRAME_BYTES_MAX = 2048,
     PACKETS_A_WORLD = 400,
-    GUARD_BYTES = 8192,
     GRANTED_BYTES = 16384,
     CLOSED_BYTES = 4096,
 };
 
 enum { UNSIGNED, NOISE, SIGNED, KINDS };
-
-struct frame {
-    uint32_t length;
-    uint8_t bytes[FRAME_BYTES_MAX];
-};
 
 /* Memory around what the target grants. */
 struct grounds {
@@ -41,13 +29,11 @@ struct grounds {
 struct world {
     struct sim_hosts hosts;
     struct cw_random random;
-    struct frame *frames; /* that came to the target from the madman */
-    uint32_t frame_count;
+    struct recording recording; /* of what came to the target from the madman */
     struct grounds *grounds;
     uint64_t tokens[6]; /* that a packet may name */
-    struct simulation_stream streams[2];
-    struct cw_received burst[CW_BURST]; /* on their way in together */
-    uint32_t burst_count;
+    struct sim_stream stream;
+    struct burst burst;
     uint64_t counts[KINDS]; /* of packets */
 };
 
@@ -78,23 +64,18 @@ static uint32_t frame_kinds(const uint8_t *at, uint32_t left)
     return kinds;
 }
 
-static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
-                   const uint8_t *frame, uint32_t length)
+static bool is_from_madman(uint32_t node, const uint8_t *frame, uint32_t length)
 {
-    struct world *world = context;
-    (void)time_ns;
-    if (kind != CW_SIMULATOR_ARRIVAL || node != TARGET || frame[29] != MADMAN + 1 || length > FRAME_BYTES_MAX ||
-        world->frame_count == FRAMES_MAX) {
-        return;
-    }
-    struct frame *kept = &world->frames[world->frame_count++];
-    kept->length = length;
-    memcpy(kept->bytes, frame, length);
     const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    (void)length;
+    if (node != TARGET || frame[29] != MADMAN + 1) {
+        return false;
+    }
     seen_types |= 1u << header->type;
     if (header->type == CW_WIRE_DATA) {
         seen_kinds |= frame_kinds(frame + CW_WIRE_OVERHEAD_BYTES, header->payload_bytes);
     }
+    return true;
 }
 
 /* ---- the world before the attack ---- */
@@ -119,40 +100,15 @@ static void post_refused(struct world *world, uint32_t peer)
     }
 }
 
-static void post_small_talk(struct world *world, uint32_t from, uint32_t to)
-{
-    struct sim_host *host = &world->hosts.list[from];
-    uint32_t peer = sim_hosts_peer(&world->hosts, from, to);
-    for (uint32_t i = 0; i < 12; i++) {
-        struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = host->memory, .bytes = 30 * i}}};
-        struct cw_get get = {
-            .peer = peer, .region = world->hosts.list[to].token, .bytes = 700 * i, .local_region = host->token};
-        (void)cw_message_send(host->endpoint, &message);
-        (void)cw_get(host->endpoint, &get);
-    }
-    sim_host_wake(host);
-}
-
 static void world_create(struct world *world, uint64_t seed)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 3);
-    config.seed = seed;
-    config.memory_bytes = 1 << 16;
-    config.node.down.loss = 0.02; /* so that there are probes and reports of losses */
-    config.endpoint.pool_slot_count = 6;
-    config.endpoint.pool_slot_bytes = 1024;
-    config.endpoint.arrival_count_max = 64;
-    config.endpoint.operation_count_max = 256;
-    config.endpoint.event_count_max = 256;
-    config.endpoint.get_count_max = 32;
-    config.endpoint.window_block_count = (uint32_t)(8 + seed % 8);
-    config.endpoint.failure_timeout_ns = 4000 * SIMULATION_MS;
     cw_random_seed(&world->random, seed);
-    simulation_hosts(&world->hosts, &config);
-    world->frame_count = 0;
+    three_hosts(&world->hosts, seed, CW_ENCRYPTION_OFF);
+    world->recording.count = 0;
+    world->recording.kind = CW_SIMULATOR_ARRIVAL;
+    world->recording.wants = is_from_madman;
     struct grounds *grounds = world->grounds;
-    memset(grounds, 0x5c, sizeof(*grounds));
+    memset(grounds, GUARD, sizeof(*grounds));
     struct sim_host *target = &world->hosts.list[TARGET];
     world->tokens[0] = grant(world, grounds->granted, GRANTED_BYTES, CW_REGION_WRITE);
     world->tokens[1] = grant(world, grounds->closed, CLOSED_BYTES, CW_REGION_READ);
@@ -161,25 +117,16 @@ static void world_create(struct world *world, uint64_t seed)
     world->tokens[3] = target->token;
     world->tokens[4] = target->endpoint->messages.region->token;
     world->tokens[5] = 0;
-    cw_simulator_tap_set(world->hosts.simulator, record, world);
-    post_small_talk(world, MADMAN, TARGET);
-    post_small_talk(world, TARGET, MADMAN);
-    simulation_stream_start(&world->hosts, &world->streams[0], MADMAN, TARGET, 3000, UINT64_MAX);
-    world->streams[0].under_way_max = 4;
-    post_refused(world, world->streams[0].peer);
+    recording_begin(&world->recording, &world->hosts, FRAMES_MAX);
+    small_talk(&world->hosts, MADMAN, TARGET);
+    small_talk(&world->hosts, TARGET, MADMAN);
+    sim_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 3000, UINT64_MAX);
+    world->stream.under_way_max = 4;
+    post_refused(world, world->stream.peer);
     cw_simulator_run_until(world->hosts.simulator, 3 * SIMULATION_MS);
 }
 
 /* ---- packets ---- */
-
-static uint64_t refused_count(const struct cw_endpoint *endpoint)
-{
-    uint64_t count = 0;
-    for (enum cw_counter counter = CW_COUNTER_DROP_SHORT; counter <= CW_COUNTER_DROP_HELLO; counter++) {
-        count += cw_endpoint_counter(endpoint, counter);
-    }
-    return count;
-}
 
 static void change_bytes(struct world *world, uint8_t *bytes, uint32_t from, uint32_t to)
 {
@@ -203,34 +150,17 @@ static void change_bytes(struct world *world, uint8_t *bytes, uint32_t from, uin
     }
 }
 
-/* In exactly as much memory as the frame has, so that a sanitizer sees a read beyond it. */
-static void keep(struct world *world, const uint8_t *bytes, uint32_t length)
-{
-    uint8_t *exact = malloc(length == 0 ? 1 : length);
-    memcpy(exact, bytes, length);
-    world->burst[world->burst_count++] = (struct cw_received){.data = exact, .length = length};
-}
-
-static void let_in(struct world *world)
-{
-    cw_receive_frames(world->hosts.list[TARGET].endpoint, world->burst, world->burst_count);
-    for (uint32_t i = 0; i < world->burst_count; i++) {
-        free((void *)(uintptr_t)world->burst[i].data);
-    }
-    world->burst_count = 0;
-}
-
 static void inject(struct world *world, const uint8_t *bytes, uint32_t length)
 {
-    keep(world, bytes, length);
-    let_in(world);
+    burst_add(&world->burst, bytes, length);
+    burst_let_in(&world->burst, world->hosts.list[TARGET].endpoint);
 }
 
 /* Changed and not signed: refused, whatever was changed. */
 static void attack_unsigned(struct world *world)
 {
     struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
-    const struct frame *original = &world->frames[cw_random_below(&world->random, world->frame_count)];
+    const struct frame *original = &world->recording.frames[cw_random_below(&world->random, world->recording.count)];
     struct frame changed = *original;
     uint64_t way = cw_random_below(&world->random, 10);
     if (way == 0) {
@@ -252,7 +182,7 @@ static void attack_unsigned(struct world *world)
 /* Nothing but noise, or noise in the headers below ours. */
 static void attack_noise(struct world *world)
 {
-    struct frame frame = world->frames[cw_random_below(&world->random, world->frame_count)];
+    struct frame frame = world->recording.frames[cw_random_below(&world->random, world->recording.count)];
     if (cw_random_chance(&world->random, 0.5)) {
         frame.length = (uint32_t)cw_random_below(&world->random, 200);
         cw_random_fill(&world->random, frame.bytes, frame.length);
@@ -341,7 +271,7 @@ static void attack_signed_one(struct world *world)
     struct cw_random *random = &world->random;
     struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
     const struct cw_flow *flow = cw_flow_find(endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
-    struct frame frame = world->frames[cw_random_below(random, world->frame_count)];
+    struct frame frame = world->recording.frames[cw_random_below(random, world->recording.count)];
     struct cw_wire_header header;
     memcpy(&header, frame.bytes + CW_WIRE_NETWORK_BYTES, sizeof(header));
     uint8_t *payload = frame.bytes + CW_WIRE_OVERHEAD_BYTES;
@@ -357,10 +287,7 @@ static void attack_signed_one(struct world *world)
     if (data && cw_random_chance(random, 0.2)) {
         header.payload_bytes = (uint16_t)compose(world, payload);
         frame.length = CW_WIRE_OVERHEAD_BYTES + header.payload_bytes;
-        cw_wire_network_init((struct cw_wire_network *)frame.bytes, endpoint->config.address.mac,
-                             endpoint->config.address.mac, 0x0a000001u + MADMAN, endpoint->config.address.ipv4,
-                             CW_UDP_PORT, endpoint->config.address.udp_port);
-        cw_wire_network_finish((struct cw_wire_network *)frame.bytes, header.payload_bytes);
+        network_write(frame.bytes, endpoint, 0x0a000001u + MADMAN, header.payload_bytes);
     } else {
         change_fields(world, payload, header.payload_bytes, header.type);
     }
@@ -387,7 +314,7 @@ static void attack_signed_one(struct world *world)
     header.tag = hello ? cw_wire_setup_tag(&header, (const struct cw_wire_hello *)payload, &key)
                        : cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
     memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
-    keep(world, frame.bytes, frame.length);
+    burst_add(&world->burst, frame.bytes, frame.length);
 }
 
 /* As many packets without the key, one by one, as with it, in one burst; returns how many in all. */
@@ -407,7 +334,7 @@ static uint32_t attack(struct world *world)
     for (uint32_t i = 0; i < count; i++) {
         attack_signed_one(world);
     }
-    let_in(world);
+    burst_let_in(&world->burst, world->hosts.list[TARGET].endpoint);
     world->counts[SIGNED] += count;
     return 2 * count;
 }
@@ -417,27 +344,11 @@ static uint32_t attack(struct world *world)
 static void check_grounds(const struct world *world)
 {
     const struct grounds *grounds = world->grounds;
-    for (uint32_t i = 0; i < GUARD_BYTES; i++) {
-        assert_int_equal(grounds->before[i], 0x5c);
-        assert_int_equal(grounds->between[i], 0x5c);
-        assert_int_equal(grounds->after[i], 0x5c);
-    }
-    for (uint32_t i = 0; i < CLOSED_BYTES; i++) {
-        assert_int_equal(grounds->closed[i], 0x5c);
-        assert_int_equal(grounds->gone[i], 0x5c);
-    }
-}
-
-/* Who is not mad is served all the same. */
-static void check_bystander(struct world *world)
-{
-    struct sim_host *bystander = &world->hosts.list[BYSTANDER];
-    simulation_stream_start(&world->hosts, &world->streams[1], BYSTANDER, TARGET, 2000, 10);
-    (void)simulation_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
-    if (bystander->completed != 10 || bystander->failed != 0) {
-        fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
-                 (unsigned long long)world->hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
-    }
+    guard_check(grounds->before, GUARD_BYTES);
+    guard_check(grounds->between, GUARD_BYTES);
+    guard_check(grounds->after, GUARD_BYTES);
+    guard_check(grounds->closed, CLOSED_BYTES);
+    guard_check(grounds->gone, CLOSED_BYTES);
 }
 
 /* A world of one seed, attacked; returns how many packets that took. */
@@ -447,10 +358,10 @@ static uint64_t run_world(struct world *world, uint64_t seed)
     world_create(world, seed);
     while (injected < PACKETS_A_WORLD) {
         injected += attack(world);
-        cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + 5 * SIMULATION_US);
+        sim_hosts_run(&world->hosts, 5 * SIMULATION_US);
     }
     check_grounds(world);
-    check_bystander(world);
+    bystander_check(&world->hosts);
     check_grounds(world);
     sim_hosts_destroy(&world->hosts);
     return injected;
@@ -459,7 +370,6 @@ static uint64_t run_world(struct world *world, uint64_t seed)
 static int world_allocate(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    world->frames = calloc(FRAMES_MAX, sizeof(*world->frames));
     world->grounds = calloc(1, sizeof(*world->grounds));
     *state = world;
     return 0;
@@ -468,7 +378,7 @@ static int world_allocate(void **state)
 static int world_free(void **state)
 {
     struct world *world = *state;
-    free(world->frames);
+    free(world->recording.frames);
     free(world->grounds);
     free(world);
     return 0;

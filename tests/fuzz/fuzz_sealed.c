@@ -1,31 +1,19 @@
 /* Hostile packets into an endpoint with sealed sessions: sealed ones that were changed, or made up, without the key, of
  * which none is let in; and such as a peer gone mad seals with the valid key, whose content is anything. No crash, no
  * store outside of what was granted, and who did nothing wrong is served. CW_TEST_PACKETS (100,000) packets. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 
 enum {
     PACKETS = 100000,
-    TARGET = 0,
-    MADMAN = 1,
-    BYSTANDER = 2,
     FRAMES_MAX = 2000,
-    FRAME_BYTES = 2048,
     PACKETS_A_WORLD = 400,
-    GUARD_BYTES = 8192,
     GRANTED_BYTES = 16384,
-    UDP_PORT = CW_UDP_PORT,
-};
-
-struct frame {
-    uint32_t length;
-    uint8_t bytes[FRAME_BYTES];
 };
 
 struct grounds {
@@ -43,14 +31,13 @@ struct world {
     struct grounds *grounds;
     uint64_t tokens[3];
     uint64_t sent; /* counts that the madman has used for what he makes up */
-    struct cw_received burst[CW_BURST];
-    uint32_t burst_count;
+    struct burst burst;
     uint64_t outside, inside; /* packets */
 };
 
 static struct cw_flow *flow_of(const struct world *world)
 {
-    return cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, UDP_PORT);
+    return cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
 }
 
 /* Seals, or opens, a whole frame under the key of the session as the target knows it. */
@@ -79,8 +66,8 @@ static bool crypt(const struct world *world, enum cw_aead_direction direction, u
     return packet.good;
 }
 
-static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
-                   const uint8_t *frame, uint32_t length)
+static void open_and_record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                            const uint8_t *frame, uint32_t length)
 {
     struct world *world = context;
     (void)time_ns;
@@ -108,52 +95,20 @@ static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time
 
 static void world_create(struct world *world, uint64_t seed)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 3);
-    config.seed = seed;
-    config.memory_bytes = 1 << 16;
-    config.node.down.loss = 0.02;
-    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
-    config.endpoint.pool_slot_count = 6;
-    config.endpoint.arrival_count_max = 64;
-    config.endpoint.operation_count_max = 256;
-    config.endpoint.event_count_max = 256;
-    config.endpoint.get_count_max = 32;
-    config.endpoint.window_block_count = (uint32_t)(8 + seed % 8);
-    config.endpoint.failure_timeout_ns = 4000 * SIMULATION_MS;
     cw_random_seed(&world->random, seed);
-    simulation_hosts(&world->hosts, &config);
+    three_hosts(&world->hosts, seed, CW_ENCRYPTION_REQUIRED);
     world->count = 0;
     world->sent = CW_SEAL_COUNT_MAX / 2;
-    memset(world->grounds, 0x5c, sizeof(*world->grounds));
+    memset(world->grounds, GUARD, sizeof(*world->grounds));
     struct cw_endpoint *target = world->hosts.list[TARGET].endpoint;
     assert_int_equal(
         cw_region_register(target, world->grounds->granted, GRANTED_BYTES, CW_REGION_WRITE, &world->tokens[0]), CW_OK);
     world->tokens[1] = world->hosts.list[TARGET].token;
     world->tokens[2] = 12345;
-    cw_simulator_tap_set(world->hosts.simulator, record, world);
-    struct sim_host *madman = &world->hosts.list[MADMAN];
-    uint32_t peer = sim_hosts_peer(&world->hosts, MADMAN, TARGET);
-    for (uint32_t i = 0; i < 12; i++) {
-        struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = madman->memory, .bytes = 30 * i}}};
-        struct cw_get get = {.peer = peer, .region = world->tokens[1], .bytes = 700 * i, .local_region = madman->token};
-        (void)cw_message_send(madman->endpoint, &message);
-        (void)cw_get(madman->endpoint, &get);
-    }
-    struct simulation_stream stream;
-    simulation_stream_start(&world->hosts, &stream, MADMAN, TARGET, 3000, 20);
-    (void)simulation_stream_finish(&world->hosts, MADMAN, 100 * SIMULATION_MS);
-    madman->work = NULL;
+    cw_simulator_tap_set(world->hosts.simulator, open_and_record, world);
+    small_talk(&world->hosts, MADMAN, TARGET);
+    (void)sim_stream_send(&world->hosts, MADMAN, TARGET, 3000, 20, 100 * SIMULATION_MS);
     assert_true(world->count > 20);
-}
-
-static uint64_t refused_count(const struct cw_endpoint *endpoint)
-{
-    uint64_t count = 0;
-    for (enum cw_counter counter = CW_COUNTER_DROP_SHORT; counter <= CW_COUNTER_DROP_HELLO; counter++) {
-        count += cw_endpoint_counter(endpoint, counter);
-    }
-    return count;
 }
 
 static void change_bytes(struct cw_random *random, uint8_t *bytes, uint32_t from, uint32_t to)
@@ -163,29 +118,10 @@ static void change_bytes(struct cw_random *random, uint8_t *bytes, uint32_t from
     }
 }
 
-/* In exactly as much memory as the frame has, so that a sanitizer sees a read beyond it. */
-static void keep(struct world *world, const struct frame *frame)
-{
-    uint8_t *exact = malloc(frame->length == 0 ? 1 : frame->length);
-    memcpy(exact, frame->bytes, frame->length);
-    world->burst[world->burst_count++] = (struct cw_received){.data = exact, .length = frame->length};
-}
-
-static void let_in(struct world *world)
-{
-    cw_receive_frames(world->hosts.list[TARGET].endpoint, world->burst, world->burst_count);
-    for (uint32_t i = 0; i < world->burst_count; i++) {
-        free((void *)(uintptr_t)world->burst[i].data);
-    }
-    world->burst_count = 0;
-}
-
 static void network(const struct world *world, struct frame *frame)
 {
-    const struct cw_endpoint_config *config = &world->hosts.list[TARGET].endpoint->config;
-    cw_wire_network_init((struct cw_wire_network *)frame->bytes, config->address.mac, config->address.mac,
-                         0x0a000001u + MADMAN, config->address.ipv4, UDP_PORT, UDP_PORT);
-    cw_wire_network_finish((struct cw_wire_network *)frame->bytes, frame->length - CW_WIRE_OVERHEAD_BYTES);
+    network_write(frame->bytes, world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN,
+                  frame->length - CW_WIRE_OVERHEAD_BYTES);
 }
 
 /* Without the key: never let in. */
@@ -214,8 +150,8 @@ static void attack_from_outside(struct world *world)
                     changed.length - CW_WIRE_NETWORK_BYTES) == 0);
     uint64_t refused = refused_count(target);
     uint64_t arrived = cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED);
-    keep(world, &changed);
-    let_in(world);
+    burst_add(&world->burst, changed.bytes, changed.length);
+    burst_let_in(&world->burst, target);
     assert_int_equal(refused_count(target), refused + 1);
     assert_int_equal(cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED), arrived);
     world->outside++;
@@ -236,8 +172,8 @@ static void mad_setup(struct world *world, struct frame *frame)
                   .peer_session = flow->session.local,
                   .sender_ipv4 = 0x0a000001u + MADMAN,
                   .receiver_ipv4 = target->config.address.ipv4,
-                  .sender_port = UDP_PORT,
-                  .receiver_port = UDP_PORT,
+                  .sender_port = CW_UDP_PORT,
+                  .receiver_port = CW_UDP_PORT,
                   .payload_bytes_max = cw_random_chance(random, 0.2) ? 0 : 1400,
                   .packet_window = 1000,
                   .put_window = 1000},
@@ -312,30 +248,16 @@ static void attack_from_inside(struct world *world)
         } else {
             mad_packet(world, &frame);
         }
-        keep(world, &frame);
+        burst_add(&world->burst, frame.bytes, frame.length);
     }
-    let_in(world);
+    burst_let_in(&world->burst, world->hosts.list[TARGET].endpoint);
     world->inside += count;
 }
 
 static void check_grounds(const struct world *world)
 {
-    for (uint32_t i = 0; i < GUARD_BYTES; i++) {
-        assert_int_equal(world->grounds->before[i], 0x5c);
-        assert_int_equal(world->grounds->after[i], 0x5c);
-    }
-}
-
-static void check_bystander(struct world *world)
-{
-    struct simulation_stream stream;
-    struct sim_host *bystander = &world->hosts.list[BYSTANDER];
-    simulation_stream_start(&world->hosts, &stream, BYSTANDER, TARGET, 2000, 10);
-    (void)simulation_stream_finish(&world->hosts, BYSTANDER, 3000 * SIMULATION_MS);
-    if (bystander->completed != 10 || bystander->failed != 0) {
-        fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
-                 (unsigned long long)world->hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
-    }
+    guard_check(world->grounds->before, GUARD_BYTES);
+    guard_check(world->grounds->after, GUARD_BYTES);
 }
 
 static void hostile_packets(void **state)
@@ -355,10 +277,10 @@ static void hostile_packets(void **state)
             } else {
                 attack_from_inside(&world);
             }
-            cw_simulator_run_until(world.hosts.simulator, cw_simulator_now(world.hosts.simulator) + 5 * SIMULATION_US);
+            sim_hosts_run(&world.hosts, 5 * SIMULATION_US);
         }
         check_grounds(&world);
-        check_bystander(&world);
+        bystander_check(&world.hosts);
         check_grounds(&world);
         sim_hosts_destroy(&world.hosts);
     }

@@ -1,33 +1,17 @@
 /* A peer that holds the key and writes what it likes: batches, room and hellos that are damaged, at any place and time.
  * The tunnel delivers what is sound, all of it, counts the rest, and stays usable. CW_TEST_PACKETS (100,000) / 10 of
  * its operations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/simulation/simulation.h"
 
-#include <cmocka.h>
-
-#include "dataplane/fabric/port_sim.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/tunnel/records.h"
 #include "dataplane/tunnel/tunnel.h"
 
-enum {
-    UDP_PORT = CW_UDP_PORT_GATEWAY,
-    FRAME_MAX = 1522,
-    BATCH_ROOM = 9000,
-    HELLO_BYTES = 40,
-    RING_BYTES = 256 << 10,
-    LIFE = 500
-};
+enum { FRAME_MAX = 1522, BATCH_ROOM = 9000, HELLO_BYTES = 40, RING_BYTES = 256 << 10, LIFE = 500 };
 
-static const uint64_t MS = 1000000;
+enum { TUNNEL, HOSTILE };
 
 struct node {
-    struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_tunnel *tunnel; /* NULL: the hostile one */
     uint32_t peer;
@@ -39,7 +23,7 @@ struct node {
     uint8_t hello[HELLO_BYTES]; /* of the other side; all zero: not yet */
 };
 
-static struct cw_simulator *simulator;
+static struct sim_hosts hosts;
 static struct node tunnel_node, hostile_node;
 static uint64_t arrived; /* puts of the tunnel, in all lives of the other side */
 
@@ -72,9 +56,9 @@ static void hostile_events(struct node *node)
     }
 }
 
-static uint64_t turn(void *context, uint64_t now_ns)
+static uint64_t turn(struct sim_host *host, uint64_t now_ns)
 {
-    struct node *node = context;
+    struct node *node = host->node == TUNNEL ? &tunnel_node : &hostile_node;
     cw_endpoint_turn(node->endpoint, now_ns);
     if (node->tunnel == NULL) {
         hostile_events(node);
@@ -88,50 +72,38 @@ static uint64_t turn(void *context, uint64_t now_ns)
 
 static void run(uint64_t time_ns)
 {
-    cw_port_wake(tunnel_node.port);
-    cw_port_wake(hostile_node.port);
-    cw_simulator_run_until(simulator, cw_simulator_now(simulator) + time_ns);
+    sim_host_wake(&hosts.list[TUNNEL]);
+    sim_host_wake(&hosts.list[HOSTILE]);
+    sim_hosts_run(&hosts, time_ns);
 }
 
-static void node_open(struct node *node, uint32_t index, uint64_t seed)
+static uint64_t next_seed;
+
+static void prepare(struct sim_host *host, struct cw_endpoint_config *config)
 {
-    char error[200] = "";
-    struct cw_endpoint_config config;
-    *node = (struct node){.port = NULL};
-    assert_int_equal(cw_port_sim_open(simulator, index, &node->port), CW_OK);
-    cw_endpoint_config_init(&config);
-    cw_tunnel_endpoint_config(&config, 1);
-    config.address = (struct cw_address){.ipv4 = 0x0a090001u + index, .udp_port = UDP_PORT};
-    config.seed = seed;
-    if (cw_endpoint_create(&config, node->port, cw_simulator_now(simulator), &node->endpoint, error, sizeof(error)) !=
-        CW_OK) {
-        fail_msg("%s", error);
-    }
-    struct cw_address peer = {.ipv4 = 0x0a090002u - index, .udp_port = UDP_PORT};
-    memcpy(peer.mac, cw_simulator_mac(simulator, 1 - index), 6);
-    assert_int_equal(cw_peer_add(node->endpoint, &peer, &node->peer), CW_OK);
-    cw_simulator_attach(simulator, index, turn, node);
+    (void)host;
+    cw_tunnel_endpoint_config(config, 1);
+    config->address.udp_port = CW_UDP_PORT_GATEWAY;
+    config->seed = next_seed++;
+}
+
+static void node_open(struct node *node, uint32_t index)
+{
+    *node = (struct node){.endpoint = hosts.list[index].endpoint, .peer = sim_hosts_peer(&hosts, index, 1 - index)};
 }
 
 /* A new hostile process, connected, which has heard where the tunnel's ring is. */
-static void hostile_start(uint64_t seed)
+static void hostile_start(void)
 {
-    node_open(&hostile_node, 1, seed);
+    node_open(&hostile_node, HOSTILE);
     cw_region_register(hostile_node.endpoint, hostile_node.ring, RING_BYTES, CW_REGION_WRITE, &hostile_node.ring_token);
     cw_region_register(hostile_node.endpoint, hostile_node.ring, 0, CW_REGION_WRITE, &hostile_node.room_token);
     cw_peer_connect(hostile_node.endpoint, hostile_node.peer);
     for (int i = 0; i < 1000 && hostile_node.hello[0] == 0; i++) {
-        run(MS);
+        run(SIMULATION_MS);
     }
     assert_true(hostile_node.is_up);
     assert_int_not_equal(hostile_node.hello[0], 0);
-}
-
-static void hostile_end(void)
-{
-    cw_simulator_crash(simulator, 1);
-    cw_endpoint_destroy(hostile_node.endpoint);
-    cw_port_close(hostile_node.port);
 }
 
 static uint64_t number_at(const uint8_t *at)
@@ -183,7 +155,7 @@ static void batch_put(struct cw_random *random, uint64_t *expected)
     if (cw_put(hostile_node.endpoint, &put) == CW_OK && inside && lane == 1) {
         *expected += cw_tunnel_records_check(batch, bytes, FRAME_MAX);
     }
-    run(20 * MS);
+    run(20 * SIMULATION_MS);
 }
 
 static void room_put(struct cw_random *random)
@@ -211,7 +183,7 @@ static void hello_send(struct cw_random *random, bool damaged)
     }
     struct cw_message message = {.peer = hostile_node.peer, .source = {.contiguous = {.data = hello, .bytes = bytes}}};
     cw_message_send(hostile_node.endpoint, &message);
-    run(MS);
+    run(SIMULATION_MS);
 }
 
 static void frames_send(struct cw_random *random)
@@ -219,24 +191,26 @@ static void frames_send(struct cw_random *random)
     uint8_t frame[2000];
     for (uint64_t i = cw_random_below(random, 20); i > 0; i--) {
         cw_random_fill(random, frame, 60);
-        cw_tunnel_send(tunnel_node.tunnel, cw_simulator_now(simulator), frame,
+        cw_tunnel_send(tunnel_node.tunnel, sim_hosts_now(&hosts), frame,
                        (uint32_t)cw_random_between(random, 14, sizeof(frame)));
     }
-    run(MS);
+    run(SIMULATION_MS);
 }
 
 static void world_open(void)
 {
-    struct cw_simulator_config config;
-    struct cw_simulator_node_config node;
+    struct sim_hosts_config config;
     struct cw_tunnel_config tunnel;
-    cw_simulator_config_init(&config);
-    config.node_count_max = 2;
-    config.bridge_count_max = 1;
-    assert_int_equal(cw_simulator_create(&config, &simulator), CW_OK);
-    cw_simulator_node_config_init(&node);
-    assert_int_equal(cw_simulator_star(simulator, 2, &node), 0);
-    node_open(&tunnel_node, 0, 1);
+    sim_hosts_config_init(&config, 2);
+    cw_simulator_node_config_init(&config.node);
+    cw_endpoint_config_init(&config.endpoint);
+    config.ipv4_first = 0x0a090001u;
+    config.memory_bytes = 0;
+    config.prepare = prepare;
+    config.turn = turn;
+    next_seed = 1;
+    simulation_hosts(&hosts, &config);
+    node_open(&tunnel_node, TUNNEL);
     cw_tunnel_config_init(&tunnel);
     tunnel.stream_count = 1;
     tunnel.peers[0] = tunnel_node.peer;
@@ -251,19 +225,20 @@ static void world_open(void)
 static void what_is_broken_is_counted_and_dropped(void **state)
 {
     (void)state;
-    const char *wanted = getenv("CW_TEST_PACKETS");
-    uint64_t rounds = (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 10;
+    char error[200];
+    uint64_t rounds = simulation_count("CW_TEST_PACKETS", 100000) / 10;
     struct cw_random random;
     uint64_t expected = 0;
     cw_random_seed(&random, 1);
     world_open();
-    hostile_start(2);
+    hostile_start();
     for (uint64_t round = 0; round < rounds; round++) {
         if (round % LIFE == LIFE - 1) {
-            run(100 * MS);
-            hostile_end();
-            cw_simulator_restart(simulator, 1);
-            hostile_start(3 + round);
+            run(100 * SIMULATION_MS);
+            sim_hosts_crash(&hosts, HOSTILE);
+            next_seed = 3 + round;
+            assert_int_equal(sim_hosts_restart(&hosts, HOSTILE, error, sizeof(error)), CW_OK);
+            hostile_start();
         }
         switch (cw_random_below(&random, 8)) {
         case 0:
@@ -282,17 +257,14 @@ static void what_is_broken_is_counted_and_dropped(void **state)
     }
     /* the last one, if not before, is heard */
     hello_send(&random, false);
-    run(100 * MS);
+    run(100 * SIMULATION_MS);
     assert_true(cw_tunnel_is_up(tunnel_node.tunnel, 0));
     assert_true(expected > 0);
     assert_true(arrived > 0);
     assert_int_equal(cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_DELIVERED), expected);
     assert_true(cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_BROKEN) > rounds / 20);
-    hostile_end();
-    cw_endpoint_destroy(tunnel_node.endpoint);
+    sim_hosts_destroy(&hosts);
     cw_tunnel_destroy(tunnel_node.tunnel);
-    cw_port_close(tunnel_node.port);
-    cw_simulator_destroy(simulator);
 }
 
 int main(void)

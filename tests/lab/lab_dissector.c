@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
 #include "dataplane/port/ethdev.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
@@ -46,11 +46,6 @@ static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns
     }
 }
 
-static void run_for(struct sim_hosts *hosts, uint64_t duration_ns)
-{
-    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + duration_ns);
-}
-
 /* Traffic that makes every type of packet and every kind of frame. */
 static void make_traffic(struct sim_hosts *hosts)
 {
@@ -63,7 +58,7 @@ static void make_traffic(struct sim_hosts *hosts)
                          .region = far->token,
                          .source = {.contiguous = {.data = near->memory, .bytes = 100}}};
     assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* HELLO, HELLO_REPLY, ACK, PUT */
-    run_for(hosts, 1000000);
+    sim_hosts_run(hosts, 1000000);
     assert_int_equal(cw_peer_probe(near->endpoint, peer), CW_OK); /* PROBE */
     put.source.contiguous.bytes = 20000;
     assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* PART */
@@ -81,7 +76,7 @@ static void make_traffic(struct sim_hosts *hosts)
         assert_int_equal(cw_message_send(near->endpoint, &message), CW_OK); /* ASK, GRANT */
     }
     sim_host_wake(near);
-    run_for(hosts, 3000000);
+    sim_hosts_run(hosts, 3000000);
     /* the pool has 8 slots, and the first sender keeps what it was lent again until others ask: RECALL, RETURN */
     message.peer = third;
     message.source.contiguous.data = hosts->list[2].memory;
@@ -89,7 +84,7 @@ static void make_traffic(struct sim_hosts *hosts)
         assert_int_equal(cw_message_send(hosts->list[2].endpoint, &message), CW_OK);
     }
     sim_host_wake(&hosts->list[2]);
-    run_for(hosts, 20000000);
+    sim_hosts_run(hosts, 20000000);
 }
 
 /* ---- multicast ---- */
@@ -104,10 +99,7 @@ static void make_multicast(struct sim_hosts *hosts)
     char error[200] = "";
     cw_mcast_config_init(&config);
     for (uint32_t self = 0; self < HOSTS; self++) {
-        uint32_t peers[HOSTS] = {0};
-        for (uint32_t other = 0; other < HOSTS; other++) {
-            peers[other] = other == self ? 0 : sim_hosts_peer(hosts, self, other);
-        }
+        uint32_t *peers = sim_hosts_peers(hosts, self, HOSTS);
         struct cw_mcast_group_config group = {
             .id = 0x0123456789abcdef,
             .member_count = HOSTS,
@@ -119,18 +111,16 @@ static void make_multicast(struct sim_hosts *hosts)
         assert_int_equal(cw_mcast_create(&config, hosts->list[self].endpoint, &mcasts[self], error, sizeof(error)),
                          CW_OK);
         assert_int_equal(cw_mcast_open(mcasts[self], &group, &groups[self]), CW_OK);
+        free(peers);
     }
-    struct cw_link *link = cw_simulator_link_down(hosts->simulator, 2);
-    struct cw_link_config before = link->config, lossy = before;
-    lossy.loss = 0.5;
-    cw_link_configure(link, &lossy);
+    sim_link_lose(cw_simulator_link_down(hosts->simulator, 2), 0.5);
     struct cw_mcast_put put = {.data = hosts->list[0].memory, .bytes = 5000, .lane_tag = cw_lane_tag(5, 6)};
     for (uint32_t i = 0; i < MESSAGES; i++) {
         assert_int_equal(cw_mcast_send(groups[0], &put), CW_OK);
     }
     sim_host_wake(&hosts->list[0]);
-    run_for(hosts, 10000000);
-    cw_link_configure(link, &before);
+    sim_hosts_run(hosts, 10000000);
+    sim_link_lose(cw_simulator_link_down(hosts->simulator, 2), 0);
     for (uint32_t self = 0; self < HOSTS; self++) {
         cw_mcast_destroy(mcasts[self]);
     }
@@ -243,7 +233,7 @@ static uint64_t make_sealed(struct capture *capture)
                          .source = {.contiguous = {.data = hosts.list[0].memory, .bytes = 5000}}};
     assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
     sim_host_wake(&hosts.list[0]);
-    run_for(&hosts, 5000000);
+    sim_hosts_run(&hosts, 5000000);
     assert_int_equal(cw_peer_probe(hosts.list[0].endpoint, 0), CW_OK);
     assert_int_equal(hosts.list[1].arrived_puts, 1);
     sim_hosts_destroy(&hosts);
@@ -369,7 +359,7 @@ static void test_every_packet_is_decoded(void **state)
     cw_endpoint_destroy(hosts.list[0].endpoint);
     hosts.list[0].endpoint = NULL;
     cw_simulator_attach(hosts.simulator, 0, NULL, NULL);
-    run_for(&hosts, 1000000);
+    sim_hosts_run(&hosts, 1000000);
     sim_hosts_destroy(&hosts);
     cw_port_close(capture.port);
 

@@ -61,7 +61,7 @@ static void fault(struct mcast_member *member, uint32_t sender, const char *what
     struct mcast_world *world = member->world;
     if (world->faulty++ == 0) {
         snprintf(world->fault, sizeof(world->fault), "member %u, message %llu of member %u: %s", member->index,
-                 (unsigned long long)member->next[sender], sender, what);
+                 (unsigned long long)member->from[sender].next, sender, what);
     }
 }
 
@@ -89,7 +89,7 @@ static void post(struct mcast_member *member)
         if (cw_mcast_send(member->group, &put) != CW_OK) {
             return;
         }
-        member->sent_ns[member->posted++] = cw_simulator_now(world->hosts.simulator);
+        member->sent_ns[member->posted++] = sim_hosts_now(&world->hosts);
     }
 }
 
@@ -98,13 +98,13 @@ static void expose(struct mcast_member *member)
 {
     struct mcast_world *world = member->world;
     for (uint32_t sender = 0; sender < world->config.senders; sender++) {
-        uint64_t *at = &member->exposed[sender];
+        uint64_t *at = &member->from[sender].exposed;
         if (sender == member->index || !world->live[sender]) {
             continue;
         }
-        while (*at < world->config.messages && *at < member->next[sender] + EXPOSURES_AHEAD) {
+        while (*at < world->config.messages && *at < member->from[sender].next + EXPOSURES_AHEAD) {
             if (is_long(world, sender, *at)) {
-                uint8_t *to = member->buffers[sender] + *at % (EXPOSURES_AHEAD + 1) * (world->config.long_max + 1);
+                uint8_t *to = member->from[sender].buffer + *at % (EXPOSURES_AHEAD + 1) * (world->config.long_max + 1);
                 to[world->config.long_max] = 0x77;
                 if (cw_mcast_expose(member->group, sender, to, world->config.long_max, *at) != CW_OK) {
                     break;
@@ -119,10 +119,10 @@ static void release(struct mcast_member *member)
 {
     struct mcast_world *world = member->world;
     for (uint32_t sender = 0; sender < world->config.senders; sender++) {
-        while (member->held[sender] > 0 &&
+        while (member->from[sender].held > 0 &&
                (!world->config.is_slow || (member->random = mix(member->random)) % 4 != 0)) {
             assert_int_equal(cw_mcast_release(member->group, sender), CW_OK);
-            member->held[sender]--;
+            member->from[sender].held--;
         }
     }
 }
@@ -131,14 +131,14 @@ static void arrived(struct mcast_member *member, const struct cw_mcast_event *ev
 {
     struct mcast_world *world = member->world;
     uint32_t sender = event->member;
-    if (sender < world->config.senders && member->is_new[sender]) { /* it begins anywhere */
-        member->is_new[sender] = false;
-        while (member->next[sender] < world->config.messages &&
-               tag_of(world, sender, member->next[sender]) != event->lane_tag) {
-            member->next[sender]++;
+    if (sender < world->config.senders && member->from[sender].is_new) { /* it begins anywhere */
+        member->from[sender].is_new = false;
+        while (member->from[sender].next < world->config.messages &&
+               tag_of(world, sender, member->from[sender].next) != event->lane_tag) {
+            member->from[sender].next++;
         }
     }
-    uint64_t message = member->next[sender];
+    uint64_t message = member->from[sender].next;
     bool is_exposed = event->kind == CW_MCAST_ARRIVED;
     if (sender >= world->config.senders || message >= world->config.messages) {
         fault(member, sender, "nothing more may come");
@@ -154,8 +154,8 @@ static void arrived(struct mcast_member *member, const struct cw_mcast_event *ev
     } else if (is_exposed && ((const uint8_t *)event->data)[world->config.long_max] != 0x77) {
         fault(member, sender, "bytes behind the exposure were written");
     }
-    member->held[sender] += !is_exposed;
-    member->next[sender]++;
+    member->from[sender].held += !is_exposed;
+    member->from[sender].next++;
 }
 
 static void take(struct mcast_member *member, const struct cw_mcast_event *event)
@@ -165,7 +165,7 @@ static void take(struct mcast_member *member, const struct cw_mcast_event *event
         if (event->context != member->completed || event->status != CW_OK) {
             fault(member, member->index, "it is complete before others, or with an error");
         }
-        member->done_ns[member->completed++] = cw_simulator_now(member->world->hosts.simulator);
+        member->done_ns[member->completed++] = sim_hosts_now(&member->world->hosts);
         break;
     case CW_MCAST_LAGGARD:
         member->laggards++;
@@ -173,7 +173,7 @@ static void take(struct mcast_member *member, const struct cw_mcast_event *event
         break;
     case CW_MCAST_UNREACHED:
         member->unreached = event->member;
-        member->unreached_ns = cw_simulator_now(member->world->hosts.simulator);
+        member->unreached_ns = sim_hosts_now(&member->world->hosts);
         break;
     default:
         arrived(member, event);
@@ -226,12 +226,7 @@ static void group_open(struct mcast_member *member, bool joins_late)
 {
     struct mcast_world *world = member->world;
     const struct mcast_world_config *config = &world->config;
-    uint32_t *peers = calloc(config->members, sizeof(*peers));
-    for (uint32_t other = 0; other < config->members; other++) {
-        peers[other] = other == member->index || world->members[other].mcast == NULL
-                           ? 0
-                           : sim_hosts_peer(&world->hosts, member->index, other);
-    }
+    uint32_t *peers = sim_hosts_peers(&world->hosts, member->index, config->members);
     struct cw_mcast_group_config group = {
         .id = mcast_world_group(world),
         .member_count = config->members,
@@ -258,18 +253,14 @@ static void member_create(struct mcast_world *world, uint32_t index)
     *member = (struct mcast_member){
         .world = world,
         .index = index,
-        .next = calloc(config->members, sizeof(uint64_t)),
-        .exposed = calloc(config->members, sizeof(uint64_t)),
-        .buffers = calloc(config->members, sizeof(uint8_t *)),
-        .held = calloc(config->members, sizeof(uint32_t)),
-        .is_new = calloc(config->members, sizeof(bool)),
+        .from = calloc(config->members, sizeof(struct mcast_sender)),
         .sent_ns = calloc(config->messages, sizeof(uint64_t)),
         .done_ns = calloc(config->messages, sizeof(uint64_t)),
         .random = mix(config->seed + index),
         .unreached = UINT32_MAX,
     };
     for (uint32_t sender = 0; sender < config->senders && config->long_max > 0; sender++) {
-        member->buffers[sender] = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
+        member->from[sender].buffer = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
     }
     struct cw_mcast_config mcast = config->mcast;
     mcast.flood_ipv4 = FLOOD_IPV4;
@@ -293,7 +284,7 @@ static void query_send(struct mcast_world *world)
     memcpy(packet.data, query.bytes, query.length);
     packet.length = query.length;
     assert_int_equal(cw_port_transmit(world->hosts.list[0].port, &packet, 1), 1);
-    mcast_world_pass(world, SIMULATION_MS);
+    sim_hosts_run(&world->hosts, SIMULATION_MS);
     cw_link_configure(link, &faulty);
 }
 
@@ -327,22 +318,16 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
         if (world->live[index]) {
             group_open(&world->members[index], false);
         }
-        host->work = work;
-        host->context = &world->members[index];
-        sim_host_wake(host);
+        sim_host_begin(host, work, &world->members[index]);
     }
 }
 
 static void member_dispose(struct mcast_member *member)
 {
     for (uint32_t sender = 0; sender < member->world->config.senders; sender++) {
-        free(member->buffers[sender]);
+        free(member->from[sender].buffer);
     }
-    free(member->next);
-    free(member->exposed);
-    free(member->buffers);
-    free(member->held);
-    free(member->is_new);
+    free(member->from);
     free(member->sent_ns);
     free(member->done_ns);
 }
@@ -375,8 +360,8 @@ static bool is_done(const struct mcast_world *world)
         }
         for (uint32_t index = 0; index < world->config.members; index++) {
             const struct mcast_member *member = &world->members[index];
-            if (index != sender && world->live[index] && !member->is_new[sender] &&
-                member->next[sender] < world->config.messages) {
+            if (index != sender && world->live[index] && !member->from[sender].is_new &&
+                member->from[sender].next < world->config.messages) {
                 return false;
             }
         }
@@ -387,20 +372,15 @@ static bool is_done(const struct mcast_world *world)
 bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns)
 {
     enum { STEPS = 64 };
-    uint64_t end_ns = cw_simulator_now(world->hosts.simulator) + limit_ns;
+    uint64_t end_ns = sim_hosts_now(&world->hosts) + limit_ns;
     while (!is_done(world) && world->faulty == 0) {
         for (int step = 0; step < STEPS; step++) {
-            if (cw_simulator_now(world->hosts.simulator) >= end_ns || !cw_simulator_step(world->hosts.simulator)) {
+            if (sim_hosts_now(&world->hosts) >= end_ns || !cw_simulator_step(world->hosts.simulator)) {
                 return is_done(world);
             }
         }
     }
     return world->faulty == 0;
-}
-
-void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns)
-{
-    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
 }
 
 /* ---- faults ---- */
@@ -422,7 +402,7 @@ static void all_tell(struct mcast_world *world, uint64_t spread_ns)
             continue;
         }
         if (spread_ns > 0) {
-            mcast_world_pass(world, mix(drawn + index) % (spread_ns / world->config.members + 1));
+            sim_hosts_run(&world->hosts, mix(drawn + index) % (spread_ns / world->config.members + 1));
         }
         int status = cw_mcast_change(member->group, world->epoch, world->live);
         assert_true(status == CW_OK || status == CW_ERROR_ARGUMENT); /* the one who joined knows */
@@ -442,7 +422,9 @@ void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t sprea
     world->epoch++;
     world->live[member] = true;
     struct mcast_member *joiner = &world->members[member];
-    memset(joiner->is_new, true, world->config.members);
+    for (uint32_t sender = 0; sender < world->config.members; sender++) {
+        joiner->from[sender].is_new = true;
+    }
     group_open(joiner, true);
     assert_int_equal(cw_mcast_change(joiner->group, ++world->epoch, world->live), CW_OK);
     all_tell(world, spread_ns);
@@ -473,7 +455,7 @@ void mcast_world_print(const struct mcast_world *world)
            "epoch %u, at %.3f ms\n",
            config->members, config->senders, config->messages, (unsigned long long)config->short_max,
            config->mcast.slot_count, (unsigned long long)config->long_max, config->mcast.queue_max, config->arity,
-           config->spread, world->epoch, (double)cw_simulator_now(world->hosts.simulator) / 1e6);
+           config->spread, world->epoch, (double)sim_hosts_now(&world->hosts) / 1e6);
     const uint64_t *value = (const uint64_t *)&counters;
     for (size_t i = 0; i < sizeof(counters) / sizeof(uint64_t); i++) {
         printf("%llu ", (unsigned long long)value[i]);
@@ -489,7 +471,7 @@ void mcast_world_print(const struct mcast_world *world)
             sender, world->members[sender].posted, world->members[sender].completed, info.window_packets,
             info.in_flight_packets, (unsigned long long)info.round_trip_ns / 1000, (int)info.laggard);
         for (uint32_t index = 0; index < config->members; index++) {
-            printf(world->live[index] ? " %llu" : " -", (unsigned long long)world->members[index].next[sender]);
+            printf(world->live[index] ? " %llu" : " -", (unsigned long long)world->members[index].from[sender].next);
         }
         printf("\n");
     }

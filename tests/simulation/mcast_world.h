@@ -35,6 +35,15 @@ struct mcast_world_config {
     struct cw_mcast_config mcast;
 };
 
+/* What a member knows of another one that sends. */
+struct mcast_sender {
+    uint64_t next;    /* the message that must come next */
+    uint64_t exposed; /* messages looked at for exposures so far */
+    uint8_t *buffer;  /* memory of open exposures, by turns */
+    uint32_t held;    /* short messages notified and not released */
+    bool is_new;      /* the member came late, and has not heard of this one yet */
+};
+
 struct mcast_member {
     struct mcast_world *world;
     struct cw_mcast *mcast;       /* NULL: dead */
@@ -42,17 +51,13 @@ struct mcast_member {
     uint32_t index;
     uint32_t posted;
     uint32_t completed;
-    uint64_t *next;     /* [members]: the message that must come next from each */
-    uint64_t *exposed;  /* [members]: messages looked at for exposures so far */
-    uint8_t **buffers;  /* [members]: memory of open exposures, by turns */
-    uint32_t *held;     /* [members]: short messages notified and not released */
-    uint64_t laggards;  /* events */
-    uint32_t laggard;   /* the last one's */
-    uint32_t unreached; /* whom it was told that the network does not reach; UINT32_MAX: nobody */
+    struct mcast_sender *from; /* [members] */
+    uint64_t laggards;         /* events */
+    uint32_t laggard;          /* the last one's */
+    uint32_t unreached;        /* whom it was told that the network does not reach; UINT32_MAX: nobody */
     uint64_t unreached_ns;
     uint64_t *sent_ns; /* [messages]: when posted */
     uint64_t *done_ns; /* [messages]: when complete at its sender */
-    bool *is_new;      /* [members]: came late, and has not heard of this one yet */
     uint64_t random;
 };
 
@@ -73,8 +78,6 @@ void mcast_world_destroy(struct mcast_world *world);
 
 /* Until everything that must has arrived and completed, or the time is over: true if it has. */
 bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns);
-/* For so long, whatever happens. */
-void mcast_world_pass(struct mcast_world *world, uint64_t duration_ns);
 
 /* The process of a member ends without a word; nobody is told. */
 void mcast_world_kill(struct mcast_world *world, uint32_t member);

@@ -79,18 +79,17 @@ static void test_a_slow_line_is_filled(void **state)
     for (size_t i = 0; i < sizeof(rates_bps) / sizeof(rates_bps[0]); i++) {
         struct sim_hosts_config config;
         struct sim_hosts hosts;
-        struct simulation_stream stream;
+        struct sim_stream stream;
         sim_hosts_config_init(&config, 2);
         config.node.up.rate_bps = config.node.down.rate_bps = rates_bps[i];
         config.node.up.delay_ns = config.node.down.delay_ns = 50000;
         simulation_hosts(&hosts, &config);
-        simulation_stream_start(&hosts, &stream, 0, 1, BYTES, PUTS);
+        sim_stream_start(&hosts, &stream, 0, 1, BYTES, PUTS);
         stream.under_way_max = 1;
-        uint64_t begin_ns = cw_simulator_now(hosts.simulator);
+        uint64_t begin_ns = sim_hosts_now(&hosts);
         while (hosts.list[0].completed < PUTS && cw_simulator_step(hosts.simulator)) {
         }
-        double share =
-            (double)PUTS * BYTES * 8e9 / (double)(cw_simulator_now(hosts.simulator) - begin_ns) / (double)rates_bps[i];
+        double share = (double)PUTS * BYTES * 8e9 / (double)(sim_hosts_now(&hosts) - begin_ns) / (double)rates_bps[i];
         printf("one put of 64 KiB at a time at %llu Mb/s: %.3f of the line\n",
                (unsigned long long)rates_bps[i] / 1000000, share);
         assert_true(share >= 0.78);
@@ -105,8 +104,7 @@ static void test_memory_of_peers(void **state)
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     struct sim_hosts hosts;
-    char error[CW_PORT_TEXT_BYTES] = "";
-    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    simulation_hosts(&hosts, &config);
     struct cw_memory_info memory = cw_endpoint_memory(hosts.list[0].endpoint);
     printf("memory: %llu bytes an idle peer, %llu more with packets in flight\n", (unsigned long long)memory.peer_bytes,
            (unsigned long long)memory.active_flow_bytes);
@@ -139,8 +137,7 @@ static void test_a_thousand_endpoints(void **state)
     config.endpoint.event_count_max = 256;
     config.memory_bytes = FLOWS * BYTES;
     struct sim_hosts hosts;
-    char error[CW_PORT_TEXT_BYTES] = "";
-    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    simulation_hosts(&hosts, &config);
     for (uint32_t from = 0; from < count; from++) {
         for (uint32_t k = 1; k <= FLOWS; k++) {
             uint32_t to = (from + k) % count;

@@ -44,7 +44,7 @@ static void host_open(struct tunnel_site *site)
     config.accept_unknown = true;
     *host = (struct endpoint_host){.memory = calloc(1, MEMORY_BYTES)};
     assert_non_null(host->memory);
-    uint64_t now_ns = cw_simulator_now(site->world->simulator);
+    uint64_t now_ns = sim_hosts_now(&site->world->gates);
     if (cw_endpoint_create(&config, site->hosts, now_ns, &host->endpoint, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
@@ -118,7 +118,7 @@ static double goodput_bps(const struct tunnel_options *options, uint64_t duratio
     struct cw_address address = cw_endpoint_address(hosts[1].endpoint);
     assert_int_equal(cw_peer_add(hosts[0].endpoint, &address, &hosts[0].peer), CW_OK);
     hosts[0].target = hosts[1].token;
-    cw_port_wake(world.sites[0].outer);
+    sim_host_wake(&world.gates.list[0]);
     tunnel_world_run(&world, 2000 * SIMULATION_MS);
     uint64_t before = hosts[1].arrived_bytes;
     tunnel_world_run(&world, duration_ns);

@@ -64,17 +64,6 @@ struct town {
     const char *fault;
 };
 
-static uint64_t drawn(struct town *town, uint64_t below)
-{
-    town->random = town->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (town->random >> 33) % below;
-}
-
-static uint64_t now(const struct town *town)
-{
-    return cw_simulator_now(town->hosts.simulator);
-}
-
 static void fault(struct town *town, const char *what)
 {
     town->fault = town->fault != NULL ? town->fault : what;
@@ -86,11 +75,11 @@ static int letter_send(void *context, uint32_t rank, const void *data, uint32_t 
 {
     struct party *party = context;
     struct town *town = party->town;
-    if (drawn(town, 10) == 0 || rank == town->full) {
+    if (simulation_drawn(&town->random, 10) == 0 || rank == town->full) {
         return CW_ERROR_AGAIN;
     }
     uint64_t *last_ns = &town->last_ns[party->rank][rank];
-    uint64_t due_ns = now(town) + drawn(town, 300) * SIMULATION_US;
+    uint64_t due_ns = sim_hosts_now(&town->hosts) + simulation_drawn(&town->random, 300) * SIMULATION_US;
     *last_ns = due_ns > *last_ns ? due_ns : *last_ns;
     struct letter *letter = calloc(1, sizeof(*letter));
     *letter = (struct letter){.due_ns = *last_ns, .from = party->rank, .to = rank, .bytes = bytes};
@@ -210,7 +199,7 @@ static void party_work(struct party *party)
         if (held->planned == NULL || held->is_closed) {
             continue;
         }
-        if (!held->was_opened && now(party->town) >= held->open_ns) {
+        if (!held->was_opened && sim_hosts_now(&party->town->hosts) >= held->open_ns) {
             group_begin(held);
         }
         if (held->group == NULL) {
@@ -220,7 +209,8 @@ static void party_work(struct party *party)
         if (!has_failed) {
             group_write(held);
         }
-        if (has_failed || (held->sent == MESSAGES && all_came(held) && now(party->town) >= held->close_ns)) {
+        if (has_failed ||
+            (held->sent == MESSAGES && all_came(held) && sim_hosts_now(&party->town->hosts) >= held->close_ns)) {
             cw_group_close(held->group);
             held->group = NULL;
             held->is_closed = true;
@@ -234,7 +224,7 @@ static void party_work(struct party *party)
 
 static void letters_bring(struct town *town)
 {
-    while (town->letters != NULL && town->letters->due_ns <= now(town)) {
+    while (town->letters != NULL && town->letters->due_ns <= sim_hosts_now(&town->hosts)) {
         struct letter *letter = town->letters;
         town->letters = letter->next;
         if (town->parties[letter->to].mcast != NULL && letter->from != town->dead) {
@@ -262,12 +252,12 @@ static bool is_over(struct town *town)
 
 static bool town_run(struct town *town, uint64_t limit_ns)
 {
-    uint64_t end_ns = now(town) + limit_ns;
+    uint64_t end_ns = sim_hosts_now(&town->hosts) + limit_ns;
     while (!is_over(town) && town->fault == NULL) {
-        if (now(town) >= end_ns) {
+        if (sim_hosts_now(&town->hosts) >= end_ns) {
             return false;
         }
-        cw_simulator_run_until(town->hosts.simulator, now(town) + STEP_NS);
+        sim_hosts_run(&town->hosts, STEP_NS);
         letters_bring(town);
         for (uint32_t rank = 0; rank < town->rank_count; rank++) {
             if (town->parties[rank].mcast != NULL) {
@@ -286,9 +276,9 @@ static void groups_plan(struct town *town)
     for (uint32_t index = 0; index < town->group_count; index++) {
         struct planned *planned = &town->planned[index];
         uint32_t order[RANKS_MAX] = {0};
-        planned->count = 2 + (uint32_t)drawn(town, town->rank_count - 1);
+        planned->count = 2 + (uint32_t)simulation_drawn(&town->random, town->rank_count - 1);
         for (uint32_t i = 0; i < town->rank_count; i++) {
-            uint32_t at = (uint32_t)drawn(town, i + 1);
+            uint32_t at = (uint32_t)simulation_drawn(&town->random, i + 1);
             order[i] = order[at];
             order[at] = i;
         }
@@ -298,8 +288,8 @@ static void groups_plan(struct town *town)
             party->held[index] = (struct held){
                 .party = party,
                 .planned = planned,
-                .open_ns = drawn(town, 20) * SIMULATION_MS / 2,
-                .close_ns = drawn(town, 40) * SIMULATION_MS,
+                .open_ns = simulation_drawn(&town->random, 20) * SIMULATION_MS / 2,
+                .close_ns = simulation_drawn(&town->random, 40) * SIMULATION_MS,
             };
         }
     }
@@ -343,9 +333,9 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
     struct town *town = calloc(1, sizeof(*town));
     struct sim_hosts_config hosts;
     *town = (struct town){.seed = seed, .random = seed, .dead = RANKS_MAX, .full = RANKS_MAX};
-    town->rank_count = 2 + (uint32_t)drawn(town, RANKS_MAX - 1);
-    town->group_count = 1 + (uint32_t)drawn(town, GROUPS_MAX);
-    town->budget = CW_GROUPS_FILTERS_LEAST + (uint32_t)drawn(town, CW_GROUPS_FILTERS - 1);
+    town->rank_count = 2 + (uint32_t)simulation_drawn(&town->random, RANKS_MAX - 1);
+    town->group_count = 1 + (uint32_t)simulation_drawn(&town->random, GROUPS_MAX);
+    town->budget = CW_GROUPS_FILTERS_LEAST + (uint32_t)simulation_drawn(&town->random, CW_GROUPS_FILTERS - 1);
     for (size_t i = 0; i < sizeof(town->source); i++) {
         town->source[i] = (uint8_t)(i * 7 + i / 256);
     }
@@ -457,11 +447,11 @@ static void one_dies(void **state)
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
-        uint32_t dies = (uint32_t)drawn(town, town->rank_count);
-        (void)town_run(town, drawn(town, 30) * SIMULATION_MS);
+        uint32_t dies = (uint32_t)simulation_drawn(&town->random, town->rank_count);
+        (void)town_run(town, simulation_drawn(&town->random, 30) * SIMULATION_MS);
         party_kill(town, dies);
         for (uint32_t rank = 0; rank < town->rank_count; rank++) { /* noticed at a time of its own */
-            (void)town_run(town, drawn(town, 3) * SIMULATION_MS);
+            (void)town_run(town, simulation_drawn(&town->random, 3) * SIMULATION_MS);
             if (rank != dies) {
                 cw_groups_down(town->parties[rank].groups, dies);
             }
@@ -504,7 +494,7 @@ static void one_is_full(void **state)
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 4;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
-        town->full = (uint32_t)drawn(town, town->rank_count);
+        town->full = (uint32_t)simulation_drawn(&town->random, town->rank_count);
         for (int round = 0; round < 20 && !others_are_closed(town); round++) {
             (void)town_run(town, 100 * SIMULATION_MS);
         }
@@ -563,7 +553,7 @@ static void members_do_not_agree(void **state)
         }
     }
     for (int step = 0; step < 100; step++) {
-        cw_simulator_run_until(town->hosts.simulator, now(town) + STEP_NS);
+        sim_hosts_run(&town->hosts, STEP_NS);
         letters_bring(town);
         for (uint32_t rank = 0; rank < 3; rank++) {
             (void)cw_groups_poll(town->parties[rank].groups);

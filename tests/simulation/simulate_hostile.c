@@ -1,17 +1,14 @@
 /* Packets that a peer of the job, which has its key, must not get anything out of: written by hand, each against one
  * way to be short of room. (tests/fuzz looks for more of them at random.) */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/flow/table.h"
-#include "dataplane/wire/wire.h"
 
-enum { TARGET = 0, MADMAN = 1, RECORDS = 64 };
+enum { RECORDS = 64 };
 
 struct world {
     struct sim_hosts hosts;
-    struct simulation_stream stream;
     struct cw_endpoint *endpoint; /* the target's */
     struct cw_flow *flow;         /* towards the madman */
     uint64_t base;                /* the first put number that is not done */
@@ -34,8 +31,7 @@ static void world_open(struct world *world, uint32_t window_blocks)
     config.endpoint.window_block_count = window_blocks;
     memset(world, 0, sizeof(*world));
     simulation_hosts(&world->hosts, &config);
-    simulation_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 32, 20);
-    (void)simulation_stream_finish(&world->hosts, MADMAN, 1000 * SIMULATION_MS);
+    (void)sim_stream_send(&world->hosts, MADMAN, TARGET, 32, 20, 1000 * SIMULATION_MS);
     world->endpoint = world->hosts.list[TARGET].endpoint;
     world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
     assert_non_null(world->flow);
@@ -94,11 +90,7 @@ static void add_half(struct world *world, uint64_t number, uint64_t token, uint6
 /* Signs the packet as the madman and lets it in, `ahead` numbers after the next one. */
 static void deliver(struct world *world, uint64_t ahead)
 {
-    const struct cw_endpoint_config *config = &world->endpoint->config;
-    struct cw_wire_network *network = (struct cw_wire_network *)world->frame;
-    cw_wire_network_init(network, config->address.mac, config->address.mac, 0x0a000001u + MADMAN, config->address.ipv4,
-                         CW_UDP_PORT, config->address.udp_port);
-    cw_wire_network_finish(network, world->used);
+    network_write(world->frame, world->endpoint, 0x0a000001u + MADMAN, world->used);
     uint64_t number = world->flow->receiver.packets.base + ahead;
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,
@@ -234,7 +226,7 @@ static void two_messages_cannot_share_a_slot(void **state)
     add_bare(&world, CW_FRAME_ASK, 1, world.base);
     deliver(&world, 0);
     sim_host_wake(&world.hosts.list[TARGET]);
-    cw_simulator_run_until(world.hosts.simulator, cw_simulator_now(world.hosts.simulator) + SIMULATION_MS);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
     uint32_t slot = 0;
     while (world.endpoint->messages.slots[slot].state != CW_SLOT_LENT) {
         slot++;

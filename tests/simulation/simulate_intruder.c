@@ -1,47 +1,23 @@
 /* Somebody between two peers of a sealed session, who can do with packets what he likes and has no key: nothing of what
  * he does reaches memory, and all of it is counted. And somebody with the key of another job. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 
-enum { SENDER = 0, TARGET = 1, FRAMES_MAX = 4000, FRAME_BYTES = 2048, UDP_PORT = CW_UDP_PORT };
+enum { SENDER = MADMAN, FRAMES_MAX = 4000 };
 
-struct frame {
-    uint32_t node; /* it was on its way from */
-    uint32_t length;
-    uint8_t bytes[FRAME_BYTES];
-};
+#define SENDER_IPV4 (0x0a000001u + SENDER)
 
 struct world {
     struct sim_hosts hosts;
     struct cw_endpoint *target;
-    struct frame *frames; /* that have left */
-    uint32_t frame_count;
+    struct recording recording; /* of frames that have left */
 };
-
-static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
-                   const uint8_t *frame, uint32_t length)
-{
-    struct world *world = context;
-    (void)time_ns;
-    if (kind == CW_SIMULATOR_DEPARTURE && world->frame_count < FRAMES_MAX) {
-        struct frame *kept = &world->frames[world->frame_count++];
-        kept->node = node;
-        kept->length = length;
-        memcpy(kept->bytes, frame, length);
-    }
-}
-
-static struct cw_wire_header *header_of(uint8_t *frame)
-{
-    return (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
-}
 
 static void world_open(struct world *world, enum cw_encryption encryption)
 {
@@ -51,33 +27,25 @@ static void world_open(struct world *world, enum cw_encryption encryption)
     config.endpoint.encryption = encryption;
     config.endpoint.failure_timeout_ns = 3000 * SIMULATION_MS;
     memset(world, 0, sizeof(*world));
-    world->frames = calloc(FRAMES_MAX, sizeof(*world->frames));
     simulation_hosts(&world->hosts, &config);
     world->target = world->hosts.list[TARGET].endpoint;
-    cw_simulator_tap_set(world->hosts.simulator, record, world);
+    world->recording.kind = CW_SIMULATOR_DEPARTURE;
+    recording_begin(&world->recording, &world->hosts, FRAMES_MAX);
 }
 
 static void world_close(struct world *world)
 {
     sim_hosts_destroy(&world->hosts);
-    free(world->frames);
-}
-
-static void run(struct world *world, uint64_t duration_ns)
-{
-    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
+    free(world->recording.frames);
 }
 
 /* Puts one way, messages and gets the other; all of it comes through. */
 static void converse(struct world *world)
 {
     struct sim_host *sender = &world->hosts.list[SENDER], *target = &world->hosts.list[TARGET];
-    struct simulation_stream stream;
-    simulation_stream_start(&world->hosts, &stream, SENDER, TARGET, 3000, 40);
-    (void)simulation_stream_finish(&world->hosts, SENDER, 1000 * SIMULATION_MS);
+    (void)sim_stream_send(&world->hosts, SENDER, TARGET, 3000, 40, 1000 * SIMULATION_MS);
     assert_int_equal(sender->completed, 40);
     assert_int_equal(sender->failed, 0);
-    sender->work = NULL;
     uint32_t peer = sim_hosts_peer(&world->hosts, TARGET, SENDER);
     for (uint32_t i = 0; i < 5; i++) {
         struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = target->memory, .bytes = 100}}};
@@ -87,20 +55,11 @@ static void converse(struct world *world)
     }
     uint64_t got = target->got;
     sim_host_wake(target);
-    run(world, 20 * SIMULATION_MS);
+    sim_hosts_run(&world->hosts, 20 * SIMULATION_MS);
     assert_int_equal(target->got, got + 5);
 }
 
 /* ---- what an attack may not change ---- */
-
-static uint64_t refused_count(const struct cw_endpoint *endpoint)
-{
-    uint64_t count = 0;
-    for (enum cw_counter counter = CW_COUNTER_DROP_SHORT; counter <= CW_COUNTER_DROP_HELLO; counter++) {
-        count += cw_endpoint_counter(endpoint, counter);
-    }
-    return count;
-}
 
 /* All that the target knows of its peer and the memory it has given it. */
 struct standing {
@@ -137,13 +96,11 @@ static void stand(const struct world *world, struct standing *standing)
 static bool is_refused(struct world *world, const uint8_t *bytes, uint32_t length)
 {
     static struct standing before, after;
-    uint8_t *exact = malloc(length == 0 ? 1 : length); /* so that a sanitizer sees a read beyond it */
-    memcpy(exact, bytes, length);
+    struct burst burst = {.count = 0};
     stand(world, &before);
     uint64_t refused = refused_count(world->target);
-    struct cw_received packet = {.data = exact, .length = length};
-    cw_receive_frames(world->target, &packet, 1);
-    free(exact);
+    burst_add(&burst, bytes, length);
+    burst_let_in(&burst, world->target);
     stand(world, &after);
     return refused_count(world->target) == refused + 1 && memcmp(&before, &after, sizeof(before)) == 0 &&
            world->target->staged_count == 0;
@@ -155,7 +112,7 @@ static bool is_refused(struct world *world, const uint8_t *bytes, uint32_t lengt
 static uint32_t catch_fresh(struct world *world, struct frame **caught)
 {
     struct sim_host *sender = &world->hosts.list[SENDER];
-    uint32_t first = world->frame_count;
+    uint32_t first = world->recording.count;
     uint32_t peer = sim_hosts_peer(&world->hosts, SENDER, TARGET);
     struct cw_flow *flow = cw_endpoint_flow(sender->endpoint, peer);
     cw_simulator_partition(world->hosts.simulator, TARGET, true);
@@ -176,9 +133,9 @@ static uint32_t catch_fresh(struct world *world, struct frame **caught)
         cw_transmit_control_finish(sender->endpoint, flow, bytes);
     }
     (void)cw_flush(sender->endpoint);
-    *caught = &world->frames[first];
-    assert_true(world->frame_count - first >= 6);
-    return world->frame_count - first;
+    *caught = &world->recording.frames[first];
+    assert_true(world->recording.count - first >= 6);
+    return world->recording.count - first;
 }
 
 /* A world in which both have talked, and frames of it that have not come yet. */
@@ -238,12 +195,7 @@ static void nothing_can_be_cut_off_or_added(void **state)
                 assert_true(is_refused(&world, altered.bytes, length));
             }
             if (length >= CW_WIRE_OVERHEAD_BYTES) {
-                struct cw_wire_network *network = (struct cw_wire_network *)altered.bytes;
-                const struct cw_endpoint_config *config = &world.target->config;
-                uint8_t mac[6] = {2};
-                cw_wire_network_init(network, mac, config->address.mac, 0x0a000001, config->address.ipv4, UDP_PORT,
-                                     UDP_PORT);
-                cw_wire_network_finish(network, length - CW_WIRE_OVERHEAD_BYTES);
+                network_write(altered.bytes, world.target, SENDER_IPV4, length - CW_WIRE_OVERHEAD_BYTES);
                 assert_true(is_refused(&world, altered.bytes, length));
             }
         }
@@ -258,13 +210,12 @@ static void replays_do_nothing(void **state)
     struct world world;
     world_open(&world, CW_ENCRYPTION_REQUIRED);
     converse(&world);
-    run(&world, 100 * SIMULATION_MS);
-    uint32_t count = world.frame_count, replays = 0;
+    sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
+    uint32_t count = world.recording.count, replays = 0;
     for (uint32_t pass = 0; pass < 3; pass++) {
         for (uint32_t i = 0; i < count; i++) {
-            const struct frame *frame = &world.frames[pass == 1 ? count - 1 - i : i];
-            bool setup = frame->bytes[CW_WIRE_NETWORK_BYTES + 1] <= CW_WIRE_HELLO_REPLY;
-            if (!setup) {
+            const struct frame *frame = &world.recording.frames[pass == 1 ? count - 1 - i : i];
+            if (!is_setup(frame->bytes)) {
                 assert_true(is_refused(&world, frame->bytes, frame->length));
                 replays++;
             }
@@ -275,7 +226,7 @@ static void replays_do_nothing(void **state)
             sim_hosts_crash(&world.hosts, SENDER);
             assert_int_equal(sim_hosts_restart(&world.hosts, SENDER, error, sizeof(error)), CW_OK);
             converse(&world);
-            run(&world, 100 * SIMULATION_MS);
+            sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
         }
     }
     assert_true(cw_endpoint_counter(world.target, CW_COUNTER_DROP_REPLAY) > replays / 4);
@@ -283,14 +234,14 @@ static void replays_do_nothing(void **state)
     uint64_t up = world.hosts.list[TARGET].up;
     uint64_t session = cw_endpoint_flow(world.target, 0)->session.peer;
     for (uint32_t i = 0; i < count; i++) {
-        if (world.frames[i].bytes[CW_WIRE_NETWORK_BYTES + 1] <= CW_WIRE_HELLO_REPLY) {
-            assert_int_equal(
-                cw_simulator_inject(world.hosts.simulator, TARGET, world.frames[i].bytes, world.frames[i].length),
-                CW_OK);
-            run(&world, SIMULATION_MS);
+        if (is_setup(world.recording.frames[i].bytes)) {
+            assert_int_equal(cw_simulator_inject(world.hosts.simulator, TARGET, world.recording.frames[i].bytes,
+                                                 world.recording.frames[i].length),
+                             CW_OK);
+            sim_hosts_run(&world.hosts, SIMULATION_MS);
         }
     }
-    run(&world, 1000 * SIMULATION_MS);
+    sim_hosts_run(&world.hosts, 1000 * SIMULATION_MS);
     assert_int_equal(world.hosts.list[TARGET].up, up);
     assert_int_equal(cw_endpoint_flow(world.target, 0)->session.peer, session);
     converse(&world);
@@ -302,11 +253,7 @@ static void replays_do_nothing(void **state)
 static uint32_t write_frame(const struct world *world, uint8_t *frame, const struct cw_wire_header *header,
                             uint32_t behind)
 {
-    const struct cw_endpoint_config *config = &world->target->config;
-    struct cw_wire_network *network = (struct cw_wire_network *)frame;
-    static const uint8_t mac[6] = {2};
-    cw_wire_network_init(network, mac, config->address.mac, 0x0a000001, config->address.ipv4, UDP_PORT, UDP_PORT);
-    cw_wire_network_finish(network, behind);
+    network_write(frame, world->target, SENDER_IPV4, behind);
     memcpy(frame + CW_WIRE_NETWORK_BYTES, header, sizeof(*header));
     return CW_WIRE_OVERHEAD_BYTES + behind;
 }
@@ -413,10 +360,10 @@ static void nobody_is_talked_out_of_it(void **state)
     for (enum cw_wire_type type = CW_WIRE_HELLO; type <= CW_WIRE_HELLO_REPLY; type++) {
         struct cw_wire_hello hello = {.session = 99,
                                       .peer_session = flow->session.local,
-                                      .sender_ipv4 = 0x0a000001,
+                                      .sender_ipv4 = SENDER_IPV4,
                                       .receiver_ipv4 = config->address.ipv4,
-                                      .sender_port = UDP_PORT,
-                                      .receiver_port = UDP_PORT,
+                                      .sender_port = CW_UDP_PORT,
+                                      .receiver_port = CW_UDP_PORT,
                                       .payload_bytes_max = 1400,
                                       .packet_window = 1000,
                                       .put_window = 1000};
@@ -447,7 +394,7 @@ static void asking_for_it_opens_no_other_door(void **state)
     assert_int_equal(cw_peer_encrypt(sender->endpoint, peer, true), CW_OK);
     assert_int_equal(cw_peer_connect(sender->endpoint, peer), CW_OK);
     cw_simulator_partition(world.hosts.simulator, SENDER, true);
-    struct cw_received packet = {.data = world.frames[0].bytes, .length = world.frames[0].length};
+    struct cw_received packet = {.data = world.recording.frames[0].bytes, .length = world.recording.frames[0].length};
     cw_receive_frames(world.target, &packet, 1);
     (void)cw_flush(world.target);
     const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);

@@ -21,14 +21,11 @@ static struct outcome measure(double loss, uint64_t seed)
     config.node.down.loss = loss;
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, WARM_COUNT);
-    (void)simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, WARM_COUNT, 10000 * SIMULATION_MS);
     const struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
     uint64_t lost_before = link->counters.lost;
     uint64_t again_before = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
-    simulation_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, PUT_COUNT);
-    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    uint64_t took_ns = sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUT_COUNT, 10000 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].completed, PUT_COUNT);
     assert_int_equal(hosts.list[0].failed, 0);
     struct outcome outcome = {
@@ -84,8 +81,8 @@ static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again
         struct cw_put put = {.peer = sim_hosts_peer(&hosts, i % 2, 1 - i % 2),
                              .region = to->token,
                              .source = {.region = from->token, .contiguous = {.data = from->memory, .bytes = bytes}}};
-        begin_ns = i == 1 ? cw_simulator_now(hosts.simulator) : begin_ns; /* the first one sets the session up */
-        cw_endpoint_clock(from->endpoint, cw_simulator_now(hosts.simulator));
+        begin_ns = i == 1 ? sim_hosts_now(&hosts) : begin_ns; /* the first one sets the session up */
+        cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
         assert_int_equal(cw_put(from->endpoint, &put), CW_OK);
         sim_host_wake(from);
         while (to->arrived_puts == before && cw_simulator_step(hosts.simulator)) {
@@ -93,7 +90,7 @@ static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again
     }
     *again = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED) +
              cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_RETRANSMITTED);
-    double took_ns = (double)(cw_simulator_now(hosts.simulator) - begin_ns) / PUTS;
+    double took_ns = (double)(sim_hosts_now(&hosts) - begin_ns) / PUTS;
     sim_hosts_destroy(&hosts);
     return took_ns;
 }

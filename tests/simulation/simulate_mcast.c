@@ -4,51 +4,32 @@
 
 enum { SEEDS = 200 };
 
-static uint64_t drawn(uint64_t *state, uint64_t below)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (*state >> 33) % below;
-}
-
 /* Up to 5 % of everything, on each link. */
 static void faults_draw(struct cw_link_config *link, uint64_t *random)
 {
-    link->loss = (double)drawn(random, 6) / 100;
-    link->duplicate = (double)drawn(random, 4) / 100;
-    link->corrupt = (double)drawn(random, 3) / 100;
-    link->reorder = (double)drawn(random, 10) / 100;
+    link->loss = (double)simulation_drawn(random, 6) / 100;
+    link->duplicate = (double)simulation_drawn(random, 4) / 100;
+    link->corrupt = (double)simulation_drawn(random, 3) / 100;
+    link->reorder = (double)simulation_drawn(random, 10) / 100;
     link->reorder_delay_max_ns = 200 * SIMULATION_US;
-}
-
-static void network_heal(struct mcast_world *world)
-{
-    for (uint32_t node = 0; node < world->config.members; node++) {
-        struct cw_link *links[] = {cw_simulator_link_up(world->hosts.simulator, node),
-                                   cw_simulator_link_down(world->hosts.simulator, node)};
-        for (int i = 0; i < 2; i++) {
-            struct cw_link_config config = links[i]->config;
-            config.loss = config.duplicate = config.corrupt = config.reorder = 0;
-            cw_link_configure(links[i], &config);
-        }
-    }
 }
 
 static void config_draw(struct mcast_world_config *config, uint64_t seed, uint64_t *random)
 {
     static const uint32_t arities[] = {0, 1, 2, 3, CW_MCAST_MEMBERS_MAX};
     *random = seed;
-    mcast_world_config_init(config, 2 + (uint32_t)drawn(random, 23));
+    mcast_world_config_init(config, 2 + (uint32_t)simulation_drawn(random, 23));
     config->seed = seed;
-    config->senders = 1 + (uint32_t)drawn(random, config->members < 4 ? config->members : 4);
-    config->messages = 5 + (uint32_t)drawn(random, 40);
-    config->arity = arities[drawn(random, 5)];
-    config->spread = drawn(random, 4) == 0 ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK;
-    config->is_slow = drawn(random, 2) == 0;
-    config->short_max = drawn(random, 4) == 0 ? 64 : 4096;
-    config->long_max = drawn(random, 3) == 0 ? 0 : 20000 + drawn(random, 60000);
-    config->mcast.slot_count = 1 + (uint32_t)drawn(random, 16);
-    config->mcast.queue_max = 2 + (uint32_t)drawn(random, 30);
-    config->mcast.event_count_max = 1 + (uint32_t)drawn(random, 64);
+    config->senders = 1 + (uint32_t)simulation_drawn(random, config->members < 4 ? config->members : 4);
+    config->messages = 5 + (uint32_t)simulation_drawn(random, 40);
+    config->arity = arities[simulation_drawn(random, 5)];
+    config->spread = simulation_drawn(random, 4) == 0 ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK;
+    config->is_slow = simulation_drawn(random, 2) == 0;
+    config->short_max = simulation_drawn(random, 4) == 0 ? 64 : 4096;
+    config->long_max = simulation_drawn(random, 3) == 0 ? 0 : 20000 + simulation_drawn(random, 60000);
+    config->mcast.slot_count = 1 + (uint32_t)simulation_drawn(random, 16);
+    config->mcast.queue_max = 2 + (uint32_t)simulation_drawn(random, 30);
+    config->mcast.event_count_max = 1 + (uint32_t)simulation_drawn(random, 64);
     faults_draw(&config->node.up, random);
     faults_draw(&config->node.down, random);
 }
@@ -75,8 +56,8 @@ static void every_byte_to_every_member(void **state)
         uint64_t random;
         config_draw(&config, seed, &random);
         mcast_world_create(&world, &config);
-        (void)mcast_world_run(&world, drawn(&random, 300) * SIMULATION_MS);
-        network_heal(&world);
+        (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
+        sim_hosts_heal(&world.hosts);
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
         struct cw_mcast_counters counters = mcast_world_counters(&world);
         repairs += counters.repairs_out + counters.repairs_one_out;
@@ -100,24 +81,24 @@ static void survivors_get_everything(void **state)
         uint64_t random;
         config_draw(&config, 1000 + seed, &random);
         mcast_world_create(&world, &config);
-        uint32_t victims = 1 + (uint32_t)drawn(&random, 2);
+        uint32_t victims = 1 + (uint32_t)simulation_drawn(&random, 2);
         for (uint32_t i = 0; i < victims && i + 1 < config.members; i++) {
-            uint32_t victim = (uint32_t)drawn(&random, config.members);
-            (void)mcast_world_run(&world, drawn(&random, 2000) * SIMULATION_US);
+            uint32_t victim = (uint32_t)simulation_drawn(&random, config.members);
+            (void)mcast_world_run(&world, simulation_drawn(&random, 2000) * SIMULATION_US);
             if (!world.live[victim]) {
                 continue;
             }
-            if (drawn(&random, 3) == 0) {
+            if (simulation_drawn(&random, 3) == 0) {
                 cw_simulator_stop(world.hosts.simulator, victim);
-                (void)mcast_world_run(&world, drawn(&random, 100) * SIMULATION_MS);
+                (void)mcast_world_run(&world, simulation_drawn(&random, 100) * SIMULATION_MS);
                 cw_simulator_resume(world.hosts.simulator, victim);
                 continue;
             }
             mcast_world_kill(&world, victim);
-            mcast_world_pass(&world, drawn(&random, 60) * SIMULATION_MS);
-            mcast_world_exclude(&world, victim, drawn(&random, 5) * SIMULATION_MS);
+            sim_hosts_run(&world.hosts, simulation_drawn(&random, 60) * SIMULATION_MS);
+            mcast_world_exclude(&world, victim, simulation_drawn(&random, 5) * SIMULATION_MS);
         }
-        network_heal(&world);
+        sim_hosts_heal(&world.hosts);
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
              "survivors wait 10 s after the network was healed");
         mcast_world_destroy(&world);
@@ -136,19 +117,20 @@ static void members_come_late(void **state)
         config_draw(&config, 2000 + seed, &random);
         config.long_max = 0;
         config.members += 2;
-        config.late_members = 1 + (uint32_t)drawn(&random, 2);
+        config.late_members = 1 + (uint32_t)simulation_drawn(&random, 2);
         config.senders = config.senders < config.members - config.late_members ? config.senders : 1;
         config.messages += 50;
         mcast_world_create(&world, &config);
         for (uint32_t i = 0; i < config.late_members; i++) {
-            mcast_world_pass(&world, drawn(&random, 2000) * SIMULATION_US);
-            mcast_world_join(&world, config.members - config.late_members + i, drawn(&random, 3) * SIMULATION_MS);
+            sim_hosts_run(&world.hosts, simulation_drawn(&random, 2000) * SIMULATION_US);
+            mcast_world_join(&world, config.members - config.late_members + i,
+                             simulation_drawn(&random, 3) * SIMULATION_MS);
         }
-        network_heal(&world);
+        sim_hosts_heal(&world.hosts);
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
              "somebody waits 10 s after the network was healed");
         for (uint32_t i = config.members - config.late_members; i < config.members; i++) {
-            heard += !world.members[i].is_new[0];
+            heard += !world.members[i].from[0].is_new;
         }
         mcast_world_destroy(&world);
     }
@@ -165,7 +147,7 @@ static void laggards_are_named(void **state)
         mcast_world_config_init(&config, 30);
         config.messages = 200;
         mcast_world_create(&world, &config);
-        mcast_world_pass(&world, 100 * SIMULATION_US);
+        sim_hosts_run(&world.hosts, 100 * SIMULATION_US);
         mcast_world_kill(&world, victim);
         assert_false(mcast_world_run(&world, 200 * SIMULATION_MS));
         assert_int_equal(world.members[0].laggard, victim);
@@ -223,8 +205,8 @@ static void groups_reach_across_switches(void **state)
         uint64_t random;
         config_draw(&config, 3000 + seed, &random);
         config.members += 2;
-        config.switches = 2 + (uint32_t)drawn(&random, 2);
-        config.learning = drawn(&random, 2) == 0;
+        config.switches = 2 + (uint32_t)simulation_drawn(&random, 2);
+        config.learning = simulation_drawn(&random, 2) == 0;
         config.spread = CW_MCAST_BY_NETWORK;
         if (config.learning) {
             /* a source address that became another host's would stay, for 300 s, in a switch that this host sends
@@ -233,13 +215,12 @@ static void groups_reach_across_switches(void **state)
         }
         mcast_world_create(&world, &config);
         struct cw_link *trunk = cw_simulator_link_trunk(world.hosts.simulator, 0, 0);
-        struct cw_link_config clean = trunk->config, faulty = clean;
+        struct cw_link_config faulty = trunk->config;
         faults_draw(&faulty, &random);
         faulty.corrupt = config.learning ? 0 : faulty.corrupt;
         cw_link_configure(trunk, &faulty);
-        (void)mcast_world_run(&world, drawn(&random, 300) * SIMULATION_MS);
-        network_heal(&world);
-        cw_link_configure(trunk, &clean);
+        (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
+        sim_hosts_heal(&world.hosts);
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
         struct cw_mcast_counters counters = mcast_world_counters(&world);
         repairs += counters.repairs_out + counters.repairs_one_out;
@@ -252,6 +233,25 @@ static uint64_t frames_at(const struct mcast_world *world, uint32_t node)
 {
     const struct cw_simulator_node_counters *counters = cw_simulator_node_counters(world->hosts.simulator, node);
     return counters->received + counters->dropped_filter;
+}
+
+static void member_leave(struct mcast_world *world, uint32_t index)
+{
+    cw_mcast_shut(world->members[index].group);
+    world->members[index].group = NULL;
+    sim_host_wake(&world->hosts.list[index]);
+    sim_hosts_run(&world->hosts, SIMULATION_MS);
+    mcast_world_exclude(world, index, 0);
+}
+
+/* What member 0 has sent, it sends again to the first so many. */
+static void all_again(struct mcast_world *world, uint32_t count)
+{
+    for (uint32_t member = 0; member < count; member++) {
+        world->members[member].posted = world->members[member].completed = 0;
+        world->members[member].from[0].next = 0;
+    }
+    sim_host_wake(&world->hosts.list[0]);
 }
 
 /* A switch that snoops sends a group's frames to those that have reported, and no longer once they have left. */
@@ -272,17 +272,9 @@ static void switches_are_told(void **state)
         uint64_t frames = frames_at(&world, node);
         assert_true(node < IN_GROUP ? frames >= MESSAGES : frames < REPORTS_MAX); /* of others' memberships */
     }
-    cw_mcast_shut(world.members[LEAVES].group);
-    world.members[LEAVES].group = NULL;
-    sim_host_wake(&world.hosts.list[LEAVES]);
-    mcast_world_pass(&world, SIMULATION_MS);
-    mcast_world_exclude(&world, LEAVES, 0);
+    member_leave(&world, LEAVES);
     uint64_t stayed = frames_at(&world, LEAVES - 1), left = frames_at(&world, LEAVES);
-    for (uint32_t member = 0; member < IN_GROUP; member++) { /* all over again */
-        world.members[member].posted = world.members[member].completed = 0;
-        world.members[member].next[0] = 0;
-    }
-    sim_host_wake(&world.hosts.list[0]);
+    all_again(&world, IN_GROUP);
     must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "not complete within 1 s without the one that left");
     assert_true(frames_at(&world, LEAVES - 1) >= stayed + MESSAGES);
     assert_true(frames_at(&world, LEAVES) < left + REPORTS_MAX);
@@ -305,7 +297,7 @@ static void a_network_that_drops_is_noticed(void **state)
         config.multicast = CW_SIMULATOR_DROPS;
         mcast_world_create(&world, &config);
         (void)mcast_world_run(&world, 1000 * SIMULATION_MS);
-        network_heal(&world); /* but for what the switch does */
+        sim_hosts_heal(&world.hosts); /* but for what the switch does */
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
         for (uint32_t sender = 0; sender < config.senders; sender++) {
             const struct mcast_member *member = &world.members[sender];
@@ -336,11 +328,11 @@ static void a_network_that_floods_is_noticed(void **state)
         config.learning = true;
         config.multicast = kinds[i];
         mcast_world_create(&world, &config);
-        mcast_world_pass(&world, SIMULATION_MS);
+        sim_hosts_run(&world.hosts, SIMULATION_MS);
         for (uint32_t member = 1; member < MEMBERS; member++) {
             cw_mcast_flood_probe(world.members[member].group);
         }
-        mcast_world_pass(&world, SIMULATION_MS);
+        sim_hosts_run(&world.hosts, SIMULATION_MS);
         for (uint32_t member = 0; member < MEMBERS; member++) {
             uint64_t flood_probes = cw_mcast_counters(world.members[member].mcast).flood_probes;
             assert_int_equal(flood_probes, kinds[i] == CW_SIMULATOR_FLOODS && member > 0 ? MEMBERS - 2 : 0);
@@ -365,7 +357,7 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
     cw_guest_group(endpoint, FLOOD_IPV4, &network);
     cw_guest_finish(endpoint, &network, &header, sizeof(prefix), &key);
     cw_guest_flush(endpoint);
-    mcast_world_pass(world, SIMULATION_MS);
+    sim_hosts_run(&world->hosts, SIMULATION_MS);
 }
 
 /* Of an earlier job under the same key, whose groups had other ids; of no group, as all jobs once sent it; and of
@@ -418,7 +410,7 @@ static void what_is_not_authentic_takes_no_memory(void **state)
         cw_guest_group(endpoint, GROUP_IPV4, &network);
         cw_guest_finish(endpoint, &network, &header, sizeof(data), &key);
         cw_guest_flush(endpoint);
-        mcast_world_pass(&world, SIMULATION_MS);
+        sim_hosts_run(&world.hosts, SIMULATION_MS);
     }
     uint64_t dropped = 0;
     for (uint32_t member = 0; member < STRANGER; member++) {
@@ -451,7 +443,7 @@ static void a_group_that_is_shut_leaves_no_events(void **state)
             assert_int_equal(cw_mcast_send(world.members[member].group, &put), CW_OK);
         }
     }
-    mcast_world_pass(&world, 10 * SIMULATION_MS);
+    sim_hosts_run(&world.hosts, 10 * SIMULATION_MS);
     cw_mcast_shut(world.members[0].group);
     world.members[0].group = NULL;
     assert_int_equal(cw_mcast_events(world.members[0].mcast, events, 2 * MESSAGES), MESSAGES);
@@ -476,17 +468,9 @@ static void leaving_takes_nothing_from_others(void **state)
     config.long_max = 0;
     mcast_world_create(&world, &config);
     must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "not complete within 1 s");
-    mcast_world_pass(&world, 500 * SIMULATION_MS); /* now nobody reports for a while */
-    cw_mcast_shut(world.members[LEAVES].group);
-    world.members[LEAVES].group = NULL;
-    sim_host_wake(&world.hosts.list[LEAVES]);
-    mcast_world_pass(&world, SIMULATION_MS);
-    mcast_world_exclude(&world, LEAVES, 0);
-    for (uint32_t member = 0; member < LEAVES; member++) { /* all over again */
-        world.members[member].posted = world.members[member].completed = 0;
-        world.members[member].next[0] = 0;
-    }
-    sim_host_wake(&world.hosts.list[0]);
+    sim_hosts_run(&world.hosts, 500 * SIMULATION_MS); /* now nobody reports for a while */
+    member_leave(&world, LEAVES);
+    all_again(&world, LEAVES);
     must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete within 10 s without the one that left");
     const struct mcast_member *root = &world.members[0];
     assert_true(root->done_ns[config.messages - 1] - root->sent_ns[0] < 10 * SIMULATION_MS);

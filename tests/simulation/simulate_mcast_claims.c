@@ -54,7 +54,7 @@ static void rare_loss_costs_little(void **state)
 static uint32_t completed_in(struct mcast_world *world, uint64_t duration_ns)
 {
     uint32_t before = world->members[0].completed;
-    mcast_world_pass(world, duration_ns);
+    sim_hosts_run(&world->hosts, duration_ns);
     return world->members[0].completed - before;
 }
 
@@ -70,14 +70,14 @@ static void one_that_stops_costs_the_others_little(void **state)
         config.is_uniform = true;
         config.long_max = MESSAGE_BYTES;
         mcast_world_create(&world, &config);
-        mcast_world_pass(&world, 2 * SIMULATION_MS);
+        sim_hosts_run(&world.hosts, 2 * SIMULATION_MS);
         uint32_t before = completed_in(&world, 5 * SIMULATION_MS);
         cw_simulator_stop(world.hosts.simulator, victim);
-        mcast_world_pass(&world, 30 * SIMULATION_MS);
+        sim_hosts_run(&world.hosts, 30 * SIMULATION_MS);
         assert_true(world.members[0].laggards > 0);
         assert_int_equal(world.members[0].laggard, victim);
         mcast_world_exclude(&world, victim, 0);
-        mcast_world_pass(&world, SIMULATION_MS / 2);
+        sim_hosts_run(&world.hosts, SIMULATION_MS / 2);
         uint32_t after = completed_in(&world, 5 * SIMULATION_MS);
         printf("member %u of 9 stopped: %u messages in 5 ms before, %u after it was taken out\n", victim, before,
                after);

@@ -17,10 +17,10 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
         config.node.down.loss = 0.01;
         struct sim_hosts hosts;
         simulation_hosts(&hosts, &config);
-        struct simulation_stream streams[2];
+        struct sim_stream streams[2];
         hosts.list[2].holds_events = true;
         for (uint32_t from = 0; from < 2; from++) {
-            simulation_stream_start(&hosts, &streams[from], from, 2, sizes[i], 1500);
+            sim_stream_start(&hosts, &streams[from], from, 2, sizes[i], 1500);
             streams[from].under_way_max = 600;
             streams[from].space = 8 << 20;
         }
@@ -68,6 +68,15 @@ static void talk(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
+/* The first `count` hosts to the one behind them. */
+static void talkers_begin(struct sim_hosts *hosts, struct talker *talkers, uint32_t count, uint64_t messages)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        talkers[i] = (struct talker){.peer = sim_hosts_peer(hosts, i, count), .count = messages};
+        sim_host_begin(&hosts->list[i], talk, &talkers[i]);
+    }
+}
+
 static void few_slots_serve(uint64_t delay_ns)
 {
     struct sim_hosts_config config;
@@ -79,12 +88,7 @@ static void few_slots_serve(uint64_t delay_ns)
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     struct talker talkers[SENDERS];
-    for (uint32_t i = 0; i < SENDERS; i++) {
-        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, SENDERS), .count = MESSAGES};
-        hosts.list[i].work = talk;
-        hosts.list[i].context = &talkers[i];
-        sim_host_wake(&hosts.list[i]);
-    }
+    talkers_begin(&hosts, talkers, SENDERS, MESSAGES);
     uint64_t least = 0;
     uint64_t most = 0;
     while (hosts.list[SENDERS].arrived_messages < SENDERS * MESSAGES / 2 && cw_simulator_step(hosts.simulator)) {
@@ -93,7 +97,7 @@ static void few_slots_serve(uint64_t delay_ns)
         least = i == 0 || hosts.list[i].completed < least ? hosts.list[i].completed : least;
         most = hosts.list[i].completed > most ? hosts.list[i].completed : most;
     }
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 50000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 50000 * SIMULATION_MS);
     printf("%d messages through %d slots; half way the senders had sent %d to %d\n", SENDERS * MESSAGES, SLOTS,
            (int)least, (int)most);
     assert_int_equal(hosts.list[SENDERS].arrived_messages, SENDERS * MESSAGES);
@@ -132,19 +136,14 @@ static void long_paths_are_lent_more(void **state)
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     struct talker talkers[FAR_SENDERS];
-    for (uint32_t i = 0; i < FAR_SENDERS; i++) {
-        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, FAR_SENDERS), .count = FAR_MESSAGES};
-        hosts.list[i].work = talk;
-        hosts.list[i].context = &talkers[i];
-        sim_host_wake(&hosts.list[i]);
-    }
+    talkers_begin(&hosts, talkers, FAR_SENDERS, FAR_MESSAGES);
     while (hosts.list[FAR_SENDERS].arrived_messages < FAR_SENDERS * FAR_MESSAGES &&
            cw_simulator_step(hosts.simulator)) {
         assert_true(hosts.list[FAR_SENDERS].endpoint->messages.free_count >= SLOTS_FREE_MIN - CW_CREDIT_MAX * 2);
     }
     printf("%d messages from each of %d senders in %.1f round trips\n", FAR_MESSAGES, FAR_SENDERS,
-           (double)cw_simulator_now(hosts.simulator) / (double)round_trip_ns);
-    assert_true(cw_simulator_now(hosts.simulator) <= ROUND_TRIPS_MAX * round_trip_ns);
+           (double)sim_hosts_now(&hosts) / (double)round_trip_ns);
+    assert_true(sim_hosts_now(&hosts) <= ROUND_TRIPS_MAX * round_trip_ns);
     sim_hosts_destroy(&hosts);
 }
 

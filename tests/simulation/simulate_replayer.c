@@ -1,23 +1,14 @@
 /* Somebody on the network without the key, who has recorded the set-up packets of an earlier job with the same key and
  * sends them again and again, as they were, altered, or with a tag of his own: nothing is delivered twice or lost, no
  * session ends, and set-up takes no longer than twice what it takes without. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/wire/sealed.h"
 
-enum { HOSTS = 3, FRAMES_MAX = 2000, FRAME_BYTES = 256, PUTS = 60, PUT_BYTES = 3000, BOUND_MS = 300 };
-
-struct recording {
-    uint32_t count;
-    struct {
-        uint32_t node; /* it came to */
-        uint32_t length;
-        uint8_t bytes[FRAME_BYTES];
-    } frames[FRAMES_MAX];
-};
+enum { HOSTS = 3, FRAMES_MAX = 2000, SETUP_BYTES = 256, PUTS = 60, PUT_BYTES = 3000, BOUND_MS = 300 };
 
 enum kind { REPLAYED, ALTERED, FORGED, KINDS };
 static const char *const kinds[] = {"replayed", "altered", "forged"};
@@ -36,18 +27,10 @@ struct world {
     struct flood flood;
 };
 
-static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
-                   const uint8_t *frame, uint32_t length)
+static bool is_wanted(uint32_t node, const uint8_t *frame, uint32_t length)
 {
-    struct recording *recording = context;
-    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
-    (void)time_ns;
-    if (kind == CW_SIMULATOR_ARRIVAL && header->type <= CW_WIRE_HELLO_REPLY && length <= FRAME_BYTES &&
-        recording->count < FRAMES_MAX) {
-        recording->frames[recording->count].node = node;
-        recording->frames[recording->count].length = length;
-        memcpy(recording->frames[recording->count++].bytes, frame, length);
-    }
+    (void)node;
+    return is_setup(frame) && length <= SETUP_BYTES;
 }
 
 /* ---- the flood ---- */
@@ -122,7 +105,7 @@ static void flood_send(struct world *world)
     struct flood *flood = &world->flood;
     uint32_t chosen = (uint32_t)cw_random_below(&flood->random, flood->recording->count);
     uint32_t length = flood->recording->frames[chosen].length;
-    uint8_t frame[FRAME_BYTES];
+    uint8_t frame[SETUP_BYTES];
     memcpy(frame, flood->recording->frames[chosen].bytes, length);
     uint32_t node = flood->recording->frames[chosen].node;
     if (world->hosts.list[node].endpoint == NULL) {
@@ -150,7 +133,7 @@ static void run_until(struct world *world, uint64_t time_ns)
 
 static void run(struct world *world, uint64_t duration_ns)
 {
-    run_until(world, cw_simulator_now(world->hosts.simulator) + duration_ns);
+    run_until(world, sim_hosts_now(&world->hosts) + duration_ns);
 }
 
 /* ---- a job ---- */
@@ -178,7 +161,7 @@ static void post(struct world *world, struct cw_random *random, uint8_t value)
     for (uint32_t from = 0; from < HOSTS; from++) {
         struct sim_host *host = &world->hosts.list[from];
         memset(host->memory, value + (int)from, PUT_BYTES);
-        cw_endpoint_clock(host->endpoint, cw_simulator_now(world->hosts.simulator));
+        cw_endpoint_clock(host->endpoint, sim_hosts_now(&world->hosts));
         for (uint32_t i = 0; i < PUTS * (HOSTS - 1); i++) {
             uint32_t to = (from + 1 + i % (HOSTS - 1)) % HOSTS;
             struct cw_put put = {.peer = sim_hosts_peer(&world->hosts, from, to),
@@ -196,7 +179,7 @@ static void post(struct world *world, struct cw_random *random, uint8_t value)
 /* Until all puts of all rounds have been completed; how long that took. */
 static uint64_t finish(struct world *world, uint64_t rounds)
 {
-    uint64_t start_ns = cw_simulator_now(world->hosts.simulator);
+    uint64_t start_ns = sim_hosts_now(&world->hosts);
     uint64_t want = rounds * PUTS * (HOSTS - 1);
     for (uint32_t node = 0; node < HOSTS;) {
         struct sim_host *host = &world->hosts.list[node];
@@ -204,13 +187,13 @@ static uint64_t finish(struct world *world, uint64_t rounds)
             node++;
             continue;
         }
-        if (cw_simulator_now(world->hosts.simulator) - start_ns > 20000 * SIMULATION_MS) {
+        if (sim_hosts_now(&world->hosts) - start_ns > 20000 * SIMULATION_MS) {
             fail_msg("host %d: %d of %d puts, %d failed, %d arrived", (int)node, (int)host->completed, (int)want,
                      (int)host->failed, (int)host->arrived_puts);
         }
         run(world, 10 * SIMULATION_US);
     }
-    return cw_simulator_now(world->hosts.simulator) - start_ns;
+    return sim_hosts_now(&world->hosts) - start_ns;
 }
 
 static void assert_all_is_well(struct world *world, uint64_t rounds, uint8_t value)
@@ -236,12 +219,13 @@ static void assert_all_is_well(struct world *world, uint64_t rounds, uint8_t val
 static struct recording *record_job(bool sealed)
 {
     struct recording *recording = calloc(1, sizeof(*recording));
+    *recording = (struct recording){.kind = CW_SIMULATOR_ARRIVAL, .wants = is_wanted};
     struct cw_random random;
     cw_random_seed(&random, 99);
     for (uint64_t seed = 1000; seed < 1020; seed++) {
         struct world world;
         world_open(&world, seed, sealed);
-        cw_simulator_tap_set(world.hosts.simulator, record, recording);
+        recording_begin(recording, &world.hosts, FRAMES_MAX);
         post(&world, &random, 1);
         (void)finish(&world, 1);
         sim_hosts_destroy(&world.hosts);
@@ -327,7 +311,7 @@ static void flooded_jobs(enum kind kind)
                    sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)sent, worst);
         }
         free(quiet_ns);
-        free(recording);
+        recording_free(recording);
     }
 }
 
@@ -369,16 +353,16 @@ static void a_new_process(void **state)
         sim_hosts_crash(&world.hosts, 0);
         run(&world, 100 * SIMULATION_MS);
         assert_int_equal(sim_hosts_restart(&world.hosts, 0, error, sizeof(error)), CW_OK);
-        uint64_t start_ns = cw_simulator_now(world.hosts.simulator);
+        uint64_t start_ns = sim_hosts_now(&world.hosts);
         for (uint32_t to = 1; to < HOSTS; to++) {
             cw_endpoint_clock(world.hosts.list[0].endpoint, start_ns);
             assert_int_equal(cw_peer_connect(world.hosts.list[0].endpoint, sim_hosts_peer(&world.hosts, 0, to)), CW_OK);
         }
         while (world.hosts.list[1].down + world.hosts.list[2].down < 2 || world.hosts.list[0].up < 2) {
             run(&world, SIMULATION_US);
-            assert_true(cw_simulator_now(world.hosts.simulator) - start_ns < BOUND_MS * SIMULATION_MS);
+            assert_true(sim_hosts_now(&world.hosts) - start_ns < BOUND_MS * SIMULATION_MS);
         }
-        took_ns[flooded] = cw_simulator_now(world.hosts.simulator) - start_ns;
+        took_ns[flooded] = sim_hosts_now(&world.hosts) - start_ns;
         run(&world, 2 * BOUND_MS * SIMULATION_MS);
         assert_int_equal(world.hosts.list[1].up + world.hosts.list[2].up, 2 * (HOSTS - 1) + 2);
         assert_int_equal(world.hosts.list[1].down + world.hosts.list[2].down, 2);
@@ -387,7 +371,7 @@ static void a_new_process(void **state)
     printf("a new process has its sessions after %.1f us, under the flood after %.1f us\n", (double)took_ns[0] / 1e3,
            (double)took_ns[1] / 1e3);
     assert_true(took_ns[1] <= 2 * took_ns[0]);
-    free(recording);
+    recording_free(recording);
 }
 
 int main(void)

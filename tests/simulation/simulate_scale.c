@@ -62,9 +62,7 @@ static void a_thousand_endpoints(void **state)
             sprayers[i].peers[flow] = sim_hosts_peer(&hosts, i, to);
             sprayers[i].tokens[flow] = hosts.list[to].token;
         }
-        hosts.list[i].work = spray;
-        hosts.list[i].context = &sprayers[i];
-        sim_host_wake(&hosts.list[i]);
+        sim_host_begin(&hosts.list[i], spray, &sprayers[i]);
     }
     cw_simulator_run_until(hosts.simulator, 400 * SIMULATION_US);
     uint64_t active = flow_bytes_most(&hosts);

@@ -1,11 +1,10 @@
 /* Sealed sessions: random worlds, who gets one, and that no nonce comes twice under a key, whatever happens. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "apps/sim/world.h"
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
-#include "dataplane/flow/receive.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 
@@ -60,6 +59,15 @@ static void look(void *context, enum cw_simulator_tap_kind kind, uint64_t time_n
     }
 }
 
+static void two_hosts(struct sim_hosts *hosts, enum cw_encryption encryption)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.encryption = encryption;
+    config.endpoint.failure_timeout_ns = 2000 * SIMULATION_MS;
+    simulation_hosts(hosts, &config);
+}
+
 /* Ends one endpoint and starts another in its place that differs in its policy. */
 static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
 {
@@ -75,17 +83,13 @@ static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
     if (sim_hosts_restart(hosts, node, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
-    hosts->list[node].hosts = hosts;
 }
 
 static void try_policies(enum policy a, enum policy b)
 {
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
     struct seen seen = {0};
-    sim_hosts_config_init(&config, 2);
-    config.endpoint.failure_timeout_ns = 2000 * SIMULATION_MS;
-    simulation_hosts(&hosts, &config);
+    two_hosts(&hosts, CW_ENCRYPTION_OFF);
     host_is(&hosts, 0, a);
     host_is(&hosts, 1, b);
     for (uint32_t i = 0; i < 2; i++) {
@@ -97,9 +101,9 @@ static void try_policies(enum policy a, enum policy b)
         }
     }
     cw_simulator_tap_set(hosts.simulator, look, &seen);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
-    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
+    uint64_t took_ns = sim_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
     bool wanted = a >= TOLD || b >= TOLD;
     bool possible = a != OFF && b != OFF;
     struct cw_peer_info info;
@@ -140,23 +144,20 @@ static void tell_late(bool asks_sealed)
     uint32_t asked = 0;
     bool is_late = false;
     for (uint32_t told = 0; told < MICROSECONDS_MAX && !is_late; told += 5) {
-        struct sim_hosts_config config;
         struct sim_hosts hosts;
-        struct simulation_stream stream;
+        struct sim_stream stream;
         struct cw_peer_info info;
-        sim_hosts_config_init(&config, 2);
-        config.endpoint.encryption = CW_ENCRYPTION_ASKED;
-        simulation_hosts(&hosts, &config);
+        two_hosts(&hosts, CW_ENCRYPTION_ASKED);
         uint32_t back = sim_hosts_peer(&hosts, 1, 0);
-        simulation_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
+        sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
         assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, asks_sealed), CW_OK);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + told * 1000ull);
+        sim_hosts_run(&hosts, told * 1000ull);
         assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
         is_late = info.state == CW_PEER_ESTABLISHED;
         asked += info.state == CW_PEER_CLOSED && cw_endpoint_flow(hosts.list[1].endpoint, back)->session.next != 0;
         bool works = asks_sealed || info.state == CW_PEER_CLOSED;
         assert_int_equal(cw_peer_encrypt(hosts.list[1].endpoint, back, true), works ? CW_OK : CW_ERROR_BUSY);
-        (void)simulation_stream_finish(&hosts, 0, 2000 * SIMULATION_MS);
+        (void)sim_stream_finish(&hosts, 0, 2000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, WORK);
         assert_int_equal(hosts.list[0].failed, 0);
         assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
@@ -177,16 +178,14 @@ static void who_is_told_late_seals(void **state)
 static void refusal_is_told(void **state)
 {
     (void)state;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
-    simulation_hosts(&hosts, &config);
+    two_hosts(&hosts, CW_ENCRYPTION_OFF);
     host_is(&hosts, 0, REQUIRED);
     uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
     assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
     hosts.list[0].holds_events = true;
     sim_host_wake(&hosts.list[0]);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 10 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
     struct cw_event event = {0};
     assert_int_equal(cw_endpoint_events(hosts.list[0].endpoint, &event, 1), 1);
     assert_int_equal(event.kind, CW_EVENT_PEER_DOWN);
@@ -330,10 +329,10 @@ static void no_nonce_comes_twice(void **state)
     audit_open(&audit, &hosts, 0.1);
     uint64_t retransmitted = 0;
     for (uint32_t round = 0; round < 20; round++) {
-        struct simulation_stream streams[2];
-        simulation_stream_start(&hosts, &streams[0], 0, 1, 4000, 50);
-        simulation_stream_start(&hosts, &streams[1], 2, 1, 100, 50);
-        (void)simulation_stream_finish(&hosts, 0, (round + 1) * SIMULATION_MS); /* or not */
+        struct sim_stream streams[2];
+        sim_stream_start(&hosts, &streams[0], 0, 1, 4000, 50);
+        sim_stream_start(&hosts, &streams[1], 2, 1, 100, 50);
+        (void)sim_stream_finish(&hosts, 0, (round + 1) * SIMULATION_MS); /* or not */
         retransmitted += cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
         uint32_t victim = round % 3;
         sim_hosts_crash(&hosts, victim);
@@ -354,9 +353,7 @@ static void not_even_with_the_same_seeds(void **state)
     char error[200];
     audit_open(&audit, &hosts, 0);
     for (uint32_t round = 0; round < 3; round++) {
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 0, 1, 4000, 50);
-        (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        (void)sim_stream_send(&hosts, 0, 1, 4000, 50, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 50);
         assert_int_equal(audit.direction_count, 2 * (round + 1));
         for (uint32_t node = 0; node < 2; node++) {
@@ -374,19 +371,13 @@ static void not_even_with_the_same_seeds(void **state)
 static void phases_differ(void **state)
 {
     (void)state;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
-    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
-    simulation_hosts(&hosts, &config);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 5);
-    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
+    (void)sim_stream_send(&hosts, 0, 1, 4000, 5, 1000 * SIMULATION_MS);
     struct cw_endpoint *endpoint = hosts.list[1].endpoint;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
     for (uint32_t i = 0; i < 2000; i++) {
         uint8_t frame[CW_WIRE_NETWORK_BYTES + sizeof(struct cw_wire_sealed_setup)];
-        struct cw_wire_network *network = (struct cw_wire_network *)frame;
         struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION,
                                              .type = CW_WIRE_HELLO,
                                              .flags = CW_WIRE_ENCRYPTED,
@@ -399,9 +390,7 @@ static void phases_differ(void **state)
                                                        .packet_window = 1000,
                                                        .put_window = 1000}};
         cw_wire_setup_seal(&setup, endpoint->setup_key);
-        cw_wire_network_init(network, flow->address.mac, flow->address.mac, flow->address.ipv4,
-                             endpoint->config.address.ipv4, flow->address.udp_port, endpoint->config.address.udp_port);
-        cw_wire_network_finish(network, sizeof(setup) - CW_WIRE_HEADER_BYTES);
+        network_write(frame, endpoint, flow->address.ipv4, sizeof(setup) - CW_WIRE_HEADER_BYTES);
         memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
         flow->session.next = 0;
         struct cw_received packet = {.data = frame, .length = sizeof(frame)};
@@ -418,20 +407,16 @@ static void phases_differ(void **state)
 static void a_used_up_key_ends_its_session(void **state)
 {
     (void)state;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
-    config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
-    simulation_hosts(&hosts, &config);
+    two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
     struct sim_host *host = &hosts.list[0];
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 50);
-    (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 0, 1, 4000, 50);
+    (void)sim_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
     struct cw_flow *flow = cw_endpoint_flow(host->endpoint, stream.peer);
     uint64_t local = flow->session.local;
     flow->session.seal->sent = CW_SEAL_COUNT_SPENT - 20;
-    simulation_stream_start(&hosts, &stream, 0, 1, 4000, 500);
-    (void)simulation_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 0, 1, 4000, 500, 5000 * SIMULATION_MS);
     assert_int_equal(host->completed, 500);
     assert_true(host->failed > 0 &&
                 host->failed < 400); /* those that were under way; the others went on under the next key */
@@ -440,8 +425,8 @@ static void a_used_up_key_ends_its_session(void **state)
     /* and if it went on all the same, nothing would leave */
     flow->session.seal->sent = CW_SEAL_COUNT_MAX;
     uint64_t arrived = hosts.list[1].arrived_puts;
-    simulation_stream_start(&hosts, &stream, 0, 1, 40, 1);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+    sim_stream_start(&hosts, &stream, 0, 1, 40, 1);
+    sim_hosts_run(&hosts, SIMULATION_MS);
     assert_int_equal(hosts.list[1].arrived_puts, arrived);
     assert_true(cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_DROP_VERSION) > 0);
     assert_int_equal(flow->session.seal->sent, CW_SEAL_COUNT_MAX);

@@ -1,34 +1,10 @@
 /* Sessions: restarts, the failure bound, and packets of the past. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/attack.h"
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/flow/setup.h"
 
 enum { FRAMES_MAX = 20000, SMALL_COUNT = 200 };
-
-struct recording {
-    struct {
-        uint32_t node;
-        uint32_t length;
-        uint8_t *bytes;
-    } frames[FRAMES_MAX];
-    uint32_t count;
-    bool on;
-};
-
-static void record(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
-                   const uint8_t *frame, uint32_t length)
-{
-    struct recording *recording = context;
-    (void)time_ns;
-    if (kind == CW_SIMULATOR_ARRIVAL && recording->on && recording->count < FRAMES_MAX) {
-        uint8_t *bytes = malloc(length);
-        memcpy(bytes, frame, length);
-        recording->frames[recording->count].node = node;
-        recording->frames[recording->count].length = length;
-        recording->frames[recording->count++].bytes = bytes;
-    }
-}
 
 /* Puts, messages and gets both ways between hosts 0 and 1, of which all must come through. */
 static void converse(struct sim_hosts *hosts)
@@ -38,9 +14,9 @@ static void converse(struct sim_hosts *hosts)
         struct sim_host *other = &hosts->list[1 - from];
         uint64_t messages = other->arrived_messages;
         uint64_t got = host->got;
-        struct simulation_stream stream;
-        simulation_stream_start(hosts, &stream, from, 1 - from, 5000, SMALL_COUNT);
-        (void)simulation_stream_finish(hosts, from, 1000 * SIMULATION_MS);
+        struct sim_stream stream;
+        sim_stream_start(hosts, &stream, from, 1 - from, 5000, SMALL_COUNT);
+        (void)sim_stream_finish(hosts, from, 1000 * SIMULATION_MS);
         assert_int_equal(host->completed, SMALL_COUNT);
         host->work = NULL;
         for (uint32_t i = 0; i < SMALL_COUNT / 4; i++) {
@@ -52,10 +28,20 @@ static void converse(struct sim_hosts *hosts)
             assert_int_equal(cw_get(host->endpoint, &get), CW_OK);
         }
         sim_host_wake(host);
-        cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + 20 * SIMULATION_MS);
+        sim_hosts_run(hosts, 20 * SIMULATION_MS);
         assert_int_equal(other->arrived_messages - messages, SMALL_COUNT / 4);
         assert_int_equal(host->got - got, SMALL_COUNT / 4);
     }
+}
+
+static struct recording *conversation_record(struct sim_hosts *hosts)
+{
+    struct recording *recording = calloc(1, sizeof(*recording));
+    recording->kind = CW_SIMULATOR_ARRIVAL;
+    recording_begin(recording, hosts, FRAMES_MAX);
+    converse(hosts);
+    recording->is_off = true;
+    return recording;
 }
 
 static void hosts_of_two(struct sim_hosts *hosts, uint64_t failure_timeout_ns)
@@ -94,10 +80,10 @@ static void replay(struct sim_hosts *hosts, const struct recording *recording, b
                                              recording->frames[at].length),
                          CW_OK);
         if (i % 16 == 0) {
-            cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + 100 * SIMULATION_US);
+            sim_hosts_run(hosts, 100 * SIMULATION_US);
         }
     }
-    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + 3000 * SIMULATION_MS);
+    sim_hosts_run(hosts, 3000 * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
         struct standing after = standing_of(&hosts->list[i]);
         assert_memory_equal(&before[i], &after, sizeof(after));
@@ -123,11 +109,7 @@ static void packets_of_the_past_do_nothing(void **state)
     (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
-    struct recording *recording = calloc(1, sizeof(*recording));
-    recording->on = true;
-    cw_simulator_tap_set(hosts.simulator, record, recording);
-    converse(&hosts);
-    recording->on = false;
+    struct recording *recording = conversation_record(&hosts);
     printf("%d packets recorded\n", (int)recording->count);
     assert_true(recording->count > 1000);
     /* of this session */
@@ -136,23 +118,17 @@ static void packets_of_the_past_do_nothing(void **state)
     /* of the session before, and before that: the nonces of host 0's side must not help */
     for (uint32_t round = 0; round < 2; round++) {
         restart(&hosts, 1);
-        recording->on = round == 0; /* a set-up request of host 1 and what follows: the next round's past */
+        recording->is_off = round > 0; /* a set-up request of host 1 and what follows: the next round's past */
         /* the new incarnation speaks first, so that host 0 learns of it */
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 1, 0, 100, 1);
-        (void)simulation_stream_finish(&hosts, 1, 3000 * SIMULATION_MS);
+        (void)sim_stream_send(&hosts, 1, 0, 100, 1, 3000 * SIMULATION_MS);
         assert_int_equal(hosts.list[1].completed, 1);
-        hosts.list[1].work = NULL;
         converse(&hosts);
-        recording->on = false;
+        recording->is_off = true;
         replay(&hosts, recording, false);
         replay(&hosts, recording, true);
     }
-    for (uint32_t i = 0; i < recording->count; i++) {
-        free(recording->frames[i].bytes);
-    }
-    free(recording);
     sim_hosts_destroy(&hosts);
+    recording_free(recording);
 }
 
 /* Old set-up packets that come while a new incarnation sets up must not keep it out for long. */
@@ -161,34 +137,25 @@ static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
     (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 2000 * SIMULATION_MS);
-    struct recording *recording = calloc(1, sizeof(*recording));
-    recording->on = true;
-    cw_simulator_tap_set(hosts.simulator, record, recording);
-    converse(&hosts);
-    recording->on = false;
+    struct recording *recording = conversation_record(&hosts);
     restart(&hosts, 1);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 1, 0, 100, 1);
-    uint64_t start_ns = cw_simulator_now(hosts.simulator);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 1, 0, 100, 1);
+    uint64_t start_ns = sim_hosts_now(&hosts);
     for (uint32_t i = 0; i < recording->count && hosts.list[1].completed == 0; i++) {
-        const struct cw_wire_header *header =
-            (const struct cw_wire_header *)(recording->frames[i].bytes + CW_WIRE_NETWORK_BYTES);
-        if (recording->frames[i].node == 0 && header->type == CW_WIRE_HELLO) {
+        if (recording->frames[i].node == 0 && header_of(recording->frames[i].bytes)->type == CW_WIRE_HELLO) {
             for (uint32_t again = 0; again < 50; again++) {
                 (void)cw_simulator_inject(hosts.simulator, 0, recording->frames[i].bytes, recording->frames[i].length);
-                cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 7 * SIMULATION_US);
+                sim_hosts_run(&hosts, 7 * SIMULATION_US);
             }
         }
     }
-    (void)simulation_stream_finish(&hosts, 1, 5000 * SIMULATION_MS);
+    (void)sim_stream_finish(&hosts, 1, 5000 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].completed, 1);
     assert_int_equal(hosts.list[1].failed, 0);
-    assert_true(cw_simulator_now(hosts.simulator) - start_ns < 1000 * SIMULATION_MS);
-    for (uint32_t i = 0; i < recording->count; i++) {
-        free(recording->frames[i].bytes);
-    }
-    free(recording);
+    assert_true(sim_hosts_now(&hosts) - start_ns < 1000 * SIMULATION_MS);
     sim_hosts_destroy(&hosts);
+    recording_free(recording);
 }
 
 static void a_restarted_peer_is_a_new_one(void **state)
@@ -202,9 +169,7 @@ static void a_restarted_peer_is_a_new_one(void **state)
     uint64_t old_token = hosts.list[1].token;
     restart(&hosts, 1);
     /* the new one speaks, and so the other finds out at once, and not by the failure bound */
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 1, 0, 100, 1);
-    (void)simulation_stream_finish(&hosts, 1, 1000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 1, 0, 100, 1, 1000 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].completed, 1);
     converse(&hosts);
     struct cw_peer_info after;
@@ -218,7 +183,7 @@ static void a_restarted_peer_is_a_new_one(void **state)
     uint64_t failed = hosts.list[0].failed;
     assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
     sim_host_wake(&hosts.list[0]);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 10 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].failed, failed + 1);
     sim_hosts_destroy(&hosts);
 }
@@ -231,13 +196,13 @@ static void a_silent_peer_fails_within_the_bound(void **state)
         struct sim_hosts hosts;
         hosts_of_two(&hosts, bounds_ms[i] * SIMULATION_MS);
         converse(&hosts);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 5000 * SIMULATION_MS);
+        sim_hosts_run(&hosts, 5000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].down + hosts.list[1].down, 0); /* idle peers are not given up */
         cw_simulator_partition(hosts.simulator, 1, true);
-        uint64_t start_ns = cw_simulator_now(hosts.simulator);
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 0, 1, 2000, 10);
-        (void)simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+        uint64_t start_ns = sim_hosts_now(&hosts);
+        struct sim_stream stream;
+        sim_stream_start(&hosts, &stream, 0, 1, 2000, 10);
+        (void)sim_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].failed, 10);
         assert_int_equal(hosts.list[0].down, 1);
         uint64_t took_ns = hosts.list[0].down_ns - start_ns;
@@ -269,7 +234,7 @@ static void a_peer_that_was_never_there_is_told_once(void **state)
                                        : cw_peer_connect(hosts.list[0].endpoint, peer);
             assert_int_equal(status, second == 0 ? CW_OK : CW_ERROR_PEER_FAILED);
             sim_host_wake(&hosts.list[0]);
-            cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 1000 * SIMULATION_MS);
+            sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
             assert_int_equal(hosts.list[0].down, 1);
         }
         assert_true(hosts.list[0].down_ns >= 400 * SIMULATION_MS && hosts.list[0].down_ns <= 660 * SIMULATION_MS);
@@ -289,13 +254,13 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
         struct sim_hosts hosts;
         hosts_of_two(&hosts, 2000 * SIMULATION_MS);
         converse(&hosts);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + rests_s[i] * 1000 * SIMULATION_MS);
+        sim_hosts_run(&hosts, rests_s[i] * 1000 * SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, true);
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 0, 1, 2000, 10);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+        struct sim_stream stream;
+        sim_stream_start(&hosts, &stream, 0, 1, 2000, 10);
+        sim_hosts_run(&hosts, SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, false);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 100 * SIMULATION_MS);
+        sim_hosts_run(&hosts, 100 * SIMULATION_MS);
         if (hosts.list[0].completed != 10) {
             fail_msg("after %d s of rest: %d of 10", (int)rests_s[i], (int)hosts.list[0].completed);
         }
@@ -312,14 +277,14 @@ static void who_stood_still_gives_nobody_up(void **state)
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
     converse(&hosts);
     cw_simulator_partition(hosts.simulator, 1, true);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 2000, 10);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + SIMULATION_MS);
+    struct sim_stream stream;
+    sim_stream_start(&hosts, &stream, 0, 1, 2000, 10);
+    sim_hosts_run(&hosts, SIMULATION_MS);
     cw_simulator_stop(hosts.simulator, 0);
     cw_simulator_partition(hosts.simulator, 1, false);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 5000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 5000 * SIMULATION_MS);
     cw_simulator_resume(hosts.simulator, 0);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 100 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 100 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].completed, 10);
     assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
     sim_hosts_destroy(&hosts);
@@ -359,7 +324,7 @@ static void messages_to_and_fro_cost_a_packet_each(void **state)
         hosts.list[i].context = &answering[i];
     }
     sim_host_wake(&hosts.list[0]);
-    cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 1000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t packets = cw_endpoint_counter(hosts.list[i].endpoint, CW_COUNTER_PACKETS_OUT);
         assert_int_equal(hosts.list[i].arrived_messages, TRIPS);
@@ -385,17 +350,12 @@ static void sessions_hear_from_their_first_number_on(void **state)
             assert_int_equal(cw_setup_control_number(flow->session.next), numbers[i]);
         }
         struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
-        struct cw_link_config lossy = link->config, before = lossy;
-        lossy.loss = 0.05; /* what is missing only acknowledgements tell */
-        cw_link_configure(link, &lossy);
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 0, 1, 5000, SMALL_COUNT);
-        uint64_t took_ns = simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
+        sim_link_lose(link, 0.05); /* what is missing only acknowledgements tell */
+        uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 5000, SMALL_COUNT, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, SMALL_COUNT);
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down, 0);
         assert_true(took_ns < 50 * SIMULATION_MS);
-        hosts.list[0].work = NULL;
-        cw_link_configure(link, &before);
+        sim_link_lose(link, 0);
         converse(&hosts);
         sim_hosts_destroy(&hosts);
     }

@@ -4,8 +4,6 @@
  * rates that are found, and by way of a relay. CW_TEST_SEEDS (20) / 4 of each. */
 #include "tests/simulation/simulation.h"
 
-#include <string.h>
-
 enum { SEEDS_EACH = 4 /* a second of network for each costs as much as many seeds elsewhere */ };
 
 enum { SIDE = 4, SENDERS = 3, RELAY = 3, PUTS = 48, PUT_BYTES = 32768, UNDER_WAY = 12 };
@@ -21,54 +19,25 @@ static const char *const way_names[WAYS] = {"at a known rate", "at a rate that i
 /* Directions of the trunk that go down. */
 enum cut { CUT_BOTH, CUT_THERE, CUT_BACK, CUTS };
 
-struct sender {
-    struct sim_host *host;
-    struct sim_host *target;
-    uint32_t peer;
-    uint64_t puts;      /* in all */
-    uint64_t under_way; /* at a time */
-    uint64_t posted;
-};
-
 struct world {
     struct sim_hosts hosts;
-    struct sender senders[SENDERS];
+    struct sim_stream senders[SENDERS];
     struct cw_random random;
     uint64_t seed;
     enum way way;
 };
 
-static void work(struct sim_host *host, void *context, uint64_t now_ns)
-{
-    struct sender *sender = context;
-    (void)now_ns;
-    while (sender->posted < sender->puts && sender->posted - host->completed < sender->under_way && host->down == 0) {
-        uint64_t offset = sender->posted % PUTS * PUT_BYTES;
-        struct cw_put put = {
-            .peer = sender->peer,
-            .region = sender->target->token,
-            .offset = offset,
-            .source = {.region = host->token, .contiguous = {.data = host->memory + offset, .bytes = PUT_BYTES}},
-            .flags = CW_SIGNAL | CW_MORE,
-        };
-        if (cw_put(host->endpoint, &put) != CW_OK) {
-            break;
-        }
-        sender->posted++;
-    }
-}
-
 /* Gets without end, some under way at a time: who waits for answers has, for the most part, no packet of its own to be
  * acknowledged. */
 static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
 {
-    struct sender *sender = context;
+    struct sim_stream *sender = context;
     (void)now_ns;
-    while (sender->posted - host->got < sender->under_way && host->down == 0) {
+    while (sender->posted - host->got < sender->under_way_max && host->down == 0) {
         uint64_t offset = sender->posted % PUTS * PUT_BYTES;
         struct cw_get get = {
             .peer = sender->peer,
-            .region = sender->target->token,
+            .region = sender->token,
             .offset = offset,
             .bytes = PUT_BYTES,
             .local_region = host->token,
@@ -81,43 +50,22 @@ static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static void relay_start(struct sim_hosts *hosts)
-{
-    struct cw_endpoint *endpoint = hosts->list[RELAY].endpoint;
-    assert_int_equal(cw_relay_open(endpoint, 1 << 20), CW_OK);
-    assert_int_equal(cw_shaper_set(endpoint, 2, TRUNK_BPS, 0), CW_OK);
-    for (uint32_t i = 0; i < 2 * SIDE; i++) {
-        struct cw_relay_host host = {
-            .ipv4 = cw_endpoint_address(hosts->list[i].endpoint).ipv4, .sends = i < SIDE, .shaper = 2};
-        memcpy(host.mac, cw_simulator_mac(hosts->simulator, i), 6);
-        if (i != RELAY) {
-            assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);
-        }
-    }
-}
-
 static void sender_start(struct world *world, uint32_t index)
 {
     struct sim_hosts *hosts = &world->hosts;
-    struct sender *sender = &world->senders[index];
-    *sender = (struct sender){.host = &hosts->list[index],
-                              .target = &hosts->list[SIDE + index],
-                              .peer = sim_hosts_peer(hosts, index, SIDE + index),
-                              .puts = PUTS,
-                              .under_way = UNDER_WAY};
+    struct sim_stream *sender = &world->senders[index];
+    sim_stream_start(hosts, sender, index, SIDE + index, PUT_BYTES, PUTS);
+    sender->under_way_max = UNDER_WAY;
     struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
     if (world->way == WAY_RATE) {
         traffic = (struct cw_traffic){.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = TRUNK_BPS / SENDERS};
-        assert_int_equal(cw_shaper_set(sender->host->endpoint, 0, TRUNK_BPS / SENDERS, 0), CW_OK);
+        assert_int_equal(cw_shaper_set(sender->from->endpoint, 0, TRUNK_BPS / SENDERS, 0), CW_OK);
     } else if (world->way == WAY_RELAY) {
         assert_int_equal(
-            cw_peer_next_hop(sender->host->endpoint, sender->peer, cw_simulator_mac(hosts->simulator, RELAY)), CW_OK);
+            cw_peer_next_hop(sender->from->endpoint, sender->peer, cw_simulator_mac(hosts->simulator, RELAY)), CW_OK);
     }
-    assert_int_equal(cw_peer_traffic(sender->host->endpoint, sender->peer, &traffic), CW_OK);
-    cw_random_fill(&world->random, sender->host->memory, PUTS * PUT_BYTES);
-    sender->host->work = work;
-    sender->host->context = sender;
-    sim_host_wake(sender->host);
+    assert_int_equal(cw_peer_traffic(sender->from->endpoint, sender->peer, &traffic), CW_OK);
+    cw_random_fill(&world->random, sender->from->memory, PUTS * PUT_BYTES);
 }
 
 static void world_open(struct world *world, enum way way, uint64_t seed)
@@ -138,16 +86,11 @@ static void world_open(struct world *world, enum way way, uint64_t seed)
     config.endpoint.failure_timeout_ns = FAILURE_NS;
     simulation_hosts(&world->hosts, &config);
     if (way == WAY_RELAY) {
-        relay_start(&world->hosts);
+        simulation_relay(&world->hosts, RELAY, TRUNK_BPS);
     }
     for (uint32_t i = 0; i < SENDERS; i++) {
         sender_start(world, i);
     }
-}
-
-static void run(struct world *world, uint64_t duration_ns)
-{
-    cw_simulator_run_until(world->hosts.simulator, cw_simulator_now(world->hosts.simulator) + duration_ns);
 }
 
 static void trunk_set(struct world *world, enum cut cut, bool down)
@@ -160,9 +103,9 @@ static void trunk_set(struct world *world, enum cut cut, bool down)
 static enum cut sever(struct world *world)
 {
     enum cut cut = (enum cut)cw_random_below(&world->random, CUTS);
-    run(world, cw_random_between(&world->random, 0, 250 * SIMULATION_MS));
+    sim_hosts_run(&world->hosts, cw_random_between(&world->random, 0, 250 * SIMULATION_MS));
     for (uint32_t i = 0; i < SENDERS; i++) {
-        assert_true(world->senders[i].host->completed < PUTS);
+        assert_true(world->senders[i].from->completed < PUTS);
     }
     trunk_set(world, cut, true);
     return cut;
@@ -181,10 +124,10 @@ static void run_until_done(struct world *world)
 {
     bool is_done = false;
     for (uint32_t second = 0; second < 20 && !is_done; second++) {
-        run(world, 1000 * SIMULATION_MS);
+        sim_hosts_run(&world->hosts, 1000 * SIMULATION_MS);
         is_done = true;
         for (uint32_t i = 0; i < SENDERS; i++) {
-            is_done = is_done && world->senders[i].host->completed == PUTS;
+            is_done = is_done && world->senders[i].from->completed == PUTS;
         }
     }
 }
@@ -199,16 +142,16 @@ static void goes_on_when_it_returns(void **state)
         enum cut cut = sever(&world);
         /* probes are 250 ms apart by then, and three of them may be lost; if nothing is, the first one is enough */
         bool is_late = world.seed % 3 == 1;
-        run(&world,
-            is_late ? FAILURE_NS - 350 * SIMULATION_MS : cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
+        sim_hosts_run(&world.hosts, is_late ? FAILURE_NS - 350 * SIMULATION_MS
+                                            : cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
         trunk_set(&world, cut, false);
         run_until_done(&world);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sender *sender = &world.senders[i];
-            CHECK(&world, sender->host->down == 0 && sender->target->down == 0);
-            CHECK(&world, sender->host->completed == PUTS && sender->host->failed == 0);
-            CHECK(&world, sender->target->arrived_puts == PUTS);
-            CHECK(&world, memcmp(sender->host->memory, sender->target->memory, PUTS * PUT_BYTES) == 0);
+            const struct sim_stream *sender = &world.senders[i];
+            CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+            CHECK(&world, sender->from->completed == PUTS && sender->from->failed == 0);
+            CHECK(&world, sender->to->arrived_puts == PUTS);
+            CHECK(&world, memcmp(sender->from->memory, sender->to->memory, PUTS * PUT_BYTES) == 0);
         }
         sim_hosts_destroy(&world.hosts);
     }
@@ -217,19 +160,14 @@ static void goes_on_when_it_returns(void **state)
 /* Puts between two hosts of one cluster, when the other cluster is gone. */
 static void neighbours_go_on(struct world *world)
 {
-    static struct sender near;
+    static struct sim_stream near;
     struct sim_host *host = &world->hosts.list[1];
-    near = (struct sender){.host = host,
-                           .target = &world->hosts.list[0],
-                           .peer = sim_hosts_peer(&world->hosts, 1, 0),
-                           .puts = PUTS,
-                           .under_way = UNDER_WAY};
-    host->down = host->completed = host->failed = 0;
-    host->context = &near;
-    sim_host_wake(host);
-    run(world, 1000 * SIMULATION_MS);
+    sim_stream_start(&world->hosts, &near, 1, 0, PUT_BYTES, PUTS);
+    near.under_way_max = UNDER_WAY;
+    host->down = host->failed = 0;
+    sim_hosts_run(&world->hosts, 1000 * SIMULATION_MS);
     CHECK(world, host->completed == PUTS && host->failed == 0 && host->down == 0);
-    CHECK(world, memcmp(host->memory, near.target->memory, PUTS * PUT_BYTES) == 0);
+    CHECK(world, memcmp(host->memory, near.to->memory, PUTS * PUT_BYTES) == 0);
 }
 
 static void is_told_in_time_when_it_does_not(void **state)
@@ -242,14 +180,14 @@ static void is_told_in_time_when_it_does_not(void **state)
         enum way way = (enum way)(at % WAYS);
         world_open(&world, way, 1000 + at / WAYS);
         enum cut cut = sever(&world);
-        uint64_t cut_ns = cw_simulator_now(world.hosts.simulator);
-        run(&world, 2 * BOUND_NS);
+        uint64_t cut_ns = sim_hosts_now(&world.hosts);
+        sim_hosts_run(&world.hosts, 2 * BOUND_NS);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sender *sender = &world.senders[i];
-            CHECK(&world, sender->host->down == 1);
-            CHECK(&world, sender->host->down_ns <= cut_ns + BOUND_NS);
-            CHECK(&world, sender->host->completed == sender->posted && sender->host->failed > 0);
-            uint64_t took_ns = sender->host->down_ns - cut_ns;
+            const struct sim_stream *sender = &world.senders[i];
+            CHECK(&world, sender->from->down == 1);
+            CHECK(&world, sender->from->down_ns <= cut_ns + BOUND_NS);
+            CHECK(&world, sender->from->completed == sender->posted && sender->from->failed > 0);
+            uint64_t took_ns = sender->from->down_ns - cut_ns;
             uint64_t *latest = &latest_ns[way][cut];
             *latest = took_ns > *latest ? took_ns : *latest;
         }
@@ -275,14 +213,14 @@ static void who_waits_for_answers_is_told_in_time(void **state)
         enum cut cut = (enum cut)(at % CUTS);
         world_open(&world, WAY_BANDWIDTH, 3000 + at / CUTS);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            world.senders[i].host->work = work_gets;
+            world.senders[i].from->work = work_gets;
         }
-        run(&world, cw_random_between(&world.random, 100, 500) * SIMULATION_MS);
+        sim_hosts_run(&world.hosts, cw_random_between(&world.random, 100, 500) * SIMULATION_MS);
         trunk_set(&world, cut, true);
-        uint64_t cut_ns = cw_simulator_now(world.hosts.simulator);
-        run(&world, 2 * BOUND_NS);
+        uint64_t cut_ns = sim_hosts_now(&world.hosts);
+        sim_hosts_run(&world.hosts, 2 * BOUND_NS);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sim_host *host = world.senders[i].host;
+            const struct sim_host *host = world.senders[i].from;
             CHECK(&world, host->got > 0 && host->down == 1 && host->down_ns <= cut_ns + BOUND_NS);
             latest_ns[cut] = host->down_ns - cut_ns > latest_ns[cut] ? host->down_ns - cut_ns : latest_ns[cut];
         }
@@ -296,12 +234,8 @@ static void who_waits_for_answers_is_told_in_time(void **state)
 
 static void trunk_lose(struct world *world, double there, double back)
 {
-    for (uint32_t direction = 0; direction < 2; direction++) {
-        struct cw_link *link = cw_simulator_link_trunk(world->hosts.simulator, 0, direction);
-        struct cw_link_config config = link->config;
-        config.loss = direction == 0 ? there : back;
-        cw_link_configure(link, &config);
-    }
+    sim_link_lose(cw_simulator_link_trunk(world->hosts.simulator, 0, 0), there);
+    sim_link_lose(cw_simulator_link_trunk(world->hosts.simulator, 0, 1), back);
 }
 
 /* Many puts, or one at a time, of which each has a last packet that may be lost: nobody who is there is given up, and
@@ -318,22 +252,22 @@ static void heavy_loss_is_no_failure(void **state)
         const double *loss = losses[at / WAYS % LOSSES];
         trunk_lose(&world, loss[0], loss[1]);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            world.senders[i].puts = UINT64_MAX;
-            world.senders[i].under_way = i == 0 ? 1 : UNDER_WAY;
+            world.senders[i].count = UINT64_MAX;
+            world.senders[i].under_way_max = i == 0 ? 1 : UNDER_WAY;
         }
-        run(&world, 3 * FAILURE_NS);
+        sim_hosts_run(&world.hosts, 3 * FAILURE_NS);
         trunk_lose(&world, 0, 0);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            struct sender *sender = &world.senders[i];
-            CHECK(&world, sender->host->down == 0 && sender->target->down == 0);
-            sender->puts = sender->posted;
+            struct sim_stream *sender = &world.senders[i];
+            CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+            sender->count = sender->posted;
         }
-        run(&world, 10 * FAILURE_NS);
+        sim_hosts_run(&world.hosts, 10 * FAILURE_NS);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sender *sender = &world.senders[i];
-            CHECK(&world, sender->host->down == 0 && sender->target->down == 0);
-            CHECK(&world, sender->host->completed == sender->puts && sender->host->failed == 0);
-            CHECK(&world, sender->target->arrived_puts == sender->puts);
+            const struct sim_stream *sender = &world.senders[i];
+            CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+            CHECK(&world, sender->from->completed == sender->count && sender->from->failed == 0);
+            CHECK(&world, sender->to->arrived_puts == sender->count);
         }
         sim_hosts_destroy(&world.hosts);
     }

@@ -4,7 +4,7 @@
  * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
  * processes.
  */
-#include "apps/sim/groups.h"
+#include "apps/testbed/groups.h"
 #include "tests/simulation/simulation.h"
 
 enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };
@@ -46,7 +46,7 @@ static void message_complete(void *context, int status)
     struct party *party = context;
     party->completed++;
     party->failed += status != CW_OK;
-    party->town->complete_ns = cw_simulator_now(party->town->hosts.simulator);
+    party->town->complete_ns = sim_hosts_now(&party->town->hosts);
 }
 
 static bool is_sender(const struct party *party)
@@ -66,12 +66,6 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
            cw_group_send(party->group, NULL, 0, "0123456789", 10, 0) == CW_OK) {
         party->posted++;
     }
-}
-
-static uint32_t drawn(uint64_t *random, uint32_t below)
-{
-    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((*random >> 33) % below);
 }
 
 static void town_open(struct town *town, uint64_t seed, double loss)
@@ -116,7 +110,7 @@ static void pass(struct town *town, uint64_t duration_ns)
     for (uint32_t rank = 0; rank < town->count; rank++) {
         sim_host_wake(&town->hosts.list[rank]);
     }
-    cw_simulator_run_until(town->hosts.simulator, cw_simulator_now(town->hosts.simulator) + duration_ns);
+    sim_hosts_run(&town->hosts, duration_ns);
 }
 
 static bool is_open(const struct town *town)
@@ -145,20 +139,21 @@ static uint64_t silence(uint64_t seed)
 {
     struct town *town = calloc(1, sizeof(*town));
     uint64_t random = seed;
-    town->count = 2 + drawn(&random, RANKS_MAX - 1);
+    town->count = 2 + (uint32_t)simulation_drawn(&random, RANKS_MAX - 1);
     town->victim = RANKS_MAX;
-    town->senders = 1 + drawn(&random, 2);
+    town->senders = 1 + (uint32_t)simulation_drawn(&random, 2);
     town_open(town, seed, seed % 3 == 0 ? 0.02 : 0);
     while (!is_open(town)) {
         pass(town, SIMULATION_US * 100);
     }
-    pass(town, drawn(&random, 300) * SIMULATION_US); /* what only probes the group may be under way, or not */
-    town->victim = drawn(&random, town->count);
+    pass(town, (uint32_t)simulation_drawn(&random, 300) *
+                   SIMULATION_US); /* what only probes the group may be under way, or not */
+    town->victim = (uint32_t)simulation_drawn(&random, town->count);
     cw_simulator_stop(town->hosts.simulator, town->victim);
-    pass(town, drawn(&random, 2) * drawn(&random, 100) * SIMULATION_MS);
-    uint64_t begin_ns = cw_simulator_now(town->hosts.simulator);
+    pass(town, (uint32_t)simulation_drawn(&random, 2) * (uint32_t)simulation_drawn(&random, 100) * SIMULATION_MS);
+    uint64_t begin_ns = sim_hosts_now(&town->hosts);
     town->wanted = MESSAGES;
-    while (!is_complete(town) && cw_simulator_now(town->hosts.simulator) < begin_ns + 2 * BOUND_NS) {
+    while (!is_complete(town) && sim_hosts_now(&town->hosts) < begin_ns + 2 * BOUND_NS) {
         pass(town, SIMULATION_MS);
     }
     if (!is_complete(town)) {

@@ -2,11 +2,6 @@
  * on nothing else, and may die; streams do not hold one another up. */
 #include "tests/simulation/simulation.h"
 
-#include <string.h>
-
-#include "dataplane/wire/sealed.h"
-#include "dataplane/wire/wire.h"
-
 enum {
     SIDE = 8,          /* hosts of a cluster */
     FIRST_RELAY = 4,   /* hosts 4 .. 7 of the first cluster pass on what 0 .. 3 send */
@@ -85,20 +80,6 @@ static uint32_t ipv4_of(const struct sim_hosts *hosts, uint32_t node)
     return cw_endpoint_address(hosts->list[node].endpoint).ipv4;
 }
 
-static void relay_start(struct sim_hosts *hosts, uint32_t node, uint64_t rate_bps)
-{
-    struct cw_endpoint *endpoint = hosts->list[node].endpoint;
-    assert_int_equal(cw_relay_open(endpoint, 1 << 20), CW_OK);
-    assert_int_equal(cw_shaper_set(endpoint, 2, rate_bps, 0), CW_OK);
-    for (uint32_t i = 0; i < 2 * SIDE; i++) {
-        struct cw_relay_host host = {.ipv4 = ipv4_of(hosts, i), .sends = i < SIDE, .shaper = 2};
-        mac_of(hosts, i, host.mac);
-        if (i != node) {
-            assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);
-        }
-    }
-}
-
 static void two_clusters(struct sim_hosts *hosts, uint32_t relays, bool encrypt)
 {
     struct sim_hosts_config config;
@@ -117,7 +98,7 @@ static void two_clusters(struct sim_hosts *hosts, uint32_t relays, bool encrypt)
     config.endpoint.encryption = encrypt ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
     simulation_hosts(hosts, &config);
     for (uint32_t i = 0; i < relays; i++) {
-        relay_start(hosts, FIRST_RELAY + i, WIDE_BPS / relays);
+        simulation_relay(hosts, FIRST_RELAY + i, WIDE_BPS / relays);
     }
     struct cw_random random;
     cw_random_seed(&random, 77);
@@ -145,14 +126,7 @@ static void sender_start(struct sim_hosts *hosts, struct sender *sender, uint32_
         assert_int_equal(again, sender->peers[s]);
     }
     sender->host->holds_events = true;
-    sender->host->work = send_more;
-    sender->host->context = sender;
-    sim_host_wake(sender->host);
-}
-
-static void run(struct sim_hosts *hosts, uint64_t duration_ns)
-{
-    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + duration_ns);
+    sim_host_begin(sender->host, send_more, sender);
 }
 
 static double measured_bps(struct sim_hosts *hosts, const struct sender *senders, uint32_t count, uint64_t duration_ns)
@@ -161,7 +135,7 @@ static double measured_bps(struct sim_hosts *hosts, const struct sender *senders
     for (uint32_t i = 0; i < count; i++) {
         before += done_bytes(&senders[i]);
     }
-    run(hosts, duration_ns);
+    sim_hosts_run(hosts, duration_ns);
     for (uint32_t i = 0; i < count; i++) {
         after += done_bytes(&senders[i]);
     }
@@ -179,14 +153,6 @@ static void assert_arrived(const struct sender *sender)
             assert_memory_equal(sender->target->memory + at, sender->host->memory + at, PUT_BYTES);
         }
     }
-}
-
-static double payload_share(bool sealed)
-{
-    uint32_t part = cw_wire_part_bytes(1500);
-    double line = CW_WIRE_OVERHEAD_BYTES + (double)sizeof(struct cw_wire_part) + part + CW_ETHERNET_OVERHEAD_BYTES +
-                  (sealed ? CW_WIRE_MAC_BYTES : 0);
-    return part / line;
 }
 
 /* ---- what is seen on the way ---- */
@@ -256,14 +222,14 @@ static void relays_carry_all_and_keep_their_rates(struct sim_hosts *hosts, bool 
     static struct sender senders[4];
     cw_simulator_tap_set(hosts->simulator, watch_tap, &watch);
     sender_start(hosts, &senders[0], 0, STREAMS_MAX);
-    run(hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(hosts, 1000 * SIMULATION_MS);
     double alone = measured_bps(hosts, senders, 1, 3000 * SIMULATION_MS);
     for (uint32_t i = 1; i < 4; i++) {
         sender_start(hosts, &senders[i], i, STREAMS_MAX);
     }
-    run(hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(hosts, 1000 * SIMULATION_MS);
     double together = measured_bps(hosts, senders, 4, 5000 * SIMULATION_MS);
-    double full_bps = (double)WIDE_BPS * payload_share(encrypt);
+    double full_bps = (double)WIDE_BPS * simulation_payload_share(encrypt);
     printf("by four relays%s: one sender %.3f of what the rate leaves, four %.3f; %llu frames relayed, %llu straight, "
            "%llu dropped at the link; %.1f bytes above a relay's rate and one frame\n",
            encrypt ? ", sealed" : "", alone / full_bps, together / full_bps, (unsigned long long)watch.relayed,
@@ -319,18 +285,15 @@ static void a_lossy_stream_holds_up_no_other(void **state)
     struct sim_hosts hosts;
     struct sender sender;
     two_clusters(&hosts, 2, false);
-    struct cw_link *lossy = cw_simulator_link_up(hosts.simulator, FIRST_RELAY);
-    struct cw_link_config config = lossy->config;
-    config.loss = 0.2;
-    cw_link_configure(lossy, &config);
+    sim_link_lose(cw_simulator_link_up(hosts.simulator, FIRST_RELAY), 0.2);
     sender_start(&hosts, &sender, 0, 2);
-    run(&hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     uint64_t before[2] = {sender.done[0], sender.done[1]};
-    run(&hosts, 4000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 4000 * SIMULATION_MS);
     double shares[2];
     for (uint32_t s = 0; s < 2; s++) {
-        shares[s] =
-            (double)((sender.done[s] - before[s]) * PUT_BYTES) * 8 / 4 / ((double)WIDE_BPS / 2 * payload_share(false));
+        shares[s] = (double)((sender.done[s] - before[s]) * PUT_BYTES) * 8 / 4 /
+                    ((double)WIDE_BPS / 2 * simulation_payload_share(false));
     }
     printf("a stream that loses 20 %%: %.3f of its rate; the one beside it: %.3f\n", shares[0], shares[1]);
     assert_true(shares[1] > 0.95);
@@ -353,25 +316,26 @@ static void a_relay_that_dies_is_gone_round(void **state)
     two_clusters(&hosts, 2, false);
     struct watch watch = {.hosts = &hosts, .relay_bps = (double)WIDE_BPS / 2};
     sender_start(&hosts, &sender, 0, 2);
-    run(&hosts, 1000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     cw_simulator_tap_set(hosts.simulator, watch_tap, &watch);
     sim_hosts_crash(&hosts, FIRST_RELAY);
-    run(&hosts, 3000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 3000 * SIMULATION_MS);
     uint64_t before = sender.done[0];
-    run(&hosts, 2000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
     uint64_t straight = watch.straight;
     printf("without its relay: %.3f of the stream's rate, %llu frames straight\n",
-           (double)((sender.done[0] - before) * PUT_BYTES) * 8 / 2 / ((double)WIDE_BPS / 2 * payload_share(false)),
+           (double)((sender.done[0] - before) * PUT_BYTES) * 8 / 2 /
+               ((double)WIDE_BPS / 2 * simulation_payload_share(false)),
            (unsigned long long)straight);
     assert_true(sender.done[0] > before);
     assert_true(straight > 100);
     assert_int_equal(counter(&hosts, 0, CW_COUNTER_DETOURS), 1);
     assert_int_equal(sim_hosts_restart(&hosts, FIRST_RELAY, error, sizeof(error)), CW_OK);
-    relay_start(&hosts, FIRST_RELAY, WIDE_BPS / 2);
-    run(&hosts, 10000 * SIMULATION_MS);
+    simulation_relay(&hosts, FIRST_RELAY, WIDE_BPS / 2);
+    sim_hosts_run(&hosts, 10000 * SIMULATION_MS);
     straight = watch.straight;
     uint64_t relayed = counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED);
-    run(&hosts, 2000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
     assert_int_equal(watch.straight, straight);
     assert_true(counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED) > relayed + 1000);
     assert_int_equal(sender.failed, 0);
@@ -388,7 +352,7 @@ static void a_relay_that_never_was_is_gone_round(void **state)
     two_clusters(&hosts, 1, false);
     sim_hosts_crash(&hosts, FIRST_RELAY);
     sender_start(&hosts, &sender, 0, 1);
-    run(&hosts, 3000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 3000 * SIMULATION_MS);
     assert_true(sender.done[0] > 0);
     assert_int_equal(sender.failed, 0);
     sim_hosts_destroy(&hosts);
@@ -434,7 +398,7 @@ static void nothing_else_is_passed_on(void **state)
             if (cut > 0) {
                 assert_int_equal(cw_simulator_inject(hosts.simulator, FIRST_RELAY, frame, cut), CW_OK);
             }
-            run(&hosts, SIMULATION_MS);
+            sim_hosts_run(&hosts, SIMULATION_MS);
         }
         assert_int_equal(counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED) - relayed, table[i].is_passed);
         assert_int_equal(counter(&hosts, FIRST_RELAY, CW_COUNTER_DROP_RELAY) - dropped, !table[i].is_passed);
@@ -443,7 +407,7 @@ static void nothing_else_is_passed_on(void **state)
     uint64_t relayed = counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED);
     uint32_t length = frame_write(&hosts, frame, 3, inside, outside, 64);
     assert_int_equal(cw_simulator_inject(hosts.simulator, FIRST_RELAY, frame, length), CW_OK);
-    run(&hosts, SIMULATION_MS);
+    sim_hosts_run(&hosts, SIMULATION_MS);
     assert_int_equal(counter(&hosts, FIRST_RELAY, CW_COUNTER_RELAYED), relayed);
     sim_hosts_destroy(&hosts);
 }

@@ -91,7 +91,7 @@ static void a_peer_that_restarts_is_found_again(void **state)
             tunnel_world_run(&world, MS);
             assert_true(tunnel_site_counter(stays, CW_TUNNEL_DROPPED_DOWN) > 0);
         }
-        tunnel_site_start(goes);
+        tunnel_site_restart(goes);
         assert_true(tunnel_world_connect(&world, 20 * SECOND));
         tunnel_world_traffic(&world, 20000000, 100 * MS);
         tunnel_world_heal(&world);
@@ -123,12 +123,12 @@ static void a_cut_is_noticed_and_healed(void **state)
     tunnel_options_init(&options, 3);
     tunnel_world_open(&world, &options);
     assert_true(tunnel_world_connect(&world, SECOND));
-    cw_simulator_partition(world.simulator, 1, true);
+    cw_simulator_partition(world.gates.simulator, 1, true);
     tunnel_world_run(&world, 6 * SECOND); /* nothing is sent: they ask one another */
     assert_int_equal(world.sites[0].news_down, 4);
     assert_int_equal(world.sites[1].news_down, 4);
     assert_int_equal(world.sites[0].news_status, CW_ERROR_PEER_FAILED);
-    cw_simulator_partition(world.simulator, 1, false);
+    cw_simulator_partition(world.gates.simulator, 1, false);
     assert_true(tunnel_world_connect(&world, 5 * SECOND));
     tunnel_world_traffic(&world, 10000000, 100 * MS);
     tunnel_world_heal(&world);

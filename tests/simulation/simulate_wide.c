@@ -6,81 +6,31 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/flow/bandwidth.h"
-#include "dataplane/wire/wire.h"
 
 #define LINE_BYTES(length) ((length) + CW_ETHERNET_OVERHEAD_BYTES)
-
-/* A full packet's data and what it takes on the line, at an MTU of 1500. */
-static double payload_share(void)
-{
-    uint32_t part = cw_wire_part_bytes(1500);
-    return part / (double)LINE_BYTES(CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_part) + part);
-}
 
 /* ---- streams from several hosts, or of one host to several ---- */
 
 enum { STREAMS_MAX = 8 };
 
-struct stream {
-    struct sim_hosts *hosts;
-    uint32_t from;
-    uint32_t to;
-    uint32_t peer;
-    uint64_t put_bytes;
-    uint64_t posted;
-    bool ends; /* posts nothing more */
-};
-
-/* Keeps half a dozen puts under way; runs in the turns of the target, which sees them arrive. */
-static void stream_post(struct sim_host *target, void *context, uint64_t now_ns)
+static void stream_start(struct sim_hosts *hosts, struct sim_stream *stream, uint32_t from, uint32_t to,
+                         uint64_t put_bytes, const struct cw_traffic *traffic)
 {
-    struct stream *stream = context;
-    struct sim_host *sender = &stream->hosts->list[stream->from];
-    cw_endpoint_clock(sender->endpoint, now_ns);
-    uint64_t places = target->memory_bytes / stream->put_bytes;
-    while (!stream->ends && stream->posted - target->arrived_puts < places) {
-        struct cw_put put = {
-            .peer = stream->peer,
-            .region = target->token,
-            .offset = stream->posted % places * stream->put_bytes,
-            .source = {.region = sender->token, .contiguous = {.data = sender->memory, .bytes = stream->put_bytes}},
-            .flags = CW_MORE,
-        };
-        if (cw_put(sender->endpoint, &put) != CW_OK) {
-            break;
-        }
-        stream->posted++;
-        sim_host_wake(sender);
-    }
-}
-
-static void stream_start(struct sim_hosts *hosts, struct stream *stream, uint32_t from, uint32_t to, uint64_t put_bytes,
-                         const struct cw_traffic *traffic)
-{
-    *stream = (struct stream){
-        .hosts = hosts, .from = from, .to = to, .peer = sim_hosts_peer(hosts, from, to), .put_bytes = put_bytes};
+    sim_stream_watch(hosts, stream, from, to, put_bytes);
     assert_int_equal(cw_peer_traffic(hosts->list[from].endpoint, stream->peer, traffic), CW_OK);
-    hosts->list[to].work = stream_post;
-    hosts->list[to].context = stream;
-    sim_host_wake(&hosts->list[to]);
-}
-
-static uint64_t arrived(const struct stream *stream)
-{
-    return stream->hosts->list[stream->to].arrived_bytes;
 }
 
 /* Bits per second that arrive at each stream's target in `duration_ns` from now on. */
-static void measure(struct sim_hosts *hosts, const struct stream *streams, uint32_t count, uint64_t duration_ns,
+static void measure(struct sim_hosts *hosts, const struct sim_stream *streams, uint32_t count, uint64_t duration_ns,
                     double *goodput_bps)
 {
     uint64_t before[STREAMS_MAX];
     for (uint32_t i = 0; i < count; i++) {
-        before[i] = arrived(&streams[i]);
+        before[i] = streams[i].to->arrived_bytes;
     }
-    cw_simulator_run_until(hosts->simulator, cw_simulator_now(hosts->simulator) + duration_ns);
+    sim_hosts_run(hosts, duration_ns);
     for (uint32_t i = 0; i < count; i++) {
-        goodput_bps[i] = (double)(arrived(&streams[i]) - before[i]) * 8e9 / (double)duration_ns;
+        goodput_bps[i] = (double)(streams[i].to->arrived_bytes - before[i]) * 8e9 / (double)duration_ns;
     }
 }
 
@@ -140,8 +90,8 @@ static void a_shaper_keeps_the_sum(void **state)
     for (size_t r = 0; r < sizeof(rates_bps) / sizeof(rates_bps[0]); r++) {
         struct sim_hosts_config config;
         struct sim_hosts hosts;
-        struct stream streams[TARGETS];
-        struct stream back;
+        struct sim_stream streams[TARGETS];
+        struct sim_stream back;
         double goodput[TARGETS];
         struct bucket bucket = {.rate_bps = (double)rates_bps[r]};
         sim_hosts_config_init(&config, TARGETS + 1);
@@ -184,7 +134,7 @@ static void the_turn_moves_on(void **state)
     (void)state;
     struct sim_hosts_config config;
     struct sim_hosts hosts;
-    struct stream streams[3];
+    struct sim_stream streams[3];
     double goodput[3];
     sim_hosts_config_init(&config, 4);
     config.memory_bytes = 1 << 20;
@@ -197,14 +147,14 @@ static void the_turn_moves_on(void **state)
     }
     measure(&hosts, streams, 3, 400 * SIMULATION_MS, goodput);
     assert_true(fairness(goodput, 3) > 0.98);
-    streams[0].ends = true;
+    streams[0].count = 0; /* nothing more */
     hosts.list[2].work = NULL;
     sim_hosts_crash(&hosts, 2);
     measure(&hosts, streams, 1, 1000 * SIMULATION_MS, goodput);
     measure(&hosts, &streams[2], 1, 1000 * SIMULATION_MS, goodput);
     assert_int_equal(hosts.list[0].down, 1);
-    printf("two of three gone: %.3f of the rate for the third\n", goodput[0] / (1e8 * payload_share()));
-    assert_true(goodput[0] > 0.97e8 * payload_share());
+    printf("two of three gone: %.3f of the rate for the third\n", goodput[0] / (1e8 * simulation_payload_share(false)));
+    assert_true(goodput[0] > 0.97e8 * simulation_payload_share(false));
     const struct cw_traffic none = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
     assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, streams[2].peer, &none), CW_OK);
     measure(&hosts, &streams[2], 1, 100 * SIMULATION_MS, goodput);
@@ -245,7 +195,7 @@ static void a_flow_finds_its_rate(void **state)
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         struct sim_hosts hosts;
-        struct stream stream;
+        struct sim_stream stream;
         double goodput;
         two_sides(&hosts, 1, table[i].rate_bps, table[i].delay_ns, table[i].loss);
         const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
@@ -253,7 +203,7 @@ static void a_flow_finds_its_rate(void **state)
         measure(&hosts, &stream, 1, 30 * table[i].delay_ns + 100 * SIMULATION_MS,
                 &goodput); /* 15 round trips to find it */
         measure(&hosts, &stream, 1, 5000 * SIMULATION_MS, &goodput);
-        double share = goodput / ((double)table[i].rate_bps * payload_share() * (1 - table[i].loss));
+        double share = goodput / ((double)table[i].rate_bps * simulation_payload_share(false) * (1 - table[i].loss));
         const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
         printf("%llu Mb/s, %.1f ms, loss %.0f %%: %.3f of what the rate leaves, %llu frames found the queue full\n",
                (unsigned long long)table[i].rate_bps / 1000000, (double)table[i].delay_ns / 1e6, table[i].loss * 100,
@@ -272,7 +222,7 @@ static void flows_share_a_link(void **state)
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
     for (size_t k = 0; k < sizeof(apart_ms) / sizeof(apart_ms[0]); k++) {
         struct sim_hosts hosts;
-        struct stream streams[FLOWS];
+        struct sim_stream streams[FLOWS];
         double goodput[FLOWS];
         two_sides(&hosts, FLOWS, 400000000, 10000000, 0);
         for (uint32_t i = 0; i < FLOWS; i++) { /* one after the other, so that the last ones find the link full */
@@ -282,9 +232,10 @@ static void flows_share_a_link(void **state)
         measure(&hosts, streams, FLOWS, 20000 * SIMULATION_MS, goodput);
         const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
         printf("four flows, %llu ms apart: %.3f of the link, Jain %.3f, %llu of %llu frames found the queue full\n",
-               (unsigned long long)apart_ms[k], sum(goodput, FLOWS) / (4e8 * payload_share()), fairness(goodput, FLOWS),
-               (unsigned long long)link->counters.dropped_queue, (unsigned long long)link->counters.offered);
-        assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * payload_share());
+               (unsigned long long)apart_ms[k], sum(goodput, FLOWS) / (4e8 * simulation_payload_share(false)),
+               fairness(goodput, FLOWS), (unsigned long long)link->counters.dropped_queue,
+               (unsigned long long)link->counters.offered);
+        assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * simulation_payload_share(false));
         assert_true(fairness(goodput, FLOWS) > 0.8);
         sim_hosts_destroy(&hosts);
     }
@@ -295,7 +246,7 @@ static void a_flow_follows_its_path(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct stream stream;
+    struct sim_stream stream;
     double goodput;
     two_sides(&hosts, 1, 400000000, 10000000, 0);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
@@ -308,7 +259,7 @@ static void a_flow_follows_its_path(void **state)
     measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
     uint64_t dropped_before = link->counters.dropped_queue;
     measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
-    double slow = goodput / (1e8 * payload_share());
+    double slow = goodput / (1e8 * simulation_payload_share(false));
     printf("at a quarter of the rate: %.3f of it, %llu frames found the queue full in 3 s\n", slow,
            (unsigned long long)(link->counters.dropped_queue - dropped_before));
     assert_true(slow > 0.9);
@@ -317,8 +268,8 @@ static void a_flow_follows_its_path(void **state)
     cw_link_configure(link, &config);
     measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
     measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
-    printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * payload_share()));
-    assert_true(goodput > 0.9 * 4e8 * payload_share());
+    printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * simulation_payload_share(false)));
+    assert_true(goodput > 0.9 * 4e8 * simulation_payload_share(false));
     sim_hosts_destroy(&hosts);
 }
 
@@ -340,7 +291,7 @@ static void a_flow_finds_that_its_path_is_long(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct stream stream;
+    struct sim_stream stream;
     double goodput;
     two_sides(&hosts, 1, 250000000, 10000000, 0.001);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
@@ -355,7 +306,7 @@ static void a_flow_finds_that_its_path_is_long(void **state)
         trunk_delay(&hosts, table[i].delay_ns);
         measure(&hosts, &stream, 1, table[i].settle_ms * SIMULATION_MS, &goodput);
         measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
-        double share = goodput / (2.5e8 * payload_share() * 0.999);
+        double share = goodput / (2.5e8 * simulation_payload_share(false) * 0.999);
         printf("told nothing, %.2f ms: %s, %.3f of what the rate leaves\n", (double)table[i].delay_ns / 1e6,
                flow->bandwidth != NULL ? "bandwidth" : "delay", share);
         assert_int_equal(flow->bandwidth != NULL, table[i].is_long);
@@ -379,17 +330,15 @@ static void a_flow_with_little_to_send_stays_fast(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct simulation_stream stream;
     one_that_finds_its_rate(&hosts);
     uint64_t early_ns = 0;
     uint64_t late_ns = 0;
     for (uint32_t i = 0; i < 400; i++) {
-        simulation_stream_start(&hosts, &stream, 0, 1, 65536, 2);
-        uint64_t took_ns = simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+        uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 65536, 2, 10000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 2);
         early_ns = i == 20 ? took_ns : early_ns;
         late_ns = took_ns;
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + 20 * SIMULATION_MS);
+        sim_hosts_run(&hosts, 20 * SIMULATION_MS);
     }
     printf("128 KiB now and then: %.1f ms, the 400th time %.1f ms\n", (double)early_ns / 1e6, (double)late_ns / 1e6);
     assert_true(late_ns <= early_ns + early_ns / 4);
@@ -403,15 +352,12 @@ static void a_few_bytes_are_no_measure(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct simulation_stream stream;
     one_that_finds_its_rate(&hosts);
     for (uint32_t i = 0; i < 30; i++) {
-        simulation_stream_start(&hosts, &stream, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6);
-        (void)simulation_stream_finish(&hosts, 0, 1000 * SIMULATION_MS);
-        cw_simulator_run_until(hosts.simulator, cw_simulator_now(hosts.simulator) + i * SIMULATION_MS);
+        (void)sim_stream_send(&hosts, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6, 1000 * SIMULATION_MS);
+        sim_hosts_run(&hosts, i * SIMULATION_MS);
     }
-    simulation_stream_start(&hosts, &stream, 0, 1, 8 << 20, 1);
-    uint64_t took_ns = simulation_stream_finish(&hosts, 0, 100000 * SIMULATION_MS);
+    uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 8 << 20, 1, 100000 * SIMULATION_MS);
     printf("8 MiB after a few bytes: %.1f ms\n", (double)took_ns / 1e6);
     assert_int_equal(hosts.list[0].completed, 1);
     assert_true(took_ns <= 600 * SIMULATION_MS); /* 300 on the link, and ten round trips to find that out */
@@ -423,13 +369,10 @@ static void loss_stays_where_it_is(void **state)
 {
     (void)state;
     struct sim_hosts hosts;
-    struct stream streams[2];
+    struct sim_stream streams[2];
     double goodput[2];
     two_sides(&hosts, 2, 1000000000, 10000000, 0);
-    struct cw_link *lossy = cw_simulator_link_down(hosts.simulator, 3);
-    struct cw_link_config config = lossy->config;
-    config.loss = 0.2;
-    cw_link_configure(lossy, &config);
+    sim_link_lose(cw_simulator_link_down(hosts.simulator, 3), 0.2);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = 200000000};
     assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 0, 200000000, 0), CW_OK);
     stream_start(&hosts, &streams[0], 0, 2, 1 << 20, &traffic);
@@ -437,9 +380,9 @@ static void loss_stays_where_it_is(void **state)
     measure(&hosts, streams, 2, 500 * SIMULATION_MS, goodput);
     measure(&hosts, streams, 2, 3000 * SIMULATION_MS, goodput);
     printf("beside a stream that loses 20 %%: %.3f of half the rate; that one %.3f\n",
-           goodput[0] / (1e8 * payload_share()), goodput[1] / (1e8 * payload_share()));
-    assert_true(goodput[0] >= 0.97e8 * payload_share());
-    assert_true(goodput[1] > 0.05e8 * payload_share());
+           goodput[0] / (1e8 * simulation_payload_share(false)), goodput[1] / (1e8 * simulation_payload_share(false)));
+    assert_true(goodput[0] >= 0.97e8 * simulation_payload_share(false));
+    assert_true(goodput[1] > 0.05e8 * simulation_payload_share(false));
     sim_hosts_destroy(&hosts);
 }
 

@@ -23,8 +23,8 @@ static void hosts_on_a_long_path(struct sim_hosts *hosts, uint64_t rate_bps, dou
  * the goodput of the last four seconds: with loss the window opens and closes, and no second is like another. */
 static uint64_t run_long(struct sim_hosts *hosts, uint64_t seconds, double *goodput_bps)
 {
-    struct simulation_stream stream;
-    simulation_stream_start(hosts, &stream, 0, 1, 1 << 20, UINT64_MAX);
+    struct sim_stream stream;
+    sim_stream_start(hosts, &stream, 0, 1, 1 << 20, UINT64_MAX);
     uint64_t most = 0;
     uint64_t bytes_before = 0;
     for (uint64_t tenth = 1; tenth <= 10 * seconds; tenth++) {
@@ -130,9 +130,7 @@ static void packet_and_put_numbers_wrap(void **state)
     simulation_hosts(&hosts, &config);
     struct numbers numbers = {0};
     cw_simulator_tap_set(hosts.simulator, watch_numbers, &numbers);
-    struct simulation_stream stream;
-    simulation_stream_start(&hosts, &stream, 0, 1, 16000, 8000);
-    (void)simulation_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+    (void)sim_stream_send(&hosts, 0, 1, 16000, 8000, 10000 * SIMULATION_MS);
     printf("packet numbers %08x to %08x, 8000 puts\n", (unsigned)numbers.first, (unsigned)numbers.last);
     assert_true(numbers.first >= 0xffff0000u);
     assert_true(numbers.last < 0x10000000u);
@@ -151,9 +149,7 @@ static void timestamps_wrap(void **state)
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     for (uint32_t i = 0; i < 300; i++) {
-        struct simulation_stream stream;
-        simulation_stream_start(&hosts, &stream, 0, 1, 3000, 1);
-        uint64_t took_ns = simulation_stream_finish(&hosts, 0, 400 * SIMULATION_MS);
+        uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 3000, 1, 400 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 1);
         assert_true(took_ns < SIMULATION_MS || i == 0);
         cw_simulator_run_until(hosts.simulator, (i + 1) * 500 * SIMULATION_MS);

@@ -1,4 +1,4 @@
-/* What the tests in virtual time share: counts from the environment, hosts that must come to be, streams of puts. */
+/* What the tests in virtual time share: counts from the environment, hosts that must come to be. */
 #ifndef SIMULATION_H
 #define SIMULATION_H
 
@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
+#include "apps/testbed/stream.h"
+#include "dataplane/wire/sealed.h"
+#include "dataplane/wire/wire.h"
 
 static const uint64_t SIMULATION_US = 1000;
 static const uint64_t SIMULATION_MS = 1000000;
@@ -26,6 +29,13 @@ static inline uint64_t simulation_count(const char *name, uint64_t otherwise)
     return text == NULL || end == text || *end != 0 || value == 0 ? otherwise : value;
 }
 
+/* A number below `below`, from a state that begins with the seed. */
+static inline uint64_t simulation_drawn(uint64_t *state, uint64_t below)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (*state >> 33) % below;
+}
+
 static inline void simulation_hosts(struct sim_hosts *hosts, const struct sim_hosts_config *config)
 {
     char error[200] = "";
@@ -34,68 +44,29 @@ static inline void simulation_hosts(struct sim_hosts *hosts, const struct sim_ho
     }
 }
 
-/* Puts of one size, one after the other, from one host to another. Counts on being the host's only signalled work. */
-struct simulation_stream {
-    uint32_t peer;
-    uint64_t token;
-    uint64_t size;
-    uint64_t count;
-    uint64_t under_way_max;
-    uint64_t posted;
-    uint64_t space; /* of the target region that it uses, from 0 on */
-};
-
-static inline void simulation_stream_post(struct sim_host *host, void *context, uint64_t now_ns)
+/* A host of the first half passes on what that sends to the second, at this rate. */
+static inline void simulation_relay(struct sim_hosts *hosts, uint32_t node, uint64_t rate_bps)
 {
-    struct simulation_stream *stream = context;
-    (void)now_ns;
-    uint64_t places = stream->size == 0 ? UINT64_MAX : stream->space / stream->size;
-    while (stream->posted < stream->count && stream->posted - host->completed < stream->under_way_max &&
-           stream->posted - host->completed < places) {
-        uint64_t offset = stream->size == 0 ? 0 : stream->posted % places * stream->size;
-        struct cw_put put = {
-            .peer = stream->peer,
-            .lane_tag = cw_lane_tag(1, (uint32_t)stream->posted),
-            .region = stream->token,
-            .offset = offset,
-            .source = {.region = host->token, .contiguous = {.data = host->memory + offset, .bytes = stream->size}},
-            .flags = CW_SIGNAL | CW_MORE,
-        };
-        if (cw_put(host->endpoint, &put) != CW_OK) {
-            break;
+    struct cw_endpoint *endpoint = hosts->list[node].endpoint;
+    assert_int_equal(cw_relay_open(endpoint, 1 << 20), CW_OK);
+    assert_int_equal(cw_shaper_set(endpoint, 2, rate_bps, 0), CW_OK);
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        struct cw_relay_host host = {
+            .ipv4 = cw_endpoint_address(hosts->list[i].endpoint).ipv4, .sends = i < hosts->count / 2, .shaper = 2};
+        memcpy(host.mac, cw_simulator_mac(hosts->simulator, i), 6);
+        if (i != node) {
+            assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);
         }
-        stream->posted++;
     }
 }
 
-static inline void simulation_stream_start(struct sim_hosts *hosts, struct simulation_stream *stream, uint32_t from,
-                                           uint32_t to, uint64_t size, uint64_t count)
+/* Of what a full packet takes on the line, at an MTU of 1500, its data. */
+static inline double simulation_payload_share(bool sealed)
 {
-    struct sim_host *host = &hosts->list[from];
-    *stream = (struct simulation_stream){
-        .peer = sim_hosts_peer(hosts, from, to),
-        .token = hosts->list[to].token,
-        .size = size,
-        .count = count,
-        .under_way_max = 256,
-        .space = host->memory_bytes,
-    };
-    host->completed = 0;
-    host->work = simulation_stream_post;
-    host->context = stream;
-    sim_host_wake(host);
-}
-
-/* Until the host's stream is complete, or `limit_ns` of virtual time are over. The time it took. */
-static inline uint64_t simulation_stream_finish(struct sim_hosts *hosts, uint32_t from, uint64_t limit_ns)
-{
-    struct sim_host *host = &hosts->list[from];
-    const struct simulation_stream *stream = host->context;
-    uint64_t start_ns = cw_simulator_now(hosts->simulator);
-    while (host->completed < stream->count && cw_simulator_now(hosts->simulator) < start_ns + limit_ns &&
-           cw_simulator_step(hosts->simulator)) {
-    }
-    return cw_simulator_now(hosts->simulator) - start_ns;
+    uint32_t part = cw_wire_part_bytes(1500);
+    double line = CW_WIRE_OVERHEAD_BYTES + (double)sizeof(struct cw_wire_part) + part + CW_ETHERNET_OVERHEAD_BYTES +
+                  (sealed ? CW_WIRE_MAC_BYTES : 0);
+    return part / line;
 }
 
 #endif

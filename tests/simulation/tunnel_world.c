@@ -11,7 +11,7 @@
 
 #include "tests/unit/pair_port.h"
 
-enum { UDP_PORT = CW_UDP_PORT, HEADER = 54, MTU = 1500, BURST = 32 };
+enum { HEADER = 54, MTU = 1500, BURST = 32 };
 
 static const uint64_t MS = 1000000;
 static const uint64_t STEP_NS = 100000;
@@ -67,7 +67,7 @@ static void frame_check(struct tunnel_site *site, const struct cw_received *pack
     assert_memory_equal(packet->data, wanted, packet->length);
     assert_true(sequence >= site->expected[flow]); /* once, and in order */
     site->expected[flow] = sequence + 1;
-    uint64_t delay_ns = cw_simulator_now(site->world->simulator) - time_ns;
+    uint64_t delay_ns = sim_hosts_now(&site->world->gates) - time_ns;
     site->delay_total_ns += delay_ns;
     site->delay_max_ns = delay_ns > site->delay_max_ns ? delay_ns : site->delay_max_ns;
     site->received++;
@@ -95,7 +95,7 @@ static bool hosts_send(struct tunnel_site *site, struct cw_transmit *packet)
     }
     site->sent++;
     if (site->is_running) {
-        cw_port_wake(site->outer);
+        sim_host_wake(&site->world->gates.list[site->index]);
     }
     return true;
 }
@@ -104,7 +104,7 @@ void tunnel_site_send(struct tunnel_site *site, uint32_t flow, uint32_t length)
 {
     struct cw_transmit packet;
     assert_int_equal(cw_port_reserve(site->hosts, &packet, 1), 1);
-    frame_write(packet.data, site->index, flow, site->sequence[flow], length, cw_simulator_now(site->world->simulator));
+    frame_write(packet.data, site->index, flow, site->sequence[flow], length, sim_hosts_now(&site->world->gates));
     packet.length = length;
     site->sequence[flow] += hosts_send(site, &packet);
 }
@@ -120,9 +120,9 @@ void tunnel_site_inject(struct tunnel_site *site, const void *frame, uint32_t le
 
 /* ---- sites ---- */
 
-static uint64_t site_turn(void *context, uint64_t now_ns)
+static uint64_t site_turn(struct sim_host *host, uint64_t now_ns)
 {
-    struct tunnel_site *site = context;
+    struct tunnel_site *site = &((struct tunnel_world *)host->hosts->config.owner)->sites[host->node];
     cw_gate_turn(site->gate, now_ns);
     const struct cw_tunnel *tunnel = cw_gate_tunnel(site->gate);
     for (uint32_t i = 0; i < cw_tunnel_stream_count(tunnel); i++) {
@@ -152,29 +152,23 @@ static uint32_t streams_of(const struct tunnel_options *options, uint32_t site)
     return site == 1 && options->streams_of_second != 0 ? options->streams_of_second : options->stream_count;
 }
 
-void tunnel_site_start(struct tunnel_site *site)
+static void site_prepare(struct sim_host *host, struct cw_endpoint_config *config)
+{
+    const struct tunnel_options *options = &((struct tunnel_world *)host->hosts->config.owner)->options;
+    cw_tunnel_endpoint_config(config, streams_of(options, host->node));
+    config->seed = cw_random_derive(options->seed, 100 * (host->lives - 1) + host->node);
+    config->encryption = options->encrypt ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
+    config->failure_timeout_ns = 2000 * MS;
+    memset(config->job_key, host->node == 1 ? options->key_of_second : 0x5a, sizeof(config->job_key));
+}
+
+static void gate_start(struct tunnel_site *site)
 {
     const struct tunnel_options *options = &site->world->options;
-    struct cw_simulator *simulator = site->world->simulator;
+    struct sim_hosts *gates = &site->world->gates;
     uint32_t streams = streams_of(options, site->index);
-    char error[200] = "";
-    struct cw_endpoint_config config;
     struct cw_gate_config gate;
-    if (site->lives > 0) {
-        cw_simulator_restart(simulator, site->index);
-    }
-    assert_int_equal(cw_port_sim_open(simulator, site->index, &site->outer), CW_OK);
-    cw_endpoint_config_init(&config);
-    cw_tunnel_endpoint_config(&config, streams);
-    config.address = (struct cw_address){.ipv4 = 0x0a090001u + site->index, .udp_port = UDP_PORT};
-    config.seed = cw_random_derive(options->seed, 100 * site->lives++ + site->index);
-    config.encryption = options->encrypt ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
-    config.failure_timeout_ns = 2000 * MS;
-    memset(config.job_key, site->index == 1 ? options->key_of_second : 0x5a, sizeof(config.job_key));
-    uint64_t now_ns = cw_simulator_now(simulator);
-    if (cw_endpoint_create(&config, site->outer, now_ns, &site->endpoint, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    site->endpoint = gates->list[site->index].endpoint;
     cw_gate_config_init(&gate);
     gate.port = site->inner;
     gate.context = site;
@@ -184,29 +178,28 @@ void tunnel_site_start(struct tunnel_site *site)
     gate.tunnel.queue_bytes = options->queue_bytes;
     gate.tunnel.ring_bytes = options->ring_bytes;
     gate.tunnel.news = news;
-    struct cw_address peer = {.ipv4 = 0x0a090002u - site->index, .udp_port = UDP_PORT};
-    memcpy(peer.mac, cw_simulator_mac(simulator, 1 - site->index), 6);
-    assert_int_equal(cw_peer_add(site->endpoint, &peer, &gate.tunnel.peers[0]), CW_OK);
+    gate.tunnel.peers[0] = sim_hosts_peer(gates, site->index, 1 - site->index);
     for (uint32_t i = 1; i < streams; i++) {
         assert_int_equal(cw_peer_stream(site->endpoint, gate.tunnel.peers[0], i, &gate.tunnel.peers[i]), CW_OK);
     }
-    assert_int_equal(cw_gate_create(site->endpoint, &gate, now_ns, &site->gate), CW_OK);
-    cw_simulator_attach(simulator, site->index, site_turn, site);
+    assert_int_equal(cw_gate_create(site->endpoint, &gate, sim_hosts_now(gates), &site->gate), CW_OK);
     site->is_running = true;
 }
 
-static void site_end(struct tunnel_site *site)
+void tunnel_site_restart(struct tunnel_site *site)
 {
-    site->is_running = false;
-    cw_endpoint_destroy(site->endpoint);
-    cw_gate_destroy(site->gate);
-    cw_port_close(site->outer);
+    char error[200] = "";
+    if (sim_hosts_restart(&site->world->gates, site->index, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    gate_start(site);
 }
 
 void tunnel_site_crash(struct tunnel_site *site)
 {
-    cw_simulator_crash(site->world->simulator, site->index);
-    site_end(site);
+    site->is_running = false;
+    sim_hosts_crash(&site->world->gates, site->index);
+    cw_gate_destroy(site->gate);
 }
 
 uint64_t tunnel_site_counter(const struct tunnel_site *site, enum cw_tunnel_counter counter)
@@ -236,19 +229,23 @@ static struct cw_link_config link_of(const struct tunnel_options *options)
 
 void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *options)
 {
-    struct cw_simulator_config config;
-    struct cw_simulator_node_config node;
+    struct sim_hosts_config config;
+    char error[200] = "";
     *world = (struct tunnel_world){.options = *options};
     cw_random_seed(&world->random, options->seed);
-    cw_simulator_config_init(&config);
+    sim_hosts_config_init(&config, SITES);
+    cw_endpoint_config_init(&config.endpoint);
     config.seed = options->seed;
-    config.node_count_max = SITES;
-    config.bridge_count_max = 1;
-    assert_int_equal(cw_simulator_create(&config, &world->simulator), CW_OK);
-    cw_simulator_node_config_init(&node);
-    node.up = node.down = link_of(options);
-    node.down.loss = node.down.duplicate = node.down.corrupt = node.down.reorder = 0;
-    assert_int_equal(cw_simulator_star(world->simulator, SITES, &node), 0);
+    config.ipv4_first = 0x0a090001u;
+    config.memory_bytes = 0;
+    config.node.up = config.node.down = link_of(options);
+    config.node.down.loss = config.node.down.duplicate = config.node.down.corrupt = config.node.down.reorder = 0;
+    config.owner = world;
+    config.prepare = site_prepare;
+    config.turn = site_turn;
+    if (sim_hosts_create(&world->gates, &config, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
     for (uint32_t i = 0; i < SITES; i++) {
         struct tunnel_site *site = &world->sites[i];
         struct cw_port *pair[2];
@@ -257,26 +254,26 @@ void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *
         site->index = i;
         site->inner = pair[0];
         site->hosts = pair[1];
-        tunnel_site_start(site);
+        gate_start(site);
     }
 }
 
 void tunnel_world_close(struct tunnel_world *world)
 {
+    sim_hosts_destroy(&world->gates);
     for (uint32_t i = 0; i < SITES; i++) {
         struct tunnel_site *site = &world->sites[i];
         if (site->is_running) {
-            site_end(site);
+            cw_gate_destroy(site->gate);
         }
         cw_port_close(site->inner);
         cw_port_close(site->hosts);
     }
-    cw_simulator_destroy(world->simulator);
 }
 
 void tunnel_world_run(struct tunnel_world *world, uint64_t duration_ns)
 {
-    cw_simulator_run_until(world->simulator, cw_simulator_now(world->simulator) + duration_ns);
+    sim_hosts_run(&world->gates, duration_ns);
     for (uint32_t i = 0; i < SITES && world->options.hosts_turn == NULL; i++) {
         hosts_receive(&world->sites[i]);
     }
@@ -294,9 +291,9 @@ static bool site_is_up(const struct tunnel_site *site)
 
 bool tunnel_world_connect(struct tunnel_world *world, uint64_t limit_ns)
 {
-    uint64_t end_ns = cw_simulator_now(world->simulator) + limit_ns;
+    uint64_t end_ns = sim_hosts_now(&world->gates) + limit_ns;
     while (!site_is_up(&world->sites[0]) || !site_is_up(&world->sites[1])) {
-        if (cw_simulator_now(world->simulator) >= end_ns) {
+        if (sim_hosts_now(&world->gates) >= end_ns) {
             return false;
         }
         tunnel_world_run(world, MS);
@@ -306,9 +303,9 @@ bool tunnel_world_connect(struct tunnel_world *world, uint64_t limit_ns)
 
 void tunnel_world_traffic(struct tunnel_world *world, uint64_t rate_bps, uint64_t duration_ns)
 {
-    uint64_t end_ns = cw_simulator_now(world->simulator) + duration_ns;
+    uint64_t end_ns = sim_hosts_now(&world->gates) + duration_ns;
     int64_t due[SITES] = {0}; /* bytes */
-    while (cw_simulator_now(world->simulator) < end_ns) {
+    while (sim_hosts_now(&world->gates) < end_ns) {
         for (uint32_t i = 0; i < SITES; i++) {
             due[i] += (int64_t)(rate_bps / 8 * STEP_NS / 1000000000);
             while (due[i] > 0) {
@@ -335,17 +332,12 @@ static uint64_t held(const struct tunnel_site *site)
 
 void tunnel_world_heal(struct tunnel_world *world)
 {
-    struct tunnel_options options = world->options;
-    options.loss = options.other_faults = 0;
-    struct cw_link_config link = link_of(&options);
-    for (uint32_t i = 0; i < SITES; i++) {
-        world->sites[i].deaf = false;
-        cw_link_configure(cw_simulator_link_up(world->simulator, i), &link);
-    }
-    uint64_t end_ns = cw_simulator_now(world->simulator) + 60000 * MS;
+    sim_hosts_heal(&world->gates);
+    world->sites[0].deaf = world->sites[1].deaf = false;
+    uint64_t end_ns = sim_hosts_now(&world->gates) + 60000 * MS;
     tunnel_world_run(world, 20 * MS);
     while (held(&world->sites[0]) + held(&world->sites[1]) > 0) {
-        assert_true(cw_simulator_now(world->simulator) < end_ns);
+        assert_true(sim_hosts_now(&world->gates) < end_ns);
         tunnel_world_run(world, 10 * MS);
     }
     tunnel_world_run(world, 20 * MS);

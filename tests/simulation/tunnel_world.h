@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/fabric/port_sim.h"
+#include "apps/testbed/hosts.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/tunnel/gate.h"
 
@@ -39,11 +39,9 @@ struct tunnel_world;
 struct tunnel_site {
     struct tunnel_world *world;
     uint32_t index;
-    uint32_t lives;
-    struct cw_port *outer;
-    struct cw_port *inner; /* the gate's side */
-    struct cw_port *hosts; /* the other side */
-    struct cw_endpoint *endpoint;
+    struct cw_port *inner;        /* the gate's side */
+    struct cw_port *hosts;        /* the other side */
+    struct cw_endpoint *endpoint; /* the simulated host's */
     struct cw_gate *gate;
     bool deaf; /* its hosts take nothing */
     bool is_running;
@@ -60,7 +58,7 @@ struct tunnel_site {
 };
 
 struct tunnel_world {
-    struct cw_simulator *simulator;
+    struct sim_hosts gates; /* what the sites' gates run on */
     struct tunnel_options options;
     struct cw_random random;
     struct tunnel_site sites[SITES];
@@ -92,7 +90,7 @@ void tunnel_world_traffic(struct tunnel_world *world, uint64_t rate_bps, uint64_
 void tunnel_world_heal(struct tunnel_world *world);
 
 void tunnel_site_crash(struct tunnel_site *site);
-void tunnel_site_start(struct tunnel_site *site);
+void tunnel_site_restart(struct tunnel_site *site);
 
 /* Sum over streams. */
 uint64_t tunnel_site_counter(const struct tunnel_site *site, enum cw_tunnel_counter counter);

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
 #include "collectives/execute/transport_puts.h"
 
 enum {
@@ -143,7 +143,7 @@ static inline int put(struct bench *bench, uint32_t from, uint32_t to, uint32_t 
 
 static inline void time_pass(struct bench *bench, uint64_t time_ns)
 {
-    cw_simulator_run_until(bench->hosts.simulator, cw_simulator_now(bench->hosts.simulator) + time_ns);
+    sim_hosts_run(&bench->hosts, time_ns);
 }
 
 /* Lets a while pass and delivers what a rank's endpoint reports. */

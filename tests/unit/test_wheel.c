@@ -41,7 +41,7 @@ static void expire_all(struct cw_wheel *wheel, struct timed *list, uint64_t now_
         assert_true(timed->time_ns <= now_ns); /* never before its time */
         timed->time_ns = UINT64_MAX;
     }
-    assert_true(earliest(list) > now_ns); /* and all of them */
+    assert_true(earliest(list) > now_ns);       /* and all of them */
     assert_true(cw_wheel_next(wheel) > now_ns); /* who sleeps until then does sleep */
 }
 

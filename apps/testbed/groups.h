@@ -7,7 +7,7 @@
 #ifndef SIM_GROUPS_H
 #define SIM_GROUPS_H
 
-#include "apps/sim/hosts.h"
+#include "apps/testbed/hosts.h"
 #include "control/groups/groups.h"
 
 struct sim_groups_config {
@@ -22,7 +22,7 @@ struct sim_groups {
     struct sim_groups_config config;
     struct sim_hosts *hosts;
     uint32_t rank;   /* its host's number, too */
-    uint32_t *peers; /* [hosts->count]; UINT32_MAX: itself */
+    uint32_t *peers; /* [hosts->count] */
     struct cw_mcast *mcast;
     struct cw_groups *groups;
     uint32_t down; /* ranks that its endpoint has lost */

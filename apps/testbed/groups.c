@@ -1,4 +1,4 @@
-#include "apps/sim/groups.h"
+#include "apps/testbed/groups.h"
 
 #include <stdlib.h>
 
@@ -66,12 +66,9 @@ int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32
     mcast.keeps_flood_address = rank == 0;
     mcast.lag_ns = config->lag_ns > 0 ? config->lag_ns : mcast.lag_ns;
     *member = (struct sim_groups){
-        .config = *config, .hosts = hosts, .rank = rank, .peers = calloc(hosts->count, sizeof(uint32_t))};
+        .config = *config, .hosts = hosts, .rank = rank, .peers = sim_hosts_peers(hosts, rank, hosts->count)};
     if (member->peers == NULL) {
         return CW_ERROR_MEMORY;
-    }
-    for (uint32_t other = 0; other < hosts->count; other++) {
-        member->peers[other] = other == rank ? UINT32_MAX : sim_hosts_peer(hosts, rank, other);
     }
     int status = cw_mcast_create(&mcast, endpoint_of(member), &member->mcast, error, error_bytes);
     struct cw_groups_config groups = {
