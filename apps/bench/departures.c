@@ -6,6 +6,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/limits.h"
+#include "dataplane/statistics.h"
 #include "dataplane/status.h"
 
 struct departure {
@@ -157,12 +158,6 @@ void bench_departures_begin(struct cw_port *port)
     departures->forgotten = 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 static int gaps_judge(const struct departures *departures, uint64_t rate_bps, struct bench_departures *result)
 {
     uint64_t count = departures->count - 1;
@@ -175,9 +170,8 @@ static int gaps_judge(const struct departures *departures, uint64_t rate_bps, st
         double right_ns = (double)one->line_bytes * 8e9 / (double)rate_bps;
         deviations[i] = fabs((double)(one[1].time_ns - one->time_ns) - right_ns);
     }
-    qsort(deviations, count, sizeof(*deviations), compare);
-    result->gap_p50_ns = deviations[count / 2];
-    result->gap_p99_ns = deviations[count * 99 / 100];
+    result->gap_p50_ns = cw_statistics_median(deviations, count);
+    result->gap_p99_ns = cw_statistics_percentile(deviations, count, 0.99);
     result->gap_max_ns = deviations[count - 1];
     free(deviations);
     return CW_OK;

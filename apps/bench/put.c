@@ -22,30 +22,25 @@ enum { RAW_PUT_FRAME_BYTES = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put)
 
 #define WAIT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
 
-/* One number in each round. */
-struct series {
-    double values[BENCH_ROUNDS_MAX];
-};
-
 struct raw_results {
-    struct series frame_bytes_per_s;
-    struct series frame_pps;
-    struct series copy_bytes_per_s;
-    struct series small_pps;
-    struct series latency_p50_ns;
-    struct series latency_p99_ns;
+    struct bench_series frame_bytes_per_s;
+    struct bench_series frame_pps;
+    struct bench_series copy_bytes_per_s;
+    struct bench_series small_pps;
+    struct bench_series latency_p50_ns;
+    struct bench_series latency_p99_ns;
 };
 
 struct size_results {
-    struct series latency_p50_ns;
-    struct series latency_p99_ns;
-    struct series bytes_per_s;
-    struct series puts_per_s;
-    struct series alone_puts_per_s;
-    struct series packets_per_put;
-    struct series ratio_goodput;
-    struct series ratio_goodput_copy;
-    struct series ratio_latency;
+    struct bench_series latency_p50_ns;
+    struct bench_series latency_p99_ns;
+    struct bench_series bytes_per_s;
+    struct bench_series puts_per_s;
+    struct bench_series alone_puts_per_s;
+    struct bench_series packets_per_put;
+    struct bench_series ratio_goodput;
+    struct bench_series ratio_goodput_copy;
+    struct bench_series ratio_latency;
     uint64_t retransmits;
     uint64_t spurious;
 };
@@ -86,7 +81,7 @@ static int raw_rate(struct run *run, uint32_t frame_bytes, bool copy, struct ben
                           : bench_raw_rate_responder(run->port, run->control, &settings, rate);
 }
 
-static int raw_round(struct run *run, uint64_t round)
+static int raw_round(struct run *run)
 {
     uint32_t full = 14 + run->port->info.mtu_bytes;
     struct bench_raw_rate frames;
@@ -111,12 +106,12 @@ static int raw_round(struct run *run, uint64_t round)
     if (status != CW_OK) {
         return fail(status, "the raw measurement failed");
     }
-    run->raw.frame_bytes_per_s.values[round] = frames.bytes_per_s;
-    run->raw.frame_pps.values[round] = frames.packets_per_s;
-    run->raw.copy_bytes_per_s.values[round] = copies.bytes_per_s;
-    run->raw.small_pps.values[round] = small.packets_per_s;
-    run->raw.latency_p50_ns.values[round] = latency.p50_ns;
-    run->raw.latency_p99_ns.values[round] = latency.p99_ns;
+    bench_series_add(&run->raw.frame_bytes_per_s, frames.bytes_per_s);
+    bench_series_add(&run->raw.frame_pps, frames.packets_per_s);
+    bench_series_add(&run->raw.copy_bytes_per_s, copies.bytes_per_s);
+    bench_series_add(&run->raw.small_pps, small.packets_per_s);
+    bench_series_add(&run->raw.latency_p50_ns, latency.p50_ns);
+    bench_series_add(&run->raw.latency_p99_ns, latency.p99_ns);
     return APP_EXIT_SUCCESS;
 }
 
@@ -126,7 +121,7 @@ static int size_round(struct run *run, struct bench_side *side, size_t index, ui
 {
     const struct bench_put_options *options = run->options;
     struct size_results *results = &run->sizes[index];
-    uint64_t size = options->sizes[index];
+    uint64_t size = options->sizes.values[index];
     struct bench_put_latency latency;
     struct bench_put_rate rate;
     struct bench_put_rate alone;
@@ -138,18 +133,18 @@ static int size_round(struct run *run, struct bench_side *side, size_t index, ui
     if (status != CW_OK) {
         return fail(status, "the puts failed");
     }
-    results->latency_p50_ns.values[round] = latency.p50_ns;
-    results->latency_p99_ns.values[round] = latency.p99_ns;
-    results->bytes_per_s.values[round] = rate.bytes_per_s;
-    results->puts_per_s.values[round] = rate.puts_per_s;
-    results->alone_puts_per_s.values[round] = alone.puts_per_s;
-    results->packets_per_put.values[round] = rate.packets_per_put;
+    bench_series_add(&results->latency_p50_ns, latency.p50_ns);
+    bench_series_add(&results->latency_p99_ns, latency.p99_ns);
+    bench_series_add(&results->bytes_per_s, rate.bytes_per_s);
+    bench_series_add(&results->puts_per_s, rate.puts_per_s);
+    bench_series_add(&results->alone_puts_per_s, alone.puts_per_s);
+    bench_series_add(&results->packets_per_put, rate.packets_per_put);
     results->retransmits += rate.retransmits + alone.retransmits;
     results->spurious += rate.spurious + alone.spurious;
     if (!options->no_raw) {
-        results->ratio_goodput.values[round] = rate.bytes_per_s / run->raw.frame_bytes_per_s.values[round];
-        results->ratio_goodput_copy.values[round] = rate.bytes_per_s / run->raw.copy_bytes_per_s.values[round];
-        results->ratio_latency.values[round] = latency.p50_ns / run->raw.latency_p50_ns.values[round];
+        bench_series_add(&results->ratio_goodput, rate.bytes_per_s / run->raw.frame_bytes_per_s.values[round]);
+        bench_series_add(&results->ratio_goodput_copy, rate.bytes_per_s / run->raw.copy_bytes_per_s.values[round]);
+        bench_series_add(&results->ratio_latency, latency.p50_ns / run->raw.latency_p50_ns.values[round]);
     }
     return APP_EXIT_SUCCESS;
 }
@@ -166,7 +161,7 @@ static int our_round(struct run *run, uint64_t round)
         return app_error_status(status, error, NULL);
     }
     int code = APP_EXIT_SUCCESS;
-    for (size_t i = 0; i < run->options->size_count && code == APP_EXIT_SUCCESS; i++) {
+    for (size_t i = 0; i < run->options->sizes.count && code == APP_EXIT_SUCCESS; i++) {
         code = size_round(run, &side, i, round);
     }
     if (code == APP_EXIT_SUCCESS && run->initiator) {
@@ -220,7 +215,7 @@ static int run_side(struct run *run)
         code = fail(status, "the other side is gone");
     }
     for (uint64_t round = 0; round < run->options->rounds && code == APP_EXIT_SUCCESS; round++) {
-        code = run->options->no_raw ? APP_EXIT_SUCCESS : raw_round(run, round);
+        code = run->options->no_raw ? APP_EXIT_SUCCESS : raw_round(run);
         code = code == APP_EXIT_SUCCESS ? our_round(run, round) : code;
     }
     memcpy(run->driver, run->port->info.driver, sizeof(run->driver));
@@ -236,104 +231,81 @@ struct testpmd_results {
     double small_pps;
 };
 
-static double middle(const struct series *series, uint64_t rounds)
-{
-    double values[BENCH_ROUNDS_MAX];
-    memcpy(values, series->values, sizeof(values));
-    return bench_median(values, rounds);
-}
-
 /* The raw limit is taken to be one only if it stands up to testpmd. The two cannot run at once, so the best of each is
  * compared: what the machine can do while nobody else wants it. */
-static double ratio_testpmd(const struct series *raw, uint64_t rounds, double testpmd_pps)
+static double ratio_testpmd(const struct bench_series *raw, double testpmd_pps)
 {
     double best = 0;
-    for (uint64_t i = 0; i < rounds; i++) {
+    for (uint64_t i = 0; i < raw->count; i++) {
         best = raw->values[i] > best ? raw->values[i] : best;
     }
     return best / testpmd_pps;
 }
 
-static void print_json(const struct run *run, size_t index, const struct testpmd_results *testpmd)
+static void size_report(struct app_report *report, const struct run *run, size_t index,
+                        const struct testpmd_results *testpmd)
 {
     const struct bench_put_options *options = run->options;
-    const struct size_results *results = &run->sizes[index];
+    const struct size_results *own = &run->sizes[index];
     const struct raw_results *raw = &run->raw;
-    uint64_t rounds = options->rounds;
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "put");
-    app_json_text(line, "fabric", options->fabric);
-    app_json_text(line, "driver", run->driver);
-    app_json_count(line, "mtu_bytes", options->mtu_bytes);
-    app_json_count(line, "size_bytes", options->sizes[index]);
-    app_json_count(line, "rounds", rounds);
-    app_json_number(line, "latency_p50_ns", middle(&results->latency_p50_ns, rounds));
-    app_json_number(line, "latency_p99_ns", middle(&results->latency_p99_ns, rounds));
-    app_json_number(line, "goodput_bps", 8 * middle(&results->bytes_per_s, rounds));
-    app_json_number(line, "rate_puts_per_s", middle(&results->puts_per_s, rounds));
-    app_json_number(line, "rate_alone_puts_per_s", middle(&results->alone_puts_per_s, rounds));
-    app_json_number(line, "packets_per_put", middle(&results->packets_per_put, rounds));
-    app_json_count(line, "retransmits", results->retransmits);
-    app_json_count(line, "spurious", results->spurious);
-    app_json_number(line, "token_cost_ns", run->token_cost_ns);
-    if (!options->no_raw) {
-        app_json_number(line, "raw_latency_p50_ns", middle(&raw->latency_p50_ns, rounds));
-        app_json_number(line, "raw_latency_p99_ns", middle(&raw->latency_p99_ns, rounds));
-        app_json_number(line, "raw_goodput_bps", 8 * middle(&raw->frame_bytes_per_s, rounds));
-        app_json_number(line, "raw_copy_goodput_bps", 8 * middle(&raw->copy_bytes_per_s, rounds));
-        app_json_number(line, "raw_rate_pps", middle(&raw->frame_pps, rounds));
-        app_json_number(line, "raw_small_rate_pps", middle(&raw->small_pps, rounds));
-        app_json_number(line, "ratio_goodput", middle(&results->ratio_goodput, rounds));
-        app_json_number(line, "ratio_goodput_copy", middle(&results->ratio_goodput_copy, rounds));
-        app_json_number(line, "ratio_latency", middle(&results->ratio_latency, rounds));
-    }
-    if (testpmd->measured) {
-        app_json_number(line, "testpmd_rate_pps", testpmd->full_pps);
-        app_json_number(line, "testpmd_small_rate_pps", testpmd->small_pps);
-        app_json_number(line, "ratio_raw_testpmd", ratio_testpmd(&raw->frame_pps, rounds, testpmd->full_pps));
-        app_json_number(line, "ratio_raw_testpmd_small", ratio_testpmd(&raw->small_pps, rounds, testpmd->small_pps));
-    }
-    app_json_emit(line);
+    bool has_raw = !options->no_raw, has_testpmd = testpmd->measured;
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "put"),
+        app_text("fabric", NULL, 0, options->fabric),
+        app_text("driver", NULL, 0, run->driver),
+        app_count("mtu_bytes", NULL, options->mtu_bytes),
+        app_count("size_bytes", "bytes", options->sizes.values[index]),
+        app_count("rounds", NULL, options->rounds),
+        app_number("latency_p50_ns", "p50 ns", 0, 1, bench_series_median(own->latency_p50_ns)),
+        app_number("latency_p99_ns", "p99 ns", 0, 1, bench_series_median(own->latency_p99_ns)),
+        app_number("goodput_bps", "Gb/s", 2, 1e-9, 8 * bench_series_median(own->bytes_per_s)),
+        app_number("rate_puts_per_s", "Mput/s", 3, 1e-6, bench_series_median(own->puts_per_s)),
+        app_number("rate_alone_puts_per_s", "alone M/s", 3, 1e-6, bench_series_median(own->alone_puts_per_s)),
+        app_number("packets_per_put", "pkt/put", 2, 1, bench_series_median(own->packets_per_put)),
+        app_count("retransmits", "retrans", own->retransmits),
+        app_count("spurious", "spurious", own->spurious),
+        app_number("token_cost_ns", NULL, 0, 1, run->token_cost_ns),
+        app_when(has_raw, app_number("raw_latency_p50_ns", NULL, 0, 1, bench_series_median(raw->latency_p50_ns))),
+        app_when(has_raw, app_number("raw_latency_p99_ns", NULL, 0, 1, bench_series_median(raw->latency_p99_ns))),
+        app_when(has_raw, app_number("raw_goodput_bps", NULL, 0, 1, 8 * bench_series_median(raw->frame_bytes_per_s))),
+        app_when(has_raw,
+                 app_number("raw_copy_goodput_bps", NULL, 0, 1, 8 * bench_series_median(raw->copy_bytes_per_s))),
+        app_when(has_raw, app_number("raw_rate_pps", NULL, 0, 1, bench_series_median(raw->frame_pps))),
+        app_when(has_raw, app_number("raw_small_rate_pps", NULL, 0, 1, bench_series_median(raw->small_pps))),
+        app_when(has_raw, app_number("ratio_goodput", "goodput", 3, 1, bench_series_median(own->ratio_goodput))),
+        app_when(has_raw,
+                 app_number("ratio_goodput_copy", "/copies", 3, 1, bench_series_median(own->ratio_goodput_copy))),
+        app_when(has_raw, app_number("ratio_latency", "latency", 2, 1, bench_series_median(own->ratio_latency))),
+        app_when(has_testpmd, app_number("testpmd_rate_pps", NULL, 0, 1, testpmd->full_pps)),
+        app_when(has_testpmd, app_number("testpmd_small_rate_pps", NULL, 0, 1, testpmd->small_pps)),
+        app_when(has_testpmd,
+                 app_number("ratio_raw_testpmd", NULL, 0, 1, ratio_testpmd(&raw->frame_pps, testpmd->full_pps))),
+        app_when(has_testpmd,
+                 app_number("ratio_raw_testpmd_small", NULL, 0, 1, ratio_testpmd(&raw->small_pps, testpmd->small_pps))),
+    };
+    APP_REPORT(report, cells);
 }
 
-static void print_table(const struct run *run, const struct testpmd_results *testpmd)
+static void head_print(const struct run *run, const struct testpmd_results *testpmd)
 {
     const struct bench_put_options *options = run->options;
     const struct raw_results *raw = &run->raw;
-    uint64_t rounds = options->rounds;
     printf("put over %s (%s), MTU %llu, median of %llu rounds; the loop's token costs %.1f ns a call\n",
-           options->fabric, run->driver, (unsigned long long)options->mtu_bytes, (unsigned long long)rounds,
+           options->fabric, run->driver, (unsigned long long)options->mtu_bytes, (unsigned long long)options->rounds,
            run->token_cost_ns);
     if (!options->no_raw) {
         printf("raw: %.2f Gb/s in full frames (%.2f Mpps), %.2f Gb/s with a copy on each side, %.2f Mpps of 64 bytes, "
                "round trip %.0f ns "
                "(p99 %.0f)\n",
-               middle(&raw->frame_bytes_per_s, rounds) * 8e-9, middle(&raw->frame_pps, rounds) * 1e-6,
-               middle(&raw->copy_bytes_per_s, rounds) * 8e-9, middle(&raw->small_pps, rounds) * 1e-6,
-               middle(&raw->latency_p50_ns, rounds), middle(&raw->latency_p99_ns, rounds));
+               bench_series_median(raw->frame_bytes_per_s) * 8e-9, bench_series_median(raw->frame_pps) * 1e-6,
+               bench_series_median(raw->copy_bytes_per_s) * 8e-9, bench_series_median(raw->small_pps) * 1e-6,
+               bench_series_median(raw->latency_p50_ns), bench_series_median(raw->latency_p99_ns));
     }
     if (testpmd->measured) {
         printf("dpdk-testpmd: %.2f Mpps in full frames, %.2f Mpps of 64 bytes at best; raw at best is %.2f and %.2f of "
                "that\n",
-               testpmd->full_pps * 1e-6, testpmd->small_pps * 1e-6,
-               ratio_testpmd(&raw->frame_pps, rounds, testpmd->full_pps),
-               ratio_testpmd(&raw->small_pps, rounds, testpmd->small_pps));
-    }
-    printf("%10s %10s %10s %9s %10s %10s %8s %7s | %7s %7s %7s\n", "bytes", "p50 ns", "p99 ns", "Gb/s", "Mput/s",
-           "alone M/s", "pkt/put", "retrans", "goodput", "/copies", "latency");
-    for (size_t i = 0; i < options->size_count; i++) {
-        const struct size_results *results = &run->sizes[i];
-        printf("%10llu %10.0f %10.0f %9.2f %10.3f %10.3f %8.2f %7llu", (unsigned long long)options->sizes[i],
-               middle(&results->latency_p50_ns, rounds), middle(&results->latency_p99_ns, rounds),
-               middle(&results->bytes_per_s, rounds) * 8e-9, middle(&results->puts_per_s, rounds) * 1e-6,
-               middle(&results->alone_puts_per_s, rounds) * 1e-6, middle(&results->packets_per_put, rounds),
-               (unsigned long long)results->retransmits);
-        if (options->no_raw) {
-            printf(" |\n");
-        } else {
-            printf(" | %7.3f %7.3f %7.2f\n", middle(&results->ratio_goodput, rounds),
-                   middle(&results->ratio_goodput_copy, rounds), middle(&results->ratio_latency, rounds));
-        }
+               testpmd->full_pps * 1e-6, testpmd->small_pps * 1e-6, ratio_testpmd(&raw->frame_pps, testpmd->full_pps),
+               ratio_testpmd(&raw->small_pps, testpmd->small_pps));
     }
 }
 
@@ -427,11 +399,12 @@ int bench_put_real(const struct bench_put_options *options)
         code = run_testpmd(options, kind, &testpmd);
     }
     if (code == APP_EXIT_SUCCESS) {
-        for (size_t i = 0; options->json && i < options->size_count; i++) {
-            print_json(run, i, &testpmd);
+        struct app_report report = options->report;
+        if (!report.json) {
+            head_print(run, &testpmd);
         }
-        if (!options->json) {
-            print_table(run, &testpmd);
+        for (size_t i = 0; i < options->sizes.count; i++) {
+            size_report(&report, run, i, &testpmd);
         }
     }
     free(run);

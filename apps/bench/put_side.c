@@ -10,6 +10,7 @@
 
 #include "apps/bench/control.h"
 #include "dataplane/core/clock.h"
+#include "dataplane/statistics.h"
 
 #define CONTROL_TIMEOUT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
 
@@ -136,15 +137,6 @@ static void fill_put(const struct bench_side *side, uint64_t offset, uint64_t si
     };
 }
 
-/* ---- latency ---- */
-
-static int compare_samples(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
 /* Waits for one put; an error if the peer goes. */
 static int await_put(struct bench_side *side)
 {
@@ -165,7 +157,7 @@ static int await_put(struct bench_side *side)
 static int latency_initiator(struct bench_side *side, uint64_t size, uint64_t duration_ns,
                              struct bench_put_latency *latency)
 {
-    uint64_t *samples = malloc(BENCH_PUT_SAMPLES_MAX * sizeof(*samples));
+    double *samples = malloc(BENCH_PUT_SAMPLES_MAX * sizeof(*samples));
     if (samples == NULL) {
         return CW_ERROR_MEMORY;
     }
@@ -186,14 +178,13 @@ static int latency_initiator(struct bench_side *side, uint64_t size, uint64_t du
             break;
         }
         if (!last && start_ns >= measure_ns) {
-            samples[count++] = cw_clock_ns() - start_ns;
+            samples[count++] = (double)(cw_clock_ns() - start_ns);
         }
     }
     if (status >= 0) {
-        qsort(samples, count, sizeof(*samples), compare_samples);
         latency->count = count;
-        latency->p50_ns = count == 0 ? 0 : (double)samples[count / 2];
-        latency->p99_ns = count == 0 ? 0 : (double)samples[count * 99 / 100];
+        latency->p50_ns = cw_statistics_median(samples, count);
+        latency->p99_ns = cw_statistics_percentile(samples, count, 0.99);
     }
     free(samples);
     return status < 0 ? status : CW_OK;

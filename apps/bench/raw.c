@@ -3,6 +3,7 @@
 #include "apps/bench/control.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/ethdev.h"
+#include "dataplane/statistics.h"
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
 
@@ -210,13 +211,6 @@ static uint64_t frames_count(struct raw *raw, uint64_t cycles, uint64_t *elapsed
     return frames;
 }
 
-static int number_compare(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static void rate_measure(struct raw *raw, struct bench_raw_rate *rate)
 {
     double slots[RAW_SLOTS];
@@ -227,8 +221,7 @@ static void rate_measure(struct raw *raw, struct bench_raw_rate *rate)
         slots[i] = (double)frames / seconds_of(elapsed);
         rate->frames += frames;
     }
-    qsort(slots, RAW_SLOTS, sizeof(slots[0]), number_compare);
-    rate->packets_per_s = slots[RAW_SLOTS / 2];
+    rate->packets_per_s = cw_statistics_median(slots, RAW_SLOTS);
     rate->bytes_per_s = rate->packets_per_s * raw->frame_bytes;
     rate->payload_bytes_per_s = rate->packets_per_s * raw->payload_bytes;
 }
@@ -351,14 +344,7 @@ static uint64_t round_trip(struct raw *raw, uint64_t sequence, uint64_t lost_cyc
     }
 }
 
-static int cycles_compare(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left;
-    uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-static void latency_measure(struct raw *raw, uint32_t *samples, struct bench_raw_latency *latency)
+static void latency_measure(struct raw *raw, double *samples, struct bench_raw_latency *latency)
 {
     uint64_t lost_cycles = cycles_of(RAW_LOST_NS);
     uint64_t sequence = 0;
@@ -373,16 +359,13 @@ static void latency_measure(struct raw *raw, uint32_t *samples, struct bench_raw
         if (cycles == 0) {
             latency->lost++;
         } else {
-            samples[count++ % BENCH_RAW_SAMPLES_MAX] = (uint32_t)RTE_MIN(cycles, (uint64_t)UINT32_MAX);
+            samples[count++ % BENCH_RAW_SAMPLES_MAX] = seconds_of(cycles) * 1e9;
         }
     }
     latency->count = count;
     size_t kept = RTE_MIN(count, (uint64_t)BENCH_RAW_SAMPLES_MAX);
-    if (kept > 0) {
-        qsort(samples, kept, sizeof(samples[0]), cycles_compare);
-        latency->p50_ns = seconds_of(samples[kept / 2]) * 1e9;
-        latency->p99_ns = seconds_of(samples[kept * 99 / 100]) * 1e9;
-    }
+    latency->p50_ns = cw_statistics_median(samples, kept);
+    latency->p99_ns = cw_statistics_percentile(samples, kept, 0.99);
 }
 
 int bench_raw_latency_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
@@ -394,7 +377,7 @@ int bench_raw_latency_initiator(struct cw_port *port, int control, const struct 
         return status;
     }
     struct bench_raw_latency measured = {0};
-    uint32_t *samples = calloc(BENCH_RAW_SAMPLES_MAX, sizeof(*samples));
+    double *samples = calloc(BENCH_RAW_SAMPLES_MAX, sizeof(*samples));
     status =
         samples == NULL ? CW_ERROR_MEMORY : bench_control_barrier(control, RAW_PHASE_START, RAW_CONTROL_TIMEOUT_NS);
     if (status == CW_OK) {

@@ -12,47 +12,24 @@
 #include "apps/bench/fabric.h"
 #include "apps/bench/put.h"
 #include "apps/cli/cli.h"
-#include "control/settings/units.h"
 
 enum { RATES_MAX = 16, FRAMES_MAX = 8 << 20, REGION_BYTES = 16 << 20, PUT_BYTES = 1 << 20, SHAPER = 0 };
 
 #define WAIT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
 
 struct shape {
-    uint64_t rates_bps[RATES_MAX];
-    uint32_t rate_count;
+    struct app_list rates_bps;
     uint64_t duration_ns;
     uint64_t catch_up_ns;
     uint64_t core[2];
     bool sleeps;
-    bool json;
+    struct app_report report;
     const struct bench_fabric *fabric;
     bool initiator;
     int control;
     struct cw_port *port;
     struct cw_port *noted; /* initiator: `port`, with notes */
 };
-
-static int rates_take(void *context, const char *text)
-{
-    struct shape *shape = context;
-    char *copy = strdup(text);
-    char *rest = copy;
-    bool good = copy != NULL;
-    shape->rate_count = 0;
-    for (char *word = good ? strtok_r(rest, ",", &rest) : NULL; word != NULL && good;
-         word = strtok_r(NULL, ",", &rest)) {
-        good = shape->rate_count < RATES_MAX && cw_units_rate(word, &shape->rates_bps[shape->rate_count]) &&
-               shape->rates_bps[shape->rate_count] > 0;
-        shape->rate_count++;
-    }
-    free(copy);
-    if (!good || shape->rate_count == 0) {
-        app_error("bad value", text, "--rates takes up to 16 rates like 250Mbps, separated by commas");
-        return APP_EXIT_USAGE;
-    }
-    return APP_EXIT_SUCCESS;
-}
 
 struct traffic_call {
     uint32_t peer;
@@ -68,26 +45,20 @@ static int traffic_set(struct cw_endpoint *endpoint, void *context)
     return status == CW_OK ? cw_peer_traffic(endpoint, call->peer, &traffic) : status;
 }
 
-static void print_result(const struct shape *shape, uint64_t rate_bps, const struct bench_departures *seen)
+static void result_report(struct app_report *report, uint64_t rate_bps, const struct bench_departures *seen)
 {
-    double burst_ns = seen->burst_bytes * 8e9 / (double)rate_bps;
-    if (!shape->json) {
-        printf("%10.1f %10llu %8.4f %10.0f %10.0f %10.0f %12.0f %10.1f\n", (double)rate_bps / 1e6,
-               (unsigned long long)seen->frames, seen->rate_bps / (double)rate_bps, seen->gap_p50_ns, seen->gap_p99_ns,
-               seen->gap_max_ns, seen->burst_bytes, burst_ns / 1e3);
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "shape");
-    app_json_count(line, "rate_bps", rate_bps);
-    app_json_count(line, "frames", seen->frames);
-    app_json_number(line, "ratio_rate", seen->rate_bps / (double)rate_bps);
-    app_json_number(line, "gap_deviation_p50_ns", seen->gap_p50_ns);
-    app_json_number(line, "gap_deviation_p99_ns", seen->gap_p99_ns);
-    app_json_number(line, "gap_deviation_max_ns", seen->gap_max_ns);
-    app_json_number(line, "burst_bytes", seen->burst_bytes);
-    app_json_number(line, "burst_ns", burst_ns);
-    app_json_emit(line);
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "shape"),
+        app_scaled("rate_bps", "Mb/s", 1, 1e-6, rate_bps),
+        app_count("frames", "frames", seen->frames),
+        app_number("ratio_rate", "of rate", 4, 1, seen->rate_bps / (double)rate_bps),
+        app_number("gap_deviation_p50_ns", "gap p50 ns", 0, 1, seen->gap_p50_ns),
+        app_number("gap_deviation_p99_ns", "gap p99 ns", 0, 1, seen->gap_p99_ns),
+        app_number("gap_deviation_max_ns", "gap max ns", 0, 1, seen->gap_max_ns),
+        app_number("burst_bytes", "burst bytes", 0, 1, seen->burst_bytes),
+        app_number("burst_ns", "burst us", 1, 1e-3, seen->burst_bytes * 8e9 / (double)rate_bps),
+    };
+    APP_REPORT(report, cells);
 }
 
 /* One rate, measured by both sides; what was noted is the initiator's. */
@@ -111,8 +82,7 @@ static int rate_measure(struct shape *shape, struct bench_side *side, uint64_t r
         return app_error_status(status, "the puts failed", NULL);
     }
     if (shape->initiator) {
-        print_result(shape, rate_bps, &seen);
-        fflush(stdout);
+        result_report(&shape->report, rate_bps, &seen);
     }
     return APP_EXIT_SUCCESS;
 }
@@ -159,8 +129,8 @@ static int side_run(void *context, bool initiator, int control)
         int status =
             bench_side_open(&side, port, shape->control, shape->initiator, spins, REGION_BYTES, error, sizeof(error));
         code = status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
-        for (uint32_t i = 0; i < shape->rate_count && code == APP_EXIT_SUCCESS; i++) {
-            code = rate_measure(shape, &side, shape->rates_bps[i]);
+        for (uint32_t i = 0; i < shape->rates_bps.count && code == APP_EXIT_SUCCESS; i++) {
+            code = rate_measure(shape, &side, shape->rates_bps.values[i]);
         }
         if (code == APP_EXIT_SUCCESS) { /* nobody closes while the other still measures */
             (void)bench_control_barrier(shape->control, 1, WAIT_NS);
@@ -178,23 +148,23 @@ static int side_run(void *context, bool initiator, int control)
 
 int bench_shape(int argc, char **argv)
 {
-    struct shape shape = {.rates_bps = {100000000, 250000000, 1000000000, 2500000000, 10000000000},
-                          .rate_count = 5,
+    struct shape shape = {.rates_bps = {.values = {100000000, 250000000, 1000000000, 2500000000, 10000000000},
+                                        .count = 5,
+                                        .count_max = RATES_MAX},
                           .duration_ns = 2000000000,
                           .catch_up_ns = CW_CATCH_UP_MAX_NS,
                           .core = {0, 1}};
     const struct app_option options[] = {
-        {"rates", "LIST", "of the shaper (100Mbps,250Mbps,1Gbps,2.5Gbps,10Gbps)", APP_OPTION_EACH, &shape, 0, 0,
-         rates_take},
-        {"duration", "TIME", "of each rate (2s)", APP_OPTION_DURATION, &shape.duration_ns, 10000000, 0, NULL},
-        {"catch-up", "TIME", "what a late turn makes up for at most, up to 1ms (1ms)", APP_OPTION_DURATION,
-         &shape.catch_up_ns, 0, CW_CATCH_UP_MAX_NS, NULL},
-        {"core", "N", "of the sender (0)", APP_OPTION_COUNT, &shape.core[0], 0, CPU_SETSIZE - 1, NULL},
-        {"peer-core", "N", "of the other side (1)", APP_OPTION_COUNT, &shape.core[1], 0, CPU_SETSIZE - 1, NULL},
-        {"sleep", NULL, "loops sleep when they have nothing to do, as those of MPI do where cores are shared",
-         APP_OPTION_FLAG, &shape.sleeps, 0, 0, NULL},
-        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &shape.json, 0, 0, NULL},
-        {NULL, NULL, NULL, APP_OPTION_FLAG, NULL, 0, 0, NULL},
+        OPTION_RATES("rates", "of the shaper (100Mbps,250Mbps,1Gbps,2.5Gbps,10Gbps)", &shape.rates_bps),
+        OPTION_TIME("duration", "of each rate (2s)", &shape.duration_ns, 10000000, 0),
+        OPTION_TIME("catch-up", "what a late turn makes up for at most, up to 1ms (1ms)", &shape.catch_up_ns, 0,
+                    CW_CATCH_UP_MAX_NS),
+        OPTION_COUNT("core", "of the sender (0)", &shape.core[0], 0, CPU_SETSIZE - 1),
+        OPTION_COUNT("peer-core", "of the other side (1)", &shape.core[1], 0, CPU_SETSIZE - 1),
+        OPTION_FLAG("sleep", "loops sleep when they have nothing to do, as those of MPI do where cores are shared",
+                    &shape.sleeps),
+        OPTION_JSON(" a line", &shape.report.json),
+        {0},
     };
     int exit_code;
     if (app_options_parse("bench shape [options]\nHow exactly a shaper lets full frames out on the real clock, noted "
@@ -211,10 +181,6 @@ int bench_shape(int argc, char **argv)
         return code;
     }
     shape.fabric = &fabric;
-    if (!shape.json) {
-        printf("%10s %10s %8s %10s %10s %10s %12s %10s\n", "Mb/s", "frames", "of rate", "gap p50 ns", "gap p99 ns",
-               "gap max ns", "burst bytes", "burst us");
-    }
     code = bench_control_sides(side_run, &shape);
     bench_fabric_destroy(&fabric);
     return code;

@@ -308,16 +308,15 @@ int demo_main(int argc, char **argv)
                                 .size_bytes = 64 << 20,
                                 .seed = 1};
     const struct app_option options[] = {
-        {"size", "BYTES", "of the random file; default 64 MiB", APP_OPTION_BYTES, &demo.size_bytes, 1, 1ull << 40,
-         NULL},
-        {"file", "PATH", "moves this file instead", APP_OPTION_TEXT, &demo.file, 0, 0, NULL},
+        OPTION_BYTES("size", "of the random file; default 64 MiB", &demo.size_bytes, 1, 1ull << 40),
+        OPTION_TEXT("file", "PATH", "moves this file instead", &demo.file),
         {"loss", "SHARE", "of the frames, in both directions; default 1%", APP_OPTION_PERCENT, &demo.loss, 0, 0, NULL},
         {"rate", "RATE", "of the links; default 1Gbps", APP_OPTION_RATE, &demo.rate_bps, 1000, 1000000000000, NULL},
-        {"delay", "TIME", "of the links; default 50us", APP_OPTION_DURATION, &demo.delay_ns, 0, 10000000000, NULL},
-        {"queue", "BYTES", "in front of each link; default 1MB", APP_OPTION_BYTES, &demo.queue_bytes, 2000, 0, NULL},
-        {"seed", "N", "of the file and of the losses; default 1", APP_OPTION_COUNT, &demo.seed, 0, 0, NULL},
-        {"json", NULL, "prints one JSON object instead of the steps", APP_OPTION_FLAG, &demo.json, 0, 0, NULL},
-        {NULL, NULL, NULL, APP_OPTION_FLAG, NULL, 0, 0, NULL},
+        OPTION_TIME("delay", "of the links; default 50us", &demo.delay_ns, 0, 10000000000),
+        OPTION_BYTES("queue", "in front of each link; default 1MB", &demo.queue_bytes, 2000, 0),
+        OPTION_COUNT("seed", "of the file and of the losses; default 1", &demo.seed, 0, 0),
+        OPTION_FLAG("json", "prints one JSON object instead of the steps", &demo.json),
+        {0},
     };
     int code;
     if (app_options_parse(usage, options, 0, argc, argv, &code) < 0) {
