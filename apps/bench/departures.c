@@ -116,6 +116,7 @@ static void pass_wake(struct cw_port *port)
 static void forget(struct cw_port *port)
 {
     struct departures *departures = (struct departures *)port;
+    cw_port_close(departures->below);
     free(departures->list);
     free(departures);
 }

@@ -1,7 +1,7 @@
 /* Bench departures: a port that notes when frames leave through another one, and what a rate makes of these times.
  *
  * Order of calls: bench_departures_open, the port as any other, bench_departures_begin, ..., bench_departures_judge,
- * cw_port_close (the port below stays open).
+ * cw_port_close, of the port below, too.
  */
 #ifndef BENCH_DEPARTURES_H
 #define BENCH_DEPARTURES_H

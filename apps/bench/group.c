@@ -102,6 +102,9 @@ static int watch(struct bench_group *group)
     if (code == APP_EXIT_SUCCESS && group->running > 0 && cw_clock_ns() > group->limit_ns) {
         code = report_late(group);
     }
+    if (code == APP_EXIT_SUCCESS && group->config.stop != NULL && *group->config.stop != 0) {
+        code = APP_EXIT_FAILURE;
+    }
     if (code != APP_EXIT_SUCCESS) {
         stop_all(group);
     }

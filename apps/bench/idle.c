@@ -134,8 +134,7 @@ static int idle_run(struct bench_member *member)
     result->fallback_turns = after.fallback_turns - before.fallback_turns;
     code = code == APP_EXIT_SUCCESS ? idle_until(member, end_ns + SETTLE_NS) : code;
     if (code == APP_EXIT_SUCCESS) {
-        bench_member_reach(member, BENCH_STEP_LEAVE);
-        bench_member_await(member, BENCH_STEP_LEAVE);
+        bench_member_leave(member);
     }
     return code;
 }

@@ -1,15 +1,11 @@
 /* causeway bench put over real ports: two pinned processes, raw and ours in turn. */
 #include "apps/bench/put.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/bench/bench.h"
-#include "apps/bench/control.h"
-#include "apps/bench/fabric.h"
 #include "apps/bench/raw.h"
 #include "apps/bench/testpmd.h"
 #include "apps/cli/cli.h"
@@ -20,7 +16,22 @@ enum { REGION_BYTES = 256 << 20, RAW_REGION_BYTES = 1 << 20, RAW_SMALL_FRAME_BYT
 /* The frame of an 8-byte put: what the raw ping-pong is played with. */
 enum { RAW_PUT_FRAME_BYTES = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put) + 8 };
 
-#define WAIT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
+#define LIMIT_NS 60000000000ull /* of a round, for everything but the measurements themselves */
+
+/* What one side has measured in a round. */
+struct put_result {
+    char driver[32];
+    double token_cost_ns;
+    struct bench_raw_rate frames;
+    struct bench_raw_rate copies;
+    struct bench_raw_rate small;
+    struct bench_raw_latency raw_latency;
+    struct {
+        struct bench_put_latency latency;
+        struct bench_put_rate rate;
+        struct bench_put_rate alone;
+    } sizes[BENCH_SIZES_MAX];
+};
 
 struct raw_results {
     struct bench_series frame_bytes_per_s;
@@ -45,181 +56,131 @@ struct size_results {
     uint64_t spurious;
 };
 
-/* One side of the whole run. */
+/* All rounds. */
 struct run {
     const struct bench_put_options *options;
-    const struct bench_fabric *fabric;
-    bool initiator;
-    int control;
-    struct cw_port *port;
-    uint8_t peer_mac[6];
     char driver[32];
     struct raw_results raw;
     struct size_results sizes[BENCH_SIZES_MAX];
     double token_cost_ns;
 };
 
-static int fail(int status, const char *what)
-{
-    return app_error_status(status, what, NULL);
-}
+/* ---- one side, in one round ---- */
 
-/* ---- raw ---- */
-
-static int raw_rate(struct run *run, uint32_t frame_bytes, bool copy, struct bench_raw_rate *rate)
+static int raw_rate(struct bench_member *member, uint32_t frame_bytes, bool copy, struct bench_raw_rate *rate)
 {
+    const struct bench_put_options *options = member->settings;
     struct bench_raw_settings settings = {
         .frame_bytes = frame_bytes,
         .payload_bytes = copy ? frame_bytes - 42 : 0,
         .region_bytes = copy ? RAW_REGION_BYTES : 0,
-        .warmup_ns = run->options->duration_ns / 4,
-        .duration_ns = run->options->duration_ns,
+        .warmup_ns = options->duration_ns / 4,
+        .duration_ns = options->duration_ns,
         .copy = copy,
     };
-    memcpy(settings.peer_mac, run->peer_mac, 6);
-    return run->initiator ? bench_raw_rate_initiator(run->port, run->control, &settings, rate)
-                          : bench_raw_rate_responder(run->port, run->control, &settings, rate);
+    return bench_raw_rate(member, &settings, rate);
 }
 
-static int raw_round(struct run *run)
+static int raw_run(struct bench_member *member)
 {
-    uint32_t full = 14 + run->port->info.mtu_bytes;
-    struct bench_raw_rate frames;
-    struct bench_raw_rate copies;
-    struct bench_raw_rate small;
-    struct bench_raw_latency latency;
-    int status = raw_rate(run, full, false, &frames);
-    status = status == CW_OK ? raw_rate(run, full, true, &copies) : status;
-    status = status == CW_OK ? raw_rate(run, RAW_SMALL_FRAME_BYTES, false, &small) : status;
-    struct bench_raw_settings settings = {.frame_bytes = RAW_PUT_FRAME_BYTES,
-                                          .warmup_ns = run->options->duration_ns / 4,
-                                          .duration_ns = run->options->duration_ns};
-    memcpy(settings.peer_mac, run->peer_mac, 6);
-    if (status == CW_OK) {
-        status = run->initiator ? bench_raw_latency_initiator(run->port, run->control, &settings, &latency)
-                                : bench_raw_latency_responder(run->port, run->control, &settings, &latency);
-    }
+    const struct bench_put_options *options = member->settings;
+    struct put_result *result = member->result;
+    uint32_t full = 14 + member->port->info.mtu_bytes;
+    struct bench_raw_settings settings = {
+        .frame_bytes = RAW_PUT_FRAME_BYTES, .warmup_ns = options->duration_ns / 4, .duration_ns = options->duration_ns};
+    int status = raw_rate(member, full, false, &result->frames);
+    status = status == CW_OK ? raw_rate(member, full, true, &result->copies) : status;
+    status = status == CW_OK ? raw_rate(member, RAW_SMALL_FRAME_BYTES, false, &result->small) : status;
+    status = status == CW_OK ? bench_raw_latency(member, &settings, &result->raw_latency) : status;
     if (status == CW_ERROR_NOT_FOUND) {
-        app_error("no raw frame came through", run->options->fabric, "are both cores busy with something else?");
+        app_error("no raw frame came through", options->fabric, "are both cores busy with something else?");
         return APP_EXIT_MACHINE;
     }
-    if (status != CW_OK) {
-        return fail(status, "the raw measurement failed");
+    return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "the raw measurement failed", NULL);
+}
+
+static int put_run(struct bench_member *member)
+{
+    const struct bench_put_options *options = member->settings;
+    struct put_result *result = member->result;
+    uint64_t duration_ns = options->duration_ns;
+    memcpy(result->driver, member->port->info.driver, sizeof(result->driver));
+    for (size_t i = 0; i < options->sizes.count; i++) {
+        uint64_t size = options->sizes.values[i];
+        int status = bench_put_latency(member, size, duration_ns, &result->sizes[i].latency);
+        if (status == CW_OK) {
+            status = bench_put_rate(member, size, false, duration_ns / 4, duration_ns, &result->sizes[i].rate);
+        }
+        if (status == CW_OK) {
+            status = bench_put_rate(member, size, true, duration_ns / 4, duration_ns, &result->sizes[i].alone);
+        }
+        if (status != CW_OK) {
+            return app_error_status(status, "the puts failed", NULL);
+        }
     }
-    bench_series_add(&run->raw.frame_bytes_per_s, frames.bytes_per_s);
-    bench_series_add(&run->raw.frame_pps, frames.packets_per_s);
-    bench_series_add(&run->raw.copy_bytes_per_s, copies.bytes_per_s);
-    bench_series_add(&run->raw.small_pps, small.packets_per_s);
-    bench_series_add(&run->raw.latency_p50_ns, latency.p50_ns);
-    bench_series_add(&run->raw.latency_p99_ns, latency.p99_ns);
+    result->token_cost_ns = member->index == 1 ? bench_token_cost_ns(member) : 0;
+    bench_member_leave(member);
     return APP_EXIT_SUCCESS;
 }
 
-/* ---- ours ---- */
+/* ---- all rounds ---- */
 
-static int size_round(struct run *run, struct bench_side *side, size_t index, uint64_t round)
+static void round_add(struct run *run, const struct put_result *responder, const struct put_result *initiator)
+{
+    const struct bench_raw_latency *raw_latency = &initiator->raw_latency;
+    bench_series_add(&run->raw.frame_bytes_per_s, responder->frames.bytes_per_s);
+    bench_series_add(&run->raw.frame_pps, responder->frames.packets_per_s);
+    bench_series_add(&run->raw.copy_bytes_per_s, responder->copies.bytes_per_s);
+    bench_series_add(&run->raw.small_pps, responder->small.packets_per_s);
+    bench_series_add(&run->raw.latency_p50_ns, raw_latency->p50_ns);
+    bench_series_add(&run->raw.latency_p99_ns, raw_latency->p99_ns);
+    memcpy(run->driver, initiator->driver, sizeof(run->driver));
+    run->token_cost_ns = initiator->token_cost_ns;
+    for (size_t i = 0; i < run->options->sizes.count; i++) {
+        struct size_results *results = &run->sizes[i];
+        const struct bench_put_latency *latency = &initiator->sizes[i].latency;
+        const struct bench_put_rate *rate = &responder->sizes[i].rate;
+        bench_series_add(&results->latency_p50_ns, latency->p50_ns);
+        bench_series_add(&results->latency_p99_ns, latency->p99_ns);
+        bench_series_add(&results->bytes_per_s, rate->bytes_per_s);
+        bench_series_add(&results->puts_per_s, rate->puts_per_s);
+        bench_series_add(&results->alone_puts_per_s, responder->sizes[i].alone.puts_per_s);
+        bench_series_add(&results->packets_per_put, initiator->sizes[i].rate.packets_per_put);
+        results->retransmits += initiator->sizes[i].rate.retransmits + initiator->sizes[i].alone.retransmits;
+        results->spurious += rate->spurious + responder->sizes[i].alone.spurious;
+        bench_series_add(&results->ratio_goodput, rate->bytes_per_s / responder->frames.bytes_per_s);
+        bench_series_add(&results->ratio_goodput_copy, rate->bytes_per_s / responder->copies.bytes_per_s);
+        bench_series_add(&results->ratio_latency, latency->p50_ns / raw_latency->p50_ns);
+    }
+}
+
+/* Raw and ours in turn, by new processes. */
+static int round_run(struct run *run, enum bench_fabric_kind kind)
 {
     const struct bench_put_options *options = run->options;
-    struct size_results *results = &run->sizes[index];
-    uint64_t size = options->sizes.values[index];
-    struct bench_put_latency latency;
-    struct bench_put_rate rate;
-    struct bench_put_rate alone;
-    int status = bench_put_latency(side, size, options->duration_ns, &latency);
-    status = status == CW_OK ? bench_put_rate(side, size, false, options->duration_ns / 4, options->duration_ns, &rate)
-                             : status;
-    status = status == CW_OK ? bench_put_rate(side, size, true, options->duration_ns / 4, options->duration_ns, &alone)
-                             : status;
-    if (status != CW_OK) {
-        return fail(status, "the puts failed");
-    }
-    bench_series_add(&results->latency_p50_ns, latency.p50_ns);
-    bench_series_add(&results->latency_p99_ns, latency.p99_ns);
-    bench_series_add(&results->bytes_per_s, rate.bytes_per_s);
-    bench_series_add(&results->puts_per_s, rate.puts_per_s);
-    bench_series_add(&results->alone_puts_per_s, alone.puts_per_s);
-    bench_series_add(&results->packets_per_put, rate.packets_per_put);
-    results->retransmits += rate.retransmits + alone.retransmits;
-    results->spurious += rate.spurious + alone.spurious;
-    if (!options->no_raw) {
-        bench_series_add(&results->ratio_goodput, rate.bytes_per_s / run->raw.frame_bytes_per_s.values[round]);
-        bench_series_add(&results->ratio_goodput_copy, rate.bytes_per_s / run->raw.copy_bytes_per_s.values[round]);
-        bench_series_add(&results->ratio_latency, latency.p50_ns / run->raw.latency_p50_ns.values[round]);
-    }
-    return APP_EXIT_SUCCESS;
-}
-
-static int our_round(struct run *run, uint64_t round)
-{
-    struct bench_side side;
-    char error[CW_PORT_TEXT_BYTES];
-    bool spin = run->fabric->kind != BENCH_FABRIC_SWITCH && run->options->core[0] != run->options->core[1];
-    int status =
-        bench_side_open(&side, run->port, run->control, run->initiator, spin, REGION_BYTES, error, sizeof(error));
-    if (status != CW_OK) {
-        bench_side_close(&side);
-        return app_error_status(status, error, NULL);
-    }
-    int code = APP_EXIT_SUCCESS;
-    for (size_t i = 0; i < run->options->sizes.count && code == APP_EXIT_SUCCESS; i++) {
-        code = size_round(run, &side, i, round);
-    }
-    if (code == APP_EXIT_SUCCESS && run->initiator) {
-        run->token_cost_ns = bench_token_cost_ns(&side);
-    }
-    /* nobody closes while the other still measures */
-    if (code == APP_EXIT_SUCCESS && bench_control_barrier(run->control, 1000 + (uint32_t)round, WAIT_NS) != CW_OK) {
-        code = fail(CW_ERROR_CLOSED, "the other side is gone");
-    }
-    bench_side_close(&side);
-    return code;
-}
-
-/* Opens both ports, side 0 first. */
-static int open_port(struct run *run)
-{
-    uint8_t mark = 1;
-    if (run->initiator && bench_control_receive(run->control, &mark, 1, WAIT_NS) != CW_OK) {
-        return APP_EXIT_MACHINE; /* the other side has said why */
-    }
-    bool doorbell = run->fabric->kind == BENCH_FABRIC_SWITCH;
-    int code = bench_fabric_open(run->fabric, run->initiator ? 1 : 0, doorbell, &run->port);
-    if (code == APP_EXIT_SUCCESS && !run->initiator && bench_control_send(run->control, &mark, 1, WAIT_NS) != CW_OK) {
-        code = fail(CW_ERROR_CLOSED, "the other side is gone");
-    }
+    const uint64_t cores[2] = {options->core[1], options->core[0]};
+    struct bench_fabric fabric;
+    struct bench_group group = {.running = 0};
+    const struct bench_group_config config = {
+        .count = 2,
+        .doorbell = kind == BENCH_FABRIC_SWITCH,
+        .cores = cores,
+        .spin = kind != BENCH_FABRIC_SWITCH && cores[0] != cores[1],
+        .region_bytes = REGION_BYTES,
+        .result_bytes = sizeof(struct put_result),
+        .limit_ns = LIMIT_NS + 2 * (4 + 3 * options->sizes.count) * options->duration_ns,
+        .settings = options,
+        .reference = options->no_raw ? NULL : raw_run,
+        .run = put_run,
+    };
+    int code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
+    code = code == APP_EXIT_SUCCESS ? bench_group_start(&group, &fabric, &config) : code;
+    code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
     if (code == APP_EXIT_SUCCESS) {
-        code = bench_fabric_await(run->port);
+        round_add(run, bench_group_result(&group, 0), bench_group_result(&group, 1));
     }
-    if (code != APP_EXIT_SUCCESS && run->port != NULL) {
-        cw_port_close(run->port);
-    }
-    return code;
-}
-
-static int run_side(struct run *run)
-{
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET((size_t)run->options->core[run->initiator ? 0 : 1], &cores);
-    if (sched_setaffinity(0, sizeof(cores), &cores) != 0) {
-        app_error("cannot pin to the core asked for", strerror(errno), "choose others: --core N --peer-core M");
-        return APP_EXIT_MACHINE;
-    }
-    int code = open_port(run);
-    if (code != APP_EXIT_SUCCESS) {
-        return code;
-    }
-    int status = bench_control_send(run->control, run->port->info.mac, 6, WAIT_NS);
-    status = status == CW_OK ? bench_control_receive(run->control, run->peer_mac, 6, WAIT_NS) : status;
-    if (status != CW_OK) {
-        code = fail(status, "the other side is gone");
-    }
-    for (uint64_t round = 0; round < run->options->rounds && code == APP_EXIT_SUCCESS; round++) {
-        code = run->options->no_raw ? APP_EXIT_SUCCESS : raw_round(run);
-        code = code == APP_EXIT_SUCCESS ? our_round(run, round) : code;
-    }
-    memcpy(run->driver, run->port->info.driver, sizeof(run->driver));
-    cw_port_close(run->port);
+    bench_group_free(&group);
+    bench_fabric_destroy(&fabric);
     return code;
 }
 
@@ -327,14 +288,6 @@ static int parse_fabric(const char *name, enum bench_fabric_kind *kind)
     return APP_EXIT_USAGE;
 }
 
-static int side_run(void *context, bool initiator, int control)
-{
-    struct run *run = context;
-    run->initiator = initiator;
-    run->control = control;
-    return run_side(run);
-}
-
 /* Without dpdk-testpmd a line says so, and nothing is measured. */
 static int run_testpmd(const struct bench_put_options *options, enum bench_fabric_kind kind,
                        struct testpmd_results *results)
@@ -385,15 +338,13 @@ int bench_put_real(const struct bench_put_options *options)
     }
     struct run *run = calloc(1, sizeof(*run));
     if (run == NULL) {
-        return fail(CW_ERROR_MEMORY, "no memory for the results");
+        return app_error_status(CW_ERROR_MEMORY, "no memory for the results", NULL);
     }
     struct testpmd_results testpmd = {0};
-    struct bench_fabric fabric;
-    code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
     run->options = options;
-    run->fabric = &fabric;
-    code = code == APP_EXIT_SUCCESS ? bench_control_sides(side_run, run) : code;
-    bench_fabric_destroy(&fabric);
+    for (uint64_t round = 0; round < options->rounds && code == APP_EXIT_SUCCESS; round++) {
+        code = round_run(run, kind);
+    }
     bool wants_testpmd = !options->no_raw && !options->no_testpmd && kind != BENCH_FABRIC_SWITCH;
     if (code == APP_EXIT_SUCCESS && wants_testpmd) {
         code = run_testpmd(options, kind, &testpmd);

@@ -1,21 +1,18 @@
 /* causeway bench shape: how exactly a shaper lets frames out on the real clock, noted where they leave to the port. Two
  * pinned processes, one of which sends full frames over a memif. */
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/bench/bench.h"
-#include "apps/bench/control.h"
 #include "apps/bench/departures.h"
-#include "apps/bench/fabric.h"
 #include "apps/bench/put.h"
 #include "apps/cli/cli.h"
 
 enum { RATES_MAX = 16, FRAMES_MAX = 8 << 20, REGION_BYTES = 16 << 20, PUT_BYTES = 1 << 20, SHAPER = 0 };
 
-#define WAIT_NS (BENCH_PUT_CONTROL_TIMEOUT_S * 1000000000ull)
+#define LIMIT_NS 60000000000ull /* for everything but the measurements themselves */
 
 struct shape {
     struct app_list rates_bps;
@@ -24,11 +21,6 @@ struct shape {
     uint64_t core[2];
     bool sleeps;
     struct app_report report;
-    const struct bench_fabric *fabric;
-    bool initiator;
-    int control;
-    struct cw_port *port;
-    struct cw_port *noted; /* initiator: `port`, with notes */
 };
 
 struct traffic_call {
@@ -62,88 +54,55 @@ static void result_report(struct app_report *report, uint64_t rate_bps, const st
 }
 
 /* One rate, measured by both sides; what was noted is the initiator's. */
-static int rate_measure(struct shape *shape, struct bench_side *side, uint64_t rate_bps)
+static int rate_measure(struct bench_member *member, struct app_report *report, uint64_t rate_bps)
 {
+    const struct shape *shape = member->settings;
+    bool initiator = member->index == 1;
     struct bench_put_rate ignored;
     struct bench_departures seen;
     int status = CW_OK;
-    if (shape->initiator) {
-        struct traffic_call call = {.peer = side->peer, .rate_bps = rate_bps, .catch_up_ns = shape->catch_up_ns};
-        status = cw_loop_call(side->loop, traffic_set, &call);
-        bench_departures_begin(shape->noted);
+    if (initiator) {
+        struct traffic_call call = {.peer = member->peers[0], .rate_bps = rate_bps, .catch_up_ns = shape->catch_up_ns};
+        status = cw_loop_call(member->loop, traffic_set, &call);
+        bench_departures_begin(member->port);
     }
     if (status == CW_OK) {
-        status = bench_put_rate(side, PUT_BYTES, false, shape->duration_ns / 4, shape->duration_ns, &ignored);
+        status = bench_put_rate(member, PUT_BYTES, false, shape->duration_ns / 4, shape->duration_ns, &ignored);
     }
-    if (status == CW_OK && shape->initiator) {
-        status = bench_departures_judge(shape->noted, rate_bps, &seen);
+    if (status == CW_OK && initiator) {
+        status = bench_departures_judge(member->port, rate_bps, &seen);
     }
     if (status != CW_OK) {
         return app_error_status(status, "the puts failed", NULL);
     }
-    if (shape->initiator) {
-        result_report(&shape->report, rate_bps, &seen);
+    if (initiator) {
+        result_report(report, rate_bps, &seen);
     }
     return APP_EXIT_SUCCESS;
 }
 
-static int port_open(struct shape *shape)
+/* Notes what leaves the initiator. */
+static int port_note(struct bench_member *member)
 {
-    uint8_t mark = 1;
-    if (shape->initiator && bench_control_receive(shape->control, &mark, 1, WAIT_NS) != CW_OK) {
-        return APP_EXIT_MACHINE; /* the other side has said why */
-    }
-    int code = bench_fabric_open(shape->fabric, shape->initiator ? 1 : 0, false, &shape->port);
-    if (code == APP_EXIT_SUCCESS && !shape->initiator) {
-        (void)bench_control_send(shape->control, &mark, 1, WAIT_NS); /* else the side that awaits it notices */
-    }
-    if (code == APP_EXIT_SUCCESS) {
-        code = bench_fabric_await(shape->port);
-    }
-    if (code == APP_EXIT_SUCCESS && shape->initiator &&
-        bench_departures_open(shape->port, FRAMES_MAX, &shape->noted) != CW_OK) {
+    if (member->index == 1 && bench_departures_open(member->port, FRAMES_MAX, &member->port) != CW_OK) {
         app_error("no memory for what is noted", NULL, NULL);
-        code = APP_EXIT_MACHINE;
-    }
-    return code;
-}
-
-static int side_run(void *context, bool initiator, int control)
-{
-    struct shape *shape = context;
-    cpu_set_t cores;
-    struct bench_side side;
-    char error[CW_PORT_TEXT_BYTES];
-    shape->initiator = initiator;
-    shape->control = control;
-    CPU_ZERO(&cores);
-    CPU_SET((size_t)shape->core[shape->initiator ? 0 : 1], &cores);
-    if (sched_setaffinity(0, sizeof(cores), &cores) != 0) {
-        app_error("cannot pin to the core asked for", strerror(errno), "choose others: --core N --peer-core M");
         return APP_EXIT_MACHINE;
     }
-    int code = port_open(shape);
-    if (code == APP_EXIT_SUCCESS) {
-        struct cw_port *port = shape->initiator ? shape->noted : shape->port;
-        bool spins = !shape->sleeps && shape->core[0] != shape->core[1];
-        int status =
-            bench_side_open(&side, port, shape->control, shape->initiator, spins, REGION_BYTES, error, sizeof(error));
-        code = status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
-        for (uint32_t i = 0; i < shape->rates_bps.count && code == APP_EXIT_SUCCESS; i++) {
-            code = rate_measure(shape, &side, shape->rates_bps.values[i]);
+    return APP_EXIT_SUCCESS;
+}
+
+static int side_run(struct bench_member *member)
+{
+    const struct shape *shape = member->settings;
+    struct app_report report = shape->report;
+    for (size_t i = 0; i < shape->rates_bps.count; i++) {
+        int code = rate_measure(member, &report, shape->rates_bps.values[i]);
+        if (code != APP_EXIT_SUCCESS) {
+            return code;
         }
-        if (code == APP_EXIT_SUCCESS) { /* nobody closes while the other still measures */
-            (void)bench_control_barrier(shape->control, 1, WAIT_NS);
-        }
-        bench_side_close(&side);
     }
-    if (shape->noted != NULL) {
-        cw_port_close(shape->noted);
-    }
-    if (shape->port != NULL) {
-        cw_port_close(shape->port);
-    }
-    return code;
+    bench_member_leave(member);
+    return APP_EXIT_SUCCESS;
 }
 
 int bench_shape(int argc, char **argv)
@@ -175,13 +134,23 @@ int bench_shape(int argc, char **argv)
                           options, 0, argc, argv, &exit_code) < 0) {
         return exit_code;
     }
+    const uint64_t cores[2] = {shape.core[1], shape.core[0]};
     struct bench_fabric fabric;
+    struct bench_group group = {.running = 0};
+    const struct bench_group_config config = {
+        .count = 2,
+        .cores = cores,
+        .spin = !shape.sleeps && cores[0] != cores[1],
+        .region_bytes = REGION_BYTES,
+        .limit_ns = LIMIT_NS + 2 * shape.rates_bps.count * shape.duration_ns,
+        .settings = &shape,
+        .reference = port_note,
+        .run = side_run,
+    };
     int code = bench_fabric_create(&fabric, BENCH_FABRIC_MEMIF, 2, 1500);
-    if (code != APP_EXIT_SUCCESS) {
-        return code;
-    }
-    shape.fabric = &fabric;
-    code = bench_control_sides(side_run, &shape);
+    code = code == APP_EXIT_SUCCESS ? bench_group_start(&group, &fabric, &config) : code;
+    code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
+    bench_group_free(&group);
     bench_fabric_destroy(&fabric);
     return code;
 }
