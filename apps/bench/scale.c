@@ -117,6 +117,7 @@ static int series_run(struct settings *settings, enum cw_collective collective, 
         point_report(&settings->report, series, point);
         if (settings->csv.csv != NULL) {
             point_report(&settings->csv, series, point);
+            fflush(settings->csv.csv);
         }
     }
     if (!settings->report.json) {

@@ -84,7 +84,7 @@ static int rate_measure(struct bench_member *member, struct app_report *report, 
 /* Notes what leaves the initiator. */
 static int port_note(struct bench_member *member)
 {
-    if (member->index == 1 && bench_departures_open(member->port, FRAMES_MAX, &member->port) != CW_OK) {
+    if (member->index == 1 && bench_departures_note(member->port, FRAMES_MAX) != CW_OK) {
         app_error("no memory for what is noted", NULL, NULL);
         return APP_EXIT_MACHINE;
     }

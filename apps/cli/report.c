@@ -133,7 +133,6 @@ static void csv_print(FILE *csv, const struct app_cell *cells, size_t count, boo
         }
     }
     fputc('\n', csv);
-    fflush(csv);
 }
 
 static void cells_print(struct app_report *report, const struct app_cell *cells, size_t count)

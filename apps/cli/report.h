@@ -73,7 +73,7 @@ struct app_report {
     bool begun; /* heads have been printed */
 };
 
-/* Writes what a line has, flushed, so that whoever looks sees it at once. */
+/* Writes what a line has; standard output is flushed, so that whoever looks sees it at once. */
 void app_report_cells(struct app_report *report, const struct app_cell *cells, size_t count);
 
 /* The same, but what would be a JSON object becomes the child `key` of another one. */

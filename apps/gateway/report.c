@@ -1,7 +1,6 @@
 /* What a gateway tells of itself: counters for people and programs, and over time. */
 #include "apps/gateway/site.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -93,22 +92,13 @@ void gateway_report(const struct gateway_site *site, uint64_t now_ns)
 
 int gateway_stats_open(struct gateway_site *site)
 {
-    const char *path = site->config->stats_path;
-    if (path == NULL) {
-        return APP_EXIT_SUCCESS;
-    }
-    site->stats = fopen(path, "we");
-    if (site->stats == NULL) {
-        app_error("the statistics cannot be written there", path, strerror(errno));
+    site->stats = (struct app_report){.form = APP_REPORT_CSV};
+    if (!app_csv_open("the statistics", site->config->stats_path, "", &site->stats.csv)) {
         return APP_EXIT_USAGE;
     }
-    setvbuf(site->stats, NULL, _IOFBF, BUFFER_BYTES);
-    fputs("time_ns,stream,up,queue_bytes,round_trip_ns,in_flight_bytes,packets_sent,packets_retransmitted",
-          site->stats);
-    for (enum cw_tunnel_counter counter = 0; counter < CW_TUNNEL_COUNTER_COUNT; counter++) {
-        fprintf(site->stats, ",%s", cw_tunnel_counter_name(counter));
+    if (site->stats.csv != NULL) {
+        setvbuf(site->stats.csv, NULL, _IOFBF, BUFFER_BYTES);
     }
-    fputc('\n', site->stats);
     return APP_EXIT_SUCCESS;
 }
 
@@ -119,6 +109,7 @@ static uint64_t since(uint64_t now, uint64_t before)
 
 static void row_write(struct gateway_site *site, uint32_t stream, uint64_t now_ns)
 {
+    enum { OWN = 8 };
     const struct cw_tunnel *tunnel = cw_gate_tunnel(site->gate);
     struct gateway_sample *before = &site->samples[stream];
     struct gateway_sample now = {.packets_sent = 0};
@@ -126,35 +117,35 @@ static void row_write(struct gateway_site *site, uint32_t stream, uint64_t now_n
     cw_peer_query(site->endpoint, site->peers[stream], &info);
     now.packets_sent = info.packets_sent;
     now.packets_retransmitted = info.packets_retransmitted;
-    fprintf(site->stats, "%" PRIu64 ",%u,%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-            now_ns - site->start_ns, stream, cw_tunnel_is_up(tunnel, stream), cw_tunnel_queue_bytes(tunnel, stream),
-            info.round_trip_ns, info.in_flight_bytes, since(now.packets_sent, before->packets_sent),
-            since(now.packets_retransmitted, before->packets_retransmitted));
+    struct app_cell cells[OWN + CW_TUNNEL_COUNTER_COUNT] = {
+        app_count("time_ns", NULL, now_ns - site->start_ns),
+        app_count("stream", NULL, stream),
+        app_count("up", NULL, cw_tunnel_is_up(tunnel, stream)),
+        app_count("queue_bytes", NULL, cw_tunnel_queue_bytes(tunnel, stream)),
+        app_count("round_trip_ns", NULL, info.round_trip_ns),
+        app_count("in_flight_bytes", NULL, info.in_flight_bytes),
+        app_count("packets_sent", NULL, since(now.packets_sent, before->packets_sent)),
+        app_count("packets_retransmitted", NULL, since(now.packets_retransmitted, before->packets_retransmitted)),
+    };
     for (enum cw_tunnel_counter counter = 0; counter < CW_TUNNEL_COUNTER_COUNT; counter++) {
         now.counters[counter] = cw_tunnel_counter(tunnel, stream, counter);
-        fprintf(site->stats, ",%" PRIu64, now.counters[counter] - before->counters[counter]);
+        cells[OWN + counter] =
+            app_count(cw_tunnel_counter_name(counter), NULL, now.counters[counter] - before->counters[counter]);
     }
-    fputc('\n', site->stats);
+    APP_REPORT(&site->stats, cells);
     *before = now;
 }
 
 void gateway_stats_take(struct gateway_site *site, uint64_t now_ns)
 {
-    for (uint32_t i = 0; site->stats != NULL && i < site->config->stream_count; i++) {
+    for (uint32_t i = 0; site->stats.csv != NULL && i < site->config->stream_count; i++) {
         row_write(site, i, now_ns);
     }
 }
 
 int gateway_stats_close(struct gateway_site *site)
 {
-    if (site->stats == NULL) {
-        return APP_EXIT_SUCCESS;
-    }
-    bool failed = ferror(site->stats) != 0;
-    failed = fclose(site->stats) != 0 || failed;
-    site->stats = NULL;
-    if (failed) {
-        app_error("not all statistics could be written", site->config->stats_path, "is the disk full?");
-    }
-    return failed ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS;
+    FILE *file = site->stats.csv;
+    site->stats.csv = NULL;
+    return app_csv_close("the statistics", site->config->stats_path, file) ? APP_EXIT_SUCCESS : APP_EXIT_MACHINE;
 }

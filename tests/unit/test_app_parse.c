@@ -57,12 +57,12 @@ static int each_take(void *context, const char *text)
 static int parse(struct parsed *parsed, int operands_max, char **argv, int *exit_code)
 {
     const struct app_option options[] = {
-        {"flag", NULL, "a flag", APP_OPTION_FLAG, &parsed->flag, 0, 0, NULL},
-        {"text", "TEXT", "a text", APP_OPTION_TEXT, &parsed->text, 0, 0, NULL},
-        {"count", "N", "a count", APP_OPTION_COUNT, &parsed->count, 1, 64, NULL},
-        {"rate", "RATE", "a rate", APP_OPTION_RATE, &parsed->rate_bps, 0, 0, NULL},
+        OPTION_FLAG("flag", "a flag", &parsed->flag),
+        OPTION_TEXT("text", "TEXT", "a text", &parsed->text),
+        OPTION_COUNT("count", "a count", &parsed->count, 1, 64),
+        OPTION_RATE("rate", "a rate", &parsed->rate_bps, 0),
         {"loss", "SHARE", "a share", APP_OPTION_PERCENT, &parsed->loss, 0, 0, NULL},
-        {"each", "TEXT", "many", APP_OPTION_EACH, &parsed->each, 0, 0, each_take},
+        OPTION_EACH("each", "TEXT", "many", &parsed->each, each_take),
         {0},
     };
     int argc = 0;
