@@ -18,7 +18,7 @@ enum {
     RAW_UDP_PORT = CW_UDP_PORT_GATEWAY, /* no endpoint's: what is left of the raw frames is foreign to it */
     RAW_BURST_DEFAULT = 32,             /* testpmd's, too */
     RAW_SLOTS = 15, /* parts of the measured time; the median counts, so that a hiccup of the machine does not */
-    RAW_POLLS_PER_CHECK = 256, /* empty polls between looks at the clock or the control channel */
+    RAW_POLLS_PER_CHECK = 256, /* empty polls between looks at how far the sender is */
 };
 
 #define RAW_IPV4     0x0a4d0001u
