@@ -23,50 +23,29 @@ static const char *const pairs[PAIRS] = {"direct", "rotated"};
 struct settings {
     uint64_t members;
     uint64_t switches;
-    uint64_t sizes[BENCH_SIZES_MAX];
-    size_t size_count;
+    struct app_list sizes;
     char algorithms[ALGORITHMS_MAX][NAME_BYTES];
     size_t algorithm_count;
     bool is_random;
-    bool json;
+    struct app_report report;
     struct bench_alltoallv_case of;
 };
 
-/* ---- what is told ---- */
-
-static void line_tell(const struct settings *settings, uint64_t bytes, const char *name,
-                      const struct bench_alltoallv_line *line, json_t *object)
+/* Pairs have no phases, and all levels are alike. */
+static void line_report(struct settings *settings, uint64_t bytes, const char *name,
+                        const struct bench_alltoallv_line *line, json_t *object)
 {
-    if (!settings->json && line->phases == 0) {
-        printf("%8llu  %-26s %6s %13s %12s %12s %12.1f\n", (unsigned long long)bytes, name, "", "", "", "",
-               line->level_ns[3] / 1e3);
-    } else if (!settings->json) {
-        printf("%8llu  %-26s %6u %13.1f %12.1f %12.1f %12.1f\n", (unsigned long long)bytes, name, line->phases,
-               line->schedule_ns / 1e3, line->level_ns[1] / 1e3, line->level_ns[2] / 1e3, line->level_ns[3] / 1e3);
-    } else if (line->phases == 0) {
-        json_t *one = app_json_new();
-        app_json_number(one, "median_ns", line->level_ns[3]);
-        app_json_child(object, name, one);
-    } else {
-        json_t *one = app_json_new();
-        app_json_count(one, "phases", line->phases);
-        app_json_number(one, "schedule_ns", line->schedule_ns);
-        app_json_number(one, "level1_median_ns", line->level_ns[1]);
-        app_json_number(one, "level2_median_ns", line->level_ns[2]);
-        app_json_number(one, "level3_median_ns", line->level_ns[3]);
-        app_json_child(object, name, one);
-    }
-}
-
-static json_t *object_begin(const struct settings *settings, uint64_t bytes)
-{
-    json_t *object = app_json_new();
-    app_json_count(object, "members", settings->members);
-    app_json_count(object, "switches", settings->switches);
-    app_json_text(object, "pattern", settings->is_random ? "random" : "equal");
-    app_json_count(object, "bytes", bytes);
-    app_json_number(object, "counts_exchange_ns", settings->of.exchange_ns);
-    return object;
+    bool phases = line->phases > 0;
+    const struct app_cell cells[] = {
+        app_count(NULL, "bytes", bytes),
+        app_text(NULL, "way", 26, name),
+        app_when(phases, app_count("phases", "phases", line->phases)),
+        app_when(phases, app_number("schedule_ns", "scheduling/us", 1, 1e-3, line->schedule_ns)),
+        app_when(phases, app_number("level1_median_ns", "level 1/us", 1, 1e-3, line->level_ns[1])),
+        app_when(phases, app_number("level2_median_ns", "level 2/us", 1, 1e-3, line->level_ns[2])),
+        app_number(phases ? "level3_median_ns" : "median_ns", "level 3/us", 1, 1e-3, line->level_ns[3]),
+    };
+    APP_REPORT_PART(&settings->report, object, name, cells);
 }
 
 /* The counts are brought to all: the same for all sizes. */
@@ -75,11 +54,11 @@ static int exchange_run(struct settings *settings)
     struct bench_mcast_result result;
     int code = bench_alltoallv_exchange(&settings->of, &result);
     settings->of.exchange_ns = result.median_ns;
-    if (code == APP_EXIT_SUCCESS && !settings->json) {
-        printf("%llu members on %llu switches; the counts, %llu bytes of each member, are with all after %.1f us (%s)\n"
-               "   bytes  way                        phases scheduling/us   level 1/us   level 2/us   level 3/us\n",
-               (unsigned long long)settings->members, (unsigned long long)settings->switches,
-               (unsigned long long)(2 * settings->members * sizeof(uint64_t)), result.median_ns / 1e3, result.name);
+    if (code == APP_EXIT_SUCCESS && !settings->report.json) {
+        printf(
+            "%llu members on %llu switches; the counts, %llu bytes of each member, are with all after %.1f us (%s)\n",
+            (unsigned long long)settings->members, (unsigned long long)settings->switches,
+            (unsigned long long)(2 * settings->members * sizeof(uint64_t)), result.median_ns / 1e3, result.name);
     }
     return code;
 }
@@ -87,7 +66,14 @@ static int exchange_run(struct settings *settings)
 static int size_run(struct settings *settings, uint64_t bytes)
 {
     settings->of.network.bytes = bytes;
-    json_t *object = settings->json ? object_begin(settings, bytes) : NULL;
+    const struct app_cell head[] = {
+        app_count("members", NULL, settings->members),
+        app_count("switches", NULL, settings->switches),
+        app_text("pattern", NULL, 0, settings->is_random ? "random" : "equal"),
+        app_count("bytes", NULL, bytes),
+        app_number("counts_exchange_ns", NULL, 0, 1, settings->of.exchange_ns),
+    };
+    json_t *object = APP_REPORT_BEGIN(&settings->report, head);
     double best_pairs_ns = 0, best_ns = 0;
     int code = APP_EXIT_SUCCESS;
     for (size_t i = 0; i < PAIRS + settings->algorithm_count && code == APP_EXIT_SUCCESS; i++) {
@@ -96,22 +82,17 @@ static int size_run(struct settings *settings, uint64_t bytes)
         struct bench_alltoallv_line line;
         code = bench_alltoallv_run(&settings->of, name, &line);
         if (code != APP_EXIT_SUCCESS) {
-            break;
+            json_decref(object);
+            return code;
         }
         double *best = has_phases ? &best_ns : &best_pairs_ns;
         double time_ns = line.level_ns[1];
         *best = *best == 0 || time_ns < *best ? time_ns : *best;
-        line_tell(settings, bytes, name, &line, object);
+        line_report(settings, bytes, name, &line, object);
     }
-    if (code == APP_EXIT_SUCCESS && settings->json) {
-        app_json_number(object, "ratio_pairs_level1", best_pairs_ns / best_ns);
-        app_json_emit(object);
-    } else if (code == APP_EXIT_SUCCESS) {
-        printf("%8llu  ratio %.2f\n\n", (unsigned long long)bytes, best_pairs_ns / best_ns);
-    } else {
-        json_decref(object);
-    }
-    return code;
+    const struct app_cell tail[] = {app_number("ratio_pairs_level1", "ratio", 2, 1, best_pairs_ns / best_ns)};
+    APP_REPORT_END(&settings->report, object, tail);
+    return APP_EXIT_SUCCESS;
 }
 
 /* ---- options ---- */
@@ -133,17 +114,8 @@ static bool algorithms_read(struct settings *settings, const char *list)
     return false;
 }
 
-static int settings_check(struct settings *settings, const char *sizes, const char *algorithms)
+static int settings_check(struct settings *settings, const char *algorithms)
 {
-    bool is_good = true;
-    settings->size_count = app_parse_bytes_list(sizes, settings->sizes, BENCH_SIZES_MAX);
-    for (size_t i = 0; i < settings->size_count; i++) {
-        is_good = is_good && settings->sizes[i] >= 1 && settings->sizes[i] <= 1 << 20;
-    }
-    if (settings->size_count == 0 || !is_good) {
-        app_error("--sizes wants up to 32 sizes from 1 to 1M, such as 2K,64K", sizes, NULL);
-        return APP_EXIT_USAGE;
-    }
     if (!algorithms_read(settings, algorithms)) {
         app_error("--algorithms wants up to 8 of all-to-all-based, greedy, colouring, splitting", algorithms,
                   "-barriers may stand behind the first two");
@@ -161,50 +133,47 @@ static int settings_check(struct settings *settings, const char *sizes, const ch
 int bench_alltoallv(int argc, char **argv)
 {
     static struct settings settings;
-    const char *sizes = "2K,4K,8K,16K,32K,64K", *algorithms = "all-to-all-based,greedy";
+    const char *algorithms = "all-to-all-based,greedy";
     settings = (struct settings){
         .members = 16,
         .switches = 1,
+        .sizes = {.values = {2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10}, .count = 6},
         .of = {.network = {.runs = 10, .rate_bps = 10000000000ull, .delay_ns = 20000, .seed = 1},
                .schedule_ns = BENCH_ALLTOALLV_MEASURED},
     };
     const struct app_option table[] = {
-        {"members", "N", "hosts (16)", APP_OPTION_COUNT, &settings.members, 2, BENCH_ALLTOALLV_MEMBERS_MAX, NULL},
-        {"sizes", "LIST", "of messages, in bytes (2K,4K,8K,16K,32K,64K)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
-        {"random", NULL, "lengths at random instead; told as 0 bytes", APP_OPTION_FLAG, &settings.is_random, 0, 0,
-         NULL},
-        {"algorithms", "LIST",
-         "that make phases (all-to-all-based,greedy); -barriers behind these two keeps them apart", APP_OPTION_TEXT,
-         &algorithms, 0, 0, NULL},
-        {"threshold", "BYTES", "messages below it share one last phase (0)", APP_OPTION_BYTES,
-         &settings.of.threshold_bytes, 0, 0, NULL},
-        {"schedule-time", "TIME", "that scheduling takes (measured)", APP_OPTION_DURATION, &settings.of.schedule_ns, 0,
-         10000000000ull, NULL},
-        {"runs", "N", "of each, of which the median is told (10)", APP_OPTION_COUNT, &settings.of.network.runs, 1,
-         BENCH_MCAST_RUNS_MAX, NULL},
-        {"loss", "PERCENT", "of frames, at random (0)", APP_OPTION_PERCENT, &settings.of.network.loss, 0, 0, NULL},
-        {"rate", "RATE", "of the links (10Gbps)", APP_OPTION_RATE, &settings.of.network.rate_bps, 1000000, 0, NULL},
-        {"delay", "TIME", "one way, end to end (20us)", APP_OPTION_DURATION, &settings.of.network.delay_ns, 0,
-         10000000000ull, NULL},
-        {"switches", "N", "members in equal blocks, the other switches joined to the first (1)", APP_OPTION_COUNT,
-         &settings.switches, 1, 64, NULL},
-        {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
-         &settings.of.network.uplink_rate_bps, 1000000, 0, NULL},
-        {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.network.seed, 0, 0, NULL},
-        {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
+        OPTION_COUNT("members", "hosts (16)", &settings.members, 2, BENCH_ALLTOALLV_MEMBERS_MAX),
+        OPTION_SIZES("sizes", "of messages, in bytes (2K,4K,8K,16K,32K,64K)", &settings.sizes, 1, 1 << 20),
+        OPTION_FLAG("random", "lengths at random instead; told as 0 bytes", &settings.is_random),
+        OPTION_TEXT("algorithms", "LIST",
+                    "that make phases (all-to-all-based,greedy); -barriers behind these two keeps them apart",
+                    &algorithms),
+        OPTION_BYTES("threshold", "messages below it share one last phase (0)", &settings.of.threshold_bytes, 0, 0),
+        OPTION_TIME("schedule-time", "that scheduling takes (measured)", &settings.of.schedule_ns, 0, 10000000000ull),
+        OPTION_COUNT("runs", "of each, of which the median is told (10)", &settings.of.network.runs, 1,
+                     BENCH_MCAST_RUNS_MAX),
+        OPTION_PERCENT("loss", "of frames, at random (0)", &settings.of.network.loss),
+        OPTION_RATE("rate", "of the links (10Gbps)", &settings.of.network.rate_bps, 1000000),
+        OPTION_TIME("delay", "one way, end to end (20us)", &settings.of.network.delay_ns, 0, 10000000000ull),
+        OPTION_COUNT("switches", "members in equal blocks, the other switches joined to the first (1)",
+                     &settings.switches, 1, 64),
+        OPTION_RATE("uplink", "of the links between switches (as the others)", &settings.of.network.uplink_rate_bps,
+                    1000000),
+        OPTION_COUNT("seed", "of everything random (1)", &settings.of.network.seed, 0, 0),
+        OPTION_JSON(" a size", &settings.report.json),
         {0},
     };
     int code;
     if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {
         return code;
     }
-    code = settings_check(&settings, sizes, algorithms);
+    code = settings_check(&settings, algorithms);
     code = code == APP_EXIT_SUCCESS ? exchange_run(&settings) : code;
     if (code == APP_EXIT_SUCCESS && settings.is_random) {
         return size_run(&settings, BENCH_ALLTOALLV_RANDOM);
     }
-    for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
-        code = size_run(&settings, settings.sizes[i]);
+    for (size_t i = 0; i < settings.sizes.count && code == APP_EXIT_SUCCESS; i++) {
+        code = size_run(&settings, settings.sizes.values[i]);
     }
     return code;
 }

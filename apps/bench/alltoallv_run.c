@@ -106,7 +106,7 @@ static int schedule_time(const struct bench_alltoallv_case *of, const struct cw_
         cw_schedule_dispose(&schedule);
     }
     if (of->schedule_ns == BENCH_ALLTOALLV_MEASURED) {
-        *took_ns = bench_median(times, SCHEDULE_ROUNDS);
+        *took_ns = cw_statistics_median(times, SCHEDULE_ROUNDS);
     }
     return CW_OK;
 }

@@ -8,22 +8,6 @@
 
 #include "apps/cli/cli.h"
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-double bench_median(double *numbers, size_t count)
-{
-    if (count == 0) {
-        return 0;
-    }
-    qsort(numbers, count, sizeof(*numbers), compare_numbers);
-    return count % 2 == 1 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
-}
-
 static const char put_usage[] =
     "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
@@ -73,6 +57,7 @@ static int bench_put(int argc, char **argv)
 {
     struct bench_put_options options = {
         .fabric = "memif",
+        .sizes = {.values = {8, 32, 1024, 65536, 1 << 20}, .count = 5},
         .mtu_bytes = 1500,
         .rounds = 3,
         .duration_ns = 300000000,
@@ -82,41 +67,26 @@ static int bench_put(int argc, char **argv)
         .loss = -1,
         .seed = NOT_GIVEN,
     };
-    const char *sizes = "8,32,1024,65536,1M";
     const struct app_option table[] = {
-        {"fabric", "NAME", "the network between the two (memif)", APP_OPTION_TEXT, &options.fabric, 0, 0, NULL},
-        {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &options.mtu_bytes, 576, 9600, NULL},
-        {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
-        {"rounds", "N", "interleaved rounds (3)", APP_OPTION_COUNT, &options.rounds, 1, BENCH_ROUNDS_MAX, NULL},
-        {"duration", "TIME", "of each measurement (300ms)", APP_OPTION_DURATION, &options.duration_ns, 1000000,
-         60000000000ull, NULL},
-        {"core", "N", "of the initiating side (0)", APP_OPTION_COUNT, &options.core[0], 0, 1023, NULL},
-        {"peer-core", "N", "of the other side (1)", APP_OPTION_COUNT, &options.core[1], 0, 1023, NULL},
-        {"no-raw", NULL, "without the raw limit", APP_OPTION_FLAG, &options.no_raw, 0, 0, NULL},
-        {"no-testpmd", NULL, "without dpdk-testpmd beside the raw limit", APP_OPTION_FLAG, &options.no_testpmd, 0, 0,
-         NULL},
-        {"rate", "RATE", "sim: of the links (10Gbps)", APP_OPTION_RATE, &options.rate_bps, 1000000, 0, NULL},
-        {"delay", "TIME", "sim: one way, end to end (20us)", APP_OPTION_DURATION, &options.delay_ns, 0, 10000000000ull,
-         NULL},
-        {"loss", "PERCENT", "sim: of frames, at random (0)", APP_OPTION_PERCENT, &options.loss, 0, 0, NULL},
-        {"seed", "N", "sim: of everything random (1)", APP_OPTION_COUNT, &options.seed, 0, 0, NULL},
-        {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        OPTION_TEXT("fabric", "NAME", "the network between the two (memif)", &options.fabric),
+        OPTION_BYTES("mtu", "largest IP packet (1500)", &options.mtu_bytes, 576, 9600),
+        OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &options.sizes, 0, 64 << 20),
+        OPTION_COUNT("rounds", "interleaved rounds (3)", &options.rounds, 1, BENCH_ROUNDS_MAX),
+        OPTION_TIME("duration", "of each measurement (300ms)", &options.duration_ns, 1000000, 60000000000ull),
+        OPTION_COUNT("core", "of the initiating side (0)", &options.core[0], 0, 1023),
+        OPTION_COUNT("peer-core", "of the other side (1)", &options.core[1], 0, 1023),
+        OPTION_FLAG("no-raw", "without the raw limit", &options.no_raw),
+        OPTION_FLAG("no-testpmd", "without dpdk-testpmd beside the raw limit", &options.no_testpmd),
+        OPTION_RATE("rate", "sim: of the links (10Gbps)", &options.rate_bps, 1000000),
+        OPTION_TIME("delay", "sim: one way, end to end (20us)", &options.delay_ns, 0, 10000000000ull),
+        OPTION_PERCENT("loss", "sim: of frames, at random (0)", &options.loss),
+        OPTION_COUNT("seed", "sim: of everything random (1)", &options.seed, 0, 0),
+        OPTION_JSON(" a size", &options.report.json),
         {0},
     };
     int code;
     if (app_options_parse(put_usage, table, 0, argc, argv, &code) < 0) {
         return code;
-    }
-    options.size_count = app_parse_bytes_list(sizes, options.sizes, BENCH_SIZES_MAX);
-    if (options.size_count == 0) {
-        app_error("--sizes wants up to 32 sizes, such as 8,1K,1M", sizes, NULL);
-        return APP_EXIT_USAGE;
-    }
-    for (size_t i = 0; i < options.size_count; i++) {
-        if (options.sizes[i] > 64 << 20) {
-            app_error("a size is above 64M", sizes, "take a smaller one: larger puts are no faster");
-            return APP_EXIT_USAGE;
-        }
     }
     bool real = strcmp(options.fabric, "sim") != 0;
     if (!sim_options_settle(&options) || (real && !cores_exist(&options))) {

@@ -6,17 +6,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_SIZES_MAX = 32, BENCH_ROUNDS_MAX = 25 };
+#include "apps/cli/report.h"
+#include "dataplane/statistics.h"
+
+enum { BENCH_SIZES_MAX = APP_LIST_MAX, BENCH_ROUNDS_MAX = 25 };
+
+/* One figure, measured in each of the rounds. */
+struct bench_series {
+    double values[BENCH_ROUNDS_MAX];
+    size_t count;
+};
+
+static inline void bench_series_add(struct bench_series *series, double value)
+{
+    series->values[series->count++] = value;
+}
+
+/* The middle of the rounds, which stay in their order. */
+static inline double bench_series_median(struct bench_series series)
+{
+    return cw_statistics_median(series.values, series.count);
+}
 
 struct bench_put_options {
     const char *fabric;
-    uint64_t sizes[BENCH_SIZES_MAX];
-    size_t size_count;
+    struct app_list sizes;
     uint64_t mtu_bytes;
     uint64_t rounds;
     uint64_t duration_ns;
     uint64_t core[2];
-    bool json;
+    struct app_report report;
     bool no_raw;
     bool no_testpmd;
     /* sim only */
@@ -57,8 +76,5 @@ int bench_mcast(int argc, char **argv);
 int bench_alltoallv(int argc, char **argv);
 int bench_wan(int argc, char **argv);
 int bench_scale(int argc, char **argv);
-
-/* The middle of `count` numbers, which are sorted; 0 of none. */
-double bench_median(double *numbers, size_t count);
 
 #endif

@@ -260,6 +260,17 @@ enum cost_way {
     WAYS,
 };
 
+static const char *const ways[WAYS] = {[COALESCED] = "coalesced", [ALONE] = "alone", [ONE_BY_ONE] = "one-by-one"};
+
+static bool way_exists(const char *name)
+{
+    bool exists = false;
+    for (enum cost_way way = COALESCED; way < WAYS; way++) {
+        exists = exists || strcmp(name, ways[way]) == 0;
+    }
+    return exists;
+}
+
 struct cost_result {
     uint64_t puts;
     uint64_t packets;
@@ -323,50 +334,37 @@ static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
     return info.operations_open == 0;
 }
 
-static void print_result(uint64_t size, enum cost_way way, const struct cost_result *result, bool json)
+static void result_report(struct app_report *report, uint64_t size, enum cost_way way, const struct cost_result *result)
 {
     static const char *const names[WAYS] = {[COALESCED] = "coalesced", [ALONE] = "alone", [ONE_BY_ONE] = "one by one"};
     double per_put = result->puts == 0 ? 0 : (double)result->packets / (double)result->puts;
-    double packet_ns[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        packet_ns[i] = per_put > 0 ? result->put_ns[i] / per_put : 0;
-    }
-    if (!json) {
-        printf("%10llu %-10s %9.3f %12.1f %12.1f %12.1f %12.1f\n", (unsigned long long)size, names[way], per_put,
-               result->put_ns[0], result->put_ns[1], packet_ns[0], packet_ns[1]);
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "cost");
-    app_json_count(line, "size_bytes", size);
-    app_json_text(line, "way", names[way]);
-    app_json_number(line, "packets_per_put", per_put);
-    app_json_number(line, "sender_put_ns", result->put_ns[0]);
-    app_json_number(line, "receiver_put_ns", result->put_ns[1]);
-    app_json_number(line, "sender_packet_ns", packet_ns[0]);
-    app_json_number(line, "receiver_packet_ns", packet_ns[1]);
-    app_json_emit(line);
+    double puts = per_put > 0 ? 1 / per_put : 0; /* in a packet */
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "cost"),
+        app_count("size_bytes", "bytes", size),
+        app_text("way", "way", 10, names[way]),
+        app_number("packets_per_put", "pkt/put", 3, 1, per_put),
+        app_number("sender_put_ns", "sender/put", 1, 1, result->put_ns[0]),
+        app_number("receiver_put_ns", "receiver/put", 1, 1, result->put_ns[1]),
+        app_number("sender_packet_ns", "sender/pkt", 1, 1, result->put_ns[0] * puts),
+        app_number("receiver_packet_ns", "receiver/pkt", 1, 1, result->put_ns[1] * puts),
+    };
+    APP_REPORT(report, cells);
 }
 
-static int measure_all(struct cost_pair *pair, const uint64_t *sizes, size_t size_count, uint64_t duration_ns,
-                       const char *only, bool json)
+static int measure_all(struct cost_pair *pair, const struct app_list *sizes, uint64_t duration_ns, const char *only,
+                       struct app_report *report)
 {
-    static const char *const options[WAYS] = {
-        [COALESCED] = "coalesced", [ALONE] = "alone", [ONE_BY_ONE] = "one-by-one"};
-    if (!json) {
-        printf("%10s %-10s %9s %12s %12s %12s %12s\n", "bytes", "", "pkt/put", "sender/put", "receiver/put",
-               "sender/pkt", "receiver/pkt");
-    }
-    for (size_t i = 0; i < size_count; i++) {
+    for (size_t i = 0; i < sizes->count; i++) {
         for (enum cost_way way = COALESCED; way < WAYS; way++) {
             struct cost_result result;
-            if (only != NULL && strcmp(only, options[way]) != 0) {
+            if (only != NULL && strcmp(only, ways[way]) != 0) {
                 continue;
             }
-            if (!measure(pair, sizes[i], way, duration_ns, &result)) {
+            if (!measure(pair, sizes->values[i], way, duration_ns, &result)) {
                 return app_error_status(CW_ERROR_TIMEOUT, "puts do not end", NULL);
             }
-            print_result(sizes[i], way, &result, json);
+            result_report(report, sizes->values[i], way, &result);
         }
     }
     return APP_EXIT_SUCCESS;
@@ -376,21 +374,18 @@ int bench_cost(int argc, char **argv)
 {
     uint64_t mtu_bytes = 1500;
     uint64_t duration_ns = 200000000;
-    const char *list = "8,32,1024,65536,1M";
+    struct app_list sizes = {.values = {8, 32, 1024, 65536, 1 << 20}, .count = 5};
     const char *only = NULL;
-    bool json = false;
+    struct app_report report = {.json = false};
     struct cost_sealing sealing = {0};
     const struct app_option options[] = {
-        {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &list, 0, 0, NULL},
-        {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX,
-         NULL},
-        {"duration", "TIME", "of each measurement (200ms)", APP_OPTION_DURATION, &duration_ns, 1000000, 60000000000ull,
-         NULL},
-        {"only", "WAY", "coalesced, alone or one-by-one (all three)", APP_OPTION_TEXT, &only, 0, 0, NULL},
-        {"encrypt", NULL, "sealed sessions", APP_OPTION_FLAG, &sealing.wanted, 0, 0, NULL},
-        {"driver", "NAME", "that seals them (the best one; bench crypt lists them)", APP_OPTION_TEXT, &sealing.driver,
-         0, 0, NULL},
-        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &json, 0, 0, NULL},
+        OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &sizes, 0, MEMORY_BYTES / 4),
+        OPTION_BYTES("mtu", "largest IP packet (1500)", &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
+        OPTION_TIME("duration", "of each measurement (200ms)", &duration_ns, 1000000, 60000000000ull),
+        OPTION_TEXT("only", "WAY", "coalesced, alone or one-by-one (all three)", &only),
+        OPTION_FLAG("encrypt", "sealed sessions", &sealing.wanted),
+        OPTION_TEXT("driver", "NAME", "that seals them (the best one; bench crypt lists them)", &sealing.driver),
+        OPTION_JSON(" a line", &report.json),
         {0},
     };
     int code;
@@ -399,17 +394,7 @@ int bench_cost(int argc, char **argv)
                           options, 0, argc, argv, &code) < 0) {
         return code;
     }
-    uint64_t sizes[BENCH_SIZES_MAX];
-    size_t size_count = app_parse_bytes_list(list, sizes, BENCH_SIZES_MAX);
-    for (size_t i = 0; i < size_count; i++) {
-        size_count = sizes[i] > MEMORY_BYTES / 4 ? 0 : size_count;
-    }
-    if (size_count == 0) {
-        app_error("--sizes wants up to 32 sizes of at most 1M, such as 8,1K,1M", list, NULL);
-        return APP_EXIT_USAGE;
-    }
-    if (only != NULL && strcmp(only, "coalesced") != 0 && strcmp(only, "alone") != 0 &&
-        strcmp(only, "one-by-one") != 0) {
+    if (only != NULL && !way_exists(only)) {
         app_error("--only knows coalesced, alone and one-by-one", only, NULL);
         return APP_EXIT_USAGE;
     }
@@ -418,7 +403,7 @@ int bench_cost(int argc, char **argv)
         return app_error_status(CW_ERROR_MEMORY, "no memory", NULL);
     }
     code = pair_open(pair, (uint32_t)mtu_bytes, &sealing);
-    code = code == APP_EXIT_SUCCESS ? measure_all(pair, sizes, size_count, duration_ns, only, json) : code;
+    code = code == APP_EXIT_SUCCESS ? measure_all(pair, &sizes, duration_ns, only, &report) : code;
     pair_close(pair);
     free(pair);
     return code;

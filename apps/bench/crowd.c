@@ -23,25 +23,20 @@ struct crowd_options {
     uint64_t rounds;
     struct crowd_settings settings;
     bool no_raw;
-    bool json;
-};
-
-/* One number in each round. */
-struct crowd_series {
-    double p50_ns[BENCH_ROUNDS_MAX];
-    double p90_ns[BENCH_ROUNDS_MAX];
-    double p99_ns[BENCH_ROUNDS_MAX];
-    double raw_p50_ns[BENCH_ROUNDS_MAX];
-    double raw_p99_ns[BENCH_ROUNDS_MAX];
-    double puts_per_s[BENCH_ROUNDS_MAX];
-    double cpu_share[BENCH_ROUNDS_MAX]; /* of all processes and the switch, in cores */
-    double switch_share[BENCH_ROUNDS_MAX];
-    double other_share[BENCH_ROUNDS_MAX]; /* of what else ran on the machine */
+    struct app_report report;
 };
 
 /* Of all rounds. */
 struct crowd_totals {
-    struct crowd_series series;
+    struct bench_series p50_ns;
+    struct bench_series p90_ns;
+    struct bench_series p99_ns;
+    struct bench_series raw_p50_ns;
+    struct bench_series raw_p99_ns;
+    struct bench_series puts_per_s;
+    struct bench_series cpu_share; /* of all processes and the switch, in cores */
+    struct bench_series switch_share;
+    struct bench_series other_share; /* of what else ran on the machine */
     uint64_t max_ns;
     uint64_t raw_max_ns;
     uint64_t raw_lost;
@@ -79,12 +74,11 @@ static int check_counts(const struct bench_group *group)
     return APP_EXIT_SUCCESS;
 }
 
-static void add_up(struct crowd_totals *totals, const struct bench_group *group, uint64_t round, uint64_t switch_ns,
+static void add_up(struct crowd_totals *totals, const struct bench_group *group, uint64_t switch_ns,
                    uint64_t machine_ns)
 {
     static struct bench_histogram latency;
     static struct bench_histogram raw;
-    struct crowd_series *series = &totals->series;
     uint64_t cpu_ns = switch_ns;
     uint64_t elapsed_ns = 0;
     uint64_t puts = 0;
@@ -111,19 +105,19 @@ static void add_up(struct crowd_totals *totals, const struct bench_group *group,
     totals->puts += puts;
     totals->max_ns = latency.max_ns > totals->max_ns ? latency.max_ns : totals->max_ns;
     totals->raw_max_ns = raw.max_ns > totals->raw_max_ns ? raw.max_ns : totals->raw_max_ns;
-    series->p50_ns[round] = (double)bench_histogram_percentile(&latency, 0.5);
-    series->p90_ns[round] = (double)bench_histogram_percentile(&latency, 0.9);
-    series->p99_ns[round] = (double)bench_histogram_percentile(&latency, 0.99);
-    series->raw_p50_ns[round] = (double)bench_histogram_percentile(&raw, 0.5);
-    series->raw_p99_ns[round] = (double)bench_histogram_percentile(&raw, 0.99);
-    series->puts_per_s[round] = (double)puts * 1e9 / (double)elapsed_ns;
-    series->cpu_share[round] = (double)cpu_ns / (double)elapsed_ns;
-    series->switch_share[round] = (double)switch_ns / (double)elapsed_ns;
-    series->other_share[round] = machine_ns > cpu_ns ? (double)(machine_ns - cpu_ns) / (double)elapsed_ns : 0;
+    bench_series_add(&totals->p50_ns, (double)bench_histogram_percentile(&latency, 0.5));
+    bench_series_add(&totals->p90_ns, (double)bench_histogram_percentile(&latency, 0.9));
+    bench_series_add(&totals->p99_ns, (double)bench_histogram_percentile(&latency, 0.99));
+    bench_series_add(&totals->raw_p50_ns, (double)bench_histogram_percentile(&raw, 0.5));
+    bench_series_add(&totals->raw_p99_ns, (double)bench_histogram_percentile(&raw, 0.99));
+    bench_series_add(&totals->puts_per_s, (double)puts * 1e9 / (double)elapsed_ns);
+    bench_series_add(&totals->cpu_share, (double)cpu_ns / (double)elapsed_ns);
+    bench_series_add(&totals->switch_share, (double)switch_ns / (double)elapsed_ns);
+    bench_series_add(&totals->other_share,
+                     machine_ns > cpu_ns ? (double)(machine_ns - cpu_ns) / (double)elapsed_ns : 0);
 }
 
-static int run_group(const struct crowd_options *options, struct bench_fabric *fabric, uint64_t round,
-                     struct crowd_totals *totals)
+static int run_group(const struct crowd_options *options, struct bench_fabric *fabric, struct crowd_totals *totals)
 {
     struct bench_group group;
     struct bench_group_config config = {
@@ -146,19 +140,10 @@ static int run_group(const struct crowd_options *options, struct bench_fabric *f
     code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
     code = code == APP_EXIT_SUCCESS ? check_counts(&group) : code;
     if (code == APP_EXIT_SUCCESS) {
-        add_up(totals, &group, round, after_ns - before_ns, machine_after_ns - machine_before_ns);
+        add_up(totals, &group, after_ns - before_ns, machine_after_ns - machine_before_ns);
     }
     bench_group_free(&group);
     return code;
-}
-
-/* ---- results ---- */
-
-static double middle(const double *numbers, uint64_t rounds)
-{
-    double copy[BENCH_ROUNDS_MAX];
-    memcpy(copy, numbers, sizeof(copy));
-    return bench_median(copy, rounds);
 }
 
 static double share(uint64_t part, uint64_t whole)
@@ -166,70 +151,47 @@ static double share(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (double)part / (double)whole;
 }
 
-static void print_json(const struct crowd_options *options, const struct crowd_totals *totals)
+static void crowd_report(struct app_report *report, const struct crowd_options *options,
+                         const struct crowd_totals *totals)
 {
-    const struct crowd_series *series = &totals->series;
-    uint64_t rounds = options->rounds;
     uint64_t sent = totals->data_packets + totals->retransmitted;
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "crowd");
-    app_json_count(line, "processes", options->processes);
-    app_json_count(line, "cores", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    app_json_count(line, "size_bytes", options->settings.size_bytes);
-    app_json_count(line, "gap_ns", options->settings.gap_ns);
-    app_json_count(line, "duration_ns", options->settings.duration_ns);
-    app_json_count(line, "rounds", rounds);
-    app_json_number(line, "latency_p50_ns", middle(series->p50_ns, rounds));
-    app_json_number(line, "latency_p90_ns", middle(series->p90_ns, rounds));
-    app_json_number(line, "latency_p99_ns", middle(series->p99_ns, rounds));
-    app_json_count(line, "latency_max_ns", totals->max_ns);
-    app_json_number(line, "rate_puts_per_s", middle(series->puts_per_s, rounds));
-    app_json_count(line, "puts_verified", totals->puts);
-    app_json_count(line, "data_packets", sent);
-    app_json_count(line, "retransmitted_packets", totals->retransmitted);
-    app_json_count(line, "spurious_packets", totals->duplicates);
-    app_json_number(line, "ratio_retransmitted", share(totals->retransmitted, sent));
-    app_json_number(line, "ratio_spurious", share(totals->duplicates, sent));
-    app_json_count(line, "probes", totals->probes);
-    app_json_count(line, "acknowledgements", totals->acknowledgements);
-    app_json_count(line, "sleeps", totals->sleeps);
-    app_json_count(line, "fallback_turns", totals->fallback_turns);
-    app_json_number(line, "ratio_cores", middle(series->cpu_share, rounds));
-    app_json_number(line, "ratio_cores_switch", middle(series->switch_share, rounds));
-    app_json_number(line, "ratio_cores_others", middle(series->other_share, rounds));
-    if (!options->no_raw) {
-        app_json_number(line, "raw_latency_p50_ns", middle(series->raw_p50_ns, rounds));
-        app_json_number(line, "raw_latency_p99_ns", middle(series->raw_p99_ns, rounds));
-        app_json_count(line, "raw_latency_max_ns", totals->raw_max_ns);
-        app_json_count(line, "raw_lost_frames", totals->raw_lost);
-        app_json_number(line, "ratio_latency", middle(series->p50_ns, rounds) / middle(series->raw_p50_ns, rounds));
-    }
-    app_json_emit(line);
-}
-
-static void print_text(const struct crowd_options *options, const struct crowd_totals *totals)
-{
-    const struct crowd_series *series = &totals->series;
-    uint64_t rounds = options->rounds;
-    uint64_t sent = totals->data_packets + totals->retransmitted;
-    printf("%llu processes on %ld cores through a switch, puts of %llu bytes, one way: p50 %.1f us, p90 %.1f us, "
-           "p99 %.1f us, longest %.1f us\n",
-           (unsigned long long)options->processes, sysconf(_SC_NPROCESSORS_ONLN),
-           (unsigned long long)options->settings.size_bytes, middle(series->p50_ns, rounds) / 1e3,
-           middle(series->p90_ns, rounds) / 1e3, middle(series->p99_ns, rounds) / 1e3, (double)totals->max_ns / 1e3);
-    if (!options->no_raw) {
-        printf("bare frames in the same pattern: p50 %.1f us, p99 %.1f us, longest %.1f us\n",
-               middle(series->raw_p50_ns, rounds) / 1e3, middle(series->raw_p99_ns, rounds) / 1e3,
-               (double)totals->raw_max_ns / 1e3);
-    }
-    printf("%.0f puts/s, %llu in all, every one verified; %llu data packets, %llu sent again, %llu of them needlessly "
-           "(%.3f %%), %llu probes\n",
-           middle(series->puts_per_s, rounds), (unsigned long long)totals->puts, (unsigned long long)sent,
-           (unsigned long long)totals->retransmitted, (unsigned long long)totals->duplicates,
-           100 * share(totals->duplicates, sent), (unsigned long long)totals->probes);
-    printf("CPU: %.2f cores, %.2f of them the switch; others on this machine took %.2f\n",
-           middle(series->cpu_share, rounds), middle(series->switch_share, rounds),
-           middle(series->other_share, rounds));
+    double p50_ns = bench_series_median(totals->p50_ns), raw_p50_ns = bench_series_median(totals->raw_p50_ns);
+    bool raw = !options->no_raw;
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "crowd"),
+        app_count("processes", "processes", options->processes),
+        app_count("cores", "cores", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+        app_count("size_bytes", "bytes of a put", options->settings.size_bytes),
+        app_count("gap_ns", NULL, options->settings.gap_ns),
+        app_count("duration_ns", NULL, options->settings.duration_ns),
+        app_count("rounds", "rounds", options->rounds),
+        app_number("latency_p50_ns", "one way: p50, us", 1, 1e-3, p50_ns),
+        app_number("latency_p90_ns", "... p90, us", 1, 1e-3, bench_series_median(totals->p90_ns)),
+        app_number("latency_p99_ns", "... p99, us", 1, 1e-3, bench_series_median(totals->p99_ns)),
+        app_scaled("latency_max_ns", "... longest, us", 1, 1e-3, totals->max_ns),
+        app_number("rate_puts_per_s", "puts/s", 0, 1, bench_series_median(totals->puts_per_s)),
+        app_count("puts_verified", "puts, every one verified", totals->puts),
+        app_count("data_packets", "data packets", sent),
+        app_count("retransmitted_packets", "... sent again", totals->retransmitted),
+        app_count("spurious_packets", "... of them needlessly", totals->duplicates),
+        app_number("ratio_retransmitted", "... sent again, %", 3, 100, share(totals->retransmitted, sent)),
+        app_number("ratio_spurious", "... needlessly, %", 3, 100, share(totals->duplicates, sent)),
+        app_count("probes", "probes", totals->probes),
+        app_count("acknowledgements", "acknowledgements", totals->acknowledgements),
+        app_count("sleeps", "sleeps", totals->sleeps),
+        app_count("fallback_turns", "fallback turns", totals->fallback_turns),
+        app_number("ratio_cores", "cores taken", 2, 1, bench_series_median(totals->cpu_share)),
+        app_number("ratio_cores_switch", "... by the switch", 2, 1, bench_series_median(totals->switch_share)),
+        app_number("ratio_cores_others", "... by others on this machine", 2, 1,
+                   bench_series_median(totals->other_share)),
+        app_when(raw, app_number("raw_latency_p50_ns", "bare frames: p50, us", 1, 1e-3, raw_p50_ns)),
+        app_when(raw,
+                 app_number("raw_latency_p99_ns", "... p99, us", 1, 1e-3, bench_series_median(totals->raw_p99_ns))),
+        app_when(raw, app_scaled("raw_latency_max_ns", "... longest, us", 1, 1e-3, totals->raw_max_ns)),
+        app_when(raw, app_count("raw_lost_frames", "... lost", totals->raw_lost)),
+        app_when(raw, app_number("ratio_latency", "one way over bare frames, p50", 2, 1, p50_ns / raw_p50_ns)),
+    };
+    APP_REPORT(report, cells);
 }
 
 static const char usage[] =
@@ -247,19 +209,20 @@ static const char usage[] =
 
 int bench_crowd(int argc, char **argv)
 {
-    struct crowd_options options = {
-        .processes = 8, .rounds = 1, .settings = {.size_bytes = 8, .duration_ns = 3000000000ull}};
+    struct crowd_options options = {.processes = 8,
+                                    .rounds = 1,
+                                    .report = {.form = APP_REPORT_RECORD},
+                                    .settings = {.size_bytes = 8, .duration_ns = 3000000000ull}};
     const struct app_option table[] = {
-        {"processes", "N", "all of which talk to all (8)", APP_OPTION_COUNT, &options.processes, 2, MEMBERS_MAX, NULL},
-        {"size", "BYTES", "of each put (8)", APP_OPTION_BYTES, &options.settings.size_bytes, CROWD_SIZE_MIN, 65536,
-         NULL},
-        {"rounds", "N", "each with new processes (1)", APP_OPTION_COUNT, &options.rounds, 1, BENCH_ROUNDS_MAX, NULL},
-        {"duration", "TIME", "of each measurement; its first tenth gives no latencies (3s)", APP_OPTION_DURATION,
-         &options.settings.duration_ns, 1000000, 600000000000ull, NULL},
-        {"gap", "TIME", "between an answer and the next put of a process (0)", APP_OPTION_DURATION,
-         &options.settings.gap_ns, 0, 10000000000ull, NULL},
-        {"no-raw", NULL, "without the bare frames", APP_OPTION_FLAG, &options.no_raw, 0, 0, NULL},
-        {"json", NULL, "one JSON object", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        OPTION_COUNT("processes", "all of which talk to all (8)", &options.processes, 2, MEMBERS_MAX),
+        OPTION_BYTES("size", "of each put (8)", &options.settings.size_bytes, CROWD_SIZE_MIN, 65536),
+        OPTION_COUNT("rounds", "each with new processes (1)", &options.rounds, 1, BENCH_ROUNDS_MAX),
+        OPTION_TIME("duration", "of each measurement; its first tenth gives no latencies (3s)",
+                    &options.settings.duration_ns, 1000000, 600000000000ull),
+        OPTION_TIME("gap", "between an answer and the next put of a process (0)", &options.settings.gap_ns, 0,
+                    10000000000ull),
+        OPTION_FLAG("no-raw", "without the bare frames", &options.no_raw),
+        OPTION_JSON("", &options.report.json),
         {0},
     };
     int code = APP_EXIT_SUCCESS;
@@ -274,13 +237,11 @@ int bench_crowd(int argc, char **argv)
     for (uint64_t round = 0; round < options.rounds && code == APP_EXIT_SUCCESS; round++) {
         struct bench_fabric fabric;
         code = bench_fabric_create(&fabric, BENCH_FABRIC_SWITCH, (uint32_t)options.processes, MTU_BYTES);
-        code = code == APP_EXIT_SUCCESS ? run_group(&options, &fabric, round, totals) : code;
+        code = code == APP_EXIT_SUCCESS ? run_group(&options, &fabric, totals) : code;
         bench_fabric_destroy(&fabric);
     }
-    if (code == APP_EXIT_SUCCESS && options.json) {
-        print_json(&options, totals);
-    } else if (code == APP_EXIT_SUCCESS) {
-        print_text(&options, totals);
+    if (code == APP_EXIT_SUCCESS) {
+        crowd_report(&options.report, &options, totals);
     }
     free(totals);
     return code;

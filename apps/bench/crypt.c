@@ -20,10 +20,10 @@ enum {
     ROUND_SHARE = 2 * ROUNDS, /* of the time given: as long to seal as to open */
 };
 
-/* One measurement: a packet's nanoseconds, and ticks of the time stamp counter (0: there is none). */
+/* A packet's nanoseconds, and ticks of the time stamp counter (0: there is none), in each round. */
 struct cost {
-    double ns;
-    double ticks;
+    struct bench_series ns;
+    struct bench_series ticks;
 };
 
 struct bench {
@@ -61,7 +61,7 @@ static void burst_seal(struct bench *bench)
 }
 
 /* Seals for a while. */
-static struct cost measure_seal(struct bench *bench, uint64_t duration_ns)
+static void measure_seal(struct bench *bench, uint64_t duration_ns, struct cost *cost)
 {
     uint64_t bursts = 0;
     uint64_t start_ns = cw_clock_ns();
@@ -75,8 +75,8 @@ static struct cost measure_seal(struct bench *bench, uint64_t duration_ns)
         now_ns = cw_clock_ns();
     } while (now_ns - start_ns < duration_ns);
     double packets = (double)bursts * BURST;
-    return (struct cost){.ns = (double)(now_ns - start_ns) / packets,
-                         .ticks = (double)(ticks_now() - start_ticks) / packets};
+    bench_series_add(&cost->ns, (double)(now_ns - start_ns) / packets);
+    bench_series_add(&cost->ticks, (double)(ticks_now() - start_ticks) / packets);
 }
 
 /* Opens what was sealed, and counts that time alone. False: something did not open. */
@@ -99,63 +99,41 @@ static bool measure_open(struct bench *bench, uint64_t duration_ns, struct cost 
         }
     }
     double packets = (double)bursts * BURST;
-    *cost = (struct cost){.ns = (double)spent_ns / packets, .ticks = (double)spent_ticks / packets};
+    bench_series_add(&cost->ns, (double)spent_ns / packets);
+    bench_series_add(&cost->ticks, (double)spent_ticks / packets);
     return good;
 }
 
-static struct cost median(const struct cost *costs, size_t count)
+static void cost_report(struct app_report *report, const char *driver, uint64_t bytes, const struct cost *cost,
+                        const char *what)
 {
-    double ns[ROUNDS];
-    double ticks[ROUNDS];
-    for (size_t i = 0; i < count; i++) {
-        ns[i] = costs[i].ns;
-        ticks[i] = costs[i].ticks;
-    }
-    return (struct cost){.ns = bench_median(ns, count), .ticks = bench_median(ticks, count)};
+    double ns = bench_series_median(cost->ns);
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "crypt"),
+        app_text("driver", "driver", 17, driver),
+        app_text("what", "what", 4, what),
+        app_count("size_bytes", "bytes", bytes),
+        app_number("packet_ns", "packet ns", 1, 1, ns),
+        app_number("byte_cycles", "cycles/byte", 2, 1, bench_series_median(cost->ticks) / (double)bytes),
+        app_number("gbps", "Gb/s", 1, 1, 8 * (double)bytes / ns),
+    };
+    APP_REPORT(report, cells);
 }
 
-static void print_cost(const char *driver, uint64_t bytes, const struct cost costs[2], bool json)
+static bool measure_size(struct bench *bench, uint64_t bytes, uint64_t duration_ns, struct cost *seal,
+                         struct cost *open)
 {
-    static const char *const names[] = {"seal", "open"};
-    if (!json) {
-        printf("%-17s %6llu", driver, (unsigned long long)bytes);
-        for (uint32_t i = 0; i < 2; i++) {
-            printf(" %9.1f %7.2f %7.1f", costs[i].ns, costs[i].ticks / (double)bytes, 8 * (double)bytes / costs[i].ns);
-        }
-        printf("\n");
-        return;
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        json_t *line = app_json_new();
-        app_json_text(line, "bench", "crypt");
-        app_json_text(line, "driver", driver);
-        app_json_text(line, "what", names[i]);
-        app_json_count(line, "size_bytes", bytes);
-        app_json_number(line, "packet_ns", costs[i].ns);
-        app_json_number(line, "byte_cycles", costs[i].ticks / (double)bytes);
-        app_json_number(line, "gbps", 8 * (double)bytes / costs[i].ns);
-        app_json_emit(line);
-    }
-}
-
-static bool measure_size(struct bench *bench, uint64_t bytes, uint64_t duration_ns, struct cost costs[2])
-{
-    struct cost seals[ROUNDS];
-    struct cost opens[ROUNDS];
+    bool good = true;
     packets_make(bench, (uint32_t)bytes);
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        seals[round] = measure_seal(bench, duration_ns / ROUND_SHARE);
-        if (!measure_open(bench, duration_ns / ROUND_SHARE, &opens[round])) {
-            return false;
-        }
+    for (uint32_t round = 0; round < ROUNDS && good; round++) {
+        measure_seal(bench, duration_ns / ROUND_SHARE, seal);
+        good = measure_open(bench, duration_ns / ROUND_SHARE, open);
     }
-    costs[0] = median(seals, ROUNDS);
-    costs[1] = median(opens, ROUNDS);
-    return true;
+    return good;
 }
 
-static int measure_driver(struct cw_aead *aead, const uint64_t *sizes, size_t size_count, uint64_t duration_ns,
-                          bool json)
+static int measure_driver(struct cw_aead *aead, const struct app_list *sizes, uint64_t duration_ns,
+                          struct app_report *report)
 {
     static const uint8_t key[CW_AEAD_KEY_BYTES] = "a bench's key...";
     struct bench bench = {.memory = calloc(BURST, PITCH)};
@@ -163,12 +141,12 @@ static int measure_driver(struct cw_aead *aead, const uint64_t *sizes, size_t si
     status = status == CW_OK ? cw_aead_key_create(aead, CW_AEAD_SEAL, key, key, READABLE_BYTES, &bench.seal) : status;
     status =
         status == CW_OK ? cw_aead_key_create(aead, CW_AEAD_UNSEAL, key, key, READABLE_BYTES, &bench.unseal) : status;
-    for (size_t i = 0; i < size_count && status == CW_OK; i++) {
-        struct cost costs[2];
-        if (measure_size(&bench, sizes[i], duration_ns, costs)) {
-            print_cost(cw_aead_driver(aead), sizes[i], costs, json);
-        } else {
-            status = CW_ERROR_SYSTEM;
+    for (size_t i = 0; i < sizes->count && status == CW_OK; i++) {
+        struct cost seal = {.ns = {.count = 0}}, open = {.ns = {.count = 0}};
+        status = measure_size(&bench, sizes->values[i], duration_ns, &seal, &open) ? CW_OK : CW_ERROR_SYSTEM;
+        if (status == CW_OK) {
+            cost_report(report, cw_aead_driver(aead), sizes->values[i], &seal, "seal");
+            cost_report(report, cw_aead_driver(aead), sizes->values[i], &open, "open");
         }
     }
     cw_aead_key_destroy(bench.seal);
@@ -179,22 +157,19 @@ static int measure_driver(struct cw_aead *aead, const uint64_t *sizes, size_t si
 }
 
 /* All drivers there are, or the one asked for. One of enum app_exit. */
-static int measure_all(const char *driver, const uint64_t *sizes, size_t size_count, uint64_t duration_ns, bool json)
+static int measure_all(const char *driver, const struct app_list *sizes, uint64_t duration_ns,
+                       struct app_report *report)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
     uint32_t found = 0;
     int code = APP_EXIT_SUCCESS;
     int status = CW_OK;
-    if (!json) {
-        printf("%-17s %6s %9s %7s %7s %9s %7s %7s\n", "", "bytes", "seal ns", "cyc/B", "Gb/s", "open ns", "cyc/B",
-               "Gb/s");
-    }
     for (uint32_t i = 0; i < (driver != NULL ? 1 : CW_AEAD_DRIVERS) && code == APP_EXIT_SUCCESS; i++) {
         struct cw_aead *aead;
         status = cw_aead_open(driver != NULL ? driver : cw_aead_driver_name(i), &aead, error, sizeof(error));
         if (status == CW_OK) {
             found++;
-            code = measure_driver(aead, sizes, size_count, duration_ns, json);
+            code = measure_driver(aead, sizes, duration_ns, report);
         }
     }
     return found > 0 ? code : app_error_status(status, error, NULL);
@@ -203,16 +178,14 @@ static int measure_all(const char *driver, const uint64_t *sizes, size_t size_co
 int bench_crypt(int argc, char **argv)
 {
     uint64_t duration_ns = 200000000;
-    const char *list = "64,256,512,1024,1440,4096,8940";
+    struct app_list sizes = {.values = {64, 256, 512, 1024, 1440, 4096, 8940}, .count = 7};
     const char *driver = NULL;
-    bool json = false;
+    struct app_report report = {.json = false};
     const struct app_option options[] = {
-        {"sizes", "LIST", "bytes to seal of a packet (64,256,512,1024,1440,4096,8940)", APP_OPTION_TEXT, &list, 0, 0,
-         NULL},
-        {"driver", "NAME", "of DPDK's cryptodev (all there are)", APP_OPTION_TEXT, &driver, 0, 0, NULL},
-        {"duration", "TIME", "of each measurement (200ms)", APP_OPTION_DURATION, &duration_ns, 1000000, 60000000000ull,
-         NULL},
-        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &json, 0, 0, NULL},
+        OPTION_SIZES("sizes", "bytes to seal of a packet (64,256,512,1024,1440,4096,8940)", &sizes, 1, BYTES_MAX),
+        OPTION_TEXT("driver", "NAME", "of DPDK's cryptodev (all there are)", &driver),
+        OPTION_TIME("duration", "of each measurement (200ms)", &duration_ns, 1000000, 60000000000ull),
+        OPTION_JSON(" a line", &report.json),
         {0},
     };
     int code;
@@ -221,14 +194,5 @@ int bench_crypt(int argc, char **argv)
                           options, 0, argc, argv, &code) < 0) {
         return code;
     }
-    uint64_t sizes[BENCH_SIZES_MAX];
-    size_t size_count = app_parse_bytes_list(list, sizes, BENCH_SIZES_MAX);
-    for (size_t i = 0; i < size_count; i++) {
-        size_count = sizes[i] > BYTES_MAX || sizes[i] == 0 ? 0 : size_count;
-    }
-    if (size_count == 0) {
-        app_error("--sizes wants up to 32 sizes of 1 to 9600, such as 64,1440,8940", list, NULL);
-        return APP_EXIT_USAGE;
-    }
-    return measure_all(driver, sizes, size_count, duration_ns, json);
+    return measure_all(driver, &sizes, duration_ns, &report);
 }

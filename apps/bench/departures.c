@@ -6,6 +6,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/limits.h"
+#include "dataplane/statistics.h"
 #include "dataplane/status.h"
 
 struct departure {
@@ -13,36 +14,22 @@ struct departure {
     uint64_t line_bytes;
 };
 
+/* Operations of a port, of which two are ours. */
 struct departures {
-    struct cw_port port; /* first */
-    struct cw_port *below;
+    struct cw_port_ops ops; /* first */
+    const struct cw_port_ops *before;
     struct departure *list;
     uint64_t count;
     uint64_t count_max;
     uint64_t forgotten;
 };
 
-static struct cw_port *below(struct cw_port *port)
+static struct departures *departures_of(const struct cw_port *port)
 {
-    return ((struct departures *)port)->below;
+    return (struct departures *)(uintptr_t)port->ops;
 }
 
 /* ---- the port ---- */
-
-static uint32_t pass_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
-{
-    return cw_port_receive(below(port), packets, count_max);
-}
-
-static void pass_release(struct cw_port *port, struct cw_received *packets, uint32_t count)
-{
-    cw_port_release(below(port), packets, count);
-}
-
-static uint32_t pass_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
-{
-    return cw_port_reserve(below(port), packets, count);
-}
 
 static uint64_t line_bytes(const struct cw_transmit *packet)
 {
@@ -55,13 +42,13 @@ static uint64_t line_bytes(const struct cw_transmit *packet)
 
 static uint32_t note_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
-    struct departures *departures = (struct departures *)port;
+    struct departures *departures = departures_of(port);
     uint64_t lengths[CW_PORT_BURST_MAX];
     for (uint32_t i = 0; i < count; i++) {
         lengths[i] = line_bytes(&packets[i]); /* while they are ours */
     }
     uint64_t now_ns = cw_clock_ns();
-    uint32_t taken = cw_port_transmit(departures->below, packets, count);
+    uint32_t taken = departures->before->transmit(port, packets, count);
     for (uint32_t i = 0; i < taken; i++) {
         if (departures->count == departures->count_max) {
             departures->forgotten++;
@@ -72,79 +59,27 @@ static uint32_t note_transmit(struct cw_port *port, struct cw_transmit *packets,
     return taken;
 }
 
-static void pass_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+static void note_close(struct cw_port *port)
 {
-    cw_port_cancel(below(port), packets, count);
-}
-
-static int pass_join(struct cw_port *port, const uint8_t mac[6])
-{
-    return cw_port_join(below(port), mac);
-}
-
-static int pass_leave(struct cw_port *port, const uint8_t mac[6])
-{
-    return cw_port_leave(below(port), mac);
-}
-
-static int pass_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory)
-{
-    return cw_port_memory_register(below(port), base, bytes, memory);
-}
-
-static int pass_unregister(struct cw_port *port, struct cw_port_memory *memory)
-{
-    return cw_port_memory_unregister(below(port), memory);
-}
-
-static bool pass_link_up(struct cw_port *port)
-{
-    return cw_port_link_up(below(port));
-}
-
-static void pass_sleep(struct cw_port *port, uint64_t timeout_ns)
-{
-    cw_port_sleep(below(port), timeout_ns);
-}
-
-static void pass_wake(struct cw_port *port)
-{
-    cw_port_wake(below(port));
-}
-
-static void forget(struct cw_port *port)
-{
-    struct departures *departures = (struct departures *)port;
+    struct departures *departures = departures_of(port);
+    departures->before->close(port);
     free(departures->list);
     free(departures);
 }
 
-int bench_departures_open(struct cw_port *through, uint64_t count_max, struct cw_port **port)
+int bench_departures_note(struct cw_port *port, uint64_t count_max)
 {
-    static const struct cw_port_ops ops = {
-        .receive = pass_receive,
-        .release = pass_release,
-        .reserve = pass_reserve,
-        .transmit = note_transmit,
-        .cancel = pass_cancel,
-        .join = pass_join,
-        .leave = pass_leave,
-        .memory_register = pass_register,
-        .memory_unregister = pass_unregister,
-        .link_up = pass_link_up,
-        .sleep = pass_sleep,
-        .wake = pass_wake,
-        .close = forget,
-    };
     struct departures *made = calloc(1, sizeof(*made));
     if (made == NULL || (made->list = malloc(count_max * sizeof(*made->list))) == NULL) {
         free(made);
         return CW_ERROR_MEMORY;
     }
-    made->port = (struct cw_port){.ops = &ops, .info = through->info};
-    made->below = through;
+    made->before = port->ops;
+    made->ops = *port->ops;
+    made->ops.transmit = note_transmit;
+    made->ops.close = note_close;
     made->count_max = count_max;
-    *port = &made->port;
+    port->ops = &made->ops;
     return CW_OK;
 }
 
@@ -152,15 +87,9 @@ int bench_departures_open(struct cw_port *through, uint64_t count_max, struct cw
 
 void bench_departures_begin(struct cw_port *port)
 {
-    struct departures *departures = (struct departures *)port;
+    struct departures *departures = departures_of(port);
     departures->count = 0;
     departures->forgotten = 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
 }
 
 static int gaps_judge(const struct departures *departures, uint64_t rate_bps, struct bench_departures *result)
@@ -175,9 +104,8 @@ static int gaps_judge(const struct departures *departures, uint64_t rate_bps, st
         double right_ns = (double)one->line_bytes * 8e9 / (double)rate_bps;
         deviations[i] = fabs((double)(one[1].time_ns - one->time_ns) - right_ns);
     }
-    qsort(deviations, count, sizeof(*deviations), compare);
-    result->gap_p50_ns = deviations[count / 2];
-    result->gap_p99_ns = deviations[count * 99 / 100];
+    result->gap_p50_ns = cw_statistics_median(deviations, count);
+    result->gap_p99_ns = cw_statistics_percentile(deviations, count, 0.99);
     result->gap_max_ns = deviations[count - 1];
     free(deviations);
     return CW_OK;
@@ -185,7 +113,7 @@ static int gaps_judge(const struct departures *departures, uint64_t rate_bps, st
 
 int bench_departures_judge(const struct cw_port *port, uint64_t rate_bps, struct bench_departures *result)
 {
-    const struct departures *departures = (const struct departures *)port;
+    const struct departures *departures = departures_of(port);
     *result = (struct bench_departures){.frames = departures->count, .forgotten = departures->forgotten};
     if (departures->count < 2) {
         return CW_OK;

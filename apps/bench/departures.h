@@ -1,15 +1,14 @@
-/* Bench departures: a port that notes when frames leave through another one, and what a rate makes of these times.
+/* Bench departures: notes when frames leave by a port, and what a rate makes of these times.
  *
- * Order of calls: bench_departures_open, the port as any other, bench_departures_begin, ..., bench_departures_judge,
- * cw_port_close (the port below stays open).
+ * Order of calls: bench_departures_note, bench_departures_begin, ..., bench_departures_judge, cw_port_close.
  */
 #ifndef BENCH_DEPARTURES_H
 #define BENCH_DEPARTURES_H
 
 #include "dataplane/port/port.h"
 
-/* A port that passes everything on to `below` and notes up to `count_max` frames. CW_OK, CW_ERROR_MEMORY. */
-int bench_departures_open(struct cw_port *below, uint64_t count_max, struct cw_port **port);
+/* From now on notes up to `count_max` frames that leave by the port. CW_OK, CW_ERROR_MEMORY. */
+int bench_departures_note(struct cw_port *port, uint64_t count_max);
 
 /* Forgets what was noted. */
 void bench_departures_begin(struct cw_port *port);

@@ -20,7 +20,7 @@
 #define LINK_WAIT_NS 10000000000ull
 
 enum {
-    OPTIONS_MAX = 8,
+    OPTIONS_MAX = 12,
     FOLDER_PLACE_BYTES_MAX = 40,
     CLEANER_WAIT_US = 200000,
 };
@@ -269,10 +269,13 @@ bool bench_fabric_lives(struct bench_fabric *fabric)
 static void take_away(const struct bench_fabric *fabric)
 {
     if (fabric->folder[0] != 0) {
-        char bell[128];
-        snprintf(bell, sizeof(bell), "%s.bell", fabric->socket);
-        unlink(bell);
-        unlink(fabric->socket);
+        /* socket and bell are the switch's, but it may have been killed; the files are `causeway demo`'s */
+        static const char *const names[] = {"memif.sock", "memif.sock.bell", "source", "target"};
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            char path[128];
+            snprintf(path, sizeof(path), "%s/%s", fabric->folder, names[i]);
+            unlink(path);
+        }
         rmdir(fabric->folder);
     }
 }

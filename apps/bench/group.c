@@ -94,7 +94,8 @@ static int report_late(const struct bench_group *group)
 /* One look at everybody. */
 static int watch(struct bench_group *group)
 {
-    int code = reap(group);
+    bool stopped = group->config.stop != NULL && *group->config.stop != 0; /* before others hear of the signal, too */
+    int code = stopped ? APP_EXIT_FAILURE : reap(group);
     if (code == APP_EXIT_SUCCESS && group->running > 0 && !bench_fabric_lives(group->fabric)) {
         app_error("causeway switch has ended during the measurement", group->fabric->socket, NULL);
         code = APP_EXIT_INTERNAL;

@@ -3,20 +3,21 @@
  * Invariants
  *  - Processes talk beside the network through one shared mapping only: steps that count who has come how far, and a
  *    result each.
- *  - Members are not pinned: where they run is the system's choice, as for any process that has no core to itself.
+ *  - Where members run is the system's choice, as for any process that has no core to itself, unless they are pinned.
  *  - Nothing waits for ever: the group has a time limit, and members and switch end with the process that started them.
  *  - Every failure is one line on stderr: a member reports its own, the first process reports who died or came too
  *    late.
  *
  * Order of calls
  *    first process: bench_fabric_create, bench_group_start, { bench_group_await | bench_group_result }*,
- *    bench_group_finish,
- *                   bench_group_free, bench_fabric_destroy
- *    each member:   opens everything, connects to all others, then config.run: { bench_member_reach | bench_member_all }*
+ *                   bench_group_finish, bench_group_free, bench_fabric_destroy
+ *    each member:   opens everything, connects to all others, then config.run:
+ *                   { bench_member_reach | bench_member_all }*
  */
 #ifndef BENCH_GROUP_H
 #define BENCH_GROUP_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,10 +45,13 @@ struct bench_member;
 struct bench_group_config {
     uint32_t count; /* 2 .. BENCH_GROUP_MEMBERS_MAX */
     bool doorbell;
-    uint64_t region_bytes; /* that others may put into */
-    uint64_t result_bytes; /* of each member, in shared memory, zeroed */
-    uint64_t limit_ns;     /* of everything together */
-    const void *settings;  /* the benchmark's own, for members */
+    const uint64_t *cores;             /* that members run on, of `count`; NULL: anywhere */
+    bool spin;                         /* these are theirs alone, so that nobody sleeps */
+    uint64_t region_bytes;             /* that others may put into; `reference` may have mapped it, member->region */
+    uint64_t result_bytes;             /* of each member, in shared memory, zeroed */
+    uint64_t limit_ns;                 /* of everything together */
+    const void *settings;              /* the benchmark's own, for members */
+    const volatile sig_atomic_t *stop; /* not 0: the members are ended, which is a failure; NULL: never */
     /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported
      * errors. */
     int (*reference)(struct bench_member *member);
@@ -74,10 +78,12 @@ struct bench_member {
     const struct bench_group *group;
     const void *settings;
     void *result;
+    uint32_t marks; /* phases that are over */
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
     uint8_t *region;
+    uint32_t rights; /* to the region; CW_REGION_WRITE */
     uint64_t token;
     uint32_t connected;                        /* others that are */
     uint32_t peers[BENCH_GROUP_MEMBERS_MAX];   /* by member: the endpoint's number for it */
@@ -109,6 +115,9 @@ void bench_member_reach(struct bench_member *member, enum bench_step step);
 
 /* True once all members have. */
 bool bench_member_all(const struct bench_member *member, enum bench_step step);
+
+/* Has the result complete, and waits for the others: nobody closes while another one still measures. */
+void bench_member_leave(struct bench_member *member);
 
 /* Waits until all members have, asleep: nothing must be due to come by the network. */
 void bench_member_await(const struct bench_member *member, enum bench_step step);

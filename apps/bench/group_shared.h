@@ -2,11 +2,14 @@
 #ifndef BENCH_GROUP_SHARED_H
 #define BENCH_GROUP_SHARED_H
 
+#include <sched.h>
+
 #include "apps/bench/group.h"
 
 /* What a member tells the others, before BENCH_STEP_PORT is reached. */
 struct bench_introduction {
     _Atomic uint32_t steps; /* reached so far */
+    _Atomic uint32_t marks; /* bench_member_mark */
     uint8_t mac[6];
     struct cw_address address; /* before BENCH_STEP_REFERENCE, as is the token */
     uint64_t token;
@@ -28,6 +31,33 @@ static inline uint64_t bench_group_result_stride(const struct bench_group *group
 static inline void *bench_group_result_at(const struct bench_group *group, uint32_t member)
 {
     return group->shared->results + member * bench_group_result_stride(group);
+}
+
+/* ---- two that measure in turn: both set a mark at the end of each phase; libcauseway_bench.so has these, too ---- */
+
+static inline void bench_member_mark(struct bench_member *member)
+{
+    atomic_store(&member->group->shared->members[member->index].marks, ++member->marks);
+}
+
+/* Whether all others have ended the phase that this one is in (`ahead` 1), or has just ended (0). */
+static inline bool bench_member_marked(const struct bench_member *member, uint32_t ahead)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < member->count; i++) {
+        all = all &&
+              (i == member->index || atomic_load(&member->group->shared->members[i].marks) >= member->marks + ahead);
+    }
+    return all;
+}
+
+/* Ends a phase together; the first process ends us if that takes too long. */
+static inline void bench_member_meet(struct bench_member *member)
+{
+    bench_member_mark(member);
+    while (!bench_member_marked(member, 0)) {
+        sched_yield();
+    }
 }
 
 /* A member from its fork to its end; its exit code. */

@@ -134,37 +134,31 @@ static int idle_run(struct bench_member *member)
     result->fallback_turns = after.fallback_turns - before.fallback_turns;
     code = code == APP_EXIT_SUCCESS ? idle_until(member, end_ns + SETTLE_NS) : code;
     if (code == APP_EXIT_SUCCESS) {
-        bench_member_reach(member, BENCH_STEP_LEAVE);
-        bench_member_await(member, BENCH_STEP_LEAVE);
+        bench_member_leave(member);
     }
     return code;
 }
 
-/* ---- results ---- */
-
-static void print(const struct idle_case *which, const char *who, uint32_t processes, const struct idle_result *worst,
-                  bool json)
+static void result_report(struct app_report *report, const struct idle_case *which, const char *who, uint32_t processes,
+                          const struct idle_result *worst)
 {
-    double share = (double)worst->cpu_ns / (double)worst->elapsed_ns;
-    if (!json) {
-        printf("%-40s %-44s %6.3f %% of a core\n", which->what, who, 100 * share);
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "idle");
-    app_json_text(line, "network", which->name);
-    app_json_text(line, "who", who);
-    app_json_count(line, "processes", processes);
-    app_json_count(line, "duration_ns", worst->elapsed_ns);
-    app_json_count(line, "cpu_ns", worst->cpu_ns);
-    app_json_number(line, "ratio_core", share);
-    app_json_count(line, "sleeps", worst->sleeps);
-    app_json_count(line, "fallback_turns", worst->fallback_turns);
-    app_json_emit(line);
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "idle"),
+        app_text("network", NULL, 0, which->name),
+        app_text(NULL, "network", 37, which->what),
+        app_text("who", "who", 32, who),
+        app_count("processes", "processes", processes),
+        app_count("duration_ns", NULL, worst->elapsed_ns),
+        app_count("cpu_ns", NULL, worst->cpu_ns),
+        app_number("ratio_core", "% of a core", 3, 100, (double)worst->cpu_ns / (double)worst->elapsed_ns),
+        app_count("sleeps", "sleeps", worst->sleeps),
+        app_count("fallback_turns", "fallback turns", worst->fallback_turns),
+    };
+    APP_REPORT(report, cells);
 }
 
 /* The one of each kind that took most. */
-static void print_members(const struct idle_case *which, const struct bench_group *group, bool json)
+static void members_report(struct app_report *report, const struct idle_case *which, const struct bench_group *group)
 {
     static const char *const who[2] = {"process outside of every call", "process that waits for events"};
     for (int in_call = 1; in_call >= 0; in_call--) {
@@ -177,7 +171,7 @@ static void print_members(const struct idle_case *which, const struct bench_grou
                 worst = result->cpu_ns >= worst.cpu_ns ? *result : worst;
             }
         }
-        print(which, who[in_call], processes, &worst, json);
+        result_report(report, which, who[in_call], processes, &worst);
     }
 }
 
@@ -198,7 +192,7 @@ static void measure_switch(const struct bench_fabric *fabric, uint64_t duration_
     result->elapsed_ns = cw_clock_ns() - start_ns;
 }
 
-static int run_case(const struct idle_case *which, const struct idle_settings *settings, bool json)
+static int run_case(const struct idle_case *which, const struct idle_settings *settings, struct app_report *report)
 {
     struct bench_fabric fabric;
     struct bench_group group = {.running = 0};
@@ -220,10 +214,10 @@ static int run_case(const struct idle_case *which, const struct idle_settings *s
     }
     code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
     if (code == APP_EXIT_SUCCESS) {
-        print_members(which, &group, json);
+        members_report(report, which, &group);
     }
     if (code == APP_EXIT_SUCCESS && fabric.switch_process > 0) {
-        print(which, "causeway switch itself", 1, &of_switch, json);
+        result_report(report, which, "causeway switch itself", 1, &of_switch);
     }
     bench_group_free(&group);
     bench_fabric_destroy(&fabric);
@@ -242,11 +236,11 @@ static const char usage[] =
 int bench_idle(int argc, char **argv)
 {
     struct idle_settings settings = {.duration_ns = 5000000000ull};
-    bool json = false;
+    struct app_report report = {.json = false};
     const struct app_option table[] = {
-        {"duration", "TIME", "of each of the three measurements (5s)", APP_OPTION_DURATION, &settings.duration_ns,
-         1000000, 600000000000ull, NULL},
-        {"json", NULL, "one JSON object for each kind of process", APP_OPTION_FLAG, &json, 0, 0, NULL},
+        OPTION_TIME("duration", "of each of the three measurements (5s)", &settings.duration_ns, 1000000,
+                    600000000000ull),
+        OPTION_JSON(" for each kind of process", &report.json),
         {0},
     };
     int code = APP_EXIT_SUCCESS;
@@ -254,7 +248,7 @@ int bench_idle(int argc, char **argv)
         return code;
     }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && code == APP_EXIT_SUCCESS; i++) {
-        code = run_case(&cases[i], &settings, json);
+        code = run_case(&cases[i], &settings, &report);
     }
     return code;
 }

@@ -84,94 +84,68 @@ struct settings {
     const char *collective;
     const struct kind *kind;
     uint64_t to;
-    uint64_t sizes[BENCH_SIZES_MAX];
-    size_t size_count;
+    struct app_list sizes;
     uint64_t members;
     uint64_t switches;
-    bool json;
+    struct app_report *report;
     const char *beside; /* NULL: nothing */
     struct bench_mcast_case of;
 };
 
 void bench_mcast_times(double *times, uint64_t count, struct bench_mcast_result *result)
 {
-    result->median_ns = bench_median(times, count);
+    result->median_ns = cw_statistics_median(times, count);
     result->p999_ns = times[count - 1 - count / 1000];
 }
 
-static void result_print(const struct settings *settings, const struct bench_mcast_result *result)
+static void result_report(const struct settings *settings, json_t *line, const struct bench_mcast_result *result)
 {
-    if (settings->json) {
-        return;
-    }
-    printf("%8llu  %-20s %12.1f %12.1f %9.1f %9.1f %9.1f", (unsigned long long)settings->of.bytes, result->name,
-           result->median_ns / 1e3, result->p999_ns / 1e3, result->packets, result->handled, result->handled_busiest);
-    if (result->arrived_ns > 0) {
-        printf(" %10.1f", result->arrived_ns / 1e3);
-    }
-    if (result->data_packets > 0) {
-        printf(" %8.3f %7.1f %7.3f %7.3f %7.3f", result->root_packets, result->acks_at_root, result->naks_at_root,
-               result->repairs_to_all, result->repairs_to_one);
-    }
-    printf("\n");
+    bool has_root = result->data_packets > 0;
+    const struct app_cell cells[] = {
+        app_count(NULL, "bytes", settings->of.bytes),
+        app_text(NULL, "way", 20, result->name),
+        app_number("median_ns", "median/us", 1, 1e-3, result->median_ns),
+        app_number("p999_ns", "p99.9/us", 1, 1e-3, result->p999_ns),
+        app_when(result->arrived_ns > 0, app_number("arrived_median_ns", "arrived/us", 1, 1e-3, result->arrived_ns)),
+        app_number("packets", "packets", 1, 1, result->packets),
+        app_number("packets_handled", "handled", 1, 1, result->handled),
+        app_number("packets_handled_busiest", "busiest", 1, 1, result->handled_busiest),
+        app_when(has_root, app_number("root_packets_per_data_packet", "root/data", 3, 1, result->root_packets)),
+        app_when(has_root, app_number("acks_at_root", "acks", 1, 1, result->acks_at_root)),
+        app_when(has_root, app_number("naks_at_root", "naks", 3, 1, result->naks_at_root)),
+        app_when(has_root, app_number("repairs_to_all", "to all", 3, 1, result->repairs_to_all)),
+        app_when(has_root, app_number("repairs_to_one", "to one", 3, 1, result->repairs_to_one)),
+    };
+    APP_REPORT_PART(settings->report, line, result->name, cells);
 }
 
-static void json_times(json_t *line, const struct bench_mcast_result *result)
+static void size_report(const struct settings *settings, const struct bench_mcast_result *results, uint32_t count,
+                        uint32_t best)
 {
-    json_t *one = app_json_new();
-    app_json_number(one, "median_ns", result->median_ns);
-    app_json_number(one, "p999_ns", result->p999_ns);
-    if (result->arrived_ns > 0) {
-        app_json_number(one, "arrived_median_ns", result->arrived_ns);
-    }
-    app_json_number(one, "packets", result->packets);
-    app_json_number(one, "packets_handled", result->handled);
-    app_json_number(one, "packets_handled_busiest", result->handled_busiest);
-    if (result->data_packets > 0) {
-        app_json_number(one, "root_packets_per_data_packet", result->root_packets);
-        app_json_number(one, "acks_at_root", result->acks_at_root);
-        app_json_number(one, "naks_at_root", result->naks_at_root);
-        app_json_number(one, "repairs_to_all", result->repairs_to_all);
-        app_json_number(one, "repairs_to_one", result->repairs_to_one);
-    }
-    app_json_child(line, result->name, one);
-}
-
-static void size_print(const struct settings *settings, const struct bench_mcast_result *results, uint32_t count,
-                       uint32_t best)
-{
-    double ratio = results[best].median_ns / results[0].median_ns;
-    double blocks = settings->of.collective == CW_ALLGATHER ? (double)(settings->of.members - 1) : 1;
-    double goodput_bps = blocks * (double)settings->of.bytes * 8e9 / results[0].median_ns;
+    double best_ns = results[best].median_ns;
     bool has_at_once = settings->of.collective == CW_ALLGATHER;
-    double ratio_at_once = has_at_once ? results[best].median_ns / results[2].median_ns : 0;
-    if (!settings->json && has_at_once) {
-        printf("%8llu  at once: ratio %.2f\n", (unsigned long long)settings->of.bytes, ratio_at_once);
-    }
-    if (!settings->json) {
-        printf("%8llu  ratio %.2f (best unicast: %s), goodput %.1f Mb/s to each\n\n",
-               (unsigned long long)settings->of.bytes, ratio, results[best].name, goodput_bps / 1e6);
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_count(line, "members", settings->of.members);
-    app_json_text(line, "collective", settings->kind->name);
-    if (settings->kind->is_to_some) {
-        app_json_count(line, "to", settings->to);
-    }
-    app_json_count(line, "switches", settings->switches);
-    app_json_count(line, "bytes", settings->of.bytes);
-    app_json_number(line, "loss", settings->of.loss);
+    double blocks = has_at_once ? (double)(settings->of.members - 1) : 1;
+    const struct app_cell head[] = {
+        app_count("members", NULL, settings->of.members),
+        app_text("collective", NULL, 0, settings->kind->name),
+        app_when(settings->kind->is_to_some, app_count("to", NULL, settings->to)),
+        app_count("switches", NULL, settings->switches),
+        app_count("bytes", NULL, settings->of.bytes),
+        app_number("loss", NULL, 0, 1, settings->of.loss),
+    };
+    const struct app_cell tail[] = {
+        app_text("best_unicast", "best unicast", 0, results[best].name),
+        app_number("ratio_latency_unicast", "ratio", 2, 1, best_ns / results[0].median_ns),
+        app_when(has_at_once, app_number("ratio_latency_unicast_at_once", "at once: ratio", 2, 1,
+                                         has_at_once ? best_ns / results[2].median_ns : 0)),
+        app_number("goodput_bps", "goodput to each, Mb/s", 1, 1e-6,
+                   blocks * (double)settings->of.bytes * 8e9 / results[0].median_ns),
+    };
+    json_t *line = APP_REPORT_BEGIN(settings->report, head);
     for (uint32_t i = 0; i < count; i++) {
-        json_times(line, &results[i]);
+        result_report(settings, line, &results[i]);
     }
-    app_json_text(line, "best_unicast", results[best].name);
-    app_json_number(line, "ratio_latency_unicast", ratio);
-    if (has_at_once) {
-        app_json_number(line, "ratio_latency_unicast_at_once", ratio_at_once);
-    }
-    app_json_number(line, "goodput_bps", goodput_bps);
-    app_json_emit(line);
+    APP_REPORT_END(settings->report, line, tail);
 }
 
 /* By multicast; for an all-gather at once, too; to some by each kind of group. */
@@ -224,10 +198,7 @@ static int size_run(const struct settings *settings)
     if (code != APP_EXIT_SUCCESS) {
         return code;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        result_print(settings, &results[i]);
-    }
-    size_print(settings, results, count, best);
+    size_report(settings, results, count, best);
     return APP_EXIT_SUCCESS;
 }
 
@@ -240,19 +211,13 @@ static bool fabric_is(const struct settings *settings, const char *name)
 static void head_print(const struct settings *settings)
 {
     if (settings->beside != NULL) {
-        printf("unicast beside a group of half of %llu members on %llu switches, %.3g %% loss\n"
-               "   bytes  pair     beside it                   goodput/Mb/s     share   latency/us     p99.9/us   "
-               "group/Mb/s\n",
+        printf("unicast beside a group of half of %llu members on %llu switches, %.3g %% loss\n",
                (unsigned long long)settings->members, (unsigned long long)settings->switches, settings->of.loss * 100);
         return;
     }
-    printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n"
-           "   bytes  way                    median/us     p99.9/us   packets   handled   busiest arrived/us "
-           "root/data    "
-           "acks    "
-           "naks  to all  to one\n",
-           settings->collective, (unsigned long long)settings->members, (unsigned long long)settings->switches,
-           settings->of.loss * 100, (unsigned long long)settings->of.runs);
+    printf("%s, %llu members on %llu switches, %.3g %% loss, %llu messages of each size\n", settings->collective,
+           (unsigned long long)settings->members, (unsigned long long)settings->switches, settings->of.loss * 100,
+           (unsigned long long)settings->of.runs);
 }
 
 /* Whether the simulated network is another than it is by default. */
@@ -264,7 +229,7 @@ static bool has_network(const struct settings *settings)
 }
 
 /* What the table of options cannot check. */
-static int settings_check(struct settings *settings, const char *sizes)
+static int settings_check(struct settings *settings)
 {
     bool is_real = fabric_is(settings, "memif") || fabric_is(settings, "veth");
     if (!is_real && strcmp(settings->fabric, "sim") != 0) {
@@ -304,15 +269,7 @@ static int settings_check(struct settings *settings, const char *sizes)
     settings->of.switches = (uint32_t)settings->switches;
     settings->of.uplink_rate_bps =
         settings->of.uplink_rate_bps > 0 ? settings->of.uplink_rate_bps : settings->of.rate_bps;
-    settings->size_count = app_parse_bytes_list(sizes, settings->sizes, BENCH_SIZES_MAX);
-    bool is_good = settings->size_count > 0;
-    for (size_t i = 0; i < settings->size_count; i++) {
-        is_good = is_good && settings->sizes[i] >= 1 && settings->sizes[i] <= SIZE_MAX_BYTES;
-    }
-    if (!is_good) {
-        app_error("--sizes wants up to 32 sizes from 1 to 64M, such as 1,10K,1M", sizes, NULL);
-    }
-    return is_good ? APP_EXIT_SUCCESS : APP_EXIT_USAGE;
+    return APP_EXIT_SUCCESS;
 }
 
 static int wire_run(const struct settings *settings)
@@ -323,10 +280,9 @@ static int wire_run(const struct settings *settings)
         .multicast = settings->kind->multicast,
         .unicasts = settings->kind->unicasts,
         .members = settings->of.members,
-        .sizes = settings->sizes,
-        .size_count = settings->size_count,
+        .sizes = &settings->sizes,
         .runs = settings->of.runs,
-        .json = settings->json,
+        .report = settings->report,
     };
     if (of.multicast == NULL) {
         app_error("only with --fabric sim", settings->collective, NULL);
@@ -337,7 +293,10 @@ static int wire_run(const struct settings *settings)
 
 int bench_mcast(int argc, char **argv)
 {
+    struct app_report report = {.json = false};
     struct settings settings = {
+        .report = &report,
+        .sizes = {.values = {1, 1 << 10, 10 << 10, 64 << 10, 1 << 20}, .count = 5},
         .fabric = "sim",
         .collective = "bcast",
         .members = 9,
@@ -345,44 +304,38 @@ int bench_mcast(int argc, char **argv)
         .switches = 1,
         .of = {.runs = 200, .rate_bps = RATE_BPS, .delay_ns = DELAY_NS, .seed = SEED},
     };
-    const char *sizes = "1,1K,10K,64K,1M";
     const struct app_option table[] = {
-        {"fabric", "NAME", "sim, memif[,...] or veth[,...] (sim)", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
-        {"collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", APP_OPTION_TEXT, &settings.collective,
-         0, 0, NULL},
-        {"members", "N", "of the group, the root among them (9)", APP_OPTION_COUNT, &settings.members, 2, 1024, NULL},
-        {"to", "N", "scatterv: members that get a block (5)", APP_OPTION_COUNT, &settings.to, 1, 1023, NULL},
-        {"sizes", "LIST", "of messages or blocks, in bytes (1,1K,10K,64K,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
-        {"runs", "N", "messages of each size (200)", APP_OPTION_COUNT, &settings.of.runs, 1, BENCH_MCAST_RUNS_MAX,
-         NULL},
-        {"loss", "PERCENT", "of frames, at random (0)", APP_OPTION_PERCENT, &settings.of.loss, 0, 0, NULL},
-        {"rate", "RATE", "of the links (10Gbps)", APP_OPTION_RATE, &settings.of.rate_bps, 1000000, 0, NULL},
-        {"delay", "TIME", "one way, end to end (20us)", APP_OPTION_DURATION, &settings.of.delay_ns, 0, 10000000000ull,
-         NULL},
-        {"switches", "N", "members in equal blocks, the other switches joined to the first (1)", APP_OPTION_COUNT,
-         &settings.switches, 1, 64, NULL},
-        {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
-         &settings.of.uplink_rate_bps, 1000000, 0, NULL},
-        {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.seed, 0, 0, NULL},
-        {"beside", "WHAT", "unicast: others' traffic, while a group multicasts", APP_OPTION_TEXT, &settings.beside, 0,
-         0, NULL},
-        {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
+        OPTION_TEXT("fabric", "NAME", "sim, memif[,...] or veth[,...] (sim)", &settings.fabric),
+        OPTION_TEXT("collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", &settings.collective),
+        OPTION_COUNT("members", "of the group, the root among them (9)", &settings.members, 2, 1024),
+        OPTION_COUNT("to", "scatterv: members that get a block (5)", &settings.to, 1, 1023),
+        OPTION_SIZES("sizes", "of messages or blocks, in bytes (1,1K,10K,64K,1M)", &settings.sizes, 1, SIZE_MAX_BYTES),
+        OPTION_COUNT("runs", "messages of each size (200)", &settings.of.runs, 1, BENCH_MCAST_RUNS_MAX),
+        OPTION_PERCENT("loss", "of frames, at random (0)", &settings.of.loss),
+        OPTION_RATE("rate", "of the links (10Gbps)", &settings.of.rate_bps, 1000000),
+        OPTION_TIME("delay", "one way, end to end (20us)", &settings.of.delay_ns, 0, 10000000000ull),
+        OPTION_COUNT("switches", "members in equal blocks, the other switches joined to the first (1)",
+                     &settings.switches, 1, 64),
+        OPTION_RATE("uplink", "of the links between switches (as the others)", &settings.of.uplink_rate_bps, 1000000),
+        OPTION_COUNT("seed", "of everything random (1)", &settings.of.seed, 0, 0),
+        OPTION_TEXT("beside", "WHAT", "unicast: others' traffic, while a group multicasts", &settings.beside),
+        OPTION_JSON(" a size", &report.json),
         {0},
     };
     int code;
     if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {
         return code;
     }
-    code = settings_check(&settings, sizes);
+    code = settings_check(&settings);
     if (code != APP_EXIT_SUCCESS || strcmp(settings.fabric, "sim") != 0) {
         return code != APP_EXIT_SUCCESS ? code : wire_run(&settings);
     }
-    if (!settings.json) {
+    if (!report.json) {
         head_print(&settings);
     }
-    for (size_t i = 0; i < settings.size_count && code == APP_EXIT_SUCCESS; i++) {
-        settings.of.bytes = settings.sizes[i];
-        code = settings.beside != NULL ? bench_mcast_beside_run(&settings.of, settings.json) : size_run(&settings);
+    for (size_t i = 0; i < settings.sizes.count && code == APP_EXIT_SUCCESS; i++) {
+        settings.of.bytes = settings.sizes.values[i];
+        code = settings.beside != NULL ? bench_mcast_beside_run(&settings.of, &report) : size_run(&settings);
     }
     return code;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apps/cli/report.h"
 #include "collectives/schedule/plan.h"
 
 enum { BENCH_MCAST_RUNS_MAX = 10000, BENCH_MCAST_NAME_BYTES = 48 };
@@ -84,7 +85,7 @@ struct bench_mcast_beside_result {
 int bench_mcast_beside(const struct bench_mcast_case *of, enum bench_mcast_beside beside, bool is_inside,
                        struct bench_mcast_beside_result *result);
 /* All of these, a line each. */
-int bench_mcast_beside_run(const struct bench_mcast_case *of, bool json);
+int bench_mcast_beside_run(const struct bench_mcast_case *of, struct app_report *report);
 
 /* The algorithm of the registry by its name, or NULL: the one that the model chooses. One that takes a concurrency
  * sends all at once, unless the model has chosen it. Errors as above; APP_EXIT_SUCCESS and a median of 0: it does not
@@ -102,10 +103,9 @@ struct bench_mcast_wire {
     const char *multicast;
     const char *const *unicasts; /* the last one NULL */
     uint32_t members;
-    const uint64_t *sizes;
-    size_t size_count;
+    const struct app_list *sizes;
     uint64_t runs;
-    bool json;
+    struct app_report *report;
 };
 
 /* Measures and prints all sizes; errors as above. */

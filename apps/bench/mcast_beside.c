@@ -317,31 +317,25 @@ int bench_mcast_beside(const struct bench_mcast_case *of, enum bench_mcast_besid
     return code;
 }
 
-static void line_print(const struct bench_mcast_case *of, enum bench_mcast_beside beside, bool is_inside, bool json,
-                       const struct bench_mcast_beside_result *result, double alone_bps)
+static void line_report(struct app_report *report, const struct bench_mcast_case *of, enum bench_mcast_beside beside,
+                        bool is_inside, const struct bench_mcast_beside_result *result, double alone_bps)
 {
-    if (!json) {
-        printf("%8llu  %-7s  %-27s %12.1f %9.3f %12.1f %12.1f %12.1f\n", (unsigned long long)of->bytes,
-               is_inside ? "inside" : "outside", names[beside], result->goodput_bps / 1e6,
-               result->goodput_bps / alone_bps, result->latency_ns / 1e3, result->latency_p999_ns / 1e3,
-               result->beside_bps / 1e6);
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_count(line, "hosts", of->members);
-    app_json_count(line, "group", of->members / 2);
-    app_json_count(line, "bytes", of->bytes);
-    app_json_text(line, "pair", is_inside ? "inside" : "outside");
-    app_json_text(line, "beside", names[beside]);
-    app_json_number(line, "goodput_bps", result->goodput_bps);
-    app_json_number(line, "share_of_alone", result->goodput_bps / alone_bps);
-    app_json_number(line, "latency_median_ns", result->latency_ns);
-    app_json_number(line, "latency_p999_ns", result->latency_p999_ns);
-    app_json_number(line, "beside_goodput_bps", result->beside_bps);
-    app_json_emit(line);
+    const struct app_cell cells[] = {
+        app_count("hosts", NULL, of->members),
+        app_count("group", NULL, of->members / 2),
+        app_count("bytes", "bytes", of->bytes),
+        app_text("pair", "pair", 7, is_inside ? "inside" : "outside"),
+        app_text("beside", "beside it", 27, names[beside]),
+        app_number("goodput_bps", "goodput/Mb/s", 1, 1e-6, result->goodput_bps),
+        app_number("share_of_alone", "share", 3, 1, result->goodput_bps / alone_bps),
+        app_number("latency_median_ns", "latency/us", 1, 1e-3, result->latency_ns),
+        app_number("latency_p999_ns", "p99.9/us", 1, 1e-3, result->latency_p999_ns),
+        app_number("beside_goodput_bps", "group/Mb/s", 1, 1e-6, result->beside_bps),
+    };
+    APP_REPORT(report, cells);
 }
 
-int bench_mcast_beside_run(const struct bench_mcast_case *of, bool json)
+int bench_mcast_beside_run(const struct bench_mcast_case *of, struct app_report *report)
 {
     int code = APP_EXIT_SUCCESS;
     for (int inside = 0; inside <= 1 && code == APP_EXIT_SUCCESS; inside++) {
@@ -351,7 +345,7 @@ int bench_mcast_beside_run(const struct bench_mcast_case *of, bool json)
             code = bench_mcast_beside(of, (enum bench_mcast_beside)beside, inside == 1, &result);
             alone_bps = beside == 0 ? result.goodput_bps : alone_bps;
             if (code == APP_EXIT_SUCCESS) {
-                line_print(of, (enum bench_mcast_beside)beside, inside == 1, json, &result, alone_bps);
+                line_report(report, of, (enum bench_mcast_beside)beside, inside == 1, &result, alone_bps);
             }
         }
     }

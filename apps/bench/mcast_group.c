@@ -277,7 +277,7 @@ int bench_mcast_group(const struct bench_mcast_case *of, uint32_t arity, struct 
     if (code == APP_EXIT_SUCCESS) {
         summarise(&world, result);
         bench_mcast_times(times, of->runs, result);
-        result->arrived_ns = bench_median(arrivals, of->runs);
+        result->arrived_ns = cw_statistics_median(arrivals, of->runs);
     }
     world_destroy(&world);
     return code;

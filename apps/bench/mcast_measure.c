@@ -22,6 +22,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "dataplane/statistics.h"
+
 enum {
     SIZES_MAX = 32,
     NAMES_MAX = 16,
@@ -213,26 +215,12 @@ static void batch(struct contender *one, int bytes, int round)
     MPI_Reduce(&processor, &one->processor_s[round], 1, MPI_DOUBLE, MPI_SUM, 0, self.sync);
 }
 
-/* ---- all of it ---- */
-
-static int compare_doubles(const void *one, const void *other)
-{
-    double difference = *(const double *)one - *(const double *)other;
-    return (difference > 0) - (difference < 0);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof(*values), compare_doubles);
-    return values[count / 2];
-}
-
 static void contender_print(struct contender *one, int bytes)
 {
-    double middle = median(one->times, one->count);
+    double middle = cw_statistics_median(one->times, (size_t)one->count);
     printf("%s %d %.3f %.3f %.3f %.3f %.3f\n", one->name, bytes, middle * 1e6,
-           one->times[one->count - 1 - one->count / 1000] * 1e6, median(one->each_s, ROUNDS) * 1e6,
-           median(one->processor_s, ROUNDS) * 1e6, median(one->frames, ROUNDS));
+           one->times[one->count - 1 - one->count / 1000] * 1e6, cw_statistics_median(one->each_s, ROUNDS) * 1e6,
+           cw_statistics_median(one->processor_s, ROUNDS) * 1e6, cw_statistics_median(one->frames, ROUNDS));
     fflush(stdout);
 }
 

@@ -420,7 +420,7 @@ int bench_mcast_scatterv(const struct bench_mcast_case *of, enum bench_mcast_way
     if (code == APP_EXIT_SUCCESS) {
         packets_count(&world, 1, result);
         bench_mcast_times(times, of->runs, result);
-        result->arrived_ns = bench_median(arrivals, of->runs);
+        result->arrived_ns = cw_statistics_median(arrivals, of->runs);
     }
     world_destroy(&world);
     return code;

@@ -33,8 +33,8 @@ struct found {
 static void sizes_write(const struct bench_mcast_wire *of, char *text)
 {
     size_t used = 0;
-    for (size_t i = 0; i < of->size_count; i++) {
-        used += (size_t)snprintf(text + used, SIZES_BYTES - used, "%s%" PRIu64, i > 0 ? "," : "", of->sizes[i]);
+    for (size_t i = 0; i < of->sizes->count; i++) {
+        used += (size_t)snprintf(text + used, SIZES_BYTES - used, "%s%" PRIu64, i > 0 ? "," : "", of->sizes->values[i]);
     }
 }
 
@@ -76,47 +76,38 @@ static bool line_take(char **text, struct found *found)
     return words == 7;
 }
 
-static void json_print(const struct bench_mcast_wire *of, const struct found *found, size_t count, size_t best)
-{
-    json_t *line = app_json_new();
-    app_json_count(line, "members", of->members);
-    app_json_text(line, "collective", of->collective);
-    app_json_text(line, "fabric", of->fabric);
-    app_json_count(line, "bytes", found[0].bytes);
-    for (size_t i = 0; i < count; i++) {
-        json_t *one = app_json_new();
-        app_json_number(one, "median_ns", found[i].median_us * 1e3);
-        app_json_number(one, "p999_ns", found[i].p999_us * 1e3);
-        app_json_number(one, "each_ns", found[i].each_us * 1e3);
-        app_json_number(one, "processor_ns", found[i].processor_us * 1e3);
-        app_json_number(one, "root_frames", found[i].frames);
-        app_json_child(line, strcmp(found[i].name, "-") == 0 ? "chosen" : found[i].name, one);
-    }
-    app_json_text(line, "best_unicast", found[best].name);
-    app_json_number(line, "ratio_latency_unicast", found[best].median_us / found[0].median_us);
-    app_json_number(line, "ratio_processor_unicast", found[best].processor_us / found[0].processor_us);
-    app_json_emit(line);
-}
-
-/* The first is the multicast, the last what the library chooses. */
-static void size_print(const struct bench_mcast_wire *of, const struct found *found, size_t count)
+static void size_report(const struct bench_mcast_wire *of, const struct found *found, size_t count)
 {
     size_t best = 1;
     for (size_t i = 2; i + 1 < count; i++) {
         best = found[i].median_us < found[best].median_us ? i : best;
     }
-    if (of->json) {
-        json_print(of, found, count, best);
-        return;
-    }
+    const struct app_cell head[] = {
+        app_count("members", NULL, of->members),
+        app_text("collective", NULL, 0, of->collective),
+        app_text("fabric", NULL, 0, of->fabric),
+        app_count("bytes", NULL, found[0].bytes),
+    };
+    const struct app_cell tail[] = {
+        app_text("best_unicast", "best unicast", 0, found[best].name),
+        app_number("ratio_latency_unicast", "ratio", 2, 1, found[best].median_us / found[0].median_us),
+        app_number("ratio_processor_unicast", "processors", 2, 1, found[best].processor_us / found[0].processor_us),
+    };
+    json_t *line = APP_REPORT_BEGIN(of->report, head);
     for (size_t i = 0; i < count; i++) {
-        printf("%8" PRIu64 "  %-20s %12.1f %12.1f %12.1f %12.1f %10.1f\n", found[i].bytes,
-               strcmp(found[i].name, "-") == 0 ? "(chosen)" : found[i].name, found[i].median_us, found[i].p999_us,
-               found[i].each_us, found[i].processor_us, found[i].frames);
+        bool chosen = strcmp(found[i].name, "-") == 0;
+        const struct app_cell cells[] = {
+            app_count(NULL, "bytes", found[i].bytes),
+            app_text(NULL, "way", 20, chosen ? "(chosen)" : found[i].name),
+            app_number("median_ns", "median/us", 1, 1e-3, found[i].median_us * 1e3),
+            app_number("p999_ns", "p99.9/us", 1, 1e-3, found[i].p999_us * 1e3),
+            app_number("each_ns", "each/us", 1, 1e-3, found[i].each_us * 1e3),
+            app_number("processor_ns", "processor/us", 1, 1e-3, found[i].processor_us * 1e3),
+            app_number("root_frames", "at root", 1, 1, found[i].frames),
+        };
+        APP_REPORT_PART(of->report, line, chosen ? "chosen" : found[i].name, cells);
     }
-    printf("%8" PRIu64 "  ratio %.2f (best unicast: %s), processors %.2f\n\n", found[0].bytes,
-           found[best].median_us / found[0].median_us, found[best].name,
-           found[best].processor_us / found[0].processor_us);
+    APP_REPORT_END(of->report, line, tail);
 }
 
 static int all_print(const struct bench_mcast_wire *of, char *text)
@@ -125,12 +116,11 @@ static int all_print(const struct bench_mcast_wire *of, char *text)
     while (of->unicasts[count - 2] != NULL) {
         count++;
     }
-    if (!of->json) {
-        printf("%s, %" PRIu32 " emulated hosts, %s, %" PRIu64 " messages of each size\n"
-               "   bytes  way                    median/us     p99.9/us      each/us processor/us  at root\n",
-               of->collective, of->members, of->fabric, of->runs);
+    if (!of->report->json) {
+        printf("%s, %" PRIu32 " emulated hosts, %s, %" PRIu64 " messages of each size\n", of->collective, of->members,
+               of->fabric, of->runs);
     }
-    for (size_t size = 0; size < of->size_count; size++) {
+    for (size_t size = 0; size < of->sizes->count; size++) {
         struct found found[NAMES_MAX];
         for (size_t i = 0; i < count; i++) {
             if (!line_take(&text, &found[i])) {
@@ -138,7 +128,7 @@ static int all_print(const struct bench_mcast_wire *of, char *text)
                 return APP_EXIT_INTERNAL;
             }
         }
-        size_print(of, found, count);
+        size_report(of, found, count);
     }
     return APP_EXIT_SUCCESS;
 }

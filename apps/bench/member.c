@@ -8,6 +8,7 @@
 
 #include "apps/bench/group_shared.h"
 #include "apps/cli/cli.h"
+#include "apps/cli/process.h"
 #include "dataplane/core/clock.h"
 
 #define LOOK_NS 1000000 /* between two looks at how far the others are */
@@ -66,6 +67,12 @@ void bench_member_await(const struct bench_member *member, enum bench_step step)
     }
 }
 
+void bench_member_leave(struct bench_member *member)
+{
+    bench_member_reach(member, BENCH_STEP_LEAVE);
+    bench_member_await(member, BENCH_STEP_LEAVE);
+}
+
 static int open_port(struct bench_member *member)
 {
     const struct bench_group *group = member->group;
@@ -102,6 +109,8 @@ static int open_endpoint(struct bench_member *member)
     char error[CW_PORT_TEXT_BYTES] = "no endpoint";
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop); /* inline, graded waiting, with a fallback thread */
+    loop.spin = group->config.spin;
+    loop.fallback = !loop.spin;
     config.waiting = cw_loop_waiting(&loop, &member->port->info);
     config.address.ipv4 = 0x0a4d0001u + member->index;
     config.address.udp_port = UDP_PORT;
@@ -110,13 +119,13 @@ static int open_endpoint(struct bench_member *member)
         return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
     }
     int status = cw_endpoint_create(&config, member->port, cw_clock_ns(), &member->endpoint, error, sizeof(error));
-    if (status == CW_OK) {
+    if (status == CW_OK && member->region == NULL) {
         member->region = mmap(NULL, group->config.region_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         status = member->region == MAP_FAILED ? CW_ERROR_MEMORY : CW_OK;
     }
     if (status == CW_OK) {
-        status = cw_region_register(member->endpoint, member->region, group->config.region_bytes, CW_REGION_WRITE,
+        status = cw_region_register(member->endpoint, member->region, group->config.region_bytes, member->rights,
                                     &member->token);
     }
     if (status == CW_OK) {
@@ -185,7 +194,8 @@ static int connect_all(struct bench_member *member)
 static int run_all(struct bench_member *member)
 {
     const struct bench_group_config *config = &member->group->config;
-    int code = open_port(member);
+    int code = config->cores != NULL ? app_pin(config->cores[member->index]) : APP_EXIT_SUCCESS;
+    code = code == APP_EXIT_SUCCESS ? open_port(member) : code;
     if (code == APP_EXIT_SUCCESS && config->reference != NULL) {
         code = config->reference(member);
     }
@@ -208,6 +218,7 @@ int bench_member_run(const struct bench_group *group, uint32_t index)
         .count = group->config.count,
         .group = group,
         .settings = group->config.settings,
+        .rights = CW_REGION_WRITE,
         .result = bench_group_result_at(group, index),
     };
     int code = run_all(&member);

@@ -21,7 +21,7 @@ enum { ROUNDS_MAX = 1000 };
 
 struct settings {
     uint64_t rounds;
-    bool json;
+    struct app_report report;
 };
 
 /* One thing to time: 0, or a code of enum cw_status. */
@@ -77,7 +77,7 @@ static int run_ask(struct task *task)
     return cw_chooser_ask(task->chooser, task->problem, &best);
 }
 
-static int task_time(const struct settings *settings, struct task *task)
+static int task_time(struct settings *settings, struct task *task)
 {
     double times[ROUNDS_MAX];
     uint64_t rounds = task->rounds < settings->rounds ? task->rounds : settings->rounds;
@@ -94,17 +94,13 @@ static int task_time(const struct settings *settings, struct task *task)
             best = i == 1 || time_ns < best ? time_ns : best;
         }
     }
-    double median = bench_median(times, rounds);
-    if (!settings->json) {
-        printf("%-64s %12.2f us  best %12.2f us\n", task->name, median / 1000, best / 1000);
-        return APP_EXIT_SUCCESS;
-    }
-    json_t *line = app_json_new();
-    app_json_text(line, "task", task->name);
-    app_json_number(line, "median_ns", median);
-    app_json_number(line, "best_ns", best);
-    app_json_count(line, "rounds", rounds);
-    app_json_emit(line);
+    const struct app_cell cells[] = {
+        app_text("task", "task", 64, task->name),
+        app_number("median_ns", "median us", 2, 1e-3, cw_statistics_median(times, rounds)),
+        app_number("best_ns", "best us", 2, 1e-3, best),
+        app_count("rounds", "rounds", rounds),
+    };
+    APP_REPORT(&settings->report, cells);
     return APP_EXIT_SUCCESS;
 }
 
@@ -123,7 +119,7 @@ static struct cw_problem *problem_make(enum cw_collective collective, uint32_t r
 
 /* ---- Broadcasts: one rank's schedule, that of the root and of another ---- */
 
-static int time_bcasts(const struct settings *settings)
+static int time_bcasts(struct settings *settings)
 {
     static const char *const names[] = {"binomial", "segmented-chain", "segmented-binomial", "d-ary",
                                         "flat",     "van-de-geijn"};
@@ -162,7 +158,7 @@ static uint64_t *counts_make(uint32_t ranks, uint32_t messages)
     return counts;
 }
 
-static int time_alltoalls(const struct settings *settings)
+static int time_alltoalls(struct settings *settings)
 {
     static const struct {
         uint32_t ranks;
@@ -192,8 +188,7 @@ static int time_alltoalls(const struct settings *settings)
 
 /* ---- What is done with plans ---- */
 
-static int time_plan(const struct settings *settings, enum cw_collective collective, const char *algorithm,
-                     uint32_t ranks)
+static int time_plan(struct settings *settings, enum cw_collective collective, const char *algorithm, uint32_t ranks)
 {
     struct task task = {.rounds = 20, .problem = problem_make(collective, ranks, 4096, NULL)};
     char error[200];
@@ -215,7 +210,7 @@ static int time_plan(const struct settings *settings, enum cw_collective collect
     return code;
 }
 
-static int time_choices(const struct settings *settings)
+static int time_choices(struct settings *settings)
 {
     static const enum cw_collective collectives[] = {CW_BCAST, CW_ALLGATHER, CW_ALLREDUCE};
     int code = APP_EXIT_SUCCESS;
@@ -243,9 +238,8 @@ int bench_plan(int argc, char **argv)
     struct settings settings = {.rounds = 200};
     int code;
     const struct app_option table[] = {
-        {"rounds", "N", "of each task, fewer of the long ones (200)", APP_OPTION_COUNT, &settings.rounds, 1, ROUNDS_MAX,
-         NULL},
-        {"json", NULL, "one JSON object a task", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
+        OPTION_COUNT("rounds", "of each task, fewer of the long ones (200)", &settings.rounds, 1, ROUNDS_MAX),
+        OPTION_JSON(" a task", &settings.report.json),
         {0},
     };
     if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {

@@ -72,13 +72,6 @@ static void answer(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 static void measure_latency(struct sim_hosts *hosts, uint64_t size, struct outcome *outcome)
 {
     struct sim_host *near = &hosts->list[0];
@@ -106,9 +99,8 @@ static void measure_latency(struct sim_hosts *hosts, uint64_t size, struct outco
     }
     far->work = NULL;
     /* the first one set the connection up */
-    qsort(samples + 1, LATENCY_ROUNDS - 1, sizeof(samples[0]), compare_samples);
-    outcome->latency_p50_ns = samples[1 + (LATENCY_ROUNDS - 1) / 2];
-    outcome->latency_p99_ns = samples[1 + (LATENCY_ROUNDS - 1) * 99 / 100];
+    outcome->latency_p50_ns = cw_statistics_median(samples + 1, LATENCY_ROUNDS - 1);
+    outcome->latency_p99_ns = cw_statistics_percentile(samples + 1, LATENCY_ROUNDS - 1, 0.99);
 }
 
 static void measure_rate(struct sim_hosts *hosts, uint64_t size, uint64_t bytes, struct outcome *outcome)
@@ -170,63 +162,58 @@ static int measure(const struct bench_put_options *options, uint64_t size, doubl
     return APP_EXIT_SUCCESS;
 }
 
-static void print_json(const struct bench_put_options *options, uint64_t size, const struct outcome *got,
-                       const struct outcome *clean)
+/* Goodput is held against the link, and against (1 - loss) times what goes through it without loss. */
+static void size_report(struct app_report *report, const struct bench_put_options *options, uint64_t size,
+                        const struct outcome *got, const struct outcome *clean)
 {
     double share = (double)(14 + options->mtu_bytes) / (double)(14 + options->mtu_bytes + ETHERNET_GAP_BYTES);
     double limit_bps = (double)options->rate_bps * share;
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "put");
-    app_json_text(line, "fabric", "sim");
-    app_json_count(line, "seed", options->seed);
-    app_json_count(line, "mtu_bytes", options->mtu_bytes);
-    app_json_count(line, "size_bytes", size);
-    app_json_count(line, "rate_bps", options->rate_bps);
-    app_json_count(line, "delay_ns", options->delay_ns);
-    app_json_number(line, "loss_fraction", options->loss);
-    app_json_number(line, "latency_p50_ns", got->latency_p50_ns);
-    app_json_number(line, "latency_p99_ns", got->latency_p99_ns);
-    app_json_number(line, "goodput_bps", got->goodput_bps);
-    app_json_number(line, "rate_puts_per_s", got->puts_per_s);
-    app_json_number(line, "packets_per_put", got->packets_per_put);
-    app_json_count(line, "retransmits", got->retransmits);
-    app_json_count(line, "lost", got->lost);
-    app_json_number(line, "raw_goodput_bps", limit_bps);
-    app_json_number(line, "raw_lossfree_goodput_bps", clean->goodput_bps);
-    app_json_number(line, "ratio_goodput", got->goodput_bps / limit_bps);
-    app_json_number(line, "ratio_goodput_lossfree", got->goodput_bps / ((1 - options->loss) * clean->goodput_bps));
-    app_json_number(line, "ratio_retransmits_lost", got->lost == 0 ? 1 : (double)got->retransmits / (double)got->lost);
-    app_json_number(line, "ratio_latency", got->latency_p50_ns / (2 * (double)options->delay_ns));
-    app_json_emit(line);
+    double again = got->lost == 0 ? 1 : (double)got->retransmits / (double)got->lost;
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "put"),
+        app_text("fabric", NULL, 0, "sim"),
+        app_count("seed", NULL, options->seed),
+        app_count("mtu_bytes", NULL, options->mtu_bytes),
+        app_count("size_bytes", "bytes", size),
+        app_count("rate_bps", NULL, options->rate_bps),
+        app_count("delay_ns", NULL, options->delay_ns),
+        app_number("loss_fraction", NULL, 0, 1, options->loss),
+        app_number("latency_p50_ns", "p50 ns", 0, 1, got->latency_p50_ns),
+        app_number("latency_p99_ns", "p99 ns", 0, 1, got->latency_p99_ns),
+        app_number("goodput_bps", "Gb/s", 3, 1e-9, got->goodput_bps),
+        app_number("rate_puts_per_s", "Mput/s", 3, 1e-6, got->puts_per_s),
+        app_number("packets_per_put", "pkt/put", 2, 1, got->packets_per_put),
+        app_count("retransmits", "retrans", got->retransmits),
+        app_count("lost", "lost", got->lost),
+        app_number("raw_goodput_bps", NULL, 0, 1, limit_bps),
+        app_number("raw_lossfree_goodput_bps", NULL, 0, 1, clean->goodput_bps),
+        app_number("ratio_goodput", "of link", 4, 1, got->goodput_bps / limit_bps),
+        app_number("ratio_goodput_lossfree", "of lossfree", 4, 1,
+                   got->goodput_bps / ((1 - options->loss) * clean->goodput_bps)),
+        app_number("ratio_retransmits_lost", "retrans/lost", 3, 1, again),
+        app_number("ratio_latency", "latency", 2, 1, got->latency_p50_ns / (2 * (double)options->delay_ns)),
+    };
+    APP_REPORT(report, cells);
 }
 
 int bench_put_sim(const struct bench_put_options *options)
 {
-    if (!options->json) {
+    struct app_report report = options->report;
+    if (!report.json) {
         printf("put in virtual time: %.3g Gb/s, %.3g us one way, MTU %llu, loss %.4g %%, seed %llu\n",
                (double)options->rate_bps * 1e-9, (double)options->delay_ns * 1e-3,
                (unsigned long long)options->mtu_bytes, options->loss * 100, (unsigned long long)options->seed);
-        printf("%10s %10s %10s %9s %10s %8s %8s %8s | %8s %8s\n", "bytes", "p50 ns", "p99 ns", "Gb/s", "Mput/s",
-               "pkt/put", "lost", "retrans", "goodput", "retrans");
     }
-    for (size_t i = 0; i < options->size_count; i++) {
+    for (size_t i = 0; i < options->sizes.count; i++) {
+        uint64_t size = options->sizes.values[i];
         struct outcome clean;
         struct outcome got;
-        int code = measure(options, options->sizes[i], 0, &clean);
-        code = code == APP_EXIT_SUCCESS ? measure(options, options->sizes[i], options->loss, &got) : code;
+        int code = measure(options, size, 0, &clean);
+        code = code == APP_EXIT_SUCCESS ? measure(options, size, options->loss, &got) : code;
         if (code != APP_EXIT_SUCCESS) {
             return code;
         }
-        if (options->json) {
-            print_json(options, options->sizes[i], &got, &clean);
-            continue;
-        }
-        /* the last two: of (1 - loss) times the loss-free goodput, and per lost packet */
-        printf("%10llu %10.0f %10.0f %9.3f %10.3f %8.2f %8llu %8llu | %8.4f %8.3f\n",
-               (unsigned long long)options->sizes[i], got.latency_p50_ns, got.latency_p99_ns, got.goodput_bps * 1e-9,
-               got.puts_per_s * 1e-6, got.packets_per_put, (unsigned long long)got.lost,
-               (unsigned long long)got.retransmits, got.goodput_bps / ((1 - options->loss) * clean.goodput_bps),
-               got.lost == 0 ? 1 : (double)got.retransmits / (double)got.lost);
+        size_report(&report, options, size, &got, &clean);
     }
     return APP_EXIT_SUCCESS;
 }

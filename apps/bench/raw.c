@@ -1,16 +1,14 @@
 #include "apps/bench/raw.h"
 
-#include "apps/bench/control.h"
+#include "apps/bench/group_shared.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/ethdev.h"
+#include "dataplane/statistics.h"
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -19,17 +17,14 @@
 enum {
     RAW_UDP_PORT = CW_UDP_PORT_GATEWAY, /* no endpoint's: what is left of the raw frames is foreign to it */
     RAW_BURST_DEFAULT = 32,             /* testpmd's, too */
-    RAW_PHASE_START = 0x52415701,
-    RAW_PHASE_END = 0x52415702,
     RAW_SLOTS = 15, /* parts of the measured time; the median counts, so that a hiccup of the machine does not */
-    RAW_POLLS_PER_CHECK = 256, /* empty polls between looks at the clock or the control channel */
+    RAW_POLLS_PER_CHECK = 256, /* empty polls between looks at how far the sender is */
 };
 
-#define RAW_IPV4               0x0a4d0001u
-#define RAW_CONTROL_TIMEOUT_NS UINT64_C(60000000000)
-#define RAW_TAIL_NS            UINT64_C(50000000) /* the sender goes on for this long, so that the receiver never runs dry */
-#define RAW_QUIET_NS           UINT64_C(2000000) /* nothing for this long: the link is empty */
-#define RAW_LOST_NS            UINT64_C(20000000)
+#define RAW_IPV4     0x0a4d0001u
+#define RAW_TAIL_NS  UINT64_C(50000000) /* the sender goes on for this long, so that the receiver never runs dry */
+#define RAW_QUIET_NS UINT64_C(2000000)  /* nothing for this long: the link is empty */
+#define RAW_LOST_NS  UINT64_C(20000000)
 
 /* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both
  * (af_packet), it takes the same trouble over them. */
@@ -42,7 +37,7 @@ struct raw_header {
 struct raw {
     uint16_t id;
     uint16_t burst;
-    int control;
+    struct bench_member *member;
     uint32_t frame_bytes;
     uint32_t payload_bytes; /* 0: no copy */
     uint32_t region_bytes;
@@ -64,8 +59,9 @@ static double seconds_of(uint64_t cycles)
     return (double)cycles / (double)rte_get_tsc_hz();
 }
 
-static int raw_open(struct raw *raw, const struct cw_port *port, int control, const struct bench_raw_settings *settings)
+static int raw_open(struct raw *raw, struct bench_member *member, const struct bench_raw_settings *settings)
 {
+    const struct cw_port *port = member->port;
     uint32_t payload = settings->copy ? settings->payload_bytes : 0;
     if (settings->frame_bytes < BENCH_RAW_FRAME_MIN ||
         settings->frame_bytes > port->info.mtu_bytes + RTE_ETHER_HDR_LEN ||
@@ -75,15 +71,15 @@ static int raw_open(struct raw *raw, const struct cw_port *port, int control, co
     }
     *raw = (struct raw){.id = settings->id,
                         .burst = (uint16_t)(settings->burst != 0 ? settings->burst : RAW_BURST_DEFAULT),
-                        .control = control,
+                        .member = member,
                         .frame_bytes = settings->frame_bytes,
                         .payload_bytes = payload,
                         .region_bytes = settings->region_bytes,
                         .pool = settings->pool,
                         .warmup_cycles = cycles_of(settings->warmup_ns),
                         .duration_cycles = cycles_of(settings->duration_ns)};
-    cw_wire_network_init(&raw->header.network, port->info.mac, settings->peer_mac, RAW_IPV4, RAW_IPV4 + 1, RAW_UDP_PORT,
-                         RAW_UDP_PORT);
+    cw_wire_network_init(&raw->header.network, port->info.mac, member->macs[1 - member->index], RAW_IPV4, RAW_IPV4 + 1,
+                         RAW_UDP_PORT, RAW_UDP_PORT);
     /* short frames have less behind their UDP header than our own header: the sum below is right all the same */
     cw_wire_network_finish(&raw->header.network, settings->frame_bytes - (uint32_t)CW_WIRE_OVERHEAD_BYTES);
     if (payload != 0) {
@@ -210,13 +206,6 @@ static uint64_t frames_count(struct raw *raw, uint64_t cycles, uint64_t *elapsed
     return frames;
 }
 
-static int number_compare(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static void rate_measure(struct raw *raw, struct bench_raw_rate *rate)
 {
     double slots[RAW_SLOTS];
@@ -227,70 +216,41 @@ static void rate_measure(struct raw *raw, struct bench_raw_rate *rate)
         slots[i] = (double)frames / seconds_of(elapsed);
         rate->frames += frames;
     }
-    qsort(slots, RAW_SLOTS, sizeof(slots[0]), number_compare);
-    rate->packets_per_s = slots[RAW_SLOTS / 2];
+    rate->packets_per_s = cw_statistics_median(slots, RAW_SLOTS);
     rate->bytes_per_s = rate->packets_per_s * raw->frame_bytes;
     rate->payload_bytes_per_s = rate->packets_per_s * raw->payload_bytes;
 }
 
-int bench_raw_rate_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_rate *rate)
-{
-    struct raw raw;
-    int status = raw_open(&raw, port, control, settings);
-    if (status != CW_OK) {
-        return status;
-    }
-    status = bench_control_barrier(control, RAW_PHASE_START, RAW_CONTROL_TIMEOUT_NS);
-    if (status == CW_OK) {
-        rate_send(&raw);
-        status = bench_control_barrier(control, RAW_PHASE_END, RAW_CONTROL_TIMEOUT_NS);
-    }
-    if (status == CW_OK) {
-        status = bench_control_receive(control, rate, sizeof(*rate), RAW_CONTROL_TIMEOUT_NS);
-    }
-    link_drain(&raw);
-    raw_close(&raw);
-    return status == CW_OK && rate->frames == 0 ? CW_ERROR_NOT_FOUND : status;
-}
-
 /* Keeps receiving until the sender has stopped, so that it does not run against a full ring. */
-static int rate_finish(struct raw *raw)
+static void rate_finish(struct raw *raw)
 {
-    struct pollfd set = {.fd = raw->control, .events = POLLIN};
-    uint64_t start = rte_rdtsc();
-    uint64_t limit = cycles_of(RAW_CONTROL_TIMEOUT_NS);
-    while (poll(&set, 1, 0) == 0 && rte_rdtsc() - start < limit) {
+    while (!bench_member_marked(raw->member, 1)) {
         for (int i = 0; i < RAW_POLLS_PER_CHECK; i++) {
             burst_receive(raw);
         }
     }
-    return bench_control_barrier(raw->control, RAW_PHASE_END, RAW_CONTROL_TIMEOUT_NS);
 }
 
-int bench_raw_rate_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_rate *rate)
+int bench_raw_rate(struct bench_member *member, const struct bench_raw_settings *settings, struct bench_raw_rate *rate)
 {
     struct raw raw;
-    int status = raw_open(&raw, port, control, settings);
+    int status = raw_open(&raw, member, settings);
     if (status != CW_OK) {
         return status;
     }
-    struct bench_raw_rate measured = {0};
-    status = bench_control_barrier(control, RAW_PHASE_START, RAW_CONTROL_TIMEOUT_NS);
-    if (status == CW_OK) {
-        rate_measure(&raw, &measured);
-        status = rate_finish(&raw);
+    *rate = (struct bench_raw_rate){0};
+    bench_member_meet(member);
+    if (member->index == 1) {
+        rate_send(&raw);
+    } else {
+        rate_measure(&raw, rate);
+        rate_finish(&raw);
+        status = rate->frames == 0 ? CW_ERROR_NOT_FOUND : CW_OK;
     }
-    if (status == CW_OK) {
-        status = bench_control_send(control, &measured, sizeof(measured), RAW_CONTROL_TIMEOUT_NS);
-    }
+    bench_member_meet(member);
     link_drain(&raw);
     raw_close(&raw);
-    if (status == CW_OK) {
-        *rate = measured;
-    }
-    return status == CW_OK && measured.frames == 0 ? CW_ERROR_NOT_FOUND : status;
+    return status;
 }
 
 /* ---- ping-pong ---- */
@@ -351,14 +311,7 @@ static uint64_t round_trip(struct raw *raw, uint64_t sequence, uint64_t lost_cyc
     }
 }
 
-static int cycles_compare(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left;
-    uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-static void latency_measure(struct raw *raw, uint32_t *samples, struct bench_raw_latency *latency)
+static void latency_measure(struct raw *raw, double *samples, struct bench_raw_latency *latency)
 {
     uint64_t lost_cycles = cycles_of(RAW_LOST_NS);
     uint64_t sequence = 0;
@@ -373,83 +326,54 @@ static void latency_measure(struct raw *raw, uint32_t *samples, struct bench_raw
         if (cycles == 0) {
             latency->lost++;
         } else {
-            samples[count++ % BENCH_RAW_SAMPLES_MAX] = (uint32_t)RTE_MIN(cycles, (uint64_t)UINT32_MAX);
+            samples[count++ % BENCH_RAW_SAMPLES_MAX] = seconds_of(cycles) * 1e9;
         }
     }
     latency->count = count;
     size_t kept = RTE_MIN(count, (uint64_t)BENCH_RAW_SAMPLES_MAX);
-    if (kept > 0) {
-        qsort(samples, kept, sizeof(samples[0]), cycles_compare);
-        latency->p50_ns = seconds_of(samples[kept / 2]) * 1e9;
-        latency->p99_ns = seconds_of(samples[kept * 99 / 100]) * 1e9;
+    latency->p50_ns = cw_statistics_median(samples, kept);
+    latency->p99_ns = cw_statistics_percentile(samples, kept, 0.99);
+}
+
+/* Sends back what comes until the other side has stopped. */
+static void latency_answer(struct raw *raw)
+{
+    uint64_t sequence;
+    for (uint32_t idle = 0; ++idle % 65536 != 0 || !bench_member_marked(raw->member, 1);) {
+        if (frame_receive(raw, &sequence)) {
+            frame_send(raw, sequence);
+            idle = 0;
+        }
     }
 }
 
-int bench_raw_latency_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                                struct bench_raw_latency *latency)
+int bench_raw_latency(struct bench_member *member, const struct bench_raw_settings *settings,
+                      struct bench_raw_latency *latency)
 {
     struct raw raw;
-    int status = raw_open(&raw, port, control, settings);
+    double *samples = malloc(BENCH_RAW_SAMPLES_MAX * sizeof(*samples));
+    int status = samples == NULL ? CW_ERROR_MEMORY : raw_open(&raw, member, settings);
     if (status != CW_OK) {
+        free(samples);
         return status;
     }
-    struct bench_raw_latency measured = {0};
-    uint32_t *samples = calloc(BENCH_RAW_SAMPLES_MAX, sizeof(*samples));
-    status =
-        samples == NULL ? CW_ERROR_MEMORY : bench_control_barrier(control, RAW_PHASE_START, RAW_CONTROL_TIMEOUT_NS);
-    if (status == CW_OK) {
-        latency_measure(&raw, samples, &measured);
-        status = bench_control_send(control, &measured, sizeof(measured), RAW_CONTROL_TIMEOUT_NS);
+    *latency = (struct bench_raw_latency){0};
+    bench_member_meet(member);
+    if (member->index == 1) {
+        latency_measure(&raw, samples, latency);
+        status = latency->count == 0 ? CW_ERROR_NOT_FOUND : CW_OK;
+    } else {
+        latency_answer(&raw);
     }
-    if (status == CW_OK) {
-        status = bench_control_barrier(control, RAW_PHASE_END, RAW_CONTROL_TIMEOUT_NS);
-    }
+    bench_member_meet(member);
     link_drain(&raw);
     free(samples);
     raw_close(&raw);
-    if (status == CW_OK) {
-        *latency = measured;
-    }
-    return status == CW_OK && measured.count == 0 ? CW_ERROR_NOT_FOUND : status;
-}
-
-int bench_raw_latency_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                                struct bench_raw_latency *latency)
-{
-    struct raw raw;
-    int status = raw_open(&raw, port, control, settings);
-    if (status != CW_OK) {
-        return status;
-    }
-    status = bench_control_barrier(control, RAW_PHASE_START, RAW_CONTROL_TIMEOUT_NS);
-    struct pollfd set = {.fd = control, .events = POLLIN};
-    uint64_t start = rte_rdtsc();
-    uint64_t limit = raw.warmup_cycles + raw.duration_cycles + cycles_of(RAW_CONTROL_TIMEOUT_NS);
-    uint32_t idle = 0;
-    while (status == CW_OK) {
-        uint64_t sequence;
-        if (frame_receive(&raw, &sequence)) {
-            frame_send(&raw, sequence);
-            idle = 0;
-        } else if (++idle % 65536 == 0 && (poll(&set, 1, 0) != 0 || rte_rdtsc() - start > limit)) {
-            break;
-        }
-    }
-    if (status == CW_OK) {
-        status = bench_control_receive(control, latency, sizeof(*latency), RAW_CONTROL_TIMEOUT_NS);
-    }
-    if (status == CW_OK) {
-        status = bench_control_barrier(control, RAW_PHASE_END, RAW_CONTROL_TIMEOUT_NS);
-    }
-    link_drain(&raw);
-    raw_close(&raw);
-    return status == CW_OK && latency->count == 0 ? CW_ERROR_NOT_FOUND : status;
+    return status;
 }
 
 extern const struct bench_raw_table bench_raw_table;
 const struct bench_raw_table bench_raw_table = {
-    .rate_initiator = bench_raw_rate_initiator,
-    .rate_responder = bench_raw_rate_responder,
-    .latency_initiator = bench_raw_latency_initiator,
-    .latency_responder = bench_raw_latency_responder,
+    .rate = bench_raw_rate,
+    .latency = bench_raw_latency,
 };

@@ -1,23 +1,16 @@
 /* Bench raw: what the driver can do without any protocol: the limit that `causeway bench put` is held against.
  *
  * Bare rte_eth_rx_burst and rte_eth_tx_burst loops on the device of an ethdev port, between two processes, each pinned
- * to its core by the caller. The initiator sends, the responder receives and measures; both return the same result.
- * While they run nobody uses the port.
+ * to its core by the caller: two members of a group (bench/group.h), which make the same calls with the same settings
+ * at the same time. While they run nobody uses the port.
  *
  * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench/raw_load.c has the same
  * functions, which load it.
- *
- * Order of calls: both sides make the same calls with the same settings at the same time; a control channel
- * (bench/control.h) starts and stops them.
  */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
 
-#include "dataplane/port/port.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "apps/bench/group.h"
 
 enum {
     BENCH_RAW_FRAME_MIN = 64,        /* frames without the checksum that Ethernet adds; 60 would be legal, too */
@@ -32,7 +25,6 @@ struct bench_raw_settings {
     uint64_t warmup_ns;     /* not measured */
     uint64_t duration_ns;   /* measured */
     bool copy;              /* one memcpy of the payload on each side */
-    uint8_t peer_mac[6];    /* where frames are sent to */
     /* the device behind the port, filled in by bench/raw_load.c */
     uint16_t id;
     struct rte_mempool *pool;
@@ -52,30 +44,20 @@ struct bench_raw_latency {
     uint64_t lost; /* round trips given up after 20 ms; their frames were dropped on the way */
 };
 
-/* One way: throughput at the receiver. CW_OK; CW_ERROR_ARGUMENT (settings); CW_ERROR_MEMORY; CW_ERROR_TIMEOUT or
- * CW_ERROR_CLOSED (the other side is late or gone); CW_ERROR_NOT_FOUND (not one frame arrived); CW_ERROR_UNSUPPORTED
- * (libcauseway_bench.so is not there). */
-int bench_raw_rate_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_rate *rate);
-int bench_raw_rate_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_rate *rate);
+/* One way: member 1 sends, member 0 receives and fills `rate`. CW_OK; CW_ERROR_ARGUMENT (settings); CW_ERROR_MEMORY;
+ * CW_ERROR_NOT_FOUND (not one frame arrived); CW_ERROR_UNSUPPORTED (libcauseway_bench.so is not there). */
+int bench_raw_rate(struct bench_member *member, const struct bench_raw_settings *settings, struct bench_raw_rate *rate);
 
-/* Ping-pong of frames of settings->frame_bytes for settings->duration_ns, one at a time; the codes above. */
-int bench_raw_latency_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                                struct bench_raw_latency *latency);
-int bench_raw_latency_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                                struct bench_raw_latency *latency);
+/* Ping-pong of frames of settings->frame_bytes for settings->duration_ns, one at a time; member 1 fills `latency`. The
+ * codes above. */
+int bench_raw_latency(struct bench_member *member, const struct bench_raw_settings *settings,
+                      struct bench_raw_latency *latency);
 
 /* The functions above as libcauseway_bench.so has them: its symbol bench_raw_table. */
 struct bench_raw_table {
-    int (*rate_initiator)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                          struct bench_raw_rate *rate);
-    int (*rate_responder)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                          struct bench_raw_rate *rate);
-    int (*latency_initiator)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_latency *latency);
-    int (*latency_responder)(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_latency *latency);
+    int (*rate)(struct bench_member *member, const struct bench_raw_settings *settings, struct bench_raw_rate *rate);
+    int (*latency)(struct bench_member *member, const struct bench_raw_settings *settings,
+                   struct bench_raw_latency *latency);
 };
 
 #endif

@@ -31,30 +31,15 @@ static struct bench_raw_settings with_device(const struct cw_port *port, const s
     return with;
 }
 
-int bench_raw_rate_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_rate *rate)
+int bench_raw_rate(struct bench_member *member, const struct bench_raw_settings *settings, struct bench_raw_rate *rate)
 {
-    struct bench_raw_settings with = with_device(port, settings);
-    return load() == NULL ? CW_ERROR_UNSUPPORTED : load()->rate_initiator(port, control, &with, rate);
+    struct bench_raw_settings with = with_device(member->port, settings);
+    return load() == NULL ? CW_ERROR_UNSUPPORTED : load()->rate(member, &with, rate);
 }
 
-int bench_raw_rate_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                             struct bench_raw_rate *rate)
+int bench_raw_latency(struct bench_member *member, const struct bench_raw_settings *settings,
+                      struct bench_raw_latency *latency)
 {
-    struct bench_raw_settings with = with_device(port, settings);
-    return load() == NULL ? CW_ERROR_UNSUPPORTED : load()->rate_responder(port, control, &with, rate);
-}
-
-int bench_raw_latency_initiator(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                                struct bench_raw_latency *latency)
-{
-    struct bench_raw_settings with = with_device(port, settings);
-    return load() == NULL ? CW_ERROR_UNSUPPORTED : load()->latency_initiator(port, control, &with, latency);
-}
-
-int bench_raw_latency_responder(struct cw_port *port, int control, const struct bench_raw_settings *settings,
-                                struct bench_raw_latency *latency)
-{
-    struct bench_raw_settings with = with_device(port, settings);
-    return load() == NULL ? CW_ERROR_UNSUPPORTED : load()->latency_responder(port, control, &with, latency);
+    struct bench_raw_settings with = with_device(member->port, settings);
+    return load() == NULL ? CW_ERROR_UNSUPPORTED : load()->latency(member, &with, latency);
 }

@@ -220,7 +220,7 @@ static void point_fill(const struct bench_scale_case *of, const struct plan_puts
         sorted[run] = (double)times[run + 1];
     }
     point->first_ns = (double)times[0];
-    point->time_ns = bench_median(sorted, of->runs);
+    point->time_ns = cw_statistics_median(sorted, of->runs);
     point->packets = (double)report->counts.sent / shares;
     point->data = (double)report->counts.data / shares;
     point->retransmitted = (double)report->counts.retransmitted / shares;

@@ -70,7 +70,7 @@ struct figures {
 
 struct options {
     uint64_t duration_ns;
-    bool json;
+    struct app_report report;
 };
 
 /* ---- one row ---- */
@@ -221,65 +221,33 @@ static int row_run(const struct row *row, const struct options *options, struct 
     return code;
 }
 
-/* ---- in numbers ---- */
-
-static void row_emit(const struct row *row, const struct figures *figures)
+static void row_report(struct app_report *report, const struct row *row, const struct figures *figures)
 {
     static const char *const kinds[] = {
         [PASSES] = "passes", [DELAYS] = "delays", [RATES] = "rates", [SAMPLES] = "samples"};
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "switch");
-    app_json_text(line, "kind", kinds[row->kind]);
-    app_json_count(line, "frame_bytes", row->frame_bytes);
-    app_json_count(line, "senders", row->all ? MEMBERS : 1);
-    app_json_count(line, "rate_bps", row->rate_bps);
-    app_json_count(line, "delay_ns", row->delay_ns);
-    app_json_count(line, "received_frames", figures->received);
-    app_json_number(line, "frames_per_s", figures->frames_per_s);
-    app_json_number(line, "seen_rate_bps", figures->rate_bps);
-    if (row->kind == RATES) {
-        app_json_number(line, "ratio_rate_error", figures->error);
-    }
-    if (row->kind == DELAYS) {
-        app_json_number(line, "added_p50_ns", figures->p50_ns);
-        app_json_number(line, "added_p99_ns", figures->p99_ns);
-        app_json_number(line, "added_p999_ns", figures->p999_ns);
-        app_json_number(line, "jitter_ns", figures->jitter_ns);
-        app_json_count(line, "early_frames", figures->early);
-    }
-    if (row->kind == SAMPLES) {
-        app_json_count(line, "samples", figures->samples);
-        app_json_number(line, "interval_p50_ns", figures->interval_p50_ns);
-        app_json_number(line, "interval_p99_ns", figures->interval_p99_ns);
-    }
-    app_json_number(line, "ratio_switch_core", figures->switch_share);
-    app_json_emit(line);
-}
-
-static void row_print(const struct row *row, const struct figures *figures)
-{
-    printf("%4u bytes, ", row->frame_bytes);
-    if (row->kind == SAMPLES) {
-        printf("%-32s %9.0f frames/s; %" PRIu64 " samples, %.3f ms apart (half), %.3f ms (99 %%)",
-               "with statistics every ms,", figures->frames_per_s, figures->samples, figures->interval_p50_ns / 1e6,
-               figures->interval_p99_ns / 1e6);
-    } else if (row->kind == PASSES) {
-        printf("%-32s %9.0f frames/s %8.3f Gb/s",
-               row->all ? "four clients, each to the next," : "one client to another,", figures->frames_per_s,
-               figures->rate_bps / 1e9);
-    } else {
-        printf("link of %6.1f Mb/s, %5.1f ms:   ", (double)row->rate_bps / 1e6, (double)row->delay_ns / 1e6);
-        if (row->kind == DELAYS) {
-            printf("%8.0f frames/s; late by %7.1f us (half), %7.1f us (99 %%), %7.1f us (99.9 %%), jitter %6.1f us",
-                   figures->frames_per_s, figures->p50_ns / 1e3, figures->p99_ns / 1e3, figures->p999_ns / 1e3,
-                   figures->jitter_ns / 1e3);
-        } else {
-            printf("%8.0f frames/s, filled: %9.3f Mb/s, %+.3f %%", figures->frames_per_s, figures->rate_bps / 1e6,
-                   100 * figures->error);
-        }
-    }
-    printf("; the switch takes %3.0f %% of a core\n", 100 * figures->switch_share);
-    fflush(stdout);
+    bool delays = row->kind == DELAYS, samples = row->kind == SAMPLES;
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "switch"),
+        app_text("kind", "kind", 7, kinds[row->kind]),
+        app_count("frame_bytes", "bytes", row->frame_bytes),
+        app_count("senders", "senders", row->all ? MEMBERS : 1),
+        app_scaled("rate_bps", "Mb/s", 1, 1e-6, row->rate_bps),
+        app_scaled("delay_ns", "delay/ms", 1, 1e-6, row->delay_ns),
+        app_count("received_frames", "frames", figures->received),
+        app_number("frames_per_s", "frames/s", 0, 1, figures->frames_per_s),
+        app_number("seen_rate_bps", "seen Mb/s", 3, 1e-6, figures->rate_bps),
+        app_when(row->kind == RATES, app_number("ratio_rate_error", "off by %", 3, 100, figures->error)),
+        app_when(delays, app_number("added_p50_ns", "late: p50/us", 1, 1e-3, figures->p50_ns)),
+        app_when(delays, app_number("added_p99_ns", "p99/us", 1, 1e-3, figures->p99_ns)),
+        app_when(delays, app_number("added_p999_ns", "p99.9/us", 1, 1e-3, figures->p999_ns)),
+        app_when(delays, app_number("jitter_ns", "jitter/us", 1, 1e-3, figures->jitter_ns)),
+        app_when(delays, app_count("early_frames", "early", figures->early)),
+        app_when(samples, app_count("samples", "samples", figures->samples)),
+        app_when(samples, app_number("interval_p50_ns", "apart p50/ms", 3, 1e-6, figures->interval_p50_ns)),
+        app_when(samples, app_number("interval_p99_ns", "p99/ms", 3, 1e-6, figures->interval_p99_ns)),
+        app_number("ratio_switch_core", "switch: % of a core", 0, 100, figures->switch_share),
+    };
+    APP_REPORT(report, cells);
 }
 
 /* ---- in words ---- */
@@ -355,19 +323,20 @@ static void limits_print(const struct limits *limits, const struct figures figur
            "in all.\n");
 }
 
-static void limits_emit(const struct limits *limits)
+static void limits_emit(struct app_report *report, const struct limits *limits)
 {
-    json_t *line = app_json_new();
-    app_json_text(line, "bench", "switch");
-    app_json_text(line, "kind", "limits");
-    app_json_number(line, "short_frames_per_s", limits->short_per_s);
-    app_json_number(line, "long_rate_bps", limits->long_bps);
-    app_json_number(line, "added_p50_ns", limits->p50_ns);
-    app_json_number(line, "added_p99_ns", limits->p99_ns);
-    app_json_number(line, "added_p999_ns", limits->p999_ns);
-    app_json_count(line, "held_rate_bps", limits->held_bps);
-    app_json_number(line, "ratio_rate_error", limits->error);
-    app_json_emit(line);
+    const struct app_cell cells[] = {
+        app_text("bench", NULL, 0, "switch"),
+        app_text("kind", NULL, 0, "limits"),
+        app_number("short_frames_per_s", NULL, 0, 1, limits->short_per_s),
+        app_number("long_rate_bps", NULL, 0, 1, limits->long_bps),
+        app_number("added_p50_ns", NULL, 0, 1, limits->p50_ns),
+        app_number("added_p99_ns", NULL, 0, 1, limits->p99_ns),
+        app_number("added_p999_ns", NULL, 0, 1, limits->p999_ns),
+        app_count("held_rate_bps", NULL, limits->held_bps),
+        app_number("ratio_rate_error", NULL, 0, 1, limits->error),
+    };
+    APP_REPORT(report, cells);
 }
 
 static const char usage[] = "bench switch [options]\n"
@@ -381,9 +350,8 @@ int bench_switch(int argc, char **argv)
 {
     struct options options = {.duration_ns = 1000000000};
     const struct app_option table[] = {
-        {"duration", "TIME", "of each measurement (1s)", APP_OPTION_DURATION, &options.duration_ns, 10000000,
-         60000000000ull, NULL},
-        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        OPTION_TIME("duration", "of each measurement (1s)", &options.duration_ns, 10000000, 60000000000ull),
+        OPTION_JSON(" a line", &options.report.json),
         {0},
     };
     struct figures figures[ROWS];
@@ -397,11 +365,11 @@ int bench_switch(int argc, char **argv)
         if (code != APP_EXIT_SUCCESS) {
             return code;
         }
-        (options.json ? row_emit : row_print)(&rows[i], &figures[i]);
+        row_report(&options.report, &rows[i], &figures[i]);
     }
     limits_find(figures, &limits);
-    if (options.json) {
-        limits_emit(&limits);
+    if (options.report.json) {
+        limits_emit(&options.report, &limits);
     } else {
         limits_print(&limits, figures);
     }

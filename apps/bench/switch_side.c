@@ -153,7 +153,6 @@ int switch_bench_member(struct bench_member *member)
     bench_member_await(member, BENCH_STEP_REFERENCE);
     side.start_ns = bench_member_start_ns(member, BENCH_STEP_REFERENCE);
     converse(&side, side.settings->all || member->index == 0);
-    bench_member_reach(member, BENCH_STEP_LEAVE);
-    bench_member_await(member, BENCH_STEP_LEAVE);
+    bench_member_leave(member);
     return APP_EXIT_SUCCESS;
 }

@@ -137,7 +137,7 @@ int bench_wan_run(const struct bench_wan_case *of, enum cw_collective collective
         sorted[run] = (double)times[run + 1];
     }
     *result = (struct bench_wan_result){
-        .median_ns = bench_median(sorted, of->runs),
+        .median_ns = cw_statistics_median(sorted, of->runs),
         .first_ns = (double)report.first_ns,
         .model_ns = bench_wan_model_ns(of, algorithm, senders),
         .wan_dropped = report.wan_dropped,
@@ -151,9 +151,8 @@ int bench_wan_run(const struct bench_wan_case *of, enum cw_collective collective
 
 struct settings {
     struct bench_wan_case of;
-    uint64_t senders[SENDERS_LIST_MAX];
-    size_t sender_count;
-    bool json;
+    struct app_list senders;
+    struct app_report report;
     const char *only; /* an algorithm; NULL: all */
     const char *csv_path;
     FILE *csv;
@@ -169,57 +168,46 @@ static void csv_print(const struct settings *settings, enum cw_collective collec
     }
 }
 
-static void line_print(const struct settings *settings, enum cw_collective collective, const char *algorithm,
-                       uint32_t senders, const struct bench_wan_result *result, double baseline_ns)
+static void line_report(struct settings *settings, enum cw_collective collective, const char *algorithm,
+                        uint32_t senders, const struct bench_wan_result *result, double baseline_ns)
 {
-    double ratio = baseline_ns > 0 ? baseline_ns / result->median_ns : 0;
     char who[64];
+    bool modelled = result->model_ns > 0;
     snprintf(who, sizeof(who), senders > 0 ? "%s n=%u" : "%s", algorithm, senders);
     csv_print(settings, collective, who, result);
-    if (settings->json) {
-        json_t *line = app_json_new();
-        app_json_text(line, "collective", cw_collective_name(collective));
-        app_json_text(line, "algorithm", algorithm);
-        app_json_count(line, "senders", senders);
-        app_json_count(line, "bytes", settings->of.bytes);
-        app_json_number(line, "time_p50_ns", result->median_ns);
-        app_json_number(line, "first_run_ns", result->first_ns);
-        app_json_number(line, "model_ns", result->model_ns);
-        app_json_number(line, "baseline_ratio", ratio);
-        app_json_count(line, "wan_dropped_frames", result->wan_dropped);
-        app_json_count(line, "wan_queue_max_bytes", result->wan_queue_max_bytes);
-        app_json_count(line, "retransmitted", result->retransmitted);
-        app_json_emit(line);
-        return;
-    }
-    printf("  %-30s %9.1f ms  first %9.1f", who, result->median_ns / 1e6, result->first_ns / 1e6);
-    if (result->model_ns > 0) {
-        printf("  model %9.1f (%.2f)", result->model_ns / 1e6, result->median_ns / result->model_ns);
-    } else {
-        printf("  %22s", "");
-    }
-    if (ratio > 0) {
-        printf("  %5.2f x", ratio);
-    }
-    printf("  queue %7" PRIu64 ", dropped %" PRIu64 "\n", result->wan_queue_max_bytes, result->wan_dropped);
-    fflush(stdout);
+    const struct app_cell cells[] = {
+        app_text("collective", NULL, 0, cw_collective_name(collective)),
+        app_text(NULL, "algorithm", 30, who),
+        app_text("algorithm", NULL, 0, algorithm),
+        app_count("senders", NULL, senders),
+        app_count("bytes", NULL, settings->of.bytes),
+        app_number("time_p50_ns", "time/ms", 1, 1e-6, result->median_ns),
+        app_number("first_run_ns", "first/ms", 1, 1e-6, result->first_ns),
+        app_number("model_ns", "model/ms", 1, 1e-6, result->model_ns),
+        app_when(modelled, app_number(NULL, "of model", 2, 1, result->median_ns / result->model_ns)),
+        app_number("baseline_ratio", "ratio", 2, 1, baseline_ns > 0 ? baseline_ns / result->median_ns : 0),
+        app_count("wan_dropped_frames", "dropped", result->wan_dropped),
+        app_count("wan_queue_max_bytes", "queue bytes", result->wan_queue_max_bytes),
+        app_count("retransmitted", "sent again", result->retransmitted),
+    };
+    APP_REPORT(&settings->report, cells);
 }
 
 /* One algorithm, for each number of senders if it knows any; the first line of a collective is what the others are held
  * against. */
-static int algorithm_run(const struct settings *settings, enum cw_collective collective, const char *name,
+static int algorithm_run(struct settings *settings, enum cw_collective collective, const char *name,
                          double *baseline_ns)
 {
     const struct cw_algorithm *algorithm = cw_algorithm_find(collective, name);
     bool takes = algorithm != NULL && (algorithm->takes & CW_TAKES_SENDERS) != 0;
-    for (size_t i = 0; i < (takes ? settings->sender_count : 1); i++) {
+    for (size_t i = 0; i < (takes ? settings->senders.count : 1); i++) {
         struct bench_wan_result result;
-        uint32_t senders = takes ? (uint32_t)settings->senders[i] : 0;
+        uint32_t senders = takes ? (uint32_t)settings->senders.values[i] : 0;
         int code = bench_wan_run(&settings->of, collective, name, senders, 0, &result);
         if (code != APP_EXIT_SUCCESS) {
             return code;
         }
-        line_print(settings, collective, name, senders, &result, *baseline_ns);
+        line_report(settings, collective, name, senders, &result, *baseline_ns);
         *baseline_ns = *baseline_ns > 0 ? *baseline_ns : result.median_ns;
     }
     return APP_EXIT_SUCCESS;
@@ -238,12 +226,13 @@ static const char *const *algorithms_of(enum cw_collective collective)
     return collective == CW_BCAST ? bcasts : allreduces;
 }
 
-static int collective_run(const struct settings *settings, enum cw_collective collective)
+static int collective_run(struct settings *settings, enum cw_collective collective)
 {
     const char *const *names = algorithms_of(collective);
     double baseline_ns = 0;
     int code = APP_EXIT_SUCCESS;
-    if (!settings->json) {
+    settings->report.begun = false;
+    if (!settings->report.json) {
         const struct bench_wan_case *of = &settings->of;
         printf("%s of %" PRIu64
                " bytes, 2 x %u ranks at %.4g Mb/s (%.4g for data), between clusters %.4g Mb/s and %.4g ms\n",
@@ -280,19 +269,6 @@ static bool only_check(const struct settings *settings, bool takes_bcast, bool t
 
 static const char csv_header[] = "name,predicted_ns,measured_ns\n";
 
-static bool senders_take(struct settings *settings, const char *text)
-{
-    settings->sender_count = app_parse_bytes_list(text, settings->senders, SENDERS_LIST_MAX);
-    bool right = settings->sender_count > 0;
-    for (size_t i = 0; i < settings->sender_count; i++) {
-        right = right && settings->senders[i] >= 1 && settings->senders[i] <= RANKS_MAX;
-    }
-    if (!right) {
-        app_error("--senders wants up to 16 numbers from 1 to 64, such as 1,4,8", text, NULL);
-    }
-    return right;
-}
-
 static const char usage[] = "bench wan [options]\n"
                             "Broadcasts and all-reduces across two clusters in virtual time, every byte verified: the "
                             "algorithms of Matsuda et al. (2006) for each number of senders, those\n"
@@ -302,36 +278,32 @@ static const char usage[] = "bench wan [options]\n"
 
 int bench_wan(int argc, char **argv)
 {
-    struct settings settings = {.json = false};
+    struct settings settings = {.senders = {.values = {1, 4, 8, 16}, .count = 4, .count_max = SENDERS_LIST_MAX}};
     struct bench_wan_case *of = &settings.of;
     const char *collective = "both";
-    const char *senders = "1,4,8,16";
     const char *wan = "known";
     uint64_t ranks;
     int code;
     bench_wan_case_init(of);
     ranks = of->ranks;
     const struct app_option table[] = {
-        {"collective", "NAME", "bcast, allreduce or both (both)", APP_OPTION_TEXT, &collective, 0, 0, NULL},
-        {"size", "BYTES", "of the message (32000000)", APP_OPTION_BYTES, &of->bytes, 1, 1 << 30, NULL},
-        {"ranks", "N", "of each cluster (16)", APP_OPTION_COUNT, &ranks, 2, RANKS_MAX, NULL},
-        {"senders", "LIST", "numbers of ranks that send across at a time (1,4,8,16)", APP_OPTION_TEXT, &senders, 0, 0,
-         NULL},
-        {"rate", "RATE", "of hosts' links (1Gbps)", APP_OPTION_RATE, &of->rate_bps, 1000000, 0, NULL},
-        {"delay", "TIME", "inside clusters, one way (20us)", APP_OPTION_DURATION, &of->delay_ns, 0, 1000000000, NULL},
-        {"wan-rate", "RATE", "between clusters (10Gbps)", APP_OPTION_RATE, &of->wan_rate_bps, 1000000, 0, NULL},
-        {"wan-delay", "TIME", "between clusters, one way (10ms)", APP_OPTION_DURATION, &of->wan_delay_ns, 0, 1000000000,
-         NULL},
-        {"wan-loss", "PERCENT", "of frames between clusters (0)", APP_OPTION_PERCENT, &of->wan_loss, 0, 0, NULL},
-        {"wan", "HOW", "known, found, lan or free, as for `causeway plan run` (known)", APP_OPTION_TEXT, &wan, 0, 0,
-         NULL},
-        {"runs", "N", "after the first, which sets connections up (1)", APP_OPTION_COUNT, &of->runs, 1,
-         BENCH_WAN_RUNS_MAX, NULL},
-        {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &of->seed, 0, 0, NULL},
-        {"algorithm", "NAME", "just this one of them (all)", APP_OPTION_TEXT, &settings.only, 0, 0, NULL},
-        {"csv", "FILE", "also writes the model's times and these as CSV, for `causeway draw --times`", APP_OPTION_TEXT,
-         &settings.csv_path, 0, 0, NULL},
-        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
+        OPTION_TEXT("collective", "NAME", "bcast, allreduce or both (both)", &collective),
+        OPTION_BYTES("size", "of the message (32000000)", &of->bytes, 1, 1 << 30),
+        OPTION_COUNT("ranks", "of each cluster (16)", &ranks, 2, RANKS_MAX),
+        OPTION_SIZES("senders", "numbers of ranks that send across at a time (1,4,8,16)", &settings.senders, 1,
+                     RANKS_MAX),
+        OPTION_RATE("rate", "of hosts' links (1Gbps)", &of->rate_bps, 1000000),
+        OPTION_TIME("delay", "inside clusters, one way (20us)", &of->delay_ns, 0, 1000000000),
+        OPTION_RATE("wan-rate", "between clusters (10Gbps)", &of->wan_rate_bps, 1000000),
+        OPTION_TIME("wan-delay", "between clusters, one way (10ms)", &of->wan_delay_ns, 0, 1000000000),
+        OPTION_PERCENT("wan-loss", "of frames between clusters (0)", &of->wan_loss),
+        OPTION_TEXT("wan", "HOW", "known, found, lan or free, as for `causeway plan run` (known)", &wan),
+        OPTION_COUNT("runs", "after the first, which sets connections up (1)", &of->runs, 1, BENCH_WAN_RUNS_MAX),
+        OPTION_COUNT("seed", "of everything random (1)", &of->seed, 0, 0),
+        OPTION_TEXT("algorithm", "NAME", "just this one of them (all)", &settings.only),
+        OPTION_TEXT("csv", "FILE", "also writes the model's times and these as CSV, for `causeway draw --times`",
+                    &settings.csv_path),
+        OPTION_JSON(" a line", &settings.report.json),
         {0},
     };
     if (app_options_parse(usage, table, 0, argc, argv, &code) < 0) {
@@ -344,7 +316,7 @@ int bench_wan(int argc, char **argv)
         app_error("no such collective here", collective, "--collective bcast, allreduce or both");
         return APP_EXIT_USAGE;
     }
-    if (!senders_take(&settings, senders) || !plan_wan_take(wan, &of->wan)) {
+    if (!plan_wan_take(wan, &of->wan)) {
         return APP_EXIT_USAGE;
     }
     bool takes_bcast = both || one == CW_BCAST, takes_allreduce = both || one == CW_ALLREDUCE;

@@ -69,7 +69,19 @@ enum app_option_kind {
     APP_OPTION_RATE,     /* value: uint64_t, bits per second */
     APP_OPTION_DURATION, /* value: uint64_t, nanoseconds */
     APP_OPTION_PERCENT,  /* value: double, a fraction */
+    APP_OPTION_SIZES,    /* value: struct app_list, of bytes, each between low and high */
+    APP_OPTION_RATES,    /* value: struct app_list, of bits per second, likewise */
     APP_OPTION_EACH,     /* given any number of times: calls take(value, text); value: any context */
+};
+
+enum { APP_LIST_MAX = 32 };
+
+/* Numbers with commas between them, one at the least. */
+struct app_list {
+    uint64_t values[APP_LIST_MAX];
+    size_t count;
+    size_t count_max; /* 0: APP_LIST_MAX */
+    bool rising;      /* each one above the one before */
 };
 
 struct app_option {
@@ -82,6 +94,27 @@ struct app_option {
     uint64_t high;                                /* largest value; a high of 0: no bound */
     int (*take)(void *context, const char *text); /* APP_OPTION_EACH: 0, or reports an error and returns an exit code */
 };
+
+/* Rows by what they take; low and high as above. */
+#define OPTION_ROW(...) \
+    {                   \
+        __VA_ARGS__     \
+    }
+#define OPTION_FLAG(name, help, value)             OPTION_ROW(name, NULL, help, APP_OPTION_FLAG, value, 0, 0, NULL)
+#define OPTION_JSON(what, value)                   OPTION_FLAG("json", "one JSON object" what, value)
+#define OPTION_TEXT(name, argument, help, value)   OPTION_ROW(name, argument, help, APP_OPTION_TEXT, value, 0, 0, NULL)
+#define OPTION_COUNT(name, help, value, low, high) OPTION_ROW(name, "N", help, APP_OPTION_COUNT, value, low, high, NULL)
+#define OPTION_BYTES(name, help, value, low, high) \
+    OPTION_ROW(name, "BYTES", help, APP_OPTION_BYTES, value, low, high, NULL)
+#define OPTION_RATE(name, help, value, low) OPTION_ROW(name, "RATE", help, APP_OPTION_RATE, value, low, 0, NULL)
+#define OPTION_TIME(name, help, value, low, high) \
+    OPTION_ROW(name, "TIME", help, APP_OPTION_DURATION, value, low, high, NULL)
+#define OPTION_PERCENT(name, help, value) OPTION_ROW(name, "PERCENT", help, APP_OPTION_PERCENT, value, 0, 0, NULL)
+#define OPTION_SIZES(name, help, value, low, high) \
+    OPTION_ROW(name, "LIST", help, APP_OPTION_SIZES, value, low, high, NULL)
+#define OPTION_RATES(name, help, value) OPTION_ROW(name, "LIST", help, APP_OPTION_RATES, value, 1, 0, NULL)
+#define OPTION_EACH(name, argument, help, value, take) \
+    OPTION_ROW(name, argument, help, APP_OPTION_EACH, value, 0, 0, take)
 
 enum { APP_OPTIONS_MAX = 48 };
 
@@ -99,8 +132,8 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
 /* A plain decimal (or 0x…) number. */
 bool app_parse_count(const char *text, uint64_t *count);
 
-/* A comma-separated list of sizes: 8,1K,64K. Writes up to `count_max`, returns how many, 0 if malformed or too many. */
-size_t app_parse_bytes_list(const char *text, uint64_t *bytes, size_t count_max);
+/* Numbers with commas between them, each as `parse` reads it, at most list->count_max: 8,1K,64K. */
+bool app_parse_list(const char *text, bool (*parse)(const char *text, uint64_t *value), struct app_list *list);
 
 /* 02:00:5e:00:00:01 */
 bool app_parse_mac(const char *text, uint8_t mac[6]);

@@ -55,6 +55,30 @@ static int range_check(const struct app_option *option, const char *text, uint64
     return argument_refuse(option, text, todo);
 }
 
+/* Takes all of a list, or nothing. */
+static int list_take(const struct app_option *option, const char *text)
+{
+    struct app_list *list = option->value;
+    struct app_list taken = {.count_max = list->count_max > 0 ? list->count_max : APP_LIST_MAX, .rising = list->rising};
+    bool rates = option->kind == APP_OPTION_RATES;
+    bool good = app_parse_list(text, rates ? cw_units_rate : cw_units_bytes, &taken);
+    for (size_t i = 0; i < taken.count && good; i++) {
+        good = taken.values[i] >= option->low && (option->high == 0 || taken.values[i] <= option->high) &&
+               (i == 0 || !taken.rising || taken.values[i] > taken.values[i - 1]);
+    }
+    if (!good) {
+        char range[64] = "", todo[160];
+        if (option->high > 0) {
+            snprintf(range, sizeof(range), " from %" PRIu64 " to %" PRIu64, option->low, option->high);
+        }
+        snprintf(todo, sizeof(todo), "up to %zu %s%s%s are wanted, with commas between", taken.count_max,
+                 taken.rising ? "rising " : "", rates ? "rates like 250Mbps" : "numbers like 8,1K", range);
+        return argument_refuse(option, text, todo);
+    }
+    *list = taken;
+    return APP_EXIT_SUCCESS;
+}
+
 static int option_take(const struct app_option *option, const char *text)
 {
     uint64_t value = 0;
@@ -83,6 +107,9 @@ static int option_take(const struct app_option *option, const char *text)
         return cw_units_percent(text, option->value)
                    ? APP_EXIT_SUCCESS
                    : argument_refuse(option, text, "a percentage like 1% or 0.1% is wanted");
+    case APP_OPTION_SIZES:
+    case APP_OPTION_RATES:
+        return list_take(option, text);
     case APP_OPTION_EACH:
         return option->take(option->value, text);
     }

@@ -25,25 +25,21 @@ bool app_parse_count(const char *text, uint64_t *count)
     return true;
 }
 
-size_t app_parse_bytes_list(const char *text, uint64_t *bytes, size_t count_max)
+bool app_parse_list(const char *text, bool (*parse)(const char *text, uint64_t *value), struct app_list *list)
 {
     char item[32];
-    size_t count = 0;
-
+    list->count = 0;
     for (;;) {
         size_t length = strcspn(text, ",");
-
-        if (length >= sizeof(item) || count == count_max) {
-            return 0;
+        if (length >= sizeof(item) || list->count == list->count_max) {
+            return false;
         }
-        memcpy(item, text, length);
-        item[length] = 0;
-        if (!cw_units_bytes(item, &bytes[count])) {
-            return 0;
+        snprintf(item, sizeof(item), "%.*s", (int)length, text);
+        if (!parse(item, &list->values[list->count++])) {
+            return false;
         }
-        count++;
         if (text[length] == 0) {
-            return count;
+            return true;
         }
         text += length + 1;
     }

@@ -1,8 +1,8 @@
 /* Demo: two emulated hosts, each a process, and a switch between them, a third one. Host A puts a file into a region of
- * host B, which is the mapped output file.
+ * host B, which is the mapped output file. Hosts and switch are a group and a fabric as benchmarks have them
+ * (bench/group.h).
  *
- * Order of calls in the parent: demo_world_create; fork, demo_host_run in each child; demo_world_counters;
- * demo_world_destroy.
+ * Order of calls: demo_world_create, demo_world_transfer, demo_world_counters, demo_world_destroy.
  */
 #ifndef DEMO_H
 #define DEMO_H
@@ -10,9 +10,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "dataplane/port/port.h"
+#include "apps/bench/group.h"
+#include "apps/cli/report.h"
 
 enum {
     DEMO_PUT_BYTES = 1 << 20,
@@ -28,19 +28,16 @@ struct demo_options {
     uint64_t size_bytes;
     uint64_t seed;
     const char *file; /* NULL: random bytes of size_bytes */
-    bool json;
+    struct app_report report;
 };
 
 /* What the parent makes and takes away again. */
 struct demo_world {
-    char folder[DEMO_PATH_BYTES];
-    char socket[DEMO_PATH_BYTES + 16];
-    char source[DEMO_SOURCE_BYTES]; /* the file that is moved; in `folder` unless it is the user's */
-    char target[DEMO_PATH_BYTES + 16];
-    pid_t parent;
-    pid_t switch_process; /* 0: not running */
-    int switch_output;
-    pid_t hosts[2];
+    const struct demo_options *options;
+    struct bench_fabric fabric;
+    char source[DEMO_SOURCE_BYTES]; /* the file that is moved; in the fabric's folder unless it is the user's */
+    char target[DEMO_PATH_BYTES];
+    uint64_t bytes;
 };
 
 /* Of the whole run, from the switch: both directions together. */
@@ -54,10 +51,8 @@ struct demo_losses {
     uint64_t queue_max_bytes;
 };
 
-/* What a host tells its parent at the end, by a pipe. */
+/* What a host tells its parent at the end. */
 struct demo_report {
-    int status; /* of enum cw_status */
-    char error[CW_PORT_TEXT_BYTES];
     uint64_t elapsed_ns; /* A: from the first put to the last completion */
     uint64_t notifications;
     uint64_t data_packets; /* sent for the first time */
@@ -72,17 +67,20 @@ struct demo_report {
 /* Folder, source file, switch. APP_EXIT_SUCCESS or, after reporting it, an exit code; destroy it in any case. */
 int demo_world_create(struct demo_world *world, const struct demo_options *options);
 
+/* Moves the file from host 0 (A) to host 1 (B), and has their reports. Results as above. */
+int demo_world_transfer(struct demo_world *world, struct demo_report reports[2]);
+
 /* Ends the switch and reads its counters. False: there are none. */
 bool demo_world_counters(struct demo_world *world, struct demo_losses *losses);
 
-/* Ends the processes and removes the files, as far as there are any. */
+/* Ends the switch and removes the files, as far as there are any. */
 void demo_world_destroy(struct demo_world *world);
 
-/* Runs host 0 (A, the sender) or 1 (B) in the calling process, which was made for it. `control` joins the two. */
-void demo_host_run(const struct demo_world *world, uint32_t host, int control, uint64_t bytes,
-                   struct demo_report *report);
+/* One host, for struct bench_group_config: maps its file; moves it. */
+int demo_host_map(struct bench_member *member);
+int demo_host_run(struct bench_member *member);
 
-/* True once SIGINT or SIGTERM has come. */
-bool demo_interrupted(void);
+/* Not 0 once SIGINT or SIGTERM has come. */
+extern volatile sig_atomic_t demo_interrupted;
 
 #endif

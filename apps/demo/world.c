@@ -4,23 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
-#include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#define LIMIT_NS 1000000000000000000ull /* years: hosts notice when nothing moves */
 
-#define READY_WAIT_NS 10000000000ull
-
-enum { CHUNK_BYTES = 1 << 20, OUTPUT_BYTES = 16384 };
+enum { CHUNK_BYTES = 1 << 20, OUTPUT_BYTES = 16384, MTU_BYTES = 1500 };
 
 /* ---- the source ---- */
 
@@ -28,7 +23,7 @@ static int write_all(int file, const uint8_t *data, size_t bytes)
 {
     while (bytes > 0) {
         ssize_t written = write(file, data, bytes);
-        if (written < 0 && errno == EINTR && !demo_interrupted()) {
+        if (written < 0 && errno == EINTR && !demo_interrupted) {
             continue;
         }
         if (written <= 0) {
@@ -46,7 +41,7 @@ static int generate_source(const struct demo_world *world, const struct demo_opt
     int file = open(world->source, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     uint8_t *chunk = malloc(CHUNK_BYTES);
     int failed = file < 0 || chunk == NULL;
-    for (uint64_t done = 0; done < options->size_bytes && !failed && !demo_interrupted(); done += CHUNK_BYTES) {
+    for (uint64_t done = 0; done < options->size_bytes && !failed && !demo_interrupted; done += CHUNK_BYTES) {
         uint64_t left = options->size_bytes - done;
         uint8_t seed[randombytes_SEEDBYTES] = {0};
         memcpy(seed, &options->seed, sizeof(options->seed));
@@ -66,86 +61,17 @@ static int generate_source(const struct demo_world *world, const struct demo_opt
 
 /* ---- the switch ---- */
 
-/* In the child: becomes the switch, and ends with its parent. */
-static _Noreturn void exec_switch(const struct demo_world *world, const struct demo_options *options, int output)
+static int switch_start(struct demo_world *world, const struct demo_options *options)
 {
-    char rate[32];
-    char delay[32];
-    char queue[32];
-    char loss[32];
-    char seed[32];
+    char rate[32], delay[32], queue[32], loss[32], seed[32];
     snprintf(rate, sizeof(rate), "%" PRIu64, options->rate_bps);
     snprintf(delay, sizeof(delay), "%" PRIu64 "ns", options->delay_ns);
     snprintf(queue, sizeof(queue), "%" PRIu64, options->queue_bytes);
     snprintf(loss, sizeof(loss), "%.9f%%", options->loss * 100);
     snprintf(seed, sizeof(seed), "%" PRIu64, options->seed);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    setpgid(0, 0); /* Ctrl-C is for the parent, which ends the rest in order */
-    if (getppid() != world->parent || dup2(output, STDOUT_FILENO) < 0) {
-        _exit(APP_EXIT_INTERNAL);
-    }
-    execl("/proc/self/exe", "causeway", "switch", "--memif", world->socket, "--ports", "2", "--rate", rate, "--delay",
-          delay, "--queue", queue, "--loss", loss, "--seed", seed, "--json", (char *)NULL);
-    _exit(APP_EXIT_INTERNAL);
-}
-
-/* Reads from the switch until `text` holds a whole line. */
-static bool read_line(const struct demo_world *world, char *text, size_t text_bytes)
-{
-    size_t length = 0;
-    uint64_t until_ns = cw_clock_ns() + READY_WAIT_NS;
-    text[0] = 0;
-    while (strchr(text, '\n') == NULL && length + 1 < text_bytes && cw_clock_ns() < until_ns && !demo_interrupted()) {
-        struct pollfd set = {.fd = world->switch_output, .events = POLLIN};
-        if (poll(&set, 1, 100) <= 0) {
-            continue;
-        }
-        ssize_t got = read(world->switch_output, text + length, text_bytes - 1 - length);
-        if (got <= 0) {
-            break;
-        }
-        length += (size_t)got;
-        text[length] = 0;
-    }
-    return strchr(text, '\n') != NULL;
-}
-
-static int start_switch(struct demo_world *world, const struct demo_options *options)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        app_error("cannot make a pipe", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
-    }
-    world->switch_process = fork();
-    if (world->switch_process == 0) {
-        exec_switch(world, options, ends[1]);
-    }
-    close(ends[1]);
-    world->switch_output = ends[0];
-    if (world->switch_process < 0) {
-        world->switch_process = 0;
-        app_error("cannot start the switch", strerror(errno), "raise `ulimit -u`");
-        return APP_EXIT_MACHINE;
-    }
-    char line[256];
-    if (!read_line(world, line, sizeof(line)) || strncmp(line, "ready:", 6) != 0) {
-        if (!demo_interrupted()) {
-            app_error("the switch does not start", world->socket, "see above; alone: causeway switch --memif /tmp/s");
-        }
-        return APP_EXIT_MACHINE;
-    }
-    return APP_EXIT_SUCCESS;
-}
-
-static void process_end(pid_t *process, int number)
-{
-    if (*process > 0) {
-        kill(*process, number);
-        while (waitpid(*process, NULL, 0) < 0 && errno == EINTR) {
-        }
-    }
-    *process = 0;
+    const char *const words[] = {"--rate", rate, "--delay", delay, "--queue", queue,
+                                 "--loss", loss, "--seed",  seed,  "--json",  NULL};
+    return bench_fabric_switch(&world->fabric, 2, MTU_BYTES, words);
 }
 
 /* ---- counters ---- */
@@ -177,11 +103,11 @@ static void port_add(struct demo_losses *losses, const json_t *line)
 bool demo_world_counters(struct demo_world *world, struct demo_losses *losses)
 {
     *losses = (struct demo_losses){0};
-    if (world->switch_process == 0) {
+    if (world->fabric.switch_process == 0) {
         return false;
     }
-    kill(world->switch_process, SIGTERM);
-    FILE *output = fdopen(world->switch_output, "r");
+    kill(world->fabric.switch_process, SIGTERM);
+    FILE *output = fdopen(dup(world->fabric.switch_output), "r");
     uint32_t ports = 0;
     char *text = malloc(OUTPUT_BYTES);
     while (output != NULL && text != NULL && fgets(text, OUTPUT_BYTES, output) != NULL) {
@@ -196,9 +122,7 @@ bool demo_world_counters(struct demo_world *world, struct demo_losses *losses)
     free(text);
     if (output != NULL) {
         fclose(output);
-        world->switch_output = -1;
     }
-    process_end(&world->switch_process, SIGTERM);
     return ports == 2;
 }
 
@@ -206,47 +130,51 @@ bool demo_world_counters(struct demo_world *world, struct demo_losses *losses)
 
 int demo_world_create(struct demo_world *world, const struct demo_options *options)
 {
-    const char *place = getenv("TMPDIR");
-    *world = (struct demo_world){.parent = getpid(), .switch_output = -1};
-    place = place != NULL && place[0] == '/' && strlen(place) < DEMO_PATH_BYTES / 2 ? place : "/tmp";
-    snprintf(world->folder, sizeof(world->folder), "%s/causeway-demo-XXXXXX", place);
-    if (mkdtemp(world->folder) == NULL) {
-        world->folder[0] = 0;
-        app_error("no temporary folder", place, strerror(errno));
-        return APP_EXIT_MACHINE;
+    struct stat status;
+    *world = (struct demo_world){.options = options};
+    int code = switch_start(world, options);
+    if (code != APP_EXIT_SUCCESS) {
+        return code;
     }
-    snprintf(world->socket, sizeof(world->socket), "%s/socket", world->folder);
-    snprintf(world->target, sizeof(world->target), "%s/target", world->folder);
+    snprintf(world->target, sizeof(world->target), "%s/target", world->fabric.folder);
+    snprintf(world->source, sizeof(world->source), "%s/source", world->fabric.folder);
     if (options->file != NULL) {
         snprintf(world->source, sizeof(world->source), "%s", options->file);
-    } else {
-        snprintf(world->source, sizeof(world->source), "%s/source", world->folder);
-        int code = generate_source(world, options);
-        if (code != APP_EXIT_SUCCESS || demo_interrupted()) {
-            return code;
-        }
+    } else if ((code = generate_source(world, options)) != APP_EXIT_SUCCESS) {
+        return code;
     }
-    return start_switch(world, options);
+    if (stat(world->source, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) {
+        app_error("not a file that can be moved", world->source, "name a regular file of at least one byte");
+        return APP_EXIT_USAGE;
+    }
+    world->bytes = (uint64_t)status.st_size;
+    return APP_EXIT_SUCCESS;
+}
+
+int demo_world_transfer(struct demo_world *world, struct demo_report reports[2])
+{
+    struct bench_group group;
+    const struct bench_group_config config = {
+        .count = 2,
+        .doorbell = true,
+        .region_bytes = world->bytes,
+        .result_bytes = sizeof(struct demo_report),
+        .limit_ns = LIMIT_NS,
+        .settings = world,
+        .stop = &demo_interrupted,
+        .reference = demo_host_map,
+        .run = demo_host_run,
+    };
+    int code = bench_group_start(&group, &world->fabric, &config);
+    code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
+    for (uint32_t i = 0; i < 2 && code == APP_EXIT_SUCCESS; i++) {
+        memcpy(&reports[i], bench_group_result(&group, i), sizeof(reports[i]));
+    }
+    bench_group_free(&group);
+    return code;
 }
 
 void demo_world_destroy(struct demo_world *world)
 {
-    process_end(&world->hosts[0], SIGKILL);
-    process_end(&world->hosts[1], SIGKILL);
-    process_end(&world->switch_process, SIGTERM);
-    if (world->switch_output >= 0) {
-        close(world->switch_output);
-    }
-    if (world->folder[0] == 0) {
-        return;
-    }
-    /* socket and bell are the switch's, but it may have been killed */
-    static const char *const names[] = {"source", "target", "socket", "socket.bell"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char path[DEMO_PATH_BYTES + 16];
-        snprintf(path, sizeof(path), "%s/%s", world->folder, names[i]);
-        unlink(path);
-    }
-    rmdir(world->folder);
-    world->folder[0] = 0;
+    bench_fabric_destroy(&world->fabric);
 }

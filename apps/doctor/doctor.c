@@ -88,9 +88,9 @@ int doctor_main(int argc, char **argv)
     bool no_settings = false;
     bool mpi = false;
     const struct app_option options[] = {
-        {"json", NULL, "one JSON object a finding", APP_OPTION_FLAG, &doctor.json, 0, 0, NULL},
-        {"no-settings", NULL, "without the table of settings", APP_OPTION_FLAG, &no_settings, 0, 0, NULL},
-        {"mpi", NULL, "only the MPI functions that are not implemented yet", APP_OPTION_FLAG, &mpi, 0, 0, NULL},
+        OPTION_JSON(" a finding", &doctor.json),
+        OPTION_FLAG("no-settings", "without the table of settings", &no_settings),
+        OPTION_FLAG("mpi", "only the MPI functions that are not implemented yet", &mpi),
         {0},
     };
     int code;

@@ -92,7 +92,7 @@ static bool duties_do(struct gateway_site *site, struct timers *timers, struct a
     }
     if (now_ns >= timers->stats_ns) {
         uint64_t interval_ns = site->config->stats_interval_ns;
-        if (site->stats != NULL) {
+        if (site->stats.csv != NULL) {
             gateway_stats_take(site, now_ns);
         } else {
             gateway_report(site, now_ns);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "apps/cli/report.h"
 #include "apps/gateway/config.h"
 #include "dataplane/core/crowding.h"
 #include "dataplane/tunnel/gate.h"
@@ -25,7 +26,7 @@ struct gateway_site {
     struct cw_endpoint *endpoint;
     struct cw_gate *gate;
     uint32_t peers[CW_TUNNEL_STREAMS_MAX];
-    FILE *stats; /* NULL: none */
+    struct app_report stats; /* its csv NULL: none */
     struct gateway_sample samples[CW_TUNNEL_STREAMS_MAX];
     uint64_t start_ns;
     /* what was said last */

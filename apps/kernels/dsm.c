@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "apps/kernels/dsm_pages.h"
+#include "dataplane/statistics.h"
 
 enum {
     EXCHANGES = 2,
@@ -309,12 +310,6 @@ static bool iterate(struct dsm *dsm, int iteration, int pages)
     return kernel_is_verified(&dsm->kernel);
 }
 
-static int double_compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 struct row {
     double seconds;
     double barrier_seconds;
@@ -335,8 +330,7 @@ static struct row row_of(struct dsm *dsm, struct side *side)
     MPI_Reduce(bytes, sums, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     for (int i = 0; i < dsm->iterations; i++)
         row.seconds += slowest[i];
-    qsort(slowest, (size_t)dsm->iterations, sizeof(*slowest), double_compare);
-    row.barrier_seconds = slowest[dsm->iterations / 2];
+    row.barrier_seconds = cw_statistics_median(slowest, (size_t)dsm->iterations);
     row.diff_bytes = sums[0];
     row.page_bytes = sums[1];
     free(slowest);

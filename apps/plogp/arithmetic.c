@@ -3,25 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-double plogp_median(double *numbers, size_t count)
-{
-    if (count == 0) {
-        return 0;
-    }
-    qsort(numbers, count, sizeof(*numbers), compare_numbers);
-    return count % 2 == 1 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
-}
-
 double plogp_noise(double *times_ns, size_t count)
 {
-    double median_ns = plogp_median(times_ns, count);
+    double median_ns = cw_statistics_median(times_ns, count);
     return count == 0 ? 1 : median_ns / fmax(times_ns[0], 1);
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "collectives/choose/measured.h"
+#include "dataplane/statistics.h"
 
 /* What messages need no word from their receivers, as MPI has it: mpi/runtime/init.c,
  * mpi/collective/run/transport_state.h. */
@@ -24,9 +25,6 @@ struct plogp_sample {
     double send_ns;    /* of the call that sends */
     double receive_ns; /* of the call that receives what has come already */
 };
-
-/* Of an unsorted list, which it sorts; 0 of none. */
-double plogp_median(double *numbers, size_t count);
 
 /* How noisy times of the same thing are, which it sorts: the median as a multiple of the least; 1 of none. Where other
  * programs take the processors, half of the times hold their slices, and the least does not. */

@@ -90,7 +90,7 @@ static double stream_gap(struct pair *pair, uint64_t share_ns)
             gaps[i] = stream_once(pair);
         }
     }
-    return plogp_median(gaps, (size_t)count);
+    return cw_statistics_median(gaps, (size_t)count);
 }
 
 /* There with data, back without. */
@@ -145,13 +145,13 @@ static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, s
             trips[i] = wholes[i] - beside_ns;
         }
     }
-    sample->trip_ns = fmax(plogp_median(trips, (size_t)count) + empty_ns, 1);
-    sample->send_ns = plogp_median(sends, (size_t)count);
+    sample->trip_ns = fmax(cw_statistics_median(trips, (size_t)count) + empty_ns, 1);
+    sample->send_ns = cw_statistics_median(sends, (size_t)count);
     count = tell(pair, (int)fmin(fmax((double)share_ns / 6 / (sample->trip_ns + 1), TRIPS_MIN), DELAYED_MAX));
     for (int i = 0; i < count; i++) {
         receives[i] = receive_once(pair, sample->bytes, sample->trip_ns);
     }
-    sample->receive_ns = plogp_median(receives, (size_t)count);
+    sample->receive_ns = cw_statistics_median(receives, (size_t)count);
 }
 
 static uint32_t sample_insert(struct plogp_sample *samples, uint32_t count, const struct plogp_sample *sample)
@@ -207,7 +207,7 @@ static double copy_measure(uint8_t *data, bool reduces)
         }
         times[i] = (double)(cw_clock_ns() - start_ns) / COPY_BYTES;
     }
-    return plogp_median(times, COPY_ROUNDS);
+    return cw_statistics_median(times, COPY_ROUNDS);
 }
 
 /* ---- all ranks at once ---- */
@@ -247,9 +247,9 @@ static void ring_measure(const struct plogp_measure *measure, uint8_t *data, uin
         times[2][i] = ring_once(measure, data, test->bytes, puts, 1);
     }
     MPI_Reduce(times, slowest, 3 * RING_ROUNDS_MAX, MPI_DOUBLE, MPI_MAX, 0, measure->sync);
-    test->one_ns = plogp_median(slowest[0], (size_t)rounds);
-    test->all_ns = plogp_median(slowest[1], (size_t)rounds);
-    test->first_ns = plogp_median(slowest[2], (size_t)rounds);
+    test->one_ns = cw_statistics_median(slowest[0], (size_t)rounds);
+    test->all_ns = cw_statistics_median(slowest[1], (size_t)rounds);
+    test->first_ns = cw_statistics_median(slowest[2], (size_t)rounds);
 }
 
 static void concurrency_measure(const struct plogp_measure *measure, uint8_t *data, uint64_t share_ns,
@@ -279,7 +279,7 @@ static double contention_measure(const struct plogp_measure *measure, const stru
                         ? plogp_contention(plogp, (uint32_t)measure->size, sizes[i], question.contenders[0].time_ns)
                         : 0;
     }
-    return plogp_median(gammas, 3);
+    return cw_statistics_median(gammas, 3);
 }
 
 void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)

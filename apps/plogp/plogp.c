@@ -29,9 +29,12 @@ static const char usage[] =
     "average,\n"
     "and nowhere more than half as long again, is the claim. The exit code does not depend on it.";
 
-#define TESTED_SIZES   "8,64,512,4096,16384,32768,131072,262144,1048576"
-#define VERIFIED_SIZES "8,128,1024,8192,65536,262144,1048576" /* half of them were not tested */
-#define NS_PER_S       1000000000ull
+static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384, 32768, 131072, 262144, 1048576},
+                                             .count = 9};
+static const struct app_list verified_sizes = {/* half of them were not tested */
+                                               .values = {8, 128, 1024, 8192, 65536, 262144, 1048576},
+                                               .count = 7};
+#define NS_PER_S 1000000000ull
 
 enum { NOISY_ROUNDS = 3 };
 
@@ -71,15 +74,11 @@ int plogp_file_read(const char *path, struct cw_measured **measured)
     return APP_EXIT_SUCCESS;
 }
 
-/* ---- options ---- */
-
-static bool ranks_add(struct plogp_options *options, uint64_t ranks)
+static void ranks_add(struct plogp_options *options, uint64_t ranks)
 {
-    if (ranks < 2 || ranks > PLOGP_JOB_RANKS_MAX || options->rank_count == PLOGP_RANKS_MAX) {
-        return false;
+    if (options->rank_count < PLOGP_RANKS_MAX) {
+        options->ranks[options->rank_count++] = (uint32_t)ranks;
     }
-    options->ranks[options->rank_count++] = (uint32_t)ranks;
-    return true;
 }
 
 /* Up to `most`: powers of two and the numbers before them, as algorithms tell these apart, and `most` itself. */
@@ -87,52 +86,36 @@ static void ranks_up_to(struct plogp_options *options, uint32_t most)
 {
     for (uint32_t power = 2; power <= most; power *= 2) {
         if (power > 2) {
-            (void)ranks_add(options, power - 1);
+            ranks_add(options, power - 1);
         }
-        (void)ranks_add(options, power);
+        ranks_add(options, power);
     }
     if (options->ranks[options->rank_count - 1] != most) {
-        (void)ranks_add(options, most);
+        ranks_add(options, most);
     }
 }
 
 /* As plain numbers, which plogp_measure reads. */
-static bool sizes_settle(struct plogp_options *options)
+static void sizes_settle(struct plogp_options *options, const struct app_list *asked)
 {
-    static char plain[32 * 24];
-    uint64_t sizes[32];
-    const char *text = options->sizes != NULL ? options->sizes : options->verify ? VERIFIED_SIZES : TESTED_SIZES;
-    size_t count = app_parse_bytes_list(text, sizes, 32);
-    bool fits = count > 0;
-    plain[0] = '\0';
-    for (size_t i = 0, used = 0; i < count; i++) {
-        fits = fits && sizes[i] >= 8 && sizes[i] <= 16 << 20 && (i == 0 || sizes[i] > sizes[i - 1]);
-        used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s%" PRIu64, i == 0 ? "" : ",", sizes[i]);
-    }
-    if (!fits) {
-        app_error("bad value", text, "--sizes wants up to 32 rising sizes from 8 to 16M, such as 8,1K,64K");
-        return false;
+    static char plain[APP_LIST_MAX * 24];
+    const struct app_list *sizes = asked->count > 0 ? asked : options->verify ? &verified_sizes : &tested_sizes;
+    for (size_t i = 0, used = 0; i < sizes->count; i++) {
+        used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s%" PRIu64, i == 0 ? "" : ",", sizes->values[i]);
     }
     options->sizes = plain;
-    return true;
 }
 
-static bool options_settle(struct plogp_options *options, uint64_t most, const char *list)
+static bool options_settle(struct plogp_options *options, uint64_t most, const struct app_list *ranks,
+                           const struct app_list *sizes)
 {
-    uint64_t numbers[PLOGP_RANKS_MAX];
-    size_t count = list == NULL ? 0 : app_parse_bytes_list(list, numbers, PLOGP_RANKS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        if (!ranks_add(options, numbers[i])) {
-            count = 0;
-        }
+    for (size_t i = 0; i < ranks->count; i++) {
+        ranks_add(options, ranks->values[i]);
     }
-    if (list != NULL && count == 0) {
-        app_error("bad value", list, "--ranks wants up to 16 numbers from 2 to 63, such as 2,4,8");
-        return false;
-    }
-    if (list == NULL) {
+    if (ranks->count == 0) {
         ranks_up_to(options, (uint32_t)most);
     }
+    sizes_settle(options, sizes);
     if (strcmp(options->path, "shared") != 0 && strcmp(options->path, "memif") != 0 &&
         strcmp(options->path, "all") != 0) {
         app_error("bad value", options->path, "--path wants shared, memif or all");
@@ -143,38 +126,28 @@ static bool options_settle(struct plogp_options *options, uint64_t most, const c
         app_error("there is no place for the file", "HOME is not set", "name one: -o FILE");
         return false;
     }
-    if (!sizes_settle(options)) {
-        return false;
-    }
     options->file = options->file == NULL ? options->place.path : options->file;
     return true;
 }
 
-/* ---- measuring ---- */
-
-static void network_show(const struct plogp_options *options, const struct cw_measured_network *row)
+static void network_report(struct app_report *report, const struct cw_measured_network *row)
 {
     const struct cw_plogp *plogp = &row->network.paths[CW_PATH_LAN];
-    if (!options->json) {
-        printf("%-6s %3" PRIu32 "  %9.2f %9.2f %9.2f %9.2f %11.2f %8.2f  %5" PRIu32 " %6.2f\n",
-               cw_measured_path_name(row->path), row->ranks, plogp->latency_ns / 1e3, cw_plogp_gap(plogp, 0) / 1e3,
-               cw_plogp_send(plogp, 0) / 1e3, cw_plogp_receive(plogp, 0) / 1e3, cw_plogp_gap(plogp, 65536) / 1e3,
-               (double)(1 << 20) / cw_plogp_gap(plogp, 1 << 20), row->network.ports, row->network.contention);
-        fflush(stdout);
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_text(line, "path", cw_measured_path_name(row->path));
-    app_json_count(line, "ranks", row->ranks);
-    app_json_number(line, "latency_ns", plogp->latency_ns);
-    app_json_number(line, "gap_0_ns", cw_plogp_gap(plogp, 0));
-    app_json_number(line, "send_0_ns", cw_plogp_send(plogp, 0));
-    app_json_number(line, "receive_0_ns", cw_plogp_receive(plogp, 0));
-    app_json_number(line, "gap_64k_ns", cw_plogp_gap(plogp, 65536));
-    app_json_number(line, "gap_1m_ns", cw_plogp_gap(plogp, 1 << 20));
-    app_json_count(line, "ports", row->network.ports);
-    app_json_number(line, "contention", row->network.contention);
-    app_json_emit(line);
+    double gap_1m_ns = cw_plogp_gap(plogp, 1 << 20);
+    const struct app_cell cells[] = {
+        app_text("path", "path", 6, cw_measured_path_name(row->path)),
+        app_count("ranks", "ranks", row->ranks),
+        app_number("latency_ns", "L/us", 2, 1e-3, plogp->latency_ns),
+        app_number("gap_0_ns", "g(0)/us", 2, 1e-3, cw_plogp_gap(plogp, 0)),
+        app_number("send_0_ns", "os(0)/us", 2, 1e-3, cw_plogp_send(plogp, 0)),
+        app_number("receive_0_ns", "or(0)/us", 2, 1e-3, cw_plogp_receive(plogp, 0)),
+        app_number("gap_64k_ns", "g(64K)/us", 2, 1e-3, cw_plogp_gap(plogp, 65536)),
+        app_number("gap_1m_ns", NULL, 0, 1, gap_1m_ns),
+        app_number(NULL, "1M: B/ns", 2, 1, (double)(1 << 20) / gap_1m_ns),
+        app_count("ports", "ports", row->network.ports),
+        app_number("contention", "gamma", 2, 1, row->network.contention),
+    };
+    APP_REPORT(report, cells);
 }
 
 /* What of the file stays: paths that are not measured now. */
@@ -248,7 +221,7 @@ static int quiet_measure(const struct plogp_options *options, enum cw_measured_p
     }
 }
 
-static int path_measure(const struct plogp_options *options, enum cw_measured_path path, struct cw_measured *all)
+static int path_measure(struct plogp_options *options, enum cw_measured_path path, struct cw_measured *all)
 {
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
@@ -258,7 +231,7 @@ static int path_measure(const struct plogp_options *options, enum cw_measured_pa
             break;
         }
         for (uint32_t row = 0; row < one->network_count; row++) {
-            network_show(options, &one->networks[row]);
+            network_report(&options->report, &one->networks[row]);
         }
         code = cw_measured_merge(all, one) == CW_OK ? code : app_error_status(CW_ERROR_MEMORY, "cannot keep", NULL);
         cw_measured_destroy(one);
@@ -266,14 +239,10 @@ static int path_measure(const struct plogp_options *options, enum cw_measured_pa
     return code;
 }
 
-static int measure_all(const struct plogp_options *options)
+static int measure_all(struct plogp_options *options)
 {
     struct cw_measured *all = kept_make(options);
     int code = all == NULL ? app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL) : APP_EXIT_SUCCESS;
-    if (!options->json) {
-        printf("path  ranks       L/us   g(0)/us  os(0)/us  or(0)/us  g(64K)/us  1M: B/ns ports  gamma\n");
-        fflush(stdout);
-    }
     for (uint32_t path = 0; path < CW_MEASURED_PATHS && code == APP_EXIT_SUCCESS; path++) {
         if (plogp_path_is_asked(options, path)) {
             code = path_measure(options, path, all);
@@ -282,7 +251,7 @@ static int measure_all(const struct plogp_options *options)
     if (code == APP_EXIT_SUCCESS) {
         code = file_write(options->file, all);
     }
-    if (code == APP_EXIT_SUCCESS && !options->json) {
+    if (code == APP_EXIT_SUCCESS && !options->report.json) {
         printf("%" PRIu32 " tables of parameters and %" PRIu32 " tests in %s%s\n", all->network_count, all->test_count,
                options->file,
                strcmp(options->file, options->place.path) == 0 ? ", where MPI finds them"
@@ -296,23 +265,19 @@ int plogp_main(int argc, char **argv)
 {
     struct plogp_options options = {.path = "all"};
     uint64_t most = 8;
-    const char *list = NULL;
+    struct app_list ranks = {.count_max = PLOGP_RANKS_MAX}, sizes = {.rising = true};
     const struct app_option rows[] = {
-        {"path", "NAME", "shared, memif or all (all)", APP_OPTION_TEXT, &options.path, 0, 0, NULL},
+        OPTION_TEXT("path", "NAME", "shared, memif or all (all)", &options.path),
         {"most", "RANKS", "-n: up to so many ranks: powers of two, and the numbers before them (8)", APP_OPTION_COUNT,
          &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
-        {"ranks", "LIST", "just these numbers of ranks", APP_OPTION_TEXT, &list, 0, 0, NULL},
-        {"time", "TIME", "of all measurements together, about (60s)", APP_OPTION_DURATION, &options.time_ns, 0, 0,
-         NULL},
-        {"sizes", "LIST", "sizes to test, in bytes", APP_OPTION_TEXT, &options.sizes, 0, 0, NULL},
-        {"output", "FILE", "the file (where MPI looks for it)", APP_OPTION_TEXT, &options.file, 0, 0, NULL},
-        {"verify", NULL, "compare what the file makes MPI choose with the best", APP_OPTION_FLAG, &options.verify, 0, 0,
-         NULL},
-        {"plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", APP_OPTION_TEXT,
-         &options.plot, 0, 0, NULL},
-        {"noisy", NULL, "write also what other programs have made noise of (refuse it)", APP_OPTION_FLAG,
-         &options.noisy, 0, 0, NULL},
-        {"json", NULL, "one JSON object a line", APP_OPTION_FLAG, &options.json, 0, 0, NULL},
+        OPTION_SIZES("ranks", "just these numbers of ranks", &ranks, 2, PLOGP_JOB_RANKS_MAX),
+        OPTION_TIME("time", "of all measurements together, about (60s)", &options.time_ns, 0, 0),
+        OPTION_SIZES("sizes", "sizes to test, in bytes", &sizes, 8, 16 << 20),
+        OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
+        OPTION_FLAG("verify", "compare what the file makes MPI choose with the best", &options.verify),
+        OPTION_TEXT("plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", &options.plot),
+        OPTION_FLAG("noisy", "write also what other programs have made noise of (refuse it)", &options.noisy),
+        OPTION_JSON(" a line", &options.report.json),
         {0},
     };
     int code;
@@ -324,7 +289,7 @@ int plogp_main(int argc, char **argv)
     if (app_options_parse(usage, rows, 0, argc, argv, &code) < 0) {
         return code;
     }
-    if (!options_settle(&options, most, list)) {
+    if (!options_settle(&options, most, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
     if (options.plot != NULL && !options.verify) {

@@ -3,7 +3,7 @@
 #ifndef PLOGP_H
 #define PLOGP_H
 
-#include "apps/cli/cli.h"
+#include "apps/cli/report.h"
 #include "collectives/choose/measured.h"
 #include "control/settings/settings.h"
 
@@ -22,7 +22,7 @@ struct plogp_options {
     uint64_t time_ns;
     bool verify;
     bool noisy; /* what is noise is written, too */
-    bool json;
+    struct app_report report;
     struct cw_settings_place place;
 };
 

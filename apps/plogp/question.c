@@ -176,7 +176,7 @@ static double least(const double *times, uint32_t count)
 static double standing(struct trial *trial, uint32_t i)
 {
     return trial->rounds[i] < ROUNDS_MIN ? fmin(trial->first_ns[i], least(trial->times[i], trial->rounds[i]))
-                                         : plogp_median(trial->times[i], trial->rounds[i]);
+                                         : cw_statistics_median(trial->times[i], trial->rounds[i]);
 }
 
 /* At rank 0: who stays (`chosen` does in any case), and how many rounds are next; 0: enough. */
@@ -266,10 +266,11 @@ static void duel_run(const struct plogp_measure *measure, struct plogp_question 
     struct plogp_question all = *question; /* nobody drops out */
     all.chosen = TRIAL_ALL;
     rounds_run(measure, &all, call, trial, ROUNDS_MIN, end_ns);
-    double scale = plogp_median(trial->times[best], trial->rounds[best]) / looked_ns;
+    double scale = cw_statistics_median(trial->times[best], trial->rounds[best]) / looked_ns;
     for (uint32_t i = 0; i < trial->count; i++) {
-        question->contenders[i].time_ns = (finalists >> i & 1) != 0 ? plogp_median(trial->times[i], trial->rounds[i])
-                                                                    : question->contenders[i].time_ns * scale;
+        question->contenders[i].time_ns = (finalists >> i & 1) != 0
+                                              ? cw_statistics_median(trial->times[i], trial->rounds[i])
+                                              : question->contenders[i].time_ns * scale;
     }
 }
 
@@ -292,7 +293,7 @@ void plogp_question_run(const struct plogp_measure *measure, struct plogp_questi
     uint64_t duel_ns = measure->is_verification ? (uint64_t)((double)budget_ns * DUEL_SHARE) : 0;
     rounds_run(measure, question, &call, &trial, ROUNDS_LOOK, end_ns - duel_ns);
     for (uint32_t i = 0; i < trial.count; i++) {
-        question->contenders[i].time_ns = plogp_median(trial.times[i], trial.rounds[i]);
+        question->contenders[i].time_ns = cw_statistics_median(trial.times[i], trial.rounds[i]);
     }
     if (measure->is_verification) {
         duel_run(measure, question, &call, &trial, end_ns);

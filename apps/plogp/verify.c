@@ -44,30 +44,29 @@ struct cw_problem *plogp_problem(const struct cw_measured_test *test)
     return problem;
 }
 
-static void cell_print(const struct plogp_options *options, const struct cell *cell)
+/* Where people read, times of all algorithms are left out. */
+static void cell_report(struct app_report *report, const struct cell *cell)
 {
     const struct cw_measured_test *best = cell->best;
-    double ratio = cell->chosen->time_ns / best->time_ns;
-    if (!options->json) {
-        printf("%-6s %-14s %3" PRIu32 " %8" PRIu64 "  %-20s %10.2f  %-20s %10.2f  %5.2f  %10.2f  %s\n",
-               cw_measured_path_name(best->path), cw_collective_name(best->collective), best->ranks, best->bytes,
-               cell->chosen->algorithm, cell->chosen->time_ns / 1e3, best->algorithm, best->time_ns / 1e3, ratio,
-               cell->expected_ns / 1e3, cw_measured_origin_name(cell->origin));
+    const struct app_cell cells[] = {
+        app_text("path", "path", 6, cw_measured_path_name(best->path)),
+        app_text("collective", "collective", 14, cw_collective_name(best->collective)),
+        app_count("ranks", "ranks", best->ranks),
+        app_count("bytes", "bytes", best->bytes),
+        app_text("chosen", "chosen", 20, cell->chosen->algorithm),
+        app_text("by", "by", 10, cw_measured_origin_name(cell->origin)),
+        app_number("chosen_ns", "us", 2, 1e-3, cell->chosen->time_ns),
+        app_number("expected_ns", "expected us", 2, 1e-3, cell->expected_ns),
+        app_text("best", "best", 20, best->algorithm),
+        app_number("best_ns", "us", 2, 1e-3, best->time_ns),
+        app_number("ratio", "ratio", 2, 1, cell->chosen->time_ns / best->time_ns),
+    };
+    if (!report->json) {
+        APP_REPORT(report, cells);
         return;
     }
-    json_t *line = app_json_new();
+    json_t *line = APP_REPORT_BEGIN(report, cells);
     json_t *times = app_json_new();
-    app_json_text(line, "path", cw_measured_path_name(best->path));
-    app_json_text(line, "collective", cw_collective_name(best->collective));
-    app_json_count(line, "ranks", best->ranks);
-    app_json_count(line, "bytes", best->bytes);
-    app_json_text(line, "chosen", cell->chosen->algorithm);
-    app_json_text(line, "by", cw_measured_origin_name(cell->origin));
-    app_json_number(line, "chosen_ns", cell->chosen->time_ns);
-    app_json_number(line, "expected_ns", cell->expected_ns);
-    app_json_text(line, "best", best->algorithm);
-    app_json_number(line, "best_ns", best->time_ns);
-    app_json_number(line, "ratio", ratio);
     for (uint32_t i = 0; i < cell->count; i++) {
         app_json_number(times, cell->first[i].algorithm, cell->first[i].time_ns);
     }
@@ -139,25 +138,22 @@ static void sum_add(struct sum *sum, double ratio)
     sum->worst = fmax(sum->worst, ratio);
 }
 
-static void sum_print(const struct plogp_options *options, enum cw_measured_path path, const struct sum *sum)
+static void sum_report(const struct plogp_options *options, enum cw_measured_path path, const struct sum *sum)
 {
     double average = sum->ratios / sum->cells;
     bool holds = average <= AVERAGE_MAX && sum->worst <= RATIO_MAX;
-    if (!options->json) {
-        printf("%s: on average %.3f of the best, at most %.2f, %" PRIu32 " of %" PRIu32
-               " above 1.5: the claim (at most %.2f and %.1f) %s\n",
-               cw_measured_path_name(path), average, sum->worst, sum->beyond, sum->cells, AVERAGE_MAX, RATIO_MAX,
-               holds ? "holds" : "does not hold");
-        return;
-    }
-    json_t *line = app_json_new();
-    app_json_text(line, "path", cw_measured_path_name(path));
-    app_json_count(line, "cells", sum->cells);
-    app_json_number(line, "ratio_average", average);
-    app_json_number(line, "ratio_max", sum->worst);
-    app_json_count(line, "cells_above_1.5", sum->beyond);
-    app_json_flag(line, "holds", holds);
-    app_json_emit(line);
+    const struct app_cell cells[] = {
+        app_text("path", NULL, 0, cw_measured_path_name(path)),
+        app_count("cells", "cells", sum->cells),
+        app_number("ratio_average", "ratio to the best on average", 3, 1, average),
+        app_number("ratio_max", "at most", 2, 1, sum->worst),
+        app_count("cells_above_1.5", "above 1.5", sum->beyond),
+        app_number(NULL, "claimed: on average", 2, 1, AVERAGE_MAX),
+        app_number(NULL, "at most", 1, 1, RATIO_MAX),
+        app_flag("holds", "holds", holds),
+    };
+    struct app_report report = {.json = options->report.json, .form = APP_REPORT_LINE};
+    APP_REPORT(&report, cells);
 }
 
 static int cells_report(const struct plogp_options *options, const struct cw_measured *known,
@@ -165,11 +161,7 @@ static int cells_report(const struct plogp_options *options, const struct cw_mea
 {
     struct sum sums[CW_MEASURED_PATHS] = {0};
     struct cell cell;
-    if (!options->json) {
-        printf("path   collective       P    bytes  chosen                     us    best                       us    "
-               "ratio "
-               " expected us  by\n");
-    }
+    struct app_report report = options->report;
     for (uint32_t i = 0; i < times->test_count; i += cell.count) {
         if (!cell_take(known, times, i, &cell)) {
             return APP_EXIT_FAILURE;
@@ -178,12 +170,12 @@ static int cells_report(const struct plogp_options *options, const struct cw_mea
             app_error("what is chosen was not measured", cell.chosen_name, "this is a bug");
             return APP_EXIT_INTERNAL;
         }
-        cell_print(options, &cell);
+        cell_report(&report, &cell);
         sum_add(&sums[cell.first->path], cell.chosen->time_ns / cell.best->time_ns);
     }
     for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
         if (sums[path].cells > 0) {
-            sum_print(options, path, &sums[path]);
+            sum_report(options, path, &sums[path]);
         }
     }
     return APP_EXIT_SUCCESS;

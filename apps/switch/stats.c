@@ -260,9 +260,7 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
         stats_free(stats);
         return APP_EXIT_MACHINE;
     }
-    stats->file = fopen(path, "we");
-    if (stats->file == NULL) {
-        app_error("the statistics cannot be written there", path, strerror(errno));
+    if (!app_csv_open("the statistics", path, "", &stats->file)) {
         stats_free(stats);
         return APP_EXIT_USAGE;
     }
@@ -289,11 +287,7 @@ int switch_stats_close(struct switch_stats *stats)
         atomic_store_explicit(&stats->is_over, true, memory_order_release); /* pairs with the acquire in writer_run */
         pthread_join(stats->writer, NULL);
     }
-    bool failed = ferror(stats->file) != 0;
-    failed = fclose(stats->file) != 0 || failed;
-    if (failed) {
-        app_error("not all statistics could be written", stats->path, "is the disk full?");
-    }
+    bool written = app_csv_close("the statistics", stats->path, stats->file);
     stats_free(stats);
-    return failed ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS;
+    return written ? APP_EXIT_SUCCESS : APP_EXIT_MACHINE;
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/statistics.h"
+
 enum { CONTENDERS = 4, BATCH = 4, SIZES = 6, RANDOM = 0, ROUNDS_MAX = 10001 };
 
 static const char *const names[CONTENDERS] = {"pairs", "level 1", "level 2", "level 3"};
@@ -99,12 +101,6 @@ static double batch_time(int contender)
     return slowest;
 }
 
-static int double_compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static void size_measure(int size, int is_first)
 {
     static double times[CONTENDERS][ROUNDS_MAX];
@@ -122,8 +118,7 @@ static void size_measure(int size, int is_first)
     }
     printf(is_json ? "%s{\"bytes\": %d" : "%s%9d", is_json && !is_first ? ",\n " : is_json ? "\n " : "", size);
     for (int contender = 0; contender < CONTENDERS; contender++) {
-        qsort(times[contender], (size_t)rounds, sizeof(double), double_compare);
-        double median = times[contender][rounds / 2];
+        double median = cw_statistics_median(times[contender], (size_t)rounds);
         if (is_json) {
             printf(", \"%s\": %.2f", names[contender], median);
         } else {

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "apps/cli/cli.h"
+#include "control/settings/units.h"
 #include "tests/unit/parse_rows.h"
 
 static void test_count(void **state)
@@ -19,15 +20,16 @@ static void test_count(void **state)
 
 static void test_lists_and_addresses(void **state)
 {
-    uint64_t sizes[3];
+    struct app_list sizes = {.count_max = 3};
     uint8_t mac[6];
 
     (void)state;
-    assert_int_equal(app_parse_bytes_list("8,1K,1M", sizes, 3), 3);
-    assert_int_equal(sizes[2], 1 << 20);
-    assert_int_equal(app_parse_bytes_list("8,1K,1M,2M", sizes, 3), 0);
-    assert_int_equal(app_parse_bytes_list("8,,9", sizes, 3), 0);
-    assert_int_equal(app_parse_bytes_list("", sizes, 3), 0);
+    assert_true(app_parse_list("8,1K,1M", cw_units_bytes, &sizes));
+    assert_int_equal(sizes.count, 3);
+    assert_int_equal(sizes.values[2], 1 << 20);
+    assert_false(app_parse_list("8,1K,1M,2M", cw_units_bytes, &sizes));
+    assert_false(app_parse_list("8,,9", cw_units_bytes, &sizes));
+    assert_false(app_parse_list("", cw_units_bytes, &sizes));
     assert_true(app_parse_mac("01:00:5e:7f:00:0A", mac));
     assert_int_equal(mac[5], 10);
     assert_false(app_parse_mac("01:00:5e:7f:00", mac));
@@ -55,12 +57,12 @@ static int each_take(void *context, const char *text)
 static int parse(struct parsed *parsed, int operands_max, char **argv, int *exit_code)
 {
     const struct app_option options[] = {
-        {"flag", NULL, "a flag", APP_OPTION_FLAG, &parsed->flag, 0, 0, NULL},
-        {"text", "TEXT", "a text", APP_OPTION_TEXT, &parsed->text, 0, 0, NULL},
-        {"count", "N", "a count", APP_OPTION_COUNT, &parsed->count, 1, 64, NULL},
-        {"rate", "RATE", "a rate", APP_OPTION_RATE, &parsed->rate_bps, 0, 0, NULL},
+        OPTION_FLAG("flag", "a flag", &parsed->flag),
+        OPTION_TEXT("text", "TEXT", "a text", &parsed->text),
+        OPTION_COUNT("count", "a count", &parsed->count, 1, 64),
+        OPTION_RATE("rate", "a rate", &parsed->rate_bps, 0),
         {"loss", "SHARE", "a share", APP_OPTION_PERCENT, &parsed->loss, 0, 0, NULL},
-        {"each", "TEXT", "many", APP_OPTION_EACH, &parsed->each, 0, 0, each_take},
+        OPTION_EACH("each", "TEXT", "many", &parsed->each, each_take),
         {0},
     };
     int argc = 0;

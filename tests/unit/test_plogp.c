@@ -40,8 +40,9 @@ static void sample_make(struct cw_random *random, uint64_t bytes, struct plogp_s
         sends[i] = disturbed(random, cw_plogp_send(&machine, bytes));
         receives[i] = disturbed(random, cw_plogp_receive(&machine, bytes));
     }
-    *sample = (struct plogp_sample){bytes, plogp_median(trips, REPETITIONS), plogp_median(sends, REPETITIONS),
-                                    plogp_median(receives, REPETITIONS)};
+    *sample =
+        (struct plogp_sample){bytes, cw_statistics_median(trips, REPETITIONS), cw_statistics_median(sends, REPETITIONS),
+                              cw_statistics_median(receives, REPETITIONS)};
 }
 
 static bool is_about(double value, double expected, double allowed)
@@ -154,9 +155,9 @@ static void noise_is_told_from_disturbances(void **state)
 static void medians(void **state)
 {
     (void)state;
-    assert_true(plogp_median((double[]){3, 1, 2}, 3) == 2);
-    assert_true(plogp_median((double[]){4, 1, 3, 2}, 4) == 2.5);
-    assert_true(plogp_median(NULL, 0) == 0);
+    assert_true(cw_statistics_median((double[]){3, 1, 2}, 3) == 2);
+    assert_true(cw_statistics_median((double[]){4, 1, 3, 2}, 4) == 2.5);
+    assert_true(cw_statistics_median(NULL, 0) == 0);
 }
 
 int main(void)
