@@ -5,11 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct introduction {
-    char card[CW_CARD_BYTES];
-    uint64_t token; /* of the memory that the other side may write */
-};
-
 static void check(bool good, const char *what)
 {
     if (!good) {
@@ -18,32 +13,35 @@ static void check(bool good, const char *what)
     }
 }
 
+static void swap(int socket, void *data, size_t bytes) /* ours for theirs */
+{
+    check(write(socket, data, bytes) > 0 && read(socket, data, bytes) > 0, "the other side has gone");
+}
+
 int main(void)
 {
     static char text[] = "bytes that nobody asked for", memory[sizeof(text)];
-    char folder[] = "/tmp/put-XXXXXX", port[64], error[200] = "";
+    char folder[] = "/tmp/put-XXXXXX", port[64], card[CW_CARD_BYTES], error[200] = "";
     int control[2]; /* by which they get to know each other */
     check(mkdtemp(folder) != NULL && socketpair(AF_UNIX, SOCK_STREAM, 0, control) == 0, "no folder or no socket");
     bool is_parent = fork() != 0;
+    close(control[!is_parent]);
     snprintf(port, sizeof(port), "memif:%s/port,role=%s", folder, is_parent ? "server" : "client");
     struct cw_host_config config;
     struct cw_host *host;
-    uint32_t peer;
+    static struct cw_put put; /* all zero: on lane 0, from one piece of memory, to the region's beginning */
     cw_host_config_init(&config);
     config.port = port;
     config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that the two have and nobody else */
     check(cw_host_open(&config, &host, error, sizeof(error)) == CW_OK, error);
-    struct introduction own, other;
-    cw_host_card(host, own.card);
-    check(cw_host_register(host, memory, sizeof(memory), CW_REGION_WRITE, &own.token) == CW_OK, "no region");
-    check(write(control[is_parent], &own, sizeof(own)) > 0, "the other side has gone");
-    check(read(control[is_parent], &other, sizeof(other)) > 0, "the other side has gone");
-    check(cw_host_peer(host, other.card, &peer) == CW_OK, "no link");
+    check(cw_host_register(host, memory, sizeof(memory), CW_REGION_WRITE, &put.region) == CW_OK, "no region");
+    cw_host_card(host, card);
+    swap(control[is_parent], card, sizeof(card));
+    swap(control[is_parent], &put.region, sizeof(put.region));
+    check(cw_host_peer(host, card, &put.peer) == CW_OK, "no link");
+
     struct cw_event event;
     if (!is_parent) {
-        static struct cw_put put; /* all zero: contiguous, lane 0, to the region's beginning */
-        put.peer = peer;
-        put.region = other.token;
         put.source.contiguous.data = text;
         put.source.contiguous.bytes = sizeof(text);
         put.flags = CW_SIGNAL;
@@ -55,6 +53,7 @@ int main(void)
     if (is_parent) {
         printf("%llu bytes: %s\n", (unsigned long long)event.bytes, memory);
     }
+    swap(control[is_parent], port, 1); /* nobody leaves while the other waits for an acknowledgement */
     cw_host_close(host);
     rmdir(folder); /* by whoever is last */
 }
