@@ -103,7 +103,6 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
 
 static void nothing_falls_over(void **state)
 {
-    (void)state;
     uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
     struct cw_mcast_counters seen = {0};
     for (uint64_t round = 0; round * 1000 < packets; round++) {
@@ -163,7 +162,6 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
  * for ever. */
 static void who_counts_wrongly_holds_nobody_up(void **state)
 {
-    (void)state;
     struct mcast_world_config config;
     struct mcast_world world;
     struct cw_mcast_event event;

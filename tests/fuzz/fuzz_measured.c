@@ -1,13 +1,6 @@
 /* Files of measured parameters that somebody has damaged: refused with a reason, or what is read is written and read
  * again the same. Bytes are changed, cut, doubled and swapped, and numbers replaced by ones at the edges.
  * CW_TEST_PACKETS (100,000) / 5 files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +9,7 @@
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/fuzz/fuzz_text.h"
+#include "tests/test.h"
 
 static const char sample[] =
     "{\"causeway-plogp\": 1,\n\"made_by\": \"x\",\n\"networks\": [\n{\"path\": \"shared\", \"ranks\": 2, "
@@ -45,7 +39,6 @@ static size_t number_replace(struct cw_random *random, char *text, size_t length
 
 static void damaged_files_are_refused_or_sound(void **state)
 {
-    (void)state;
     const char *wanted = getenv("CW_TEST_PACKETS");
     uint64_t files = (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 5;
     uint64_t taken = 0;
@@ -84,7 +77,6 @@ static void damaged_files_are_refused_or_sound(void **state)
 
 static void any_words_are_refused_or_sound(void **state)
 {
-    (void)state;
     static const char letters[] = "bcast=,:binomialrg0129-\xff ";
     struct cw_random random;
     cw_random_seed(&random, 2);

@@ -99,7 +99,6 @@ static bool is_small(const struct cw_recording *recording)
 
 static void damaged_recordings_are_refused_or_compiled(void **state)
 {
-    (void)state;
     static const struct cw_pack_kind kind = {"CWTRACE\n", "trace", CW_RECORDING_VERSION};
     size_t length;
     void *file = sample_trace(&length);
@@ -131,7 +130,6 @@ static void damaged_recordings_are_refused_or_compiled(void **state)
 
 static void damaged_books_are_refused_or_sound(void **state)
 {
-    (void)state;
     static const struct cw_pack_kind kind = {"CWBOOK\r\n", "book of plans", CW_BOOK_VERSION};
     size_t length;
     char error[400] = "";

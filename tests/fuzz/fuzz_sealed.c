@@ -262,7 +262,6 @@ static void check_grounds(const struct world *world)
 
 static void hostile_packets(void **state)
 {
-    (void)state;
     static struct world world;
     uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
     world.sealed = calloc(FRAMES_MAX, sizeof(struct frame));

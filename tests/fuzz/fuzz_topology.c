@@ -1,13 +1,6 @@
 /* Topology files that somebody has damaged: refused with one line, or sound: every pair of clusters has a route that is
  * one. Bytes are changed, cut and doubled, and words replaced by ones at the edges. CW_TEST_PACKETS (100,000) / 5
  * files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +8,7 @@
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/fuzz/fuzz_text.h"
+#include "tests/test.h"
 
 static const char sample[] = "{\"clusters\": [{\"name\": \"a\", \"hosts\": [\"h[00-11]x\", \"f\"], \"rate\": "
                              "\"1Gbps\", \"delay\": \"20us\", \"queue\": \"256KB\", "
@@ -65,7 +59,6 @@ static void sound(const struct cw_topology *topology)
 
 static void damaged_files_are_refused_or_sound(void **state)
 {
-    (void)state;
     const char *wanted = getenv("CW_TEST_PACKETS");
     uint64_t files = (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 5;
     uint64_t taken = 0;

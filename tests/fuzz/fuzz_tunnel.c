@@ -224,7 +224,6 @@ static void world_open(void)
 
 static void what_is_broken_is_counted_and_dropped(void **state)
 {
-    (void)state;
     char error[200];
     uint64_t rounds = simulation_count("CW_TEST_PACKETS", 100000) / 10;
     struct cw_random random;

@@ -2,14 +2,8 @@
  * complete, what is wrong is refused, and nobody is left behind. Their figures are not judged here: they depend on what
  * else runs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <jansson.h>
+#include "tests/test.h"
 
 enum { LINE_BYTES = 8192, IDLE_LINES = 7 };
 
@@ -64,7 +58,6 @@ static json_int_t count_of(const json_t *object, const char *key)
 
 static void test_crowd_is_verified(void **state)
 {
-    (void)state;
     static const char *const keys[] = {
         "latency_p50_ns", "latency_p90_ns",     "latency_p99_ns", "latency_max_ns",      "rate_puts_per_s",
         "data_packets",   "spurious_packets",   "ratio_spurious", "ratio_retransmitted", "retransmitted_packets",
@@ -85,7 +78,6 @@ static void test_crowd_is_verified(void **state)
 /* Puts of several packets, whose sources must stay until they are complete; two rounds. */
 static void test_crowd_of_large_puts(void **state)
 {
-    (void)state;
     char lines[1][LINE_BYTES];
     assert_int_equal(
         run_bench("crowd --processes 3 --size 20000 --duration 100ms --rounds 2 --gap 50us --no-raw --json", lines, 1),
@@ -100,7 +92,6 @@ static void test_crowd_of_large_puts(void **state)
 
 static void test_idle_tells_all(void **state)
 {
-    (void)state;
     static const char *const keys[] = {"processes", "duration_ns", "cpu_ns", "ratio_core", NULL};
     static const char *const networks[IDLE_LINES] = {
         "memif-nap", "memif-nap", "memif-doorbell", "memif-doorbell", "switch", "switch", "switch",
@@ -117,7 +108,6 @@ static void test_idle_tells_all(void **state)
 
 static void test_bad_input_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *arguments;
         const char *named; /* in the error */
@@ -177,7 +167,6 @@ static uint32_t children_of(pid_t parent, pid_t *children, uint32_t count)
  * nothing left. */
 static void test_nobody_is_left_behind(void **state)
 {
-    (void)state;
     enum { CHILDREN = 6 }; /* members, the switch, and who cleans up */
     pid_t children[CHILDREN];
     char folder[] = "/tmp/causeway-lab-crowd-XXXXXX";
@@ -204,7 +193,6 @@ static void test_nobody_is_left_behind(void **state)
 /* A member that dies ends the run, and the run says so. */
 static void test_death_of_a_member_is_told(void **state)
 {
-    (void)state;
     enum { CHILDREN = 6 }; /* members, the switch, and who cleans up */
     pid_t children[CHILDREN];
     int status;

@@ -1,18 +1,12 @@
 /* `causeway demo` moves a file intact, says so, and leaves nothing behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <jansson.h>
+#include "tests/test.h"
 
 enum { LINE_BYTES = 8192 };
 
@@ -37,7 +31,6 @@ static int run_demo(const char *arguments, char line[LINE_BYTES])
 
 static void test_file_arrives_intact(void **state)
 {
-    (void)state;
     char line[LINE_BYTES];
     assert_int_equal(run_demo("--size 4100000 --json", line), 0);
     json_t *result = json_loads(line, 0, NULL);
@@ -55,7 +48,6 @@ static void test_file_arrives_intact(void **state)
 
 static void test_bad_input_is_refused(void **state)
 {
-    (void)state;
     char line[LINE_BYTES];
     assert_int_equal(run_demo("--size none 2>&1", line), 2);
     assert_non_null(strstr(line, "--size none"));

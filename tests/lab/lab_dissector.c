@@ -1,13 +1,6 @@
 /* The Wireshark dissector reads every packet of a run: all types and frames are made in the simulator, written to a
  * file through DPDK's pcap device, and read back by tshark with the dissector. Packets of multicast are written once
  * more with a value of its own in each field. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +11,7 @@
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
 #include "tests/skip.h"
+#include "tests/test.h"
 
 enum { LINE_BYTES = 4096, MEMORY_BYTES = 1 << 16, HOSTS = 3 };
 
@@ -329,7 +323,6 @@ static void check_marked(const char *folder)
 
 static void test_every_packet_is_decoded(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/causeway-dissector-XXXXXX";
     assert_non_null(mkdtemp(folder));
     char arguments[128];

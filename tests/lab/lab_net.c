@@ -1,11 +1,3 @@
-#include "tests/lab/lab_net.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +6,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/lab/lab_net.h"
+#include "tests/test.h"
 
 enum {
     MARKER_FENCE = 255,

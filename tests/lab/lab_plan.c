@@ -1,12 +1,5 @@
 /* `causeway plan` as a user calls it: what is built is checked, priced, run, drawn; what is wrong is refused in one
  * line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +12,7 @@
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
 #include "tests/schedules/mutate.h"
+#include "tests/test.h"
 
 enum { OUTPUT_BYTES = 1 << 16 };
 
@@ -64,7 +58,6 @@ static void assert_refused(const char *arguments, const char *words)
 
 static void test_the_whole_way(void **state)
 {
-    (void)state;
     assert_plan("list", 0, "segmented-chain");
     assert_plan("build --collective bcast --algorithm segmented-chain --ranks 16 --root 3 --size 100003 -o x.plan", 0,
                 "");
@@ -89,7 +82,6 @@ static void test_the_whole_way(void **state)
 
 static void test_files_that_are_no_plans(void **state)
 {
-    (void)state;
     char command[512];
     assert_plan("build --collective gather --algorithm binomial --ranks 5 --size 100 -o x.plan", 0, "");
     snprintf(command, sizeof(command),
@@ -117,7 +109,6 @@ static void file_write(const char *name, const char *text)
 
 static void test_counts_are_read_strictly(void **state)
 {
-    (void)state;
     static const struct {
         const char *counts;
         const char *words;
@@ -159,7 +150,6 @@ static void test_counts_are_read_strictly(void **state)
 
 static void test_options_that_would_be_ignored(void **state)
 {
-    (void)state;
     assert_refused("build --collective scatter --algorithm flat --ranks 2 --size 8 --counts 1,2 -o x.plan",
                    "both --size and --counts");
     assert_refused("choose --collective scatter --ranks 2 --size 8 --counts 1,2", "both --size and --counts");
@@ -180,7 +170,6 @@ static void test_options_that_would_be_ignored(void **state)
 
 static void test_networks_with_unknown_keys(void **state)
 {
-    (void)state;
     assert_plan("networks wan --json > wan.json", 0, "");
     assert_plan("build --collective bcast --algorithm flat --ranks 3 --size 8 -o x.plan", 0, "");
     assert_plan("price x.plan --network @wan.json", 0, "rank");
@@ -192,7 +181,6 @@ static void test_networks_with_unknown_keys(void **state)
 
 static void test_more_than_memory_holds(void **state)
 {
-    (void)state;
     assert_refused("build --collective alltoall --algorithm pairwise --ranks 1000000 --size 8 -o x.plan",
                    "too much memory");
     assert_refused("build --collective allgather --algorithm ring --ranks 1000000 --size 8 -o x.plan",
@@ -210,7 +198,6 @@ static void test_more_than_memory_holds(void **state)
 /* What a failing run says is typed as it stands, and fails alike. */
 static void test_failures_are_seen_again(void **state)
 {
-    (void)state;
     static const char again[] = "again: causeway plan ";
     char output[OUTPUT_BYTES];
     char first[OUTPUT_BYTES];
@@ -259,7 +246,6 @@ static void mutant_try(const struct cw_plan *plan, const char *name)
 
 static void test_wrong_plans_with_right_checksums(void **state)
 {
-    (void)state;
     static const struct {
         enum cw_collective collective;
         const char *algorithm;
@@ -288,7 +274,6 @@ static void test_wrong_plans_with_right_checksums(void **state)
 
 static void test_what_is_printed(void **state)
 {
-    (void)state;
     assert_plan("build --collective alltoall --algorithm direct --ranks 3 --counts 0,5,5,7,7,7,7,7,7 -o x.plan", 0, "");
     assert_plan("dump x.plan", 0, "counts of rank 0: 0, 2 x 5\ncounts of ranks 1 to 2: 3 x 7\n");
     assert_plan("choose --collective bcast --ranks 4 --size 1K", 0, "--eager 4096");
@@ -299,7 +284,6 @@ static void test_what_is_printed(void **state)
 
 static void test_problems_that_cannot_be(void **state)
 {
-    (void)state;
     assert_refused("build --collective bcast --algorithm flat --ranks 4 -o x.plan", "--size");
     assert_refused("build --collective bcast --algorithm none --ranks 4 --size 1 -o x.plan", "segmented-chain");
     assert_refused("build --collective none --algorithm flat --ranks 4 --size 1 -o x.plan", "no such collective");
@@ -315,13 +299,11 @@ static void test_problems_that_cannot_be(void **state)
 
 static int folder_make(void **state)
 {
-    (void)state;
     return mkdtemp(folder) == NULL;
 }
 
 static int folder_remove(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof(command), "rm -r %s", folder);
     return system(command);

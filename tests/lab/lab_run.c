@@ -4,13 +4,6 @@
  * The ranks are this very program: `lab_run member WHAT`. It adopts whoever loses its parent, so that a process which
  * stays behind is a child that it finds. Nothing is timed: what hangs runs into the time limit of the test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,6 +19,7 @@
 
 #include "control/bootstrap/bootstrap.h"
 #include "dataplane/fabric/random.h"
+#include "tests/test.h"
 
 enum {
     OUTPUT_BYTES = 1 << 20,
@@ -272,7 +266,6 @@ static size_t lines_count(const char *text)
 
 static void test_programs_without_pmi(void **state)
 {
-    (void)state;
     assert_int_equal(run("-n 3 /bin/echo hello"), 0);
     assert_string_equal(started.text[0], "hello\nhello\nhello\n");
     assert_string_equal(started.text[1], "");
@@ -281,7 +274,6 @@ static void test_programs_without_pmi(void **state)
 
 static void test_labels(void **state)
 {
-    (void)state;
     assert_int_equal(run("-n 3 --label MEMBER exchange"), 0);
     assert_int_equal(lines_count(started.text[0]), 3);
     assert_non_null(strstr(started.text[0], "[0] rank 0 of 3: PMI-1\n"));
@@ -290,7 +282,6 @@ static void test_labels(void **state)
 
 static void test_output_is_binary_safe(void **state)
 {
-    (void)state;
     assert_int_equal(run("-n 1 MEMBER big"), 0);
     assert_int_equal(started.length[0], BIG_BYTES);
     for (int i = 0; i < BIG_BYTES; i++) {
@@ -300,7 +291,6 @@ static void test_output_is_binary_safe(void **state)
 
 static void test_input(void **state)
 {
-    (void)state;
     static const struct {
         const char *words;
         const char *output;
@@ -332,7 +322,6 @@ static void test_input(void **state)
 
 static void test_exit_codes(void **state)
 {
-    (void)state;
     static const struct {
         const char *words;
         int code;
@@ -400,7 +389,6 @@ static void test_exit_codes(void **state)
 
 static void test_environment(void **state)
 {
-    (void)state;
     assert_int_equal(run("--wdir /tmp --env A=b=c --env LAB=1 env"), 0);
     assert_non_null(strstr(started.text[0], "A=b=c\n"));
     assert_non_null(strstr(started.text[0], "LAB=1\n"));
@@ -434,7 +422,6 @@ static void test_environment(void **state)
 /* Each rank may run on a processor of its own, and on no other one. */
 static void ranks_are_bound(void **state)
 {
-    (void)state;
     cpu_set_t here;
     char words[128], lists[2][64];
     assert_int_equal(sched_getaffinity(0, sizeof(here), &here), 0);
@@ -470,7 +457,6 @@ static pid_t child_of(pid_t parent, size_t index)
 /* Who ignores SIGTERM is killed; who has left the group is found. */
 static void test_nobody_stays(void **state)
 {
-    (void)state;
     restart("-n 3 MEMBER deaf", 3);
     assert_int_equal(kill(child_of(child_of(started.process, 0), 1), SIGKILL), 0);
     assert_int_equal(finish(), 128 + SIGKILL);
@@ -480,7 +466,6 @@ static void test_nobody_stays(void **state)
 
 static void test_rank_is_killed(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 9);
     for (int round = 0; round < KILL_ROUNDS; round++) {
@@ -498,7 +483,6 @@ static void test_rank_is_killed(void **state)
 /* All that the launcher has left becomes ours, and must end by itself. */
 static void test_launcher_is_killed(void **state)
 {
-    (void)state;
     for (int round = 0; round < KILL_ROUNDS; round++) {
         bool worker = round % 2 == 0;
         restart("-n 4 MEMBER daemon", KILL_RANKS);
@@ -515,7 +499,6 @@ static void test_launcher_is_killed(void **state)
 
 static void test_signals(void **state)
 {
-    (void)state;
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     for (size_t i = 0; i < 2 * sizeof(numbers) / sizeof(numbers[0]); i++) {
         int number = numbers[i / 2];
@@ -531,7 +514,6 @@ static void test_signals(void **state)
 /* Nobody reads any more: ends as a process would. */
 static void test_reader_goes(void **state)
 {
-    (void)state;
     started.length[0] = started.length[1] = 0;
     start("-n 2 yes", -1);
     assert_true(read_some(0));
@@ -543,7 +525,6 @@ static void test_reader_goes(void **state)
 
 static void test_hydra(void **state)
 {
-    (void)state;
     static const char *const counts[] = {"1", "2", "5"};
     const char *const version[] = {"mpiexec.hydra", "--version", NULL};
     started.length[0] = started.length[1] = 0;

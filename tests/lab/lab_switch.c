@@ -3,15 +3,9 @@
  * Nothing is timed. What has been sent is known to have arrived, or to be lost, once a later frame on the same way has:
  * the fence, which is repeated until it is seen.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,9 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "tests/lab/lab_net.h"
+#include "tests/test.h"
 
 enum { PORTS = 3 };
 
@@ -61,7 +54,6 @@ static void expect_sums(json_t *const lines[PORTS], uint32_t count)
 
 static void test_learning_and_flooding(void **state)
 {
-    (void)state;
     struct lab lab;
     uint8_t to[6];
     json_t *lines[LAB_PORTS_MAX] = {NULL};
@@ -125,7 +117,6 @@ static void join_group(struct lab *lab, uint32_t port)
 
 static void test_multicast(void **state)
 {
-    (void)state;
     static const uint8_t static_group[6] = {0x01, 0x00, 0x5e, 0x05, 0x05, 0x05};
     static const uint8_t joined_group[6] = {0x01, 0x00, 0x5e, 0x01, 0x02, 0x03};
     const char *more[] = {"--static-group", "01:00:5e:05:05:05=0,1", NULL};
@@ -157,7 +148,6 @@ static uint64_t dropped_otherwise(const json_t *line)
 
 static void test_loss_and_shaping(void **state)
 {
-    (void)state;
     enum { FRAMES = 5000 };
     const char *more[] = {"--rate", "1Gbps",      "--delay", "100us", "--queue", "256KB",
                           "--port", "1:loss=10%", "--seed",  "7",     NULL};
@@ -185,7 +175,6 @@ static void test_loss_and_shaping(void **state)
 
 static void test_left_over_socket_is_replaced(void **state)
 {
-    (void)state;
     struct lab lab;
     lab_start(&lab, "2", NULL, 0);
     assert_int_equal(kill(lab.process, SIGKILL), 0);
@@ -212,7 +201,6 @@ static int run_for_errors(const char *arguments, uint32_t *lines)
 
 static void test_a_live_switch_is_left_alone(void **state)
 {
-    (void)state;
     struct lab lab;
     char arguments[128];
     uint32_t lines;
@@ -230,7 +218,6 @@ static void test_a_live_switch_is_left_alone(void **state)
 
 static void test_bad_options(void **state)
 {
-    (void)state;
     static const struct {
         const char *arguments;
         int code;

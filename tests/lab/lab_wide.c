@@ -4,13 +4,6 @@
  * Nothing is timed by the clock: what is known of time are the stamps of the packets in the tap, which are those of the
  * model.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +13,7 @@
 
 #include "tests/lab/lab_net.h"
 #include "tests/skip.h"
+#include "tests/test.h"
 
 enum {
     HOSTS = 5, /* a0 a1 b0 b1 c0 */
@@ -242,7 +236,6 @@ static void expect_streams(const struct wide *wide)
 
 static void test_routes_and_clusters(void **state)
 {
-    (void)state;
     struct wide wide;
     uint8_t to[6];
     wide_start(&wide, "coast");
@@ -299,7 +292,6 @@ static uint32_t stamps_read(const struct wide *wide, uint64_t *stamps, uint32_t 
 
 static void test_pairs_share_a_link(void **state)
 {
-    (void)state;
     enum { FRAMES = 200, STAMPS = 4000 };
     static uint64_t stamps[STAMPS];
     struct wide wide;
@@ -333,7 +325,6 @@ static void test_pairs_share_a_link(void **state)
 
 static void test_links_go_down_and_up(void **state)
 {
-    (void)state;
     struct wide wide;
     char text[TEXT_BYTES];
     wide_start(&wide, "sea");

@@ -1,17 +1,12 @@
 /* Each row of the tables of the MPI 5.0 ABI: value and type of every constant, presence and strength of every function.
  * The types, and the layout of MPI_Status. The library has nothing beside them but the conversions and what mpix.h
  * has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../test.h"
 #include "mpi.h"
 
 struct constant {
@@ -71,7 +66,6 @@ enum { CONSTANTS = sizeof(constants) / sizeof(constants[0]), FUNCTIONS = sizeof(
 
 static void every_constant_has_its_value_and_type(void **state)
 {
-    (void)state;
     assert_int_equal(CONSTANTS, 364);
     for (size_t row = 0; row < CONSTANTS; row++) {
         if (constants[row].found != constants[row].wanted || !constants[row].is_same_type) {
@@ -83,7 +77,6 @@ static void every_constant_has_its_value_and_type(void **state)
 
 static void statuses_have_the_layout_of_the_abi(void **state)
 {
-    (void)state;
     assert_int_equal(sizeof(MPI_Status), 32);
     assert_int_equal(offsetof(MPI_Status, MPI_SOURCE), 0);
     assert_int_equal(offsetof(MPI_Status, MPI_TAG), 4);
@@ -100,7 +93,6 @@ static void statuses_have_the_layout_of_the_abi(void **state)
 
 static void types_are_those_of_the_abi(void **state)
 {
-    (void)state;
     assert_true(IS_HANDLE(MPI_Comm) && IS_HANDLE(MPI_Datatype) && IS_HANDLE(MPI_Errhandler) && IS_HANDLE(MPI_File));
     assert_true(IS_HANDLE(MPI_Group) && IS_HANDLE(MPI_Info) && IS_HANDLE(MPI_Message) && IS_HANDLE(MPI_Op));
     assert_true(IS_HANDLE(MPI_Request) && IS_HANDLE(MPI_Session) && IS_HANDLE(MPI_Win));
@@ -119,7 +111,6 @@ static void types_are_those_of_the_abi(void **state)
 /* Handles are the same numbers in Fortran, statuses the same integers. */
 static void handles_and_statuses_go_to_fortran_and_back(void **state)
 {
-    (void)state;
     MPI_Status status = {.MPI_SOURCE = 3, .MPI_TAG = 5, .MPI_ERROR = 7, .MPI_internal = {1, 2, 3, 4, 5}};
     MPI_Status back;
     MPI_Fint numbers[MPI_F_STATUS_SIZE];
@@ -178,7 +169,6 @@ static void expect_both_names(const char *symbols, const char *const names[], si
 
 static void every_function_is_weak_and_has_a_strong_name_for_tools(void **state)
 {
-    (void)state;
     char *symbols = library_symbols();
     assert_int_equal(FUNCTIONS, 664);
     expect_both_names(symbols, functions, FUNCTIONS);
@@ -197,7 +187,6 @@ static int is_listed(const char *name, const char *const names[], size_t count)
 
 static void the_library_has_nothing_else(void **state)
 {
-    (void)state;
     char *symbols = library_symbols(), *rest = NULL;
     size_t count = 0;
     for (char *line = strtok_r(symbols, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {

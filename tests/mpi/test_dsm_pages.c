@@ -1,12 +1,7 @@
 /* The pages of the software DSM: diffs are what has changed and nothing else, and what comes from others is checked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
+#include "../test.h"
 #include "apps/kernels/dsm_pages.h"
 
 enum { RANKS = 3, ROOM = DSM_PAGES_PER_RANK * DSM_DIFF_WORDS_MAX };
@@ -20,7 +15,6 @@ static void word_write(struct dsm_pages *memory, int page, int word, uint32_t va
 
 static void diffs_tell_what_has_changed(void **state)
 {
-    (void)state;
     struct dsm_pages memory;
     dsm_pages_init(&memory, 0, RANKS);
     word_write(&memory, 4, 0, 70);
@@ -43,7 +37,6 @@ static void diffs_tell_what_has_changed(void **state)
 
 static void longest_diffs_fit(void **state)
 {
-    (void)state;
     for (int step = 1; step <= 3; step++) {
         struct dsm_pages from, home;
         dsm_pages_init(&from, 0, RANKS);
@@ -62,7 +55,6 @@ static void longest_diffs_fit(void **state)
 
 static void what_makes_no_sense_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t words[5];
         int count;
@@ -93,7 +85,6 @@ static void what_makes_no_sense_is_refused(void **state)
 
 static void ranks_share_pages_but_no_words(void **state)
 {
-    (void)state;
     static struct dsm_write writes[DSM_WRITES_MAX];
     static int writer[64 * DSM_PAGES_PER_RANK * DSM_PAGE_WORDS]; /* of a word: rank + 1 */
     static const int rank_counts[] = {1, 2, 3, 8, 64};

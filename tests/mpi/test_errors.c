@@ -1,15 +1,11 @@
 /* What becomes of a job when a rank errs, aborts or is killed: `test_errors CAUSEWAY WRONG`, the launcher and the
  * program errors/wrong.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../test.h"
 
 static const char *launcher, *program;
 
@@ -56,7 +52,6 @@ struct way {
 
 static void one_line_tells_what_was_wrong(void **state)
 {
-    (void)state;
     static const struct way ways[] = {
         {"rank", -1, 1, {"rank 1:", "MPI_Send", "MPI_COMM_WORLD", "MPI_ERR_RANK"}},
         {"truncate", -1, 1, {"rank 1:", "MPI_Recv", "river", "MPI_ERR_TRUNCATE"}},
@@ -79,7 +74,6 @@ static void one_line_tells_what_was_wrong(void **state)
 /* Also if nothing but a receive waits for it. */
 static void a_rank_that_cannot_be_reached_is_told_at_once(void **state)
 {
-    (void)state;
     static const struct way ways[] = {
         {"files_self", -1, 1, {"rank 1: rank 1 cannot be reached", "inbox", "Too many open files", "ulimit -n"}},
         {"space_self", -1, 1, {"rank 1: rank 1 cannot be reached", "inbox", "Cannot allocate memory", "ulimit -v"}},
@@ -97,7 +91,6 @@ static void a_rank_that_cannot_be_reached_is_told_at_once(void **state)
 /* Each rank does it, and the job may end before all have said so. */
 static void calls_outside_of_init_and_finalize_end_the_job(void **state)
 {
-    (void)state;
     static const struct way ways[] = {
         {"before", -1, 1, {"MPI_Comm_rank", "before MPI_Init"}},
         {"after", -1, 1, {"MPI_Barrier", "after MPI_Finalize"}},
@@ -114,7 +107,6 @@ static void calls_outside_of_init_and_finalize_end_the_job(void **state)
  * notices first, the launcher or another rank, gives the exit code. */
 static void a_killed_rank_ends_the_job(void **state)
 {
-    (void)state;
     for (int number = 0; number < 20; number++) {
         char how[32];
         snprintf(how, sizeof(how), "killed %d", number * 7 + 1);

@@ -1,12 +1,7 @@
 /* MPI_T has nothing in it, and says so in the codes of the standard; before MPI_Init, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <string.h>
 
+#include "../test.h"
 #include "mpi.h"
 
 static void start(void)
@@ -18,7 +13,6 @@ static void start(void)
 
 static void calls_outside_are_refused(void **state)
 {
-    (void)state;
     int number = 7;
     assert_int_equal(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
     assert_int_equal(MPI_T_cvar_get_num(&number), MPI_T_ERR_NOT_INITIALIZED);
@@ -34,7 +28,6 @@ static void calls_outside_are_refused(void **state)
 
 static void there_is_none_of_anything(void **state)
 {
-    (void)state;
     int (*const counts[])(int *) = {MPI_T_cvar_get_num,   MPI_T_pvar_get_num,     MPI_T_event_get_num,
                                     MPI_T_source_get_num, MPI_T_category_get_num, MPI_T_category_changed};
     int (*const indices[])(const char *, int *) = {MPI_T_cvar_get_index, MPI_T_event_get_index,
@@ -64,7 +57,6 @@ static void there_is_none_of_anything(void **state)
 
 static void sessions_are_made_and_freed(void **state)
 {
-    (void)state;
     enum { MANY = 32 };
     MPI_T_pvar_session made[MANY], none = MPI_T_PVAR_SESSION_NULL, old;
     MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
@@ -90,7 +82,6 @@ static void sessions_are_made_and_freed(void **state)
 
 static void codes_have_texts(void **state)
 {
-    (void)state;
     char text[MPI_MAX_ERROR_STRING];
     int length, class;
     for (int code = MPI_T_ERR_CANNOT_INIT; code <= MPI_T_ERR_PVAR_NO_ATOMIC; code++) {

@@ -1,17 +1,10 @@
-#include "tests/schedules/cases.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "tests/schedules/cases.h"
+#include "tests/test.h"
 
 const uint32_t schedule_case_ranks[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  13,  14,  15,
                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,  28,  29,  30,

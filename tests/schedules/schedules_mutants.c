@@ -5,13 +5,6 @@
  * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument:
  * the collective.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +13,7 @@
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
 #include "tests/schedules/mutate.h"
+#include "tests/test.h"
 
 /* Why a plan with this fault may deliver the right bytes in all runs that were tried. NULL: it may not. */
 static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
@@ -118,7 +112,6 @@ static bool case_mutate(void *context, const struct schedule_case *one)
 
 static void test_mutants(void **state)
 {
-    (void)state;
     static const uint32_t ranks[] = {2, 3, 4, 5};
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {

@@ -4,13 +4,6 @@
  * Arguments: the collective, and `clusters` for the algorithms that need clusters or `flat` for the others.
  * CW_TEST_THIN: only about each n-th case.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +12,7 @@
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
+#include "tests/test.h"
 
 struct sweep {
     enum cw_collective collective;
@@ -50,7 +44,6 @@ static bool case_judge(void *context, const struct schedule_case *one)
 
 static void test_all_cases(void **state)
 {
-    (void)state;
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
         bool clusters = (algorithm->needs & CW_NEEDS_CLUSTERS) != 0;

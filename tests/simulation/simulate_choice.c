@@ -102,7 +102,6 @@ static void row_judge(const struct row *row, uint64_t rivals)
 
 static void the_chosen_one_is_as_good_as_it_is_priced(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         {CW_BCAST, 1 << 20, 2},   {CW_BCAST, 1 << 20, 4},  {CW_BCAST, 65536, 2},          {CW_ALLREDUCE, 1 << 20, 2},
         {CW_ALLREDUCE, 65536, 4}, {CW_REDUCE, 1 << 20, 2}, {CW_ALLGATHER, 65536, 2},      {CW_ALLGATHER, 1024, 4},
@@ -117,7 +116,6 @@ static void the_chosen_one_is_as_good_as_it_is_priced(void **state)
 /* Pipelines of segments without a handshake, some of more than receivers lend slots for. */
 static void credit_is_priced(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t bytes;
         uint64_t segment_bytes;

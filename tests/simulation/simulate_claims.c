@@ -34,7 +34,6 @@ static void incast_uses_the_port_and_is_fair(uint64_t seed)
 
 static void test_incast_uses_the_port_and_is_fair(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= (is_short() ? 1 : 3); seed++) {
         incast_uses_the_port_and_is_fair(seed);
     }
@@ -63,7 +62,6 @@ static void paced_flows_keep_their_rates(uint64_t seed)
 
 static void test_paced_flows_keep_their_rates(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= (is_short() ? 1 : 2); seed++) {
         paced_flows_keep_their_rates(seed);
     }
@@ -73,7 +71,6 @@ static void test_paced_flows_keep_their_rates(void **state)
  * flight it would be half of the line. */
 static void test_a_slow_line_is_filled(void **state)
 {
-    (void)state;
     enum { PUTS = 40, BYTES = 64 * 1024 };
     static const uint64_t rates_bps[] = {10000000, 100000000};
     for (size_t i = 0; i < sizeof(rates_bps) / sizeof(rates_bps[0]); i++) {
@@ -100,7 +97,6 @@ static void test_a_slow_line_is_filled(void **state)
 /* An idle peer costs little; a thousand endpoints fit one process. */
 static void test_memory_of_peers(void **state)
 {
-    (void)state;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     struct sim_hosts hosts;
@@ -126,7 +122,6 @@ static void test_memory_of_peers(void **state)
 /* Each of many endpoints streams one put to 32 others. */
 static void test_a_thousand_endpoints(void **state)
 {
-    (void)state;
     enum { FLOWS = 32, BYTES = 4000 };
     uint32_t count = is_short() ? 100 : 1000;
     struct sim_hosts_config config;

@@ -31,7 +31,6 @@ static void run_seed(uint64_t seed)
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         run_seed(seed);
@@ -42,7 +41,6 @@ static void every_seed_keeps_the_promises(void **state)
  * lent to the dead, lost packets that kept the one that mattered from being sent. */
 static void seeds_that_have_found_something(void **state)
 {
-    (void)state;
     static const uint64_t seeds[] = {258, 311, 10051, 10800, 11327, 12156};
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
         run_seed(seeds[i]);
@@ -52,7 +50,6 @@ static void seeds_that_have_found_something(void **state)
 /* Nothing gets through at first. */
 static void what_was_lost_arrives_after_healing(void **state)
 {
-    (void)state;
     struct sim_world_options options;
     struct sim_world_report report;
     sim_world_options_init(&options);
@@ -69,7 +66,6 @@ static void what_was_lost_arrives_after_healing(void **state)
 
 static void options_are_obeyed(void **state)
 {
-    (void)state;
     struct sim_world_options options;
     struct sim_world_report report;
     sim_world_options_init(&options);

@@ -136,7 +136,6 @@ static double goodput_bps(const struct tunnel_options *options, uint64_t duratio
  * the hosts that is no queue. */
 static void endpoints_get_what_the_tunnel_carries(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t rate_bps; /* of the tunnel; 0: found */
         double loss;

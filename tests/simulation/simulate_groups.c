@@ -410,7 +410,6 @@ static void must(struct town *town, bool done)
 
 static void opened_in_any_order(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS), shared = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, seed % 3 == 0 ? 0.02 : 0);
@@ -443,7 +442,6 @@ static void opened_in_any_order(void **state)
 /* One dies at some time: groups that were being opened fail at all, others go on without it. */
 static void one_dies(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
@@ -490,7 +488,6 @@ static bool others_are_closed(const struct town *town)
 /* What has to wait for room to one rank holds up no group without it; nothing is lost. */
 static void one_is_full(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 4;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
@@ -507,7 +504,6 @@ static void one_is_full(void **state)
 
 static void a_network_without_multicast(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 4, noticed = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_DROPS, 0);
@@ -522,7 +518,6 @@ static void a_network_without_multicast(void **state)
 
 static void a_network_that_floods(void **state)
 {
-    (void)state;
     uint32_t noticed = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_FLOODS, 0);
@@ -538,7 +533,6 @@ static void a_network_that_floods(void **state)
 /* Others are named by one of the members: it fails at all, and says who. */
 static void members_do_not_agree(void **state)
 {
-    (void)state;
     struct town *town = town_create(3, CW_SIMULATOR_SNOOPS, 0);
     assert_true(town->rank_count >= 4);
     town->group_count = 1;
@@ -572,7 +566,6 @@ static void members_do_not_agree(void **state)
 
 static void bad_requests(void **state)
 {
-    (void)state;
     struct town *town = town_create(3, CW_SIMULATOR_SNOOPS, 0);
     struct cw_group *group;
     const uint32_t twice[] = {0, 1, 1}, without[] = {1, 2}, alone[] = {0};

@@ -39,7 +39,6 @@ static void assert_growth(enum cw_collective collective, const char *algorithm, 
 /* What a rank sends in all-to-all grows with P itself. */
 static void alltoalls(void **state)
 {
-    (void)state;
     /* what crosses between heads of few ranks is a message, and crosses once; of many it waits for the word that its
      * place is free */
     assert_growth(CW_ALLTOALL, "clusters-heads", 0.8, 0.5, 0.8);
@@ -48,14 +47,12 @@ static void alltoalls(void **state)
 
 static void broadcasts(void **state)
 {
-    (void)state;
     assert_growth(CW_BCAST, NULL, 0.2, 0.3, 0.4);
     assert_growth(CW_BCAST, "clusters-van-de-geijn", 0.2, 0.3, 0.4);
 }
 
 static void allreduces(void **state)
 {
-    (void)state;
     assert_growth(CW_ALLREDUCE, NULL, 0.3, 0.3, 0.4);
 }
 
@@ -63,7 +60,6 @@ static void allreduces(void **state)
  * are held against. */
 static void few_sessions(void **state)
 {
-    (void)state;
     struct bench_scale_point heads = run(CW_ALLTOALL, NULL, MANY), pairs = run(CW_ALLTOALL, "rotated", MANY);
     assert_string_equal(heads.algorithm, "clusters-heads");
     assert_true(heads.memory.peers <= 32 && pairs.memory.peers == 255);
@@ -75,7 +71,6 @@ static void few_sessions(void **state)
 /* Handed to a sender again for each other cluster, parts waited a round trip for each: 300 ms. */
 static void handed_over_once(void **state)
 {
-    (void)state;
     struct bench_scale_case of;
     struct bench_scale_point point = {0};
     bench_scale_case_init(&of);

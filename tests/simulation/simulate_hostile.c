@@ -115,7 +115,6 @@ static uint64_t refused_for_room(const struct world *world)
 
 static void puts_out_of_turn_find_no_records(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, 64);
     for (uint32_t i = 0; i < RECORDS - 1; i++) {
@@ -147,7 +146,6 @@ static void puts_out_of_turn_find_no_records(void **state)
 
 static void credit_takes_no_number_that_a_get_was_promised(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, 64);
     world.flow->session.put_window = 65; /* the least that a peer may name: one number is left of it below */
@@ -175,7 +173,6 @@ static void credit_takes_no_number_that_a_get_was_promised(void **state)
 
 static void frames_far_apart_find_no_blocks(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, 4);
     uint64_t refused = refused_for_room(&world);
@@ -199,7 +196,6 @@ static void frames_far_apart_find_no_blocks(void **state)
 
 static void half_a_put_keeps_its_number(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, 64);
     uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);
@@ -219,7 +215,6 @@ static void half_a_put_keeps_its_number(void **state)
 
 static void two_messages_cannot_share_a_slot(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, 64);
     begin(&world);
@@ -245,7 +240,6 @@ static void two_messages_cannot_share_a_slot(void **state)
 
 static void numbers_that_do_not_rise_are_malformed(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, 64);
     uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);

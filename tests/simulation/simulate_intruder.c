@@ -148,7 +148,6 @@ static uint32_t world_overheard(struct world *world, struct frame **caught)
 
 static void not_a_bit_can_be_altered(void **state)
 {
-    (void)state;
     struct world world;
     struct frame *caught;
     uint32_t count = world_overheard(&world, &caught);
@@ -181,7 +180,6 @@ static void not_a_bit_can_be_altered(void **state)
 /* Shorter, longer, and with the lengths outside that go with it. */
 static void nothing_can_be_cut_off_or_added(void **state)
 {
-    (void)state;
     struct world world;
     struct frame *caught;
     uint32_t count = world_overheard(&world, &caught);
@@ -206,7 +204,6 @@ static void nothing_can_be_cut_off_or_added(void **state)
 /* All that was ever sent, to whom it was sent and to whom it was not, in its order and backwards. */
 static void replays_do_nothing(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, CW_ENCRYPTION_REQUIRED);
     converse(&world);
@@ -299,7 +296,6 @@ static void seal_as(const struct world *world, const uint8_t *job_key, uint64_t 
 
 static void another_jobs_key_opens_nothing(void **state)
 {
-    (void)state;
     struct world world;
     uint8_t frame[FRAME_BYTES], other[16];
     world_open(&world, CW_ENCRYPTION_REQUIRED);
@@ -337,7 +333,6 @@ static void another_jobs_key_opens_nothing(void **state)
  * the peer was not told yet. */
 static void nobody_is_talked_out_of_it(void **state)
 {
-    (void)state;
     struct world world;
     uint8_t frame[FRAME_BYTES];
     world_open(&world, CW_ENCRYPTION_ASKED);
@@ -385,7 +380,6 @@ static void nobody_is_talked_out_of_it(void **state)
  * none. */
 static void asking_for_it_opens_no_other_door(void **state)
 {
-    (void)state;
     struct world world;
     uint8_t frame[FRAME_BYTES];
     world_open(&world, CW_ENCRYPTION_ASKED);
@@ -416,7 +410,6 @@ static void asking_for_it_opens_no_other_door(void **state)
 /* Late, in any order: each packet that was held back is taken once. */
 static void held_back_packets_are_taken_once(void **state)
 {
-    (void)state;
     struct world world;
     struct frame *caught;
     uint32_t count = world_overheard(&world, &caught) - 1; /* without the goodbye */

@@ -26,7 +26,6 @@ static void case_init(struct bench_alltoallv_case *of, uint64_t bytes)
  * cost beside pairs. */
 static void knowing_more_takes_less(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {2048, 8192, 65536};
     double exchange_share = 1, phases_share = 1e9;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -56,7 +55,6 @@ static void knowing_more_takes_less(void **state)
 /* Barriers between the phases, as CC-MPI has them, cost more than leave from the next receiver. */
 static void barriers_cost_more(void **state)
 {
-    (void)state;
     struct bench_alltoallv_case of;
     struct bench_alltoallv_line line, barriers;
     case_init(&of, 2048);
@@ -69,7 +67,6 @@ static void barriers_cost_more(void **state)
 /* Messages between nearly all pairs, of three lengths: greedy makes more phases, and takes longer. */
 static void all_to_all_based_is_ahead_of_greedy_on_dense_patterns(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct bench_alltoallv_case of;
         struct bench_alltoallv_line based, greedy;
@@ -86,7 +83,6 @@ static void all_to_all_based_is_ahead_of_greedy_on_dense_patterns(void **state)
 
 static void algorithms_without_phases_are_told_apart(void **state)
 {
-    (void)state;
     assert_true(bench_alltoallv_has_phases("greedy"));
     assert_true(bench_alltoallv_has_phases("greedy-barriers"));
     assert_true(bench_alltoallv_has_phases("splitting"));

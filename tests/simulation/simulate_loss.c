@@ -39,7 +39,6 @@ static struct outcome measure(double loss, uint64_t seed)
 
 static void loss_costs_what_is_lost(void **state)
 {
-    (void)state;
     static const struct {
         double loss;
         double share_least;
@@ -99,7 +98,6 @@ static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again
  * without a time-out. */
 static void loss_within_a_burst_is_found_without_a_probe(void **state)
 {
-    (void)state;
     static const struct {
         double loss;
         uint64_t bytes;

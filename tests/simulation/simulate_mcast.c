@@ -47,7 +47,6 @@ static void must(const struct mcast_world *world, bool done, const char *what)
 
 static void every_byte_to_every_member(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     uint64_t repairs = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -73,7 +72,6 @@ static void every_byte_to_every_member(void **state)
 /* Some die, some stop for a while; the others are told, each when it likes. */
 static void survivors_get_everything(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;
@@ -107,7 +105,6 @@ static void survivors_get_everything(void **state)
 
 static void members_come_late(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     uint32_t heard = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -140,7 +137,6 @@ static void members_come_late(void **state)
 /* Who holds everybody up is named: one that is dead, and not whoever stands above it in the tree. */
 static void laggards_are_named(void **state)
 {
-    (void)state;
     for (uint32_t victim = 1; victim < 30; victim += 3) {
         struct mcast_world_config config;
         struct mcast_world world;
@@ -161,7 +157,6 @@ static void laggards_are_named(void **state)
 /* A packet that nobody got: few ask for it, whatever the size; and the root hears of its children only. */
 static void few_ask_for_what_all_miss(void **state)
 {
-    (void)state;
     static const uint32_t sizes[] = {17, 100, 1000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         uint64_t lost = 0, asked = 0, acknowledged = 0, packets = 0;
@@ -196,7 +191,6 @@ static void few_ask_for_what_all_miss(void **state)
  * do. */
 static void groups_reach_across_switches(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     uint64_t repairs = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -257,7 +251,6 @@ static void all_again(struct mcast_world *world, uint32_t count)
 /* A switch that snoops sends a group's frames to those that have reported, and no longer once they have left. */
 static void switches_are_told(void **state)
 {
-    (void)state;
     enum { MEMBERS = 10, IN_GROUP = 6, LEAVES = 5, MESSAGES = 100, REPORTS_MAX = 50 };
     struct mcast_world_config config;
     struct mcast_world world;
@@ -284,7 +277,6 @@ static void switches_are_told(void **state)
 /* A switch that forwards no multicast: noticed within a second, whoever sends; then members pass packets on. */
 static void a_network_that_drops_is_noticed(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 5;
     uint64_t noticed = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -318,7 +310,6 @@ static void a_network_that_drops_is_noticed(void **state)
  * they flood. */
 static void a_network_that_floods_is_noticed(void **state)
 {
-    (void)state;
     enum { MEMBERS = 6 };
     static const enum cw_simulator_multicast kinds[] = {CW_SIMULATOR_SNOOPS, CW_SIMULATOR_FLOODS, CW_SIMULATOR_DROPS};
     for (int i = 0; i < 3; i++) {
@@ -364,7 +355,6 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
  * this group, but again. */
 static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 {
-    (void)state;
     enum { MEMBERS = 3, AUTHOR = 1, OTHER = 2 };
     struct mcast_world_config config;
     struct mcast_world world;
@@ -387,7 +377,6 @@ static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 /* Members of a group without streams yet get data that nobody of it has signed. */
 static void what_is_not_authentic_takes_no_memory(void **state)
 {
-    (void)state;
     enum { MEMBERS = 4, STRANGER = 3, PACKETS = 100 };
     struct mcast_world_config config;
     struct mcast_world world;
@@ -428,7 +417,6 @@ static void what_is_not_authentic_takes_no_memory(void **state)
  * but of own messages. */
 static void a_group_that_is_shut_leaves_no_events(void **state)
 {
-    (void)state;
     enum { MEMBERS = 2, MESSAGES = 5 };
     struct mcast_world_config config;
     struct mcast_world world;
@@ -458,7 +446,6 @@ static void a_group_that_is_shut_leaves_no_events(void **state)
 /* What one member behind a trunk leaves, the others there keep. */
 static void leaving_takes_nothing_from_others(void **state)
 {
-    (void)state;
     enum { MEMBERS = 8, LEAVES = 7 };
     struct mcast_world_config config;
     struct mcast_world world;

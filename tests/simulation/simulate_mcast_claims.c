@@ -33,7 +33,6 @@ static void latencies(double loss, uint64_t seed, uint64_t *times)
 
 static void rare_loss_costs_little(void **state)
 {
-    (void)state;
     enum { SEEDS = 8 };
     static uint64_t clean[MESSAGES], lossy[SEEDS * MESSAGES];
     latencies(0, 1, clean);
@@ -61,7 +60,6 @@ static uint32_t completed_in(struct mcast_world *world, uint64_t duration_ns)
 /* One stops; nobody gets on until it is taken out, then all do as before. */
 static void one_that_stops_costs_the_others_little(void **state)
 {
-    (void)state;
     for (uint32_t victim = 1; victim <= RECEIVERS; victim += 3) {
         struct mcast_world_config config;
         struct mcast_world world;
@@ -90,7 +88,6 @@ static void one_that_stops_costs_the_others_little(void **state)
 /* Beside our own unicast algorithms, as `causeway bench mcast` compares them. */
 static void it_is_ahead_of_unicast(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t members;
         uint64_t bytes;
@@ -137,7 +134,6 @@ static void it_is_ahead_of_unicast(void **state)
  * only. Times until the last block is there; the root of a flat tree waits for nobody either. */
 static void blocks_of_a_scatter_arrive_sooner_while_short(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {1, 50, 200, 1024, 4096};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct bench_mcast_case of = {
@@ -164,7 +160,6 @@ static void blocks_of_a_scatter_arrive_sooner_while_short(void **state)
  * once as much as unicast, for about half of the packets. */
 static void blocks_of_all_take_fewer_packets(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {1, 1024, 65536};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct bench_mcast_case of = {
@@ -194,7 +189,6 @@ static void blocks_of_all_take_fewer_packets(void **state)
  * opened for a single use costs more than telling all. */
 static void groups_for_few_are_worth_keeping(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {1, 50, 1024, 4096};
     for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct bench_mcast_case of = {
@@ -228,7 +222,6 @@ static void groups_for_few_are_worth_keeping(void **state)
 /* Loss changes what is sent, not what comes. */
 static void blocks_for_few_survive_loss(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct bench_mcast_case of = {
             .collective = CW_SCATTER,
@@ -252,7 +245,6 @@ static void blocks_for_few_survive_loss(void **state)
  * it from all outside; one that floods takes their links, too. */
 static void outsiders_notice_only_what_is_flooded(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {4096, 65536};
     for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct bench_mcast_case of = {

@@ -6,7 +6,6 @@ enum { SENDERS = 16, MESSAGES = 200, SLOTS = 4, RING = 256 };
 
 static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {0, 40, 1000, 20000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct sim_hosts_config config;
@@ -111,14 +110,12 @@ static void few_slots_serve(uint64_t delay_ns)
 
 static void few_slots_serve_many_senders(void **state)
 {
-    (void)state;
     few_slots_serve(10 * SIMULATION_US);
 }
 
 /* Who asks for more, having a long path, must not keep others waiting. */
 static void few_slots_serve_senders_far_away(void **state)
 {
-    (void)state;
     few_slots_serve(SIMULATION_MS);
 }
 
@@ -126,7 +123,6 @@ static void few_slots_serve_senders_far_away(void **state)
  * have alone, and half of the pool stays free for others. */
 static void long_paths_are_lent_more(void **state)
 {
-    (void)state;
     enum { FAR_SENDERS = 2, FAR_MESSAGES = 2000, ROUND_TRIPS_MAX = 16, SLOTS_FREE_MIN = 1024 / 2 };
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, FAR_SENDERS + 1);

@@ -317,26 +317,22 @@ static void flooded_jobs(enum kind kind)
 
 static void replayed_packets(void **state)
 {
-    (void)state;
     flooded_jobs(REPLAYED);
 }
 
 static void altered_packets(void **state)
 {
-    (void)state;
     flooded_jobs(ALTERED);
 }
 
 static void forged_packets(void **state)
 {
-    (void)state;
     flooded_jobs(FORGED);
 }
 
 /* A process that takes another's place is let in as fast as without the flood, and all that it meets are told. */
 static void a_new_process(void **state)
 {
-    (void)state;
     struct recording *recording = record_job(false);
     uint64_t took_ns[2];
     for (uint32_t flooded = 0; flooded < 2; flooded++) {

@@ -45,7 +45,6 @@ static uint64_t flow_bytes_most(struct sim_hosts *hosts)
 
 static void a_thousand_endpoints(void **state)
 {
-    (void)state;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, HOSTS);
     config.memory_bytes = FLOWS * PUTS_A_FLOW * PUT_BYTES;

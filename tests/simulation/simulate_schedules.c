@@ -142,7 +142,6 @@ static void run_right(const struct cw_plan *plan, const struct plan_puts_options
 
 static void every_algorithm_is_right_over_bad_links(void **state)
 {
-    (void)state;
     static const uint32_t ranks[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", 300);
     uint64_t runs = 0;
@@ -171,7 +170,6 @@ static void every_algorithm_is_right_over_bad_links(void **state)
 
 static void the_same_seed_gives_the_same_run(void **state)
 {
-    (void)state;
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i += 5) {
         struct draw draw;
@@ -213,7 +211,6 @@ static struct cw_plan *plan_of(enum cw_collective collective, const char *name, 
 /* One slot would be enough to hand everything on; what comes early must not keep it. */
 static void runs_follow_each_other_through_few_slots(void **state)
 {
-    (void)state;
     static const struct {
         enum cw_collective collective;
         const char *name;
@@ -251,7 +248,6 @@ static void runs_follow_each_other_through_few_slots(void **state)
  * and the scatter of van de Geijn as well. */
 static void children_are_served_one_after_the_other(void **state)
 {
-    (void)state;
     static const struct {
         enum cw_collective collective;
         const char *name;
@@ -277,7 +273,6 @@ static void children_are_served_one_after_the_other(void **state)
 
 static void a_crash_ends_in_errors_for_all_who_wait(void **state)
 {
-    (void)state;
     static char error[4096];
     const struct cw_algorithm *algorithm;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", 300);

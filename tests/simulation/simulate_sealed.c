@@ -12,7 +12,6 @@ enum { SEEDS = 60, WORK = 40 };
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct sim_world_options options;
@@ -128,7 +127,6 @@ static void try_policies(enum policy a, enum policy b)
 
 static void either_side_may_insist(void **state)
 {
-    (void)state;
     for (enum policy a = OFF; a < POLICIES; a++) {
         for (enum policy b = OFF; b < POLICIES; b++) {
             try_policies(a, b);
@@ -169,7 +167,6 @@ static void tell_late(bool asks_sealed)
 
 static void who_is_told_late_seals(void **state)
 {
-    (void)state;
     tell_late(false);
     tell_late(true);
 }
@@ -177,7 +174,6 @@ static void who_is_told_late_seals(void **state)
 /* A connection without an operation is told of as well. */
 static void refusal_is_told(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     two_hosts(&hosts, CW_ENCRYPTION_OFF);
     host_is(&hosts, 0, REQUIRED);
@@ -322,7 +318,6 @@ static void audit_close(struct audit *audit)
 
 static void no_nonce_comes_twice(void **state)
 {
-    (void)state;
     static struct audit audit;
     struct sim_hosts hosts;
     char error[200];
@@ -347,7 +342,6 @@ static void no_nonce_comes_twice(void **state)
 /* A mistake that must not cost the keys: all processes end, and start with the seeds that they have had. */
 static void not_even_with_the_same_seeds(void **state)
 {
-    (void)state;
     static struct audit audit;
     struct sim_hosts hosts;
     char error[200];
@@ -370,7 +364,6 @@ static void not_even_with_the_same_seeds(void **state)
 /* A packet says by its phase which session it is for: one and the next never have the same. */
 static void phases_differ(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
     (void)sim_stream_send(&hosts, 0, 1, 4000, 5, 1000 * SIMULATION_MS);
@@ -406,7 +399,6 @@ static void phases_differ(void **state)
 
 static void a_used_up_key_ends_its_session(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
     struct sim_host *host = &hosts.list[0];

@@ -106,7 +106,6 @@ static void restart(struct sim_hosts *hosts, uint32_t node)
 
 static void packets_of_the_past_do_nothing(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
     struct recording *recording = conversation_record(&hosts);
@@ -134,7 +133,6 @@ static void packets_of_the_past_do_nothing(void **state)
 /* Old set-up packets that come while a new incarnation sets up must not keep it out for long. */
 static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 2000 * SIMULATION_MS);
     struct recording *recording = conversation_record(&hosts);
@@ -160,7 +158,6 @@ static void old_set_up_packets_do_not_keep_a_new_process_out(void **state)
 
 static void a_restarted_peer_is_a_new_one(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
     converse(&hosts);
@@ -190,7 +187,6 @@ static void a_restarted_peer_is_a_new_one(void **state)
 
 static void a_silent_peer_fails_within_the_bound(void **state)
 {
-    (void)state;
     static const uint64_t bounds_ms[] = {50, 400, 2000};
     for (size_t i = 0; i < sizeof(bounds_ms) / sizeof(bounds_ms[0]); i++) {
         struct sim_hosts hosts;
@@ -223,7 +219,6 @@ static void a_silent_peer_fails_within_the_bound(void **state)
 /* Multicast needs no session with its members: who is asked whether it is there may never have been heard. */
 static void a_peer_that_was_never_there_is_told_once(void **state)
 {
-    (void)state;
     for (int is_asked = 0; is_asked < 2; is_asked++) {
         struct sim_hosts hosts;
         hosts_of_two(&hosts, 400 * SIMULATION_MS);
@@ -248,7 +243,6 @@ static void a_peer_that_was_never_there_is_told_once(void **state)
 /* Timestamps repeat after 69 s, and the later of two is known as such up to half of that. */
 static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
 {
-    (void)state;
     static const uint64_t rests_s[] = {1, 20, 40, 60, 70, 100, 170};
     for (size_t i = 0; i < sizeof(rests_s) / sizeof(rests_s[0]); i++) {
         struct sim_hosts hosts;
@@ -272,7 +266,6 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
 /* Nothing was heard for longer than the bound because nobody was asked. */
 static void who_stood_still_gives_nobody_up(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
     converse(&hosts);
@@ -314,7 +307,6 @@ static void answer(struct sim_host *host, void *context, uint64_t now_ns)
 static void messages_to_and_fro_cost_a_packet_each(void **state)
 {
     enum { TRIPS = 1000, SET_UP = 40 };
-    (void)state;
     struct sim_hosts hosts;
     hosts_of_two(&hosts, 1000 * SIMULATION_MS);
     struct answering answering[2];
@@ -338,7 +330,6 @@ static void messages_to_and_fro_cost_a_packet_each(void **state)
 /* Numbers of packets begin anywhere, also where the first one below would be negative. */
 static void sessions_hear_from_their_first_number_on(void **state)
 {
-    (void)state;
     static const uint32_t numbers[] = {0, 1, UINT32_MAX};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         struct sim_hosts hosts;

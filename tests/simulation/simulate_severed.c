@@ -134,7 +134,6 @@ static void run_until_done(struct world *world)
 
 static void goes_on_when_it_returns(void **state)
 {
-    (void)state;
     uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     static struct world world;
     for (uint64_t at = 0; at < WAYS * seeds; at++) {
@@ -172,7 +171,6 @@ static void neighbours_go_on(struct world *world)
 
 static void is_told_in_time_when_it_does_not(void **state)
 {
-    (void)state;
     uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     uint64_t latest_ns[WAYS][CUTS] = {{0}};
     static struct world world;
@@ -205,7 +203,6 @@ static void is_told_in_time_when_it_does_not(void **state)
 
 static void who_waits_for_answers_is_told_in_time(void **state)
 {
-    (void)state;
     uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     uint64_t latest_ns[CUTS] = {0};
     static struct world world;
@@ -242,7 +239,6 @@ static void trunk_lose(struct world *world, double there, double back)
  * all goes on when the trunk is well again. */
 static void heavy_loss_is_no_failure(void **state)
 {
-    (void)state;
     static const double losses[][2] = {{0.3, 0}, {0, 0.3}, {0.2, 0.2}, {0.3, 0.3}};
     enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
     uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;

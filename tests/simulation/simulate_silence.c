@@ -180,7 +180,6 @@ static uint64_t silence(uint64_t seed)
 
 static void a_silent_member_is_taken_out_in_time(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS), longest_ns = 0, sum_ns = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         uint64_t took_ns = silence(seed);
@@ -198,7 +197,6 @@ static void a_silent_member_is_taken_out_in_time(void **state)
 /* One that is slow, but there, is asked and stays. */
 static void a_member_that_answers_stays(void **state)
 {
-    (void)state;
     struct town *town = calloc(1, sizeof(*town));
     town->count = 5;
     town->victim = RANKS_MAX;

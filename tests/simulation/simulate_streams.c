@@ -255,7 +255,6 @@ static void relays_carry_all_and_keep_their_rates(struct sim_hosts *hosts, bool 
 
 static void relays_carry_all(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     relays_carry_all_and_keep_their_rates(&hosts, false);
     sim_hosts_destroy(&hosts);
@@ -264,7 +263,6 @@ static void relays_carry_all(void **state)
 #if defined(CW_HAVE_DPDK) /* whose drivers seal */
 static void relays_carry_sealed_packets(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     relays_carry_all_and_keep_their_rates(&hosts, true);
     struct cw_peer_info info;
@@ -281,7 +279,6 @@ static void relays_carry_sealed_packets(void **state)
 /* One of two relays loses a fifth of what it sends: the other stream has its rate all the same. */
 static void a_lossy_stream_holds_up_no_other(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     struct sender sender;
     two_clusters(&hosts, 2, false);
@@ -309,7 +306,6 @@ static uint64_t counter(const struct sim_hosts *hosts, uint32_t node, enum cw_co
 /* A relay dies: what went by it goes straight, and by it again when it has come back. */
 static void a_relay_that_dies_is_gone_round(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     struct sender sender;
     char error[200];
@@ -346,7 +342,6 @@ static void a_relay_that_dies_is_gone_round(void **state)
 /* A relay that is dead from the start: sessions are set up all the same. */
 static void a_relay_that_never_was_is_gone_round(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     struct sender sender;
     two_clusters(&hosts, 1, false);
@@ -375,7 +370,6 @@ static uint32_t frame_write(const struct sim_hosts *hosts, uint8_t *frame, uint3
 
 static void nothing_else_is_passed_on(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     two_clusters(&hosts, 1, false);
     uint32_t inside = ipv4_of(&hosts, 1), other = ipv4_of(&hosts, 2), outside = ipv4_of(&hosts, SIDE + 1);
@@ -414,7 +408,6 @@ static void nothing_else_is_passed_on(void **state)
 
 static void bad_calls_are_refused(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     two_clusters(&hosts, 0, false);
     struct cw_endpoint *endpoint = hosts.list[0].endpoint;

@@ -42,7 +42,6 @@ static void draw(struct tunnel_options *options, uint64_t seed)
 
 static void each_frame_arrives_once_and_in_order(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct tunnel_world world;
@@ -70,7 +69,6 @@ static void each_frame_arrives_once_and_in_order(void **state)
  * goes on. */
 static void a_peer_that_restarts_is_found_again(void **state)
 {
-    (void)state;
     uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 2;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct tunnel_world world;
@@ -117,7 +115,6 @@ static void a_peer_that_restarts_is_found_again(void **state)
 /* Cut off for longer than the failure bound, and healed: both find one another again. */
 static void a_cut_is_noticed_and_healed(void **state)
 {
-    (void)state;
     struct tunnel_world world;
     struct tunnel_options options;
     tunnel_options_init(&options, 3);
@@ -140,7 +137,6 @@ static void a_cut_is_noticed_and_healed(void **state)
 /* More than the rate: the queues keep their bound, CoDel keeps them short, and what leaves is the rate. */
 static void queues_are_bounded_and_short(void **state)
 {
-    (void)state;
     struct tunnel_world world;
     struct tunnel_options options;
     tunnel_options_init(&options, 4);
@@ -168,7 +164,6 @@ static void queues_are_bounded_and_short(void **state)
 /* A frame that is alone leaves at once: it takes no longer than its way. */
 static void who_is_alone_does_not_wait(void **state)
 {
-    (void)state;
     struct tunnel_world world;
     struct tunnel_options options;
     tunnel_options_init(&options, 5);
@@ -188,7 +183,6 @@ static void who_is_alone_does_not_wait(void **state)
  * dropped at the port is counted. */
 static void a_deaf_site_is_waited_for(void **state)
 {
-    (void)state;
     struct tunnel_world world;
     struct tunnel_options options;
     tunnel_options_init(&options, 6);
@@ -211,7 +205,6 @@ static void a_deaf_site_is_waited_for(void **state)
 /* Those who do not fit together pass on nothing, and each is told. */
 static void wrong_key_and_number_of_streams(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < 2; kind++) {
         struct tunnel_world world;
         struct tunnel_options options;
@@ -278,7 +271,6 @@ static uint64_t out_of(const struct tunnel_site *site)
 
 static void what_is_local_stays_local(void **state)
 {
-    (void)state;
     struct tunnel_world *world = gates_open(false);
     struct tunnel_site *a = &world->sites[0];
     struct tunnel_site *b = &world->sites[1];
@@ -308,7 +300,6 @@ static void what_is_local_stays_local(void **state)
 
 static void what_bridges_do_not_forward_does_not_cross(void **state)
 {
-    (void)state;
     for (int drops = 0; drops < 2; drops++) {
         struct tunnel_world *world = gates_open(drops != 0);
         struct tunnel_site *a = &world->sites[0];

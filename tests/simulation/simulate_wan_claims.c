@@ -48,7 +48,6 @@ static void assert_ratio(const struct bench_wan_result *slow, const struct bench
 
 static void broadcasts(void **state)
 {
-    (void)state;
     struct bench_wan_case of = setting();
     uint32_t half = of.ranks / 2;
     struct bench_wan_result slow = run(&of, CW_BCAST, "clusters-farfirst", 0);
@@ -68,7 +67,6 @@ static void broadcasts(void **state)
 
 static void allreduces(void **state)
 {
-    (void)state;
     struct bench_wan_case of = setting();
     uint32_t half = of.ranks / 2;
     struct bench_wan_result slow = run(&of, CW_ALLREDUCE, "clusters-two-tier", 0);

@@ -84,7 +84,6 @@ static void bucket_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t 
  * acknowledge: in no interval T does more leave its port than rate x T and one frame. */
 static void a_shaper_keeps_the_sum(void **state)
 {
-    (void)state;
     static const uint64_t rates_bps[] = {20000000, 250000000, 2500000000};
     enum { TARGETS = 7 };
     for (size_t r = 0; r < sizeof(rates_bps) / sizeof(rates_bps[0]); r++) {
@@ -131,7 +130,6 @@ static void a_shaper_keeps_the_sum(void **state)
 /* A flow that has nothing to send, is given up, or whose peer has gone does not keep the turn. */
 static void the_turn_moves_on(void **state)
 {
-    (void)state;
     struct sim_hosts_config config;
     struct sim_hosts hosts;
     struct sim_stream streams[3];
@@ -183,7 +181,6 @@ static void two_sides(struct sim_hosts *hosts, uint32_t count, uint64_t rate_bps
 
 static void a_flow_finds_its_rate(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t rate_bps;
         uint64_t delay_ns;
@@ -216,7 +213,6 @@ static void a_flow_finds_its_rate(void **state)
 /* Whose share is how great must not hang on when exactly each began. */
 static void flows_share_a_link(void **state)
 {
-    (void)state;
     enum { FLOWS = 4 };
     static const uint64_t apart_ms[] = {1500, 1507, 1513, 1550};
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
@@ -244,7 +240,6 @@ static void flows_share_a_link(void **state)
 /* The link loses three quarters of its rate, and gets it back. */
 static void a_flow_follows_its_path(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     struct sim_stream stream;
     double goodput;
@@ -289,7 +284,6 @@ static void trunk_delay(struct sim_hosts *hosts, uint64_t delay_ns)
  * becomes short, and takes it up again; what was asked of it stays as it was. */
 static void a_flow_finds_that_its_path_is_long(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     struct sim_stream stream;
     double goodput;
@@ -328,7 +322,6 @@ static void one_that_finds_its_rate(struct sim_hosts *hosts)
 /* Who has little to send now and then does not come to think that its path carries little. */
 static void a_flow_with_little_to_send_stays_fast(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     one_that_finds_its_rate(&hosts);
     uint64_t early_ns = 0;
@@ -350,7 +343,6 @@ static void a_flow_with_little_to_send_stays_fast(void **state)
 /* Who has had little to say at first begins as everybody does when there is much. */
 static void a_few_bytes_are_no_measure(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     one_that_finds_its_rate(&hosts);
     for (uint32_t i = 0; i < 30; i++) {
@@ -367,7 +359,6 @@ static void a_few_bytes_are_no_measure(void **state)
 /* What is lost on the way to one host holds up nothing that goes to another one, of the same shaper. */
 static void loss_stays_where_it_is(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     struct sim_stream streams[2];
     double goodput[2];

@@ -45,7 +45,6 @@ static uint64_t run_long(struct sim_hosts *hosts, uint64_t seconds, double *good
 
 static void a_gigabit_fills_200_ms(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     hosts_on_a_long_path(&hosts, 1000000000, 0);
     double goodput_bps;
@@ -58,7 +57,6 @@ static void a_gigabit_fills_200_ms(void **state)
 
 static void forty_thousand_packets_in_flight_with_loss(void **state)
 {
-    (void)state;
     struct sim_hosts hosts;
     hosts_on_a_long_path(&hosts, 2600000000, 0.01);
     double goodput_bps;
@@ -117,7 +115,6 @@ static uint64_t seed_near_the_end(void)
 
 static void packet_and_put_numbers_wrap(void **state)
 {
-    (void)state;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     config.seed = seed_near_the_end();
@@ -143,7 +140,6 @@ static void packet_and_put_numbers_wrap(void **state)
 /* Timestamps wrap after 68 s; a put every half second for 150 s. */
 static void timestamps_wrap(void **state)
 {
-    (void)state;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     struct sim_hosts hosts;

@@ -2,20 +2,15 @@
 #ifndef SIMULATION_H
 #define SIMULATION_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "apps/testbed/hosts.h"
 #include "apps/testbed/stream.h"
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/wire.h"
+#include "tests/test.h"
 
 static const uint64_t SIMULATION_US = 1000;
 static const uint64_t SIMULATION_MS = 1000000;

@@ -1,14 +1,7 @@
-#include "tests/simulation/tunnel_world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "tests/simulation/tunnel_world.h"
+#include "tests/test.h"
 #include "tests/unit/pair_port.h"
 
 enum { HEADER = 54, MTU = 1500, BURST = 32 };

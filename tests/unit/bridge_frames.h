@@ -2,15 +2,10 @@
 #ifndef BRIDGE_FRAMES_H
 #define BRIDGE_FRAMES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "dataplane/fabric/bridge.h"
+#include "tests/test.h"
 
 enum { PORTS = 6 };
 

@@ -10,6 +10,7 @@
 
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { PLAN_OPS = 64, PLAN_DEPENDENCIES = 256, PLAN_MEMBERS = 64, PLAN_GROUPS = 8 };
 

@@ -4,14 +4,8 @@
 #ifndef ETHDEV_TESTING_H
 #define ETHDEV_TESTING_H
 
-#include "dataplane/port/ethdev.h"
-#include "dataplane/status.h"
-
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "dataplane/port/ethdev.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 enum {
     CASE_TIMEOUT_S = 120, /* a case that hangs is killed: a wake-up was lost */

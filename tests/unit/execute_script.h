@@ -11,6 +11,7 @@
 
 #include "check_plans.h"
 #include "collectives/execute/execute.h"
+#include "tests/test.h"
 
 enum { LOG_MAX = 1024, BUFFER_BYTES = 4096 };
 

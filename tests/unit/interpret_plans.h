@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collectives/price/price.h"
+#include "tests/test.h"
 #include "tests/unit/check_plans.h"
 
 static inline struct cw_network network_make(double overhead_ns, uint32_t ports)

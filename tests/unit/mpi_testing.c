@@ -7,6 +7,7 @@
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/process.h"
+#include "tests/test.h"
 
 static struct mpi_comm world = {.handle = MPI_COMM_WORLD, .size = 1, .name = "MPI_COMM_WORLD"};
 static struct mpi_comm self = {.handle = MPI_COMM_SELF, .size = 1, .name = "MPI_COMM_SELF"};
@@ -50,7 +51,6 @@ struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
 
 int mpi_testing_start(void **state)
 {
-    (void)state;
     world.errhandler = mpi_errhandler_find(MPI_ERRORS_RETURN);
     self.errhandler = mpi_errhandler_find(MPI_ERRORS_RETURN);
     mpi_errhandler_retain(world.errhandler);

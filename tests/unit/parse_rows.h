@@ -1,6 +1,8 @@
-/* Rows of texts and what a reader makes of them. Behind cmocka.h. */
+/* Rows of texts and what a reader makes of them. */
 #ifndef PARSE_ROWS_H
 #define PARSE_ROWS_H
+
+#include "tests/test.h"
 
 struct row {
     const char *text;

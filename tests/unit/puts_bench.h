@@ -5,18 +5,11 @@
  */
 #ifndef TESTS_PUTS_BENCH_H
 #define TESTS_PUTS_BENCH_H
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "apps/testbed/hosts.h"
 #include "collectives/execute/transport_puts.h"
+#include "tests/test.h"
 
 enum {
     RANKS = 3,

@@ -1,19 +1,12 @@
 /* A recording of four ranks, made up: what tests of recordings and compiling begin with. */
 #ifndef RECORDING_SAMPLE_H
 #define RECORDING_SAMPLE_H
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "collectives/file/recording.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { SAMPLE_RANKS = 4, SAMPLE_HALF = 7 /* context of ranks 0 and 2 */ };
 

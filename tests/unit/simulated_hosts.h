@@ -2,16 +2,11 @@
 #ifndef SIMULATED_HOSTS_H
 #define SIMULATED_HOSTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "dataplane/fabric/port_sim.h"
+#include "tests/test.h"
 
 enum { HOSTS_MAX = 64, LENGTH = 100, BURST = 32 };
 

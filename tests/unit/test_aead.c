@@ -1,19 +1,14 @@
 /* AES-128-GCM by every driver there is: the vectors of the specification, bursts in place, each driver against the
  * first, and that nothing which was altered opens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "dataplane/crypt/aead.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/skip.h"
+#include "tests/test.h"
 
 enum { BYTES_MAX = 9000, READABLE = 16 };
 
@@ -100,7 +95,6 @@ static void check_vector(struct cw_aead *aead, const struct vector *vector)
 
 static void vectors_of_the_specification(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < driver_count; i++) {
         for (size_t v = 0; v < sizeof(vectors) / sizeof(vectors[0]); v++) {
             check_vector(drivers[i], &vectors[v]);
@@ -132,7 +126,6 @@ static void burst_create(struct burst *burst, uint64_t seed)
 
 static void drivers_agree_on_bursts(void **state)
 {
-    (void)state;
     static const uint8_t key[16] = "sixteen letters.";
     static const uint8_t salt[4] = {1, 2, 3, 4};
     struct burst plain, first;
@@ -163,7 +156,6 @@ static void drivers_agree_on_bursts(void **state)
 
 static void what_was_altered_does_not_open(void **state)
 {
-    (void)state;
     static const uint8_t key[16] = "sixteen letters.";
     static const uint8_t other[16] = "sixteen letters!";
     static const uint8_t salt[4] = {9};
@@ -208,7 +200,6 @@ static void what_was_altered_does_not_open(void **state)
 
 static void keys_grow_in_number(void **state)
 {
-    (void)state;
     enum { KEYS = 5000 };
     struct cw_aead_key **keys = calloc(KEYS, sizeof(struct cw_aead_key *));
     for (uint32_t i = 0; i < driver_count; i++) {
@@ -227,7 +218,6 @@ static void keys_grow_in_number(void **state)
 
 static void names_and_reasons(void **state)
 {
-    (void)state;
     char text[200] = "";
     struct cw_aead *aead = NULL;
     assert_int_equal(cw_aead_open("crypto_of_yesterday", &aead, text, sizeof(text)), CW_ERROR_UNSUPPORTED);

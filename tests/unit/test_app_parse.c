@@ -1,18 +1,11 @@
 /* Numbers, lists and options of the command line; quantities with units: test_units.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "apps/cli/cli.h"
 #include "control/settings/units.h"
+#include "tests/test.h"
 #include "tests/unit/parse_rows.h"
 
 static void test_count(void **state)
 {
-    (void)state;
     CHECK_ROWS(app_parse_count, {"0", true, 0}, {"42", true, 42}, {"0x2a", true, 42},
                {"18446744073709551615", true, UINT64_MAX}, {"18446744073709551616", false, 0}, {"-1", false, 0},
                {" 1", false, 0}, {"1k", false, 0}, {"", false, 0});
@@ -23,7 +16,6 @@ static void test_lists_and_addresses(void **state)
     struct app_list sizes = {.count_max = 3};
     uint8_t mac[6];
 
-    (void)state;
     assert_true(app_parse_list("8,1K,1M", cw_units_bytes, &sizes));
     assert_int_equal(sizes.count, 3);
     assert_int_equal(sizes.values[2], 1 << 20);
@@ -80,7 +72,6 @@ static void test_options_accepted(void **state)
     struct parsed parsed = {0};
     int exit_code = 0;
 
-    (void)state;
     assert_int_equal(parse(&parsed, 1, argv, &exit_code), 12);
     assert_true(parsed.flag);
     assert_string_equal(parsed.text, "a");
@@ -97,7 +88,6 @@ static void test_options_refused(void **state)
         {"test", "--each", "!", NULL},  {"test", "--flag=1", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct parsed parsed = {.count = 5};
         int exit_code = 0;

@@ -1,15 +1,9 @@
 /* Algorithms that are asked for by name: what is understood, and what is said of the rest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "collectives/choose/asked.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static bool host_is_known(enum cw_collective collective, const char *name)
 {
@@ -18,7 +12,6 @@ static bool host_is_known(enum cw_collective collective, const char *name)
 
 static void words_are_understood(void **state)
 {
-    (void)state;
     struct cw_asked asked;
     char error[600] = "";
     const char *text =
@@ -50,7 +43,6 @@ static void words_are_understood(void **state)
 
 static void the_rest_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *says;
@@ -98,7 +90,6 @@ static void the_rest_is_refused(void **state)
 /* Whatever is written for an algorithm is understood again. */
 static void what_is_written_is_understood(void **state)
 {
-    (void)state;
     struct cw_parameters parameters = {.segment_bytes = 12345, .degree = 5, .concurrency = 7, .threshold_bytes = 99};
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {

@@ -1,15 +1,10 @@
 /* Two members of a benchmark's group end their phases together, and one sees that the other has ended its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "apps/bench/group_shared.h"
+#include "tests/test.h"
 
 enum { PHASES = 200 };
 
@@ -34,7 +29,6 @@ static int phases_run(struct bench_member *member, _Atomic uint32_t counts[2])
 
 static void test_members_meet(void **state)
 {
-    (void)state;
     struct bench_group group = {.config = {.count = 2}};
     size_t bytes = sizeof(*group.shared) + 2 * sizeof(uint32_t);
     group.shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

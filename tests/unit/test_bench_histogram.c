@@ -1,15 +1,9 @@
 /* Histograms of benchmarks: percentiles are within 1/64 of the truth, and never below it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "apps/bench/histogram.h"
 #include "dataplane/fabric/random.h"
+#include "tests/test.h"
 
 enum { SAMPLES = 10000 };
 
@@ -35,7 +29,6 @@ static void check_percentiles(const struct bench_histogram *histogram, uint64_t 
 
 static void test_percentiles(void **state)
 {
-    (void)state;
     static struct bench_histogram histogram;
     static uint64_t samples[SAMPLES];
     struct cw_random random;
@@ -52,7 +45,6 @@ static void test_percentiles(void **state)
 
 static void test_edges(void **state)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 1, 63, 64, 65, 127, 128, 4095, 4096, (1ull << 40) - 1, 1ull << 40, UINT64_MAX};
     static struct bench_histogram empty;
     assert_int_equal(bench_histogram_percentile(&empty, 0.5), 0);
@@ -66,7 +58,6 @@ static void test_edges(void **state)
 
 static void test_merge(void **state)
 {
-    (void)state;
     static struct bench_histogram both;
     static struct bench_histogram parts[2];
     for (uint64_t i = 0; i < SAMPLES; i++) {

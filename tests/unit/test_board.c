@@ -1,10 +1,4 @@
 /* Board: many members in rounds, a result by the last to arrive, calls that differ, and places that are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -13,6 +7,7 @@
 
 #include "dataplane/shm/board.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { MEMBERS_MAX = 40, ROUNDS = 400 };
 
@@ -163,7 +158,6 @@ static uint32_t arrivals(const struct cw_board *board)
 /* One counter, and one per group of members, also groups that are not full. */
 static void test_rounds(void **state)
 {
-    (void)state;
     static const uint32_t counts[] = {2, 3, 16, 17, 33, MEMBERS_MAX};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         uint32_t last_count = 0;
@@ -182,7 +176,6 @@ static void test_rounds(void **state)
 /* One member does something else in one round: whoever comes last notices, in that round and no other. */
 static void test_calls_that_differ(void **state)
 {
-    (void)state;
     static const uint32_t counts[] = {2, 8, MEMBERS_MAX};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         uint32_t different_count = 0;
@@ -199,7 +192,6 @@ static void test_calls_that_differ(void **state)
 
 static void test_what_a_member_says(void **state)
 {
-    (void)state;
     struct cw_board_call call = {.signature = 3, .bytes = 100, .kind = 4, .root = 5}, found;
     char why[CW_BOARD_WHY_BYTES];
     members_open(2);
@@ -234,7 +226,6 @@ static void *calls_change(void *argument)
 /* Who looks while a member goes on to its next call never sees the one with the number of the other. */
 static void test_calls_are_read_whole(void **state)
 {
-    (void)state;
     pthread_t thread;
     uint64_t round = 0;
     members_open(2);
@@ -250,7 +241,6 @@ static void test_calls_are_read_whole(void **state)
 
 static void test_bad_places(void **state)
 {
-    (void)state;
     char error[200] = "";
     struct cw_board board, other;
     assert_int_equal(cw_board_create(1, 1, &board, error, sizeof(error)), CW_ERROR_ARGUMENT);

@@ -1,18 +1,13 @@
 /* Bootstrap: alone, and over PMI-1 against a launcher that answers what a table says. */
-#include "control/bootstrap/bootstrap.h"
-#include "dataplane/status.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "control/bootstrap/bootstrap.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 #define GREETING                                                 \
     "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n" \
@@ -47,7 +42,6 @@ static void environment_clear(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     environment_clear();
     return 0;
 }
@@ -70,7 +64,6 @@ static void launcher_start(const char *answers)
 
 static void test_alone(void **state)
 {
-    (void)state;
     struct cw_bootstrap *bootstrap = NULL;
     char error[256] = "";
     char value[CW_BOOTSTRAP_VALUE_MAX + 1];
@@ -106,7 +99,6 @@ static void test_alone(void **state)
 /* N processes must not become N jobs of one; a program of one process runs in a batch script. */
 static void unknown_launchers_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *variables[2]; /* NAME=VALUE */
         const char *remedy;       /* NULL: it is alone */
@@ -144,7 +136,6 @@ static void unknown_launchers_are_refused(void **state)
 
 static void test_pmi1(void **state)
 {
-    (void)state;
     struct cw_bootstrap *bootstrap = NULL;
     char error[256] = "";
     char value[64];
@@ -182,7 +173,6 @@ static void test_pmi1(void **state)
 
 static void test_bad_launchers(void **state)
 {
-    (void)state;
     static const struct {
         const char *answers;
         int status;
@@ -216,7 +206,6 @@ static void test_bad_launchers(void **state)
 
 static void test_bad_environments(void **state)
 {
-    (void)state;
     static const struct {
         const char *descriptor;
         const char *rank;

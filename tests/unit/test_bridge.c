@@ -7,7 +7,6 @@ static void test_learning(void **state)
 {
     struct cw_bridge *bridge = bridge_new(16, 4, true);
 
-    (void)state;
     assert_int_equal(FORWARD(bridge, 0, 0, unicast(1, 2)), ALL_BUT(0));
     assert_int_equal(FORWARD(bridge, 0, 3, unicast(2, 1)), PORT(0));
     assert_int_equal(FORWARD(bridge, 0, 0, unicast(1, 2)), PORT(3));
@@ -26,7 +25,6 @@ static void test_broadcast(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, false);
     struct frame frame = unicast(1, 2);
 
-    (void)state;
     memset(frame.bytes, 0xff, 6);
     assert_int_equal(forward(bridge, 0, 2, &frame), ALL_BUT(2));
     cw_bridge_destroy(bridge);
@@ -36,7 +34,6 @@ static void test_ageing(void **state)
 {
     struct cw_bridge *bridge = bridge_new(16, 4, true);
 
-    (void)state;
     FORWARD(bridge, 0, 4, unicast(1, 9));
     assert_int_equal(FORWARD(bridge, 300 * SECOND, 0, unicast(2, 1)), PORT(4));
     assert_int_equal(FORWARD(bridge, 300 * SECOND + 1, 0, unicast(2, 1)), ALL_BUT(0));
@@ -49,7 +46,6 @@ static void test_address_table_full(void **state)
 {
     struct cw_bridge *bridge = bridge_new(8, 4, true);
 
-    (void)state;
     for (uint32_t host = 1; host <= 8; host++) {
         FORWARD(bridge, host, 1, unicast(host, 100));
     }
@@ -72,7 +68,6 @@ static void test_table_against_model(void **state)
     struct cw_random random;
     int model[HOSTS];
 
-    (void)state;
     cw_random_seed(&random, 3);
     memset(model, -1, sizeof(model));
     for (uint64_t i = 0; i < 20000; i++) {
@@ -100,7 +95,6 @@ static void test_addresses_by_hand(void **state)
     struct cw_bridge *bridge = bridge_new(2, 4, true);
     uint8_t mac[6];
 
-    (void)state;
     mac_of(mac, 1);
     assert_int_equal(cw_bridge_address_set(bridge, mac, 4), CW_OK);
     assert_int_equal(FORWARD(bridge, 0, 2, unicast(1, 5)), ALL_BUT(2)); /* somebody pretends to be host 1 */
@@ -118,7 +112,6 @@ static void test_mesh_ports(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, true);
     struct frame frame = unicast(1, 2);
 
-    (void)state;
     cw_bridge_mesh_port_set(bridge, 4, true);
     cw_bridge_mesh_port_set(bridge, 5, true);
     memset(frame.bytes, 0xff, 6);
@@ -135,7 +128,6 @@ static void test_malformed(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, true);
     struct frame frame = unicast(1, 2);
 
-    (void)state;
     for (frame.length = 0; frame.length < 14; frame.length++) {
         assert_int_equal(forward(bridge, 0, 0, &frame), 0);
     }
@@ -159,7 +151,6 @@ static void test_bad_configurations(void **state)
         {0, 1, 1}, {CW_BRIDGE_PORTS_MAX + 1, 1, 1},     {4, 0, 1},
         {4, 1, 0}, {4, CW_BRIDGE_ADDRESSES_MAX + 1, 1}, {4, 1, CW_BRIDGE_GROUPS_MAX + 1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_bridge_config config;
         struct cw_bridge *bridge = NULL;

@@ -8,7 +8,6 @@ static void test_groups_by_hand(void **state)
     struct cw_bridge *bridge = bridge_new(16, 2, true);
     uint8_t mac[6];
 
-    (void)state;
     group_mac_of(mac, GROUP);
     assert_int_equal(FORWARD(bridge, 0, 0, ipv4(1, GROUP, 17, 40)), ALL_BUT(0));
     assert_int_equal(cw_bridge_group_join(bridge, mac, 2), CW_OK);
@@ -38,7 +37,6 @@ static void test_igmp_v2(void **state)
 {
     struct cw_bridge *bridge = bridge_new(16, 4, true);
 
-    (void)state;
     assert_int_equal(FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, GROUP)), 0); /* no router to tell */
     assert_int_equal(FORWARD(bridge, 0, 0, ipv4(1, GROUP, 17, 40)), PORT(3));
     FORWARD(bridge, 0, 4, igmp_v2(4, 0x12, GROUP));
@@ -57,7 +55,6 @@ static void test_routers_hear_of_the_last_leave(void **state)
 {
     struct cw_bridge *bridge = bridge_new(16, 4, true);
 
-    (void)state;
     FORWARD(bridge, 0, 5, igmp_query(5));
     assert_int_equal(FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, GROUP)), PORT(5));
     assert_int_equal(FORWARD(bridge, 0, 4, igmp_v2(4, 0x16, GROUP)), PORT(5));
@@ -82,7 +79,6 @@ static void test_igmp_v3(void **state)
         {5, 3, true, true},   {6, 1, false, true}, {99, 0, false, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (int before = 0; before < 2; before++) {
             struct cw_bridge *bridge = bridge_new(16, 4, false);
@@ -106,7 +102,6 @@ static void test_igmp_v3_many_records(void **state)
     struct record records[] = {
         {4, 2, GROUP}, {2, 0, GROUP + 1}, {3, 0, GROUP + 2}, {6, 1, GROUP + 3}, {5, 1, GROUP + 4}};
 
-    (void)state;
     FORWARD(bridge, 0, 3, igmp_v3(3, records, 5));
     assert_int_equal(cw_bridge_group_count(bridge), 3);
     assert_int_equal(FORWARD(bridge, 0, 0, ipv4(1, GROUP + 1, 17, 40)), PORT(3));
@@ -121,7 +116,6 @@ static void test_groups_with_the_same_mac(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, false);
     uint32_t other = 0xe1010203;
 
-    (void)state;
     FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, GROUP));
     FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, other));
     FORWARD(bridge, 0, 3, igmp_v2(3, 0x17, other));
@@ -135,7 +129,6 @@ static void test_members_age_only_with_a_querier(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, false);
     uint64_t now = 10000 * SECOND;
 
-    (void)state;
     FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, GROUP));
     FORWARD(bridge, 0, 4, igmp_v2(4, 0x16, GROUP));
     assert_int_equal(FORWARD(bridge, now, 0, ipv4(1, GROUP, 17, 40)), PORT(3) | PORT(4));
@@ -154,7 +147,6 @@ static void test_group_table_full(void **state)
 {
     struct cw_bridge *bridge = bridge_new(16, 4, true);
 
-    (void)state;
     for (uint32_t i = 0; i < 5; i++) {
         FORWARD(bridge, 0, 3, igmp_v2(3, 0x16, GROUP + i));
     }
@@ -169,7 +161,6 @@ static void test_unregistered(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, false);
     struct frame frame = unicast(1, 2);
 
-    (void)state;
     assert_int_equal(FORWARD(bridge, 0, 0, ipv4(1, GROUP, 17, 40)), 0);
     assert_int_equal(FORWARD(bridge, 0, 0, ipv4(1, 0xe00000fb, 17, 40)), ALL_BUT(0)); /* 224.0.0.251 */
     memcpy(frame.bytes, "\x33\x33\x00\x00\x00\x01", 6);
@@ -187,7 +178,6 @@ static void test_malformed_igmp(void **state)
     struct cw_bridge *bridge = bridge_new(16, 4, true);
     struct frame frame;
 
-    (void)state;
     for (uint32_t length = 14; length < good.length; length++) { /* cut off anywhere */
         frame = good;
         frame.length = length;
@@ -227,7 +217,6 @@ static void test_random_frames(void **state)
     struct record records[] = {{4, 2, GROUP}, {2, 0, GROUP + 1}};
     struct cw_random random;
 
-    (void)state;
     cw_random_seed(&random, 11);
     for (uint64_t i = 0; i < 50000; i++) {
         struct frame frame =

@@ -1,12 +1,6 @@
 /* The checker: what is told about messages, deadlocks, barriers and who has entered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "check_plans.h"
+#include "tests/test.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -23,7 +17,6 @@ static void begin_direct(struct test_plan *test)
 
 static void test_direct_passes(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_direct(&test);
     plan_passes(&test);
@@ -31,7 +24,6 @@ static void test_direct_passes(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < CW_CHECK_FAULT_COUNT; i++) {
         assert_string_not_equal(cw_check_fault_name(i), "unknown fault");
         for (uint32_t k = 0; k < i; k++) {
@@ -43,7 +35,6 @@ static void test_names(void **state)
 
 static void test_invalid(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_direct(&test);
     test.ranks[0].ops[1].peer = 2;
@@ -58,7 +49,6 @@ static void test_invalid(void **state)
 
 static void test_tag_reused(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_BCAST, 2, 8);
     put(&test, 0, 1, 2, SEND(0), NOWHERE, 4);
@@ -77,7 +67,6 @@ static void test_tag_reused(void **state)
 
 static void test_unmatched(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_direct(&test);
     test.plan.schedules[1].op_count = 1;
@@ -99,7 +88,6 @@ static void test_unmatched(void **state)
 
 static void test_mismatch(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_direct(&test);
     test.ranks[1].ops[1].bytes = 4;
@@ -121,7 +109,6 @@ static void test_mismatch(void **state)
 
 static void test_out_of_bounds(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_direct(&test);
     test.ranks[0].ops[1].to.offset = 1;
@@ -137,7 +124,6 @@ static void test_out_of_bounds(void **state)
 
 static void test_not_ready(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_direct(&test);
     test.ranks[0].ops[1].dependency_count = 0;
@@ -166,7 +152,6 @@ static void test_not_ready(void **state)
 /* That a target has entered may be known from somebody else. */
 static void test_ready_over_others(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_BCAST, 3, 8);
     signal_to(&test, 2, 1, 1);
@@ -185,7 +170,6 @@ static void test_ready_over_others(void **state)
 
 static void test_deadlock(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_ALLGATHER, 2, 4);
     for (uint32_t rank = 0; rank < 2; rank++) { /* both wait first */
@@ -202,7 +186,6 @@ static void test_deadlock(void **state)
  * sent does not. */
 static void test_deadlock_without_buffers(void **state)
 {
-    (void)state;
     for (uint32_t flags = 0; flags <= CW_DEPENDENCY_SENT; flags++) {
         for (uint32_t ordered = 0; ordered <= 2; ordered++) { /* how many ranks put before they wait */
             struct test_plan test;
@@ -227,7 +210,6 @@ static void test_deadlock_without_buffers(void **state)
 /* The same inside and after a body: what waits for the body waits for all iterations. */
 static void test_deadlock_after_body(void **state)
 {
-    (void)state;
     for (uint32_t flags = 0; flags <= CW_DEPENDENCY_SENT; flags++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_ALLGATHER, 2, 4);
@@ -247,7 +229,6 @@ static void test_deadlock_after_body(void **state)
 /* A body that runs 65 iterations ahead of what it waits for would need a bigger window. */
 static void test_deadlock_by_window(void **state)
 {
-    (void)state;
     for (uint32_t iterations = CW_REPEAT_WINDOW; iterations <= CW_REPEAT_WINDOW + 1; iterations++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_BCAST, 2, 1);
@@ -277,7 +258,6 @@ static void test_deadlock_by_window(void **state)
 
 static void test_barrier_op(void **state)
 {
-    (void)state;
     struct test_plan test;
     for (uint32_t missing = 0; missing <= 1; missing++) {
         plan_begin_simple(&test, CW_BARRIER, 3, 0);
@@ -335,7 +315,6 @@ static void begin_dissemination(struct test_plan *test, uint32_t ranks, uint32_t
 
 static void test_barrier_collective(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_BARRIER, 1, 0);
     plan_passes(&test);

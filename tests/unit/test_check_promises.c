@@ -1,12 +1,6 @@
 /* The checker: what plans promise beside the right result: messages per phase, phases, crossings of clusters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "check_plans.h"
+#include "tests/test.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -14,7 +8,6 @@ static const struct cw_promise nothing = {.wan_bytes = UINT64_MAX};
 
 static void test_promise_differs(void **state)
 {
-    (void)state;
     for (uint32_t field = 0; field < 5; field++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_BARRIER, 3, 0);
@@ -49,7 +42,6 @@ static void begin_gather(struct test_plan *test, uint16_t second_phase)
 
 static void test_fan_in(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_promise promise = nothing;
     promise.fan_in = 1;
@@ -69,7 +61,6 @@ static void test_fan_in(void **state)
 /* The root multicasts 4 bytes to two and puts the rest of 8 bytes to each. */
 static void test_fan_out(void **state)
 {
-    (void)state;
     for (uint32_t promised = 1; promised <= 3; promised++) {
         struct test_plan test;
         struct cw_promise promise = nothing;
@@ -117,7 +108,6 @@ static void begin_phases(struct test_plan *test, uint32_t missing)
 
 static void test_phases(void **state)
 {
-    (void)state;
     for (uint32_t missing = 1; missing <= 3; missing++) {
         struct test_plan test;
         begin_phases(&test, missing);
@@ -150,7 +140,6 @@ static void begin_clusters(struct test_plan *test, enum cw_collective collective
 
 static void test_wan_bytes(void **state)
 {
-    (void)state;
     for (uint64_t promised = 3; promised <= 20; promised++) {
         for (uint32_t multicasts = 0; multicasts <= 1; multicasts++) {
             struct test_plan test;
@@ -217,7 +206,6 @@ static void begin_senders(struct test_plan *test, uint32_t promised, uint16_t fl
 
 static void test_wan_senders(void **state)
 {
-    (void)state;
     for (uint16_t flags = 0; flags <= CW_DEPENDENCY_SENT; flags++) {
         struct test_plan test;
         begin_senders(&test, 3, flags, NONE);
@@ -269,7 +257,6 @@ static void begin_sending_gather(struct test_plan *test, uint32_t proof, uint32_
 
 static void test_wan_proofs(void **state)
 {
-    (void)state;
     for (uint32_t proof = 0; proof <= 3; proof++) {
         for (uint32_t promised = 1; promised <= 3; promised++) {
             struct test_plan test;
@@ -286,7 +273,6 @@ static void test_wan_proofs(void **state)
 /* Two senders share a pipeline: the second one begins when all iterations of the first have been sent. */
 static void test_wan_pipeline(void **state)
 {
-    (void)state;
     for (uint32_t ordered = 0; ordered <= 1; ordered++) {
         static const uint32_t cluster_of[3] = {0, 0, 1};
         struct test_plan test;

@@ -1,12 +1,6 @@
 /* The checker: accesses that nothing orders, bytes that nobody wrote or that are written twice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "check_plans.h"
+#include "tests/test.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -25,7 +19,6 @@ static void begin_chain(struct test_plan *test, bool ordered)
 
 static void test_removed_dependency(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_chain(&test, true);
     plan_passes(&test);
@@ -39,7 +32,6 @@ static void test_removed_dependency(void **state)
 /* In the array the two copies follow each other; that orders nothing. */
 static void test_order_of_array(void **state)
 {
-    (void)state;
     for (uint32_t ordered = 0; ordered <= 1; ordered++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_ALLGATHER, 1, 8);
@@ -57,7 +49,6 @@ static void test_order_of_array(void **state)
 /* A scratch place is used again: its first content must have been read, and by all of its readers. */
 static void test_reuse(void **state)
 {
-    (void)state;
     for (uint32_t missing = 0; missing <= 3; missing++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_ALLGATHER, 1, 8);
@@ -88,7 +79,6 @@ static void test_reuse(void **state)
 /* A direct put's bytes may land from its start on: rank 1 must be done with the place when it says that it is ready. */
 static void test_direct_put_lands_early(void **state)
 {
-    (void)state;
     for (uint32_t ordered = 0; ordered <= 1; ordered++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_ALLTOALL, 2, 4);
@@ -119,7 +109,6 @@ static void test_direct_put_lands_early(void **state)
 /* Two senders to one place. */
 static void test_two_writers(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_GATHER, 3, 4);
     copy(&test, 0, SEND(0), RECEIVE(0), 4);
@@ -134,7 +123,6 @@ static void test_two_writers(void **state)
 /* That a put has been sent does not free its source; that it is complete does. */
 static void test_sent_frees_nothing(void **state)
 {
-    (void)state;
     for (uint16_t flags = 0; flags <= CW_DEPENDENCY_SENT; flags++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_BCAST, 2, 8);
@@ -155,7 +143,6 @@ static void test_sent_frees_nothing(void **state)
 
 static void test_read_undefined(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_ALLGATHER, 1, 8);
     plan_scratch(&test, 8);
@@ -176,7 +163,6 @@ static void test_read_undefined(void **state)
 
 static void test_written_twice(void **state)
 {
-    (void)state;
     for (uint32_t scratch = 0; scratch <= 1; scratch++) { /* scratch may be rewritten */
         struct test_plan test;
         plan_begin_simple(&test, CW_ALLGATHER, 1, 8);
@@ -226,7 +212,6 @@ static void begin_strided(struct test_plan *test, uint32_t variant)
 
 static void test_strided(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_strided(&test, 0);
     plan_passes(&test);
@@ -294,7 +279,6 @@ static void begin_pipeline(struct test_plan *test, int back, uint64_t last)
 
 static void test_pipeline(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_pipeline(&test, 0, LAST);
     plan_passes(&test);
@@ -314,7 +298,6 @@ static void test_pipeline(void **state)
 /* Segments come into one scratch place, one after another: the next one only when the one before has been used. */
 static void test_pipeline_slot(void **state)
 {
-    (void)state;
     for (uint16_t back = 0; back <= 2; back++) { /* 0: no dependency at all */
         struct test_plan test;
         plan_begin_simple(&test, CW_BCAST, 2, VECTOR);
@@ -338,7 +321,6 @@ static void test_pipeline_slot(void **state)
 /* Who waits for a body op from outside waits for all of its iterations, and a body for what its repeat waits for. */
 static void test_around_bodies(void **state)
 {
-    (void)state;
     for (uint32_t variant = 0; variant <= 3; variant++) {
         struct test_plan test;
         plan_begin_simple(&test, CW_ALLGATHER, 1, VECTOR);

@@ -1,12 +1,6 @@
 /* The checker: results of all collectives against the standard, and reductions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "check_plans.h"
+#include "tests/test.h"
 
 enum { NONE = UINT32_MAX, RANKS = 4 };
 
@@ -79,7 +73,6 @@ static void begin_moving(struct test_plan *test, enum cw_collective collective, 
 
 static void test_moving(void **state)
 {
-    (void)state;
     static const struct {
         enum cw_collective collective;
         uint32_t root;
@@ -125,7 +118,6 @@ static void test_moving(void **state)
 
 static void test_wrong_source(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_ALLGATHER, 2, 4);
     for (uint32_t rank = 0; rank < 2; rank++) {
@@ -178,7 +170,6 @@ static void begin_linear(struct test_plan *test, bool ordered, const uint32_t *o
 
 static void test_reduce(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t operands[4];
         uint32_t count;
@@ -210,7 +201,6 @@ static void test_reduce(void **state)
 
 static void test_reduce_elements(void **state)
 {
-    (void)state;
     struct test_plan test;
     static const struct {
         uint64_t from;
@@ -263,7 +253,6 @@ static void begin_scan(struct test_plan *test, bool exclusive, bool left)
 
 static void test_scan(void **state)
 {
-    (void)state;
     for (uint32_t exclusive = 0; exclusive <= 1; exclusive++) {
         struct test_plan test;
         begin_scan(&test, exclusive != 0, true);
@@ -290,7 +279,6 @@ static void test_scan(void **state)
 /* Reduce-scatter of irregular blocks, each rank collecting its own block. */
 static void test_reduce_scatter(void **state)
 {
-    (void)state;
     for (uint32_t wrong = 0; wrong <= 1; wrong++) {
         struct test_plan test;
         static const uint64_t blocks[3] = {1, 3, 2};
@@ -362,7 +350,6 @@ static void begin_doubling(struct test_plan *test, bool ordered, bool sideways)
 
 static void test_allreduce(void **state)
 {
-    (void)state;
     for (uint32_t ordered = 0; ordered <= 1; ordered++) {
         struct test_plan test;
         begin_doubling(&test, ordered != 0, false);
@@ -384,7 +371,6 @@ static void test_allreduce(void **state)
 /* Two different halves of a vector are combined with whole ones: pieces are taken apart and joined again. */
 static void test_pieces(void **state)
 {
-    (void)state;
     struct test_plan test;
     begin_reducing(&test, CW_ALLREDUCE, 2, false, 4);
     for (uint32_t rank = 0; rank < 2; rank++) {

@@ -1,17 +1,11 @@
 /* The choice of algorithms: the best of what is asked, the same whoever asks, smooth from P to P + 1. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/choose/choose.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static struct cw_problem *problem_make(const struct cw_problem_request *request)
 {
@@ -45,7 +39,6 @@ static double best_time(enum cw_collective collective, uint32_t ranks, uint64_t 
 /* Never more than twice as long with one rank more. */
 static void test_smooth(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {1, 4099, 1000000};
     static const enum cw_collective collectives[] = {CW_BCAST,    CW_SCATTER, CW_GATHER,    CW_ALLGATHER,
                                                      CW_ALLTOALL, CW_REDUCE,  CW_ALLREDUCE, CW_REDUCE_SCATTER,
@@ -72,7 +65,6 @@ static void test_smooth(void **state)
 /* The ranking is complete and in order, and each candidate's parameters are as good as those of a fine grid. */
 static void test_best_of_grid(void **state)
 {
-    (void)state;
     struct cw_network network;
     assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
     for (uint32_t ranks = 3; ranks <= 64; ranks += 13) {
@@ -159,7 +151,6 @@ static void assert_near_the_best_of_a_grid(const struct cw_problem *problem, con
  * also where times jump with the segments that are eager. */
 static void test_runs_left_out_do_not_matter(void **state)
 {
-    (void)state;
     static const char *const algorithms[] = {"clusters-overlapped", "d-ary"};
     static const uint32_t cluster_of[12] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
     static const uint64_t eager[] = {CW_EAGER_ALL, 4096};
@@ -185,7 +176,6 @@ static void test_runs_left_out_do_not_matter(void **state)
 
 static void test_multicast_only_where_there_is_one(void **state)
 {
-    (void)state;
     struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 16, .element_bytes = 1, .count = 4096};
     struct cw_problem *problem = problem_make(&request);
     struct cw_choice choice;
@@ -200,7 +190,6 @@ static void test_multicast_only_where_there_is_one(void **state)
 
 static void test_chooser_remembers(void **state)
 {
-    (void)state;
     struct cw_network network;
     struct cw_chooser *chooser;
     assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
@@ -232,7 +221,6 @@ static void test_chooser_remembers(void **state)
  * (40) of them. */
 static void test_patterns(void **state)
 {
-    (void)state;
     const char *patterns = getenv("CW_TEST_PATTERNS");
     uint32_t pattern_count = patterns == NULL ? 40 : (uint32_t)strtoul(patterns, NULL, 10);
     struct cw_random random;

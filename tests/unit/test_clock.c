@@ -1,15 +1,9 @@
 /* The clock that interpolates is the kernel's, to the microsecond, and never goes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <time.h>
 
 #include "dataplane/core/clock.h"
+#include "tests/test.h"
 
 enum { READINGS = 2000000, SLACK_NS = 20000 };
 
@@ -45,7 +39,6 @@ static void *compare(void *argument)
 
 static void test_it_is_the_kernels(void **state)
 {
-    (void)state;
     uint64_t wrong = 0;
     (void)compare(&wrong);
     assert_int_equal(wrong, 0);
@@ -53,7 +46,6 @@ static void test_it_is_the_kernels(void **state)
 
 static void test_each_thread_has_its_own(void **state)
 {
-    (void)state;
     pthread_t threads[3];
     uint64_t wrong[3] = {0};
     for (uint32_t i = 0; i < 3; i++) {
@@ -71,7 +63,6 @@ static void test_each_thread_has_its_own(void **state)
  * rate. */
 static void test_a_counter_that_jumps_is_found_out(void **state)
 {
-    (void)state;
     static const int64_t jumps[] = {-1000000000000, -1000, 1000000000, 1000000000000, INT64_MAX};
     for (uint32_t i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
         uint64_t wrong = 0;

@@ -1,11 +1,4 @@
 /* Clusters: who is where, by blocks and by names; shares of links that are shared; what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 #define TWO                                                                                                    \
     "{\"clusters\": [{\"name\": \"delft\", \"hosts\": [\"das[0-1]\"], \"rate\": \"100Mbps\"},"                 \
@@ -64,7 +58,6 @@ static struct cw_clusters *made(const char *text, uint32_t ranks, uint32_t emula
 
 static void without_a_file(void **state)
 {
-    (void)state;
     assert_int_equal(cw_clusters_count(NULL), 1);
     assert_int_equal(cw_clusters_of(NULL, 7), 0);
     cw_clusters_destroy(NULL);
@@ -72,7 +65,6 @@ static void without_a_file(void **state)
 
 static void emulated_hosts_take_ranks_in_blocks(void **state)
 {
-    (void)state;
     char text[600];
     snprintf(text, sizeof(text), TWO, "");
     struct cw_clusters *clusters = made(text, 6, 4);
@@ -91,7 +83,6 @@ static void emulated_hosts_take_ranks_in_blocks(void **state)
 
 static void others_are_found_by_name(void **state)
 {
-    (void)state;
     char text[600], error[600];
     struct cw_clusters *clusters = NULL;
     snprintf(text, sizeof(text), TWO, "");
@@ -112,7 +103,6 @@ static void others_are_found_by_name(void **state)
 
 static void what_is_refused(void **state)
 {
-    (void)state;
     char text[600], error[600];
     struct cw_clusters *clusters = NULL;
     snprintf(text, sizeof(text), TWO, "");
@@ -125,7 +115,6 @@ static void what_is_refused(void **state)
 
 static void a_link_is_divided_among_senders(void **state)
 {
-    (void)state;
     char text[600];
     snprintf(text, sizeof(text), TWO, "");
     struct cw_clusters *clusters = made(text, 8, 4);
@@ -150,7 +139,6 @@ static void a_link_is_divided_among_senders(void **state)
 /* Of three clusters one is joined by a link whose rate nobody knows: whatever crosses that has no share to keep to. */
 static void rates_that_nobody_knows(void **state)
 {
-    (void)state;
     char text[sizeof(star)];
     memcpy(text, star, sizeof(star));
     char *rate = strstr(text, "\"60Mbps\"");
@@ -170,7 +158,6 @@ static void rates_that_nobody_knows(void **state)
 
 static void links_are_shared_by_all_that_cross(void **state)
 {
-    (void)state;
     struct cw_clusters *clusters = made(star, 7, 7);
     /* from a: its link among its two ranks, 50; b's among min(2, 2) of a and 1 of c; c's, 60, among 2 of a and 4 of
      * b */
@@ -213,7 +200,6 @@ static struct cw_clusters *hub(uint32_t leaves, const char *host_rate)
 
 static void shapers_go_by_bottleneck(void **state)
 {
-    (void)state;
     struct cw_clusters *clusters = hub(3, "10Mbps");
     for (uint32_t to = 1; to <= 3; to++) { /* the host's own link bounds all of them together */
         assert_int_equal(cw_clusters_share(clusters, 0, to).shaper, 0);
@@ -255,7 +241,6 @@ static void assert_relays(const struct cw_clusters *clusters, uint32_t cluster, 
 
 static void relays_are_given_or_found(void **state)
 {
-    (void)state;
     char text[600];
     snprintf(text, sizeof(text), NINE, "");
     relays_wanted = 4; /* one to a host, spread over all hosts */
@@ -293,7 +278,6 @@ static void relays_are_given_or_found(void **state)
 
 static void links_say_what_is_sealed(void **state)
 {
-    (void)state;
     static const char line[] =
         "{\"clusters\": [{\"name\": \"a\", \"hosts\": 1}, {\"name\": \"b\", \"hosts\": 1}, {\"name\": \"c\", "
         "\"hosts\": 1}], \"links\": [{\"between\": [\"a\", \"b\"], \"rate\": \"1Gbps\", \"delay\": \"1ms\", "

@@ -33,7 +33,6 @@ static const struct cw_compile_row *row_of(const struct cw_compiled *compiled, e
 
 static void rows_become_a_matrix(void **state)
 {
-    (void)state;
     struct sample sample;
     sample_create(&sample, CW_RECORDING_WIRE);
     sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
@@ -55,7 +54,6 @@ static void rows_become_a_matrix(void **state)
 
 static void what_does_not_fit_together_is_left(void **state)
 {
-    (void)state;
     struct sample sample;
     sample_create(&sample, 0);
     sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, 2);
@@ -68,7 +66,6 @@ static void what_does_not_fit_together_is_left(void **state)
 
 static void only_what_is_sooner_is_planned(void **state)
 {
-    (void)state;
     struct sample sample;
     sample_create(&sample, CW_RECORDING_WIRE);
     for (int i = 0; i < 3; i++) {
@@ -92,7 +89,6 @@ static void only_what_is_sooner_is_planned(void **state)
 
 static void ways_of_one_problem_are_one_plan(void **state)
 {
-    (void)state;
     struct sample sample;
     sample_create(&sample, 0);
     sample_bcast(&sample, 300, "binomial"); /* before there is a board */
@@ -127,7 +123,6 @@ static void groups_note(struct sample *sample, uint32_t count)
 
 static void the_budget_goes_to_the_groups_used_most(void **state)
 {
-    (void)state;
     struct sample sample;
     size_t opened = 0;
     sample_create(&sample, 0);
@@ -145,7 +140,6 @@ static void the_budget_goes_to_the_groups_used_most(void **state)
 
 static void other_runs_are_told_apart(void **state)
 {
-    (void)state;
     struct sample sample;
     struct cw_recording *recordings[2];
     struct cw_compiled compiled;
@@ -176,7 +170,6 @@ static void other_runs_are_told_apart(void **state)
 
 static void books_are_read_as_written(void **state)
 {
-    (void)state;
     struct sample sample;
     struct cw_book *book = NULL;
     void *file;

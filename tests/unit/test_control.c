@@ -1,19 +1,14 @@
 /* The control thread: ticks while something is pending, beats in any case, and stays away from signals. */
-#include "control/job/control.h"
-#include "dataplane/status.h"
-
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "control/job/control.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 struct counts {
     _Atomic uint32_t ticks;
@@ -65,7 +60,6 @@ static void await(sem_t *semaphore, int times)
 
 static void test_ticks_while_pending(void **state)
 {
-    (void)state;
     struct counts counts;
     struct cw_control *control = start(&counts);
     cw_control_pending(control, 1);
@@ -81,7 +75,6 @@ static void test_ticks_while_pending(void **state)
 
 static void test_beats_when_idle(void **state)
 {
-    (void)state;
     struct counts counts;
     struct cw_control *control = start(&counts);
     await(&counts.beaten, 2);
@@ -93,7 +86,6 @@ static void test_beats_when_idle(void **state)
 /* The wake-up is not lost, whenever it comes: each round the thread is somewhere between awake and asleep. */
 static void test_every_wake_arrives(void **state)
 {
-    (void)state;
     struct counts counts;
     struct cw_control *control = start(&counts);
     for (int round = 0; round < 100; round++) {
@@ -106,7 +98,6 @@ static void test_every_wake_arrives(void **state)
 
 static void test_destroy_at_once(void **state)
 {
-    (void)state;
     for (int round = 0; round < 200; round++) {
         struct counts counts;
         struct cw_control *control = start(&counts);

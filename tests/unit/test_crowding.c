@@ -1,12 +1,6 @@
 /* Crowding: when a waiting thread yields, and when it had better sleep. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "dataplane/core/crowding.h"
+#include "tests/test.h"
 
 enum { SHORT_NS = 2000 };
 
@@ -21,7 +15,6 @@ static uint64_t yield_for(struct cw_crowding *crowding, uint64_t now_ns, uint64_
 
 static void test_short_yields_go_on(void **state)
 {
-    (void)state;
     struct cw_crowding crowding = {.resume_ns = 0};
     (void)yield_for(&crowding, 1000000000, 1000000000);
     assert_int_equal(crowding.resume_ns, 0);
@@ -44,7 +37,6 @@ static uint64_t yield_long(struct cw_crowding *crowding, uint64_t now_ns)
  * between. */
 static void test_long_yields_retreat(void **state)
 {
-    (void)state;
     struct cw_crowding crowding = {.resume_ns = 0};
     uint64_t now_ns = 1000000000;
     uint64_t retreat_ns = CW_CROWDING_RETREAT_MIN_NS;
@@ -65,7 +57,6 @@ static void test_long_yields_retreat(void **state)
 /* Somebody's slice now and then is no reason to sleep. */
 static void test_some_long_yields_among_short_ones(void **state)
 {
-    (void)state;
     struct cw_crowding crowding = {.resume_ns = 0};
     uint64_t now_ns = 1000000000;
     for (uint32_t i = 0; i < 100; i++) {

@@ -1,12 +1,5 @@
 /* Detection of clusters, against the connected components of what is close by all round trips, over many seeds; few
  * measurements; noise; what is no gap. CW_TEST_SEEDS (300) worlds of each kind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +8,7 @@
 #include "control/topology/clusters.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { HOSTS_MAX = 1000, CLUSTERS_MAX = 16, US = 1000, MS = 1000000 };
 
@@ -166,7 +160,6 @@ static void distances(uint64_t least_ns, uint64_t most_ns)
 
 static void as_by_all_pairs(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seeds(); seed++) {
         place(seed, seed % 50 == 0 ? 120 : 40);
         world.within_ns = cw_random_between(&world.random, 2 * US, 100 * US);
@@ -182,7 +175,6 @@ static void as_by_all_pairs(void **state)
 
 static void a_thousand_hosts(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1000; seed < 1010; seed++) {
         place(seed, HOSTS_MAX);
         world.hosts = HOSTS_MAX;
@@ -206,7 +198,6 @@ static void a_thousand_hosts(void **state)
 /* Racks of 100 us, a campus of 1 ms, a wide area: the lowest clear gap counts. */
 static void three_levels(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seeds(); seed++) {
         place(seed, 40);
         world.within_ns = cw_random_between(&world.random, 5 * US, 50 * US);
@@ -229,7 +220,6 @@ static void three_levels(void **state)
 /* Round trips that rise from a LAN's to 3 ms without a step: processes that share cores. */
 static void noise_is_no_gap(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seeds(); seed++) {
         place(seed, 60);
         memset(world.of, 0, sizeof(world.of));
@@ -263,7 +253,6 @@ static struct cw_detect *by_table(uint32_t hosts, const uint64_t table[6][6], ui
  * off. */
 static void a_second_look(void **state)
 {
-    (void)state;
     static const uint64_t table[6][6] = {
         {0, 40, 50, 60}, {40, 0, 40, 40}, {50, 40, 0, 50}, {9000, 9000, 70, 0}, /* host 3 was slow towards 0 and 1 */
     };
@@ -280,7 +269,6 @@ static void a_second_look(void **state)
 /* Each cluster has one host: nothing is near. A campus is left whole then, what is farther is not. */
 static void single_hosts(void **state)
 {
-    (void)state;
     static const uint64_t campus[6][6] = {{0, 4000, 3000}, {4000, 0, 3500}, {3000, 3500, 0}};
     static const uint64_t wide[6][6] = {{0, 20000, 9000}, {20000, 0, 9500}, {9000, 9500, 0}};
     uint32_t rounds;
@@ -310,7 +298,6 @@ static const uint64_t four[6][6] = {
 
 static void as_a_file(void **state)
 {
-    (void)state;
     static const char *const names[] = {"a.example.org", "b", "a.example.org", "d-1"};
     uint32_t rounds;
     char *text = NULL, error[600] = "", why[CW_DETECT_WHY_BYTES];
@@ -337,7 +324,6 @@ static void as_a_file(void **state)
 
 static void what_cannot_be_a_file(void **state)
 {
-    (void)state;
     static const char *const same[] = {"localhost", "localhost", "c", "d"}, *const odd[] = {"a", "b b", "c", "d"};
     uint32_t rounds;
     char *text = NULL, error[600] = "";
@@ -370,7 +356,6 @@ static void what_cannot_be_a_file(void **state)
 
 static void words(void **state)
 {
-    (void)state;
     assert_null(cw_detect_word(NULL));
     assert_null(cw_detect_word(""));
     assert_null(cw_detect_word("detected.json"));

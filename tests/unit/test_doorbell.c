@@ -1,13 +1,7 @@
 /* Doorbell: attaching, refusing foreign files, and that no ring is lost. */
-#include "dataplane/port/doorbell.h"
-#include "dataplane/status.h"
-
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "dataplane/port/doorbell.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { TEXT_BYTES = 256, ROUNDS = 20000, OPENERS = 8 };
 #define NS_PER_HOUR UINT64_C(3600000000000) /* a lost ring hangs until the alarm */
@@ -44,7 +40,6 @@ static struct cw_doorbell *bell_open(const char *path, uint32_t index)
 
 static void test_file(void **state)
 {
-    (void)state;
     const char *path = path_of("file");
     mode_t mask = umask(0);
     struct cw_doorbell *bell = bell_open(path, 0);
@@ -71,7 +66,6 @@ static void file_write(const char *path, size_t bytes, const void *head, size_t 
 /* What is not a doorbell file is refused, with its name in the text, and left as it was. */
 static void test_refused(void **state)
 {
-    (void)state;
     enum { WHOLE = 64 + 64 * CW_DOORBELL_WORDS };
     const uint64_t magic = UINT64_C(0x4c4c454257434a31);
     struct {
@@ -101,7 +95,6 @@ static void test_refused(void **state)
 
 static void test_errors(void **state)
 {
-    (void)state;
     char missing[160];
     char link[160];
     snprintf(missing, sizeof(missing), "%s/missing/bell", folder);
@@ -129,7 +122,6 @@ static void test_errors(void **state)
 /* A creator that died before it had written the header leaves zeros behind. */
 static void test_half_made(void **state)
 {
-    (void)state;
     const char *path = path_of("half");
     file_write(path, 64 + 64 * CW_DOORBELL_WORDS, "", 0);
     cw_doorbell_close(bell_open(path, 3));
@@ -142,7 +134,6 @@ static void test_locked(void **state)
 {
     struct cw_doorbell *bell = NULL;
     char error[TEXT_BYTES] = "";
-    (void)state;
     char path[] = "/tmp/causeway-doorbell-XXXXXX";
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -155,7 +146,6 @@ static void test_locked(void **state)
 
 static void test_open_race(void **state)
 {
-    (void)state;
     const char *path = path_of("race");
     for (int round = 0; round < 50; round++) {
         unlink(path);
@@ -178,7 +168,6 @@ static void test_open_race(void **state)
 /* An armed word that was rung before the wait does not block; a timed wait ends; indices outside are ignored. */
 static void test_ring_before_wait(void **state)
 {
-    (void)state;
     struct cw_doorbell *bell = bell_open(path_of("before"), 5);
     cw_doorbell_arm(bell);
     cw_doorbell_ring(bell, 5);
@@ -219,7 +208,6 @@ static void pass_token(const char *path, uint32_t own, _Atomic uint32_t *token)
 
 static void test_no_ring_lost(void **state)
 {
-    (void)state;
     const char *path = path_of("token");
     _Atomic uint32_t *token = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(token, MAP_FAILED);
@@ -239,14 +227,12 @@ static void test_no_ring_lost(void **state)
 
 static int folder_make(void **state)
 {
-    (void)state;
     alarm(55);
     return mkdtemp(folder) == NULL;
 }
 
 static int folder_remove(void **state)
 {
-    (void)state;
     static const char *const names[] = {"file", "short", "long",   "foreign", "version", "link",
                                         "half", "race",  "before", "token",   "index"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -1,12 +1,5 @@
 /* Pictures: well-formed, and of what the trace has: a bar for each thing that was sent and received, the last rank
  * marked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 
 #include "collectives/draw/draw.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static struct cw_plan *plan_make(enum cw_collective collective, const char *algorithm, uint32_t ranks, uint64_t count,
                                  const uint64_t *counts)
@@ -91,7 +85,6 @@ static void assert_well_formed(const char *text)
 
 static void test_timeline(void **state)
 {
-    (void)state;
     struct cw_plan *plan = plan_make(CW_BCAST, "binomial", 16, 65536, NULL);
     struct cw_price price;
     char *text = timeline_of(plan, &price);
@@ -108,7 +101,6 @@ static void test_timeline(void **state)
 
 static void test_timelines_of_any_plan(void **state)
 {
-    (void)state;
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
         if ((algorithm->needs & CW_NEEDS_CLUSTERS) != 0) {
@@ -129,7 +121,6 @@ static void test_timelines_of_any_plan(void **state)
 /* A pipeline of thousands of segments: as many bars as a browser shows, and all bytes are told. */
 static void test_long_pipelines_are_bands(void **state)
 {
-    (void)state;
     struct cw_plan *plan = plan_make(CW_BCAST, "segmented-chain", 12, 8192ull * 4000, NULL);
     struct cw_price price;
     char *text = timeline_of(plan, &price);
@@ -152,7 +143,6 @@ static void test_long_pipelines_are_bands(void **state)
 
 static void test_matrix(void **state)
 {
-    (void)state;
     static const uint64_t counts[] = {9, 100, 200, 300, 9, 0, 7, 0, 9};
     struct cw_plan *plan = plan_make(CW_ALLTOALL, "greedy", 3, 0, counts);
     char *text = NULL;

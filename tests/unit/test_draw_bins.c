@@ -1,16 +1,10 @@
 /* Bins of `causeway draw`: whatever is put in, and however bins are joined, nothing is lost, made, or put where it did
  * not happen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "apps/draw/bins.h"
 #include "dataplane/fabric/random.h"
+#include "tests/test.h"
 
 enum { STRETCHES = 3000, SEEDS = 50 };
 
@@ -42,7 +36,6 @@ static void expect_sums(const struct draw_bins *bins, const struct sums *wanted)
 /* Stretches of all lengths, one after the other, with gaps, and now and then so late that bins have to be joined. */
 static void nothing_is_lost(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct cw_random random;
         struct draw_bins bins;
@@ -72,7 +65,6 @@ static void nothing_is_lost(void **state)
 
 static void amounts_are_divided_by_time(void **state)
 {
-    (void)state;
     struct draw_bins bins;
     draw_bins_init(&bins, 10);
     /* 5 of 30 ns in the first bin, 10 in the next two, 5 in the last */
@@ -96,7 +88,6 @@ static void amounts_are_divided_by_time(void **state)
 
 static void joined_from_the_middle(void **state)
 {
-    (void)state;
     struct draw_bins bins;
     draw_bins_init(&bins, 1);
     for (uint64_t i = 0; i < 10; i++) {
@@ -113,7 +104,6 @@ static void joined_from_the_middle(void **state)
 
 static void times_far_away_fit(void **state)
 {
-    (void)state;
     struct draw_bins bins;
     draw_bins_init(&bins, 1);
     assert_true(draw_bins_add(&bins, 0, UINT64_MAX, &(struct draw_bin){.bytes = UINT64_MAX}));

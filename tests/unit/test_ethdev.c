@@ -335,7 +335,6 @@ CASE_TEST(wake)
 
 static void test_wake_doorbell(void **state)
 {
-    (void)state;
     char path[64];
     snprintf(path, sizeof(path), "/tmp/causeway-ethdev-bell-%d", getpid());
     case_run(case_wake, path);
@@ -343,7 +342,6 @@ static void test_wake_doorbell(void **state)
 
 static void test_pcap(void **state)
 {
-    (void)state;
     char path[64];
     snprintf(path, sizeof(path), "/tmp/causeway-ethdev-%d.pcap", getpid());
     case_run(case_pcap, path);

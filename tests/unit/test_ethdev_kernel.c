@@ -279,14 +279,12 @@ static void case_group_is_shared(int descriptor, const void *argument)
 
 static void fanout_groups_are_told_apart(void **state)
 {
-    (void)state;
     case_run(case_group_collides, NULL);
     case_run(case_group_is_shared, NULL);
 }
 
 static void test_af_packet(void **state)
 {
-    (void)state;
     static const uint32_t mtus[] = {1500, 9000};
     case_run(case_af_packet, &mtus[0]);
     case_run(case_af_packet, &mtus[1]);
@@ -294,19 +292,16 @@ static void test_af_packet(void **state)
 
 static void test_af_xdp(void **state)
 {
-    (void)state;
     case_run(case_af_xdp, NULL);
 }
 
 static void test_tap(void **state)
 {
-    (void)state;
     case_run(case_tap, NULL);
 }
 
 static void test_slots(void **state)
 {
-    (void)state;
     case_run(case_slots, NULL);
 }
 

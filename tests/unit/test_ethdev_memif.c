@@ -153,7 +153,6 @@ static void case_frames_client(int descriptor, const void *argument)
 
 static void test_frames(void **state)
 {
-    (void)state;
     static const uint32_t mtus[] = {1500, 9000, CW_PORT_MTU_MAX};
     for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
         struct pair pair = pair_of(mtus[i]);
@@ -202,7 +201,6 @@ static void case_ping_client(int descriptor, const void *argument)
 
 static void test_sleep(void **state)
 {
-    (void)state;
     for (int bell = 0; bell < 2; bell++) {
         struct pair pair = pair_of(1500);
         pair.use_bell = bell == 1;
@@ -311,7 +309,6 @@ static void case_client_survives(int descriptor, const void *argument)
 
 static void test_death(void **state)
 {
-    (void)state;
     struct pair pair = pair_of(1500);
     case_run(case_server_survives, &pair);
     for (int i = 0; i < 3; i++) {
@@ -340,7 +337,6 @@ static void case_stale_socket(int descriptor, const void *argument)
 
 static void test_stale_socket(void **state)
 {
-    (void)state;
     struct pair pair = pair_of(1500);
     case_run(case_stale_socket, &pair);
     pair_clean(&pair);
@@ -370,7 +366,6 @@ static void case_refused(int descriptor, const void *argument)
 
 static void test_refused_client(void **state)
 {
-    (void)state;
     struct pair pair = pair_of(1500);
     case_run(case_refused, &pair);
     pair_clean(&pair);
@@ -401,7 +396,6 @@ static bool comes_within(int listener, int timeout_ms)
 
 static void test_patient_client(void **state)
 {
-    (void)state;
     struct pair pair = pair_of(1500);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     strcpy(address.sun_path, pair.socket);
@@ -439,7 +433,6 @@ static void case_unprivileged(int descriptor, const void *argument)
 
 static void test_unprivileged(void **state)
 {
-    (void)state;
     if (geteuid() != 0) {
         print_message("skipped: machine: everything here runs without privilege already\n");
         skip();

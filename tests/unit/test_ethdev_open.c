@@ -149,7 +149,6 @@ static void case_errors(int descriptor, const void *argument)
 /* Arguments that follow from the MTU are added where the user gave none. */
 static void test_arguments(void **state)
 {
-    (void)state;
     static const struct {
         const char *device;
         const char *given;

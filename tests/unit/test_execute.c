@@ -1,16 +1,10 @@
 /* The executor on plans written by hand, over any order that the memory transport draws, with any number of eager
  * buffers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "apps/plan/trial.h"
 #include "check_plans.h"
+#include "tests/test.h"
 
 enum { SEEDS = 200 };
 
@@ -51,7 +45,6 @@ static uint32_t last_shorter(struct test_plan *test, uint32_t rank, uint32_t op,
 
 static void test_nothing_to_do(void **state)
 {
-    (void)state;
     struct test_plan test;
     plan_begin_simple(&test, CW_BCAST, 3, 0);
     runs_well(&test, 8);
@@ -59,7 +52,6 @@ static void test_nothing_to_do(void **state)
 
 static void test_chain(void **state)
 {
-    (void)state;
     enum { RANKS = 5, BYTES = 100 };
     struct test_plan test;
     plan_begin_simple(&test, CW_BCAST, RANKS, BYTES);
@@ -121,7 +113,6 @@ static void pipelined_chain(bool eager, uint32_t segments)
 
 static void test_pipelined_chain(void **state)
 {
-    (void)state;
     static const uint32_t segments[] = {1, 2, 7, 8, 9, 63, 64, 65, 129, 500};
     for (size_t i = 0; i < sizeof(segments) / sizeof(segments[0]); i++) {
         pipelined_chain(false, segments[i]);
@@ -153,7 +144,6 @@ static void staged(uint32_t segments, uint32_t slots_back)
 
 static void test_staged_through_one_place(void **state)
 {
-    (void)state;
     staged(1, 1);
     staged(10, 1);
     staged(200, 1);
@@ -162,7 +152,6 @@ static void test_staged_through_one_place(void **state)
 /* A body that waits for all of another body, and an op that waits for one op in all iterations. */
 static void test_bodies_in_order(void **state)
 {
-    (void)state;
     enum { SEGMENT = 4, SEGMENTS = 100 };
     struct test_plan test;
     plan_begin_simple(&test, CW_ALLTOALL, 1, SEGMENT * SEGMENTS);
@@ -184,7 +173,6 @@ static void test_bodies_in_order(void **state)
 
 static void test_exchange(void **state)
 {
-    (void)state;
     enum { RANKS = 6, BYTES = 33 };
     struct test_plan test;
     plan_begin_simple(&test, CW_ALLTOALL, RANKS, BYTES);
@@ -211,7 +199,6 @@ static void test_exchange(void **state)
 
 static void test_multicast(void **state)
 {
-    (void)state;
     enum { RANKS = 7, BYTES = 50 };
     for (uint32_t eager = 0; eager < 2; eager++) {
         struct test_plan test;
@@ -236,7 +223,6 @@ static void test_multicast(void **state)
 /* The trial sees a rank that leaves before all have come. */
 static void test_barriers(void **state)
 {
-    (void)state;
     static const uint32_t ranks[] = {1, 2, 3, 4, 5, 8, 16, 33, 100};
     for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
         struct test_plan test;
@@ -255,7 +241,6 @@ static void test_barriers(void **state)
 /* Rank 0 combines what the others send, the one half from the left and the other half from the right. */
 static void test_reduce_left_and_right(void **state)
 {
-    (void)state;
     enum { RANKS = 4, BYTES = 24, MIDDLE = 2 };
     struct test_plan test;
     plan_begin(&test, &(struct cw_problem_request){.collective = CW_REDUCE,
@@ -287,7 +272,6 @@ static void test_reduce_left_and_right(void **state)
 /* Each put starts when the one before has left, or is complete if nobody says that it has left. */
 static void test_sent(void **state)
 {
-    (void)state;
     enum { RANKS = 6, BYTES = 20, SEGMENTS = 90 };
     struct test_plan test;
     plan_begin_simple(&test, CW_SCATTER, RANKS, BYTES);
@@ -318,7 +302,6 @@ static void test_sent(void **state)
 
 static void test_strided_copies(void **state)
 {
-    (void)state;
     enum { BLOCKS = 5, BLOCK = 6, LAST = 2, TOTAL = (BLOCKS - 1) * BLOCK + LAST };
     struct test_plan test;
     plan_begin_simple(&test, CW_ALLGATHER, 1, TOTAL);

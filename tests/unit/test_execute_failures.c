@@ -1,13 +1,7 @@
 /* What the executor says when the transport fails, when something arrives that must not, and what it refuses to begin
  * with. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "execute_script.h"
+#include "tests/test.h"
 
 enum { SIGNAL = ((1 << 17) << 2) + CW_TAG_SIGNAL }; /* of barrier 0, round 0 */
 
@@ -24,7 +18,6 @@ static void fails(struct bench *bench, int status, const char *words)
 
 static void test_put_fails(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(3);
     put(&bench->test, 0, 1, 2, SEND(0), NOWHERE, 1);
     bench_create(bench);
@@ -51,7 +44,6 @@ static void test_put_fails(void **state)
 /* Buffers that it holds, and those of arrivals that it does not take any more, go back. */
 static void test_poll_fails(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(3);
     uint32_t gate = wait_eager(&bench->test, 0, 2, 0, NOWHERE, 0);
     repeat(&bench->test, 0, 1, 100);
@@ -80,7 +72,6 @@ struct intruder {
 
 static void test_intruders(void **state)
 {
-    (void)state;
     static const struct intruder intruders[] = {
         {"eager put of 4 bytes with tag 4 of rank 1: no wait is for it", 1, 4, 4, true},
         {"direct put of 4 bytes with tag 0 of rank 2: no wait is for it", 2, 0, 4, false},
@@ -132,7 +123,6 @@ static void test_intruders(void **state)
 /* What comes a second time after its wait is complete. */
 static void test_again_after_completion(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(4);
     wait_eager(&bench->test, 0, 1, 0, RECEIVE(0), 4);
     wait_eager(&bench->test, 0, 1, 1, RECEIVE(0), 4);
@@ -195,7 +185,6 @@ static void with_fewer_ranks(struct cw_execution_request *request)
 
 static void test_create_refuses(void **state)
 {
-    (void)state;
     static void (*const spoilers[])(struct cw_execution_request *) = {
         without_transport, without_schedule, without_reduce, with_long_elements, with_no_elements, with_fewer_ranks};
     for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++) {
@@ -208,7 +197,6 @@ static void test_create_refuses(void **state)
 /* Two waits of which both would have to match one put: alone or in bodies, in any mixture. */
 static void test_create_refuses_two_waits_for_one_put(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t iterations, number, other_iterations, other_number;
         bool refused;

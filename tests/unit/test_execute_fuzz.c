@@ -1,13 +1,6 @@
 /* Hostile schedules: valid ones with fields changed at random. Validation either refuses one, or the executor lives
  * through it: it may stall or fail, but touches nothing beyond its buffers (run it with
  * -fsanitize=address,undefined). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +9,7 @@
 #include "collectives/algorithms/build.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { MUTANTS_PER_PLAN = 120, CHANGES_MAX = 3, SCRATCH_BYTES_MAX = 1 << 20 };
 

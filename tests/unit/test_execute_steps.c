@@ -1,18 +1,11 @@
 /* The executor step by step, against a transport that does what the test says and remembers what it was asked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "execute_script.h"
+#include "tests/test.h"
 
 /* ---- Starting, completing, describing ---- */
 
 static void test_describe(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(5);
     wait_eager(&bench->test, 0, 2, 3, RECEIVE(0), 4);
     plan_last(&bench->test, 0)->phase = 2;
@@ -42,7 +35,6 @@ static void test_describe(void **state)
 
 static void test_describe_barrier_and_body(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(6);
     barrier(&bench->test, 0, 0);
     repeat(&bench->test, 0, 1, 20);
@@ -85,7 +77,6 @@ static void test_describe_barrier_and_body(void **state)
 
 static void test_runs_again_after_reset(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(2);
     repeat(&bench->test, 0, 3, 70);
     put(&bench->test, 0, 1, 0, SEND(0), NOWHERE, 1);
@@ -125,7 +116,6 @@ static void test_runs_again_after_reset(void **state)
 /* The first ready op of the array is next; the ops of a body advance together. */
 static void test_order_of_starts(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(9);
     uint32_t last = join(&bench->test, 0);
     put(&bench->test, 0, 5, 0, SEND(0), NOWHERE, 1);
@@ -151,7 +141,6 @@ static void test_order_of_starts(void **state)
 
 static void test_window(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(2);
     repeat(&bench->test, 0, 1, 200);
     put(&bench->test, 0, 1, 0, SEND(0), NOWHERE, 1);
@@ -172,7 +161,6 @@ static void test_window(void **state)
 /* One poll does a bounded amount of work: so many ops, so many events. */
 static void test_work_of_a_poll_is_bounded(void **state)
 {
-    (void)state;
     enum { COPIES = 10000, STARTS_MAX = 4096 };
     struct bench *bench = bench_begin(2);
     repeat(&bench->test, 0, 1, COPIES);
@@ -209,7 +197,6 @@ static uint32_t pick_none_twice(void *context, uint32_t count)
 /* Who picks may also want no op to start for now. */
 static void test_pick_none(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(4);
     for (uint32_t peer = 1; peer < 4; peer++) {
         put(&bench->test, 0, peer, 0, SEND(0), NOWHERE, 1);
@@ -238,7 +225,6 @@ static bool reduce_if_allowed(void *context)
  * many puts are refused. */
 static void test_reductions_are_left(void **state)
 {
-    (void)state;
     bool is_allowed = false;
     struct bench *bench = bench_begin(4);
     for (uint32_t i = 0; i < 9; i++) {
@@ -270,7 +256,6 @@ static void test_reductions_are_left(void **state)
 
 static void test_sent_is_enough(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(3);
     put(&bench->test, 0, 1, 0, SEND(0), NOWHERE, 8);
     put(&bench->test, 0, 2, 0, SEND(8), NOWHERE, 8);
@@ -294,7 +279,6 @@ static void test_sent_is_enough(void **state)
 
 static void test_refused_puts_hold_nobody_up(void **state)
 {
-    (void)state;
     struct bench *bench = bench_begin(4);
     put(&bench->test, 0, 1, 0, SEND(0), NOWHERE, 8);
     put(&bench->test, 0, 2, 0, SEND(0), NOWHERE, 8);
@@ -324,7 +308,6 @@ static void test_refused_puts_hold_nobody_up(void **state)
 /* A full transport is not asked for every put at every poll; each comes to its turn nevertheless. */
 static void test_refusals_are_bounded(void **state)
 {
-    (void)state;
     enum { PUTS = 40 };
     struct bench *bench = bench_begin(PUTS + 1);
     for (uint32_t i = 1; i <= PUTS; i++) {
@@ -349,7 +332,6 @@ static void test_refusals_are_bounded(void **state)
 
 static void test_early_arrivals_are_kept(void **state)
 {
-    (void)state;
     enum { SEGMENTS = 300 };
     struct bench *bench = bench_begin(3);
     uint32_t gate = wait_eager(&bench->test, 0, 2, 0, NOWHERE, 0);

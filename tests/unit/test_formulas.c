@@ -1,18 +1,12 @@
 /* Closed forms against the interpreter: what each formula's class promises, over numbers of ranks, sizes, parameters
  * and networks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/price/price.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { NETWORKS_MAX = 12, RANKS_LIMIT = 128, VARIANTS = 4 };
 
@@ -35,7 +29,6 @@ static void network_add(const char *name, struct cw_plogp lan, uint32_t ports)
 /* Those of the program, with copies that cost nothing, and some where one thing or the other is the bottleneck. */
 static int networks_make(void **state)
 {
-    (void)state;
     for (const char *name; (name = cw_network_name(network_count)) != NULL; network_count++) {
         cw_network_find(name, &networks[network_count]);
         networks[network_count].copy_ns_per_byte = 0;
@@ -187,7 +180,6 @@ static void ranks_run(uint32_t ranks, uint64_t eager_max_bytes, uint32_t network
 
 static void classes_hold_for_few_ranks(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 1; ranks <= 17; ranks++) {
         ranks_run(ranks, CW_EAGER_ALL, 1, 1);
     }
@@ -195,7 +187,6 @@ static void classes_hold_for_few_ranks(void **state)
 
 static void classes_hold_for_more_ranks(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 18; ranks <= 40; ranks++) {
         ranks_run(ranks, CW_EAGER_ALL, 3, 3);
     }
@@ -204,7 +195,6 @@ static void classes_hold_for_more_ranks(void **state)
 static void classes_hold_for_many_ranks(void **state)
 {
     static const uint32_t many[] = {64, 100, 127, 128};
-    (void)state;
     for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
         ranks_run(many[i], CW_EAGER_ALL, 4, 2);
     }
@@ -213,7 +203,6 @@ static void classes_hold_for_many_ranks(void **state)
 /* Those that are about handshakes promise something there, too. */
 static void classes_hold_with_handshakes(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 2; ranks <= 20; ranks += 3) {
         ranks_run(ranks, 0, 1, 2);
     }
@@ -222,7 +211,6 @@ static void classes_hold_with_handshakes(void **state)
 /* Not by the back door of promising nothing. */
 static void best_class_is_reached(void **state)
 {
-    (void)state;
     const struct cw_formula *formula;
     for (uint32_t i = 0; (formula = cw_formula_at(i)) != NULL; i++) {
         if (tallies[i].values[formula->kind] == 0) {
@@ -248,7 +236,6 @@ static void best_class_is_reached(void **state)
 
 static void algorithms_have_formulas(void **state)
 {
-    (void)state;
     uint32_t with = 0;
     uint32_t all = 0;
     const struct cw_algorithm *algorithm;
@@ -265,7 +252,6 @@ static void algorithms_have_formulas(void **state)
 
 static void what_a_formula_does_not_know_is_not_found(void **state)
 {
-    (void)state;
     static const uint64_t counts[] = {1, 2, 3, 4};
     static const uint32_t cluster_of[] = {0, 0, 1, 1};
     struct cw_parameters parameters = cw_parameters_default();
@@ -295,7 +281,6 @@ static void what_a_formula_does_not_know_is_not_found(void **state)
  * subtree first takes ceil(log2 P) gaps and floor(log2 P) latencies: the same for powers of two only. */
 static void binomial_trees_turn_floor_and_ceiling_round(void **state)
 {
-    (void)state;
     const struct cw_algorithm *algorithm = cw_algorithm_find(CW_BCAST, "binomial");
     struct cw_network network = {.paths = {cw_plogp_linear(1000, 0, 1), cw_plogp_linear(1000, 0, 1)}, .ports = 1};
     struct cw_parameters parameters = {.eager_max_bytes = CW_EAGER_ALL};

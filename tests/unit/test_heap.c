@@ -1,13 +1,7 @@
 /* The heap of events: total order, entries that are moved and taken out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "dataplane/fabric/heap.h"
 #include "dataplane/fabric/random.h"
+#include "tests/test.h"
 
 enum { COUNT = 500 };
 
@@ -16,7 +10,6 @@ static void test_order(void **state)
     struct cw_random random;
     struct cw_heap heap;
 
-    (void)state;
     cw_random_seed(&random, 1);
     assert_true(cw_heap_init(&heap, COUNT));
     for (int round = 0; round < 20; round++) {
@@ -62,7 +55,6 @@ static void test_tracked(void **state)
     struct cw_random random;
     struct cw_heap heap;
 
-    (void)state;
     cw_random_seed(&random, 2);
     assert_true(cw_heap_init(&heap, COUNT));
     for (int i = 0; i < COUNT; i++) {

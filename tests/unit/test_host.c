@@ -1,22 +1,15 @@
 /* Hosts: texts and cards that are wrong are refused with a reason; two hosts find each other by their cards whichever
  * starts first. The put itself: apps/examples/put.c, tests/lab/library_usage.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/host/host.h"
+#include "tests/test.h"
 
 #define SIXTY "012345678901234567890123456789012345678901234567890123456789"
 
 static void test_ports_that_are_none_are_refused(void **state)
 {
-    (void)state;
     static const char *const ports[] = {
         "",
         ",role=server",
@@ -46,7 +39,6 @@ static void test_ports_that_are_none_are_refused(void **state)
 
 static void test_a_card_is_its_address(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 1);
     for (int i = 0; i < 10000; i++) {

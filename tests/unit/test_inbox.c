@@ -1,12 +1,5 @@
 /* Rings and inboxes: what one process leaves another one finds, whatever its length; broken and foreign memory is
  * refused; sleepers are woken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +11,7 @@
 #include "dataplane/shm/copy.h"
 #include "dataplane/shm/inbox.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static struct cw_inbox *inbox_make(uint32_t senders)
 {
@@ -79,7 +73,6 @@ static uint32_t length_of(struct cw_random *random)
 /* A producer and a consumer that stop and go at random: many rounds through the ring, all lengths. */
 static void records_come_whole_and_in_order(void **state)
 {
-    (void)state;
     struct cw_inbox *inbox = inbox_make(3);
     struct cw_inbox_sender end;
     struct cw_random pace, sent_lengths, taken_lengths;
@@ -126,7 +119,6 @@ static uint64_t address_space_bytes(void)
 /* A sender that runs out of address space tries again and again; then all slots are still there. */
 static void who_cannot_map_a_ring_takes_no_slot(void **state)
 {
-    (void)state;
     enum { SENDERS = 3, TRIES = 10 };
     struct cw_inbox *inbox = inbox_make(SENDERS);
     struct cw_inbox_place place = cw_inbox_place(inbox);
@@ -159,7 +151,6 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
  * lost. */
 static void who_cannot_be_heard_is_told(void **state)
 {
-    (void)state;
     struct cw_inbox *inbox = inbox_make(2);
     struct cw_inbox_sender ends[2];
     char error[200] = "";
@@ -187,7 +178,6 @@ static void who_cannot_be_heard_is_told(void **state)
 
 static void each_sender_has_its_own_slot_until_none_is_left(void **state)
 {
-    (void)state;
     struct cw_inbox *inbox = inbox_make(2);
     struct cw_inbox_sender ends[3];
     struct cw_inbox_place place = cw_inbox_place(inbox);
@@ -214,7 +204,6 @@ static void each_sender_has_its_own_slot_until_none_is_left(void **state)
 /* A header that cw_ring_publish cannot have written. */
 static void nonsense_is_told(void **state)
 {
-    (void)state;
     struct cw_inbox *inbox = inbox_make(1);
     struct cw_inbox_sender end;
     struct cw_ring_record record;
@@ -231,7 +220,6 @@ static void nonsense_is_told(void **state)
 
 static void other_memory_is_refused(void **state)
 {
-    (void)state;
     struct cw_inbox *inbox = inbox_make(1);
     struct cw_inbox_sender end;
     char error[200] = "";
@@ -290,7 +278,6 @@ static void echo(struct cw_inbox *inbox, const struct cw_inbox_place *other, uin
 /* Both sides sleep after each record. A lost wake-up would end in the test's time limit. */
 static void sleepers_are_woken(void **state)
 {
-    (void)state;
     struct cw_inbox *here = inbox_make(1);
     int ready[2];
     assert_int_equal(pipe(ready), 0);
@@ -316,7 +303,6 @@ static void sleepers_are_woken(void **state)
 
 static void who_sleeps_often_lets_the_senders_pay(void **state)
 {
-    (void)state;
     struct cw_inbox *inbox = inbox_make(1);
     struct cw_inbox_sender end;
     char error[200];
@@ -350,7 +336,6 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
  * Yama asks for it. */
 static void only_the_job_is_let_in(void **state)
 {
-    (void)state;
     char own[16], parent[16];
     pid_t above = getppid();
     snprintf(own, sizeof(own), "%d", getpid());
@@ -370,7 +355,6 @@ static void only_the_job_is_let_in(void **state)
 
 static void memory_of_another_process_is_copied(void **state)
 {
-    (void)state;
     static uint64_t value = 0x1234567890;
     static char text[100000];
     int go[2];

@@ -1,19 +1,12 @@
 /* The interpreter: messages, ports, processors and bodies of small plans whose time is found by hand. With an overhead
  * of 10 a message of 90 bytes takes a port for 100. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/interpret_plans.h"
 
 /* ---- One message ---- */
 
 static void eager_message(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(10, 1);
     struct cw_trace trace;
@@ -41,7 +34,6 @@ static void eager_message(void **state)
 /* It is complete when that is known: one more latency. */
 static void direct_message(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(10, 1);
     plan_begin_simple(&test, CW_BCAST, 2, 90);
@@ -53,7 +45,6 @@ static void direct_message(void **state)
 
 static void what_waits_for_a_direct_put(void **state)
 {
-    (void)state;
     struct cw_network network = network_make(10, 1);
     for (uint16_t sent = 0; sent < 2; sent++) {
         struct test_plan test;
@@ -70,7 +61,6 @@ static void what_waits_for_a_direct_put(void **state)
 
 static void copy_out_takes_the_processor(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(10, 1);
     network.copy_ns_per_byte = 2;
@@ -81,7 +71,6 @@ static void copy_out_takes_the_processor(void **state)
 
 static void signals_are_no_messages(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(10, 1);
     plan_begin_simple(&test, CW_BCAST, 2, 90);
@@ -97,7 +86,6 @@ static void signals_are_no_messages(void **state)
  * port each for the first two, 10 (the processor) apart, and the third 100 after the first. */
 static void ports_of_either_side(void **state)
 {
-    (void)state;
     static const struct {
         bool receiver;
         uint32_t ports;
@@ -117,7 +105,6 @@ static void ports_of_either_side(void **state)
 /* A long message that comes first holds up a short one. */
 static void ports_take_in_the_order_of_coming(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     struct cw_trace trace;
@@ -140,7 +127,6 @@ static void ports_take_in_the_order_of_coming(void **state)
 /* The first op is ready only when the second one has the port: it goes before the third. */
 static void ports_are_given_out_in_array_order(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     struct cw_trace trace;
@@ -169,7 +155,6 @@ static void ports_are_given_out_in_array_order(void **state)
 
 static void processor_serves_in_array_order(void **state)
 {
-    (void)state;
     struct cw_network network = network_make(10, 1);
     for (uint32_t put_first = 0; put_first < 2; put_first++) {
         struct test_plan test;
@@ -187,7 +172,6 @@ static void processor_serves_in_array_order(void **state)
 
 static void busy_processor_makes_an_arrival_late(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t reduced;
         double time;
@@ -204,7 +188,6 @@ static void busy_processor_makes_an_arrival_late(void **state)
 
 static void what_costs_nothing_does_not_wait(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     plan_begin_simple(&test, CW_BCAST, 2, 500);
@@ -216,7 +199,6 @@ static void what_costs_nothing_does_not_wait(void **state)
 
 static void copies_count_all_blocks(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     network.copy_ns_per_byte = 2;
@@ -232,7 +214,6 @@ static void copies_count_all_blocks(void **state)
 /* Segments of 90, 90, 40: arrivals at rank 1 1100, 1200, 1250; it sends at 1100, 1200, 1300. */
 static void pipeline_of_three(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(10, 1);
     plan_begin_simple(&test, CW_BCAST, 3, 220);
@@ -255,7 +236,6 @@ static void pipeline_of_three(void **state)
 /* Iteration i waits for what happened two before: two puts in each round trip. */
 static void back_dependencies(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     plan_begin_simple(&test, CW_BCAST, 2, 600);
@@ -271,7 +251,6 @@ static void back_dependencies(void **state)
 /* 64 direct puts of 1 byte at a time: number 64 starts when number 0 is complete. */
 static void window_of_a_body(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     plan_begin_simple(&test, CW_BCAST, 2, 100);
@@ -286,7 +265,6 @@ static void window_of_a_body(void **state)
  * first. */
 static void bodies_advance_together(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     struct cw_trace trace;
@@ -312,7 +290,6 @@ static void bodies_advance_together(void **state)
 
 static void endless_plans_are_refused(void **state)
 {
-    (void)state;
     struct cw_network network = network_make(10, 1);
     for (uint32_t i = 0; i < 4; i++) {
         struct test_plan test;

@@ -1,18 +1,11 @@
 /* The interpreter: multicasts, barriers, links between clusters, and plans that are built. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include "tests/unit/interpret_plans.h"
 
 /* ---- Multicast and barrier ---- */
 
 static void multicast_is_sent_once(void **state)
 {
-    (void)state;
     struct cw_network network = network_make(10, 1);
     for (uint32_t direct = 0; direct < 2; direct++) {
         struct test_plan test;
@@ -35,7 +28,6 @@ static void multicast_is_sent_once(void **state)
 
 static void barrier_waits_for_the_last(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(10, 1);
     network.copy_ns_per_byte = 1;
@@ -72,7 +64,6 @@ static void clusters_begin(struct test_plan *test, uint32_t ranks, uint32_t clus
  * the first two being through at 1000; one of 0.5: 2000 each. */
 static void link_is_shared(void **state)
 {
-    (void)state;
     static const struct {
         double rate;
         double through[4];
@@ -109,7 +100,6 @@ static void link_is_shared(void **state)
 /* Clusters 0 and 2 meet in cluster 1: two legs, and the second is shared with what comes from cluster 1. */
 static void two_legs(void **state)
 {
-    (void)state;
     static const uint32_t cluster_of[] = {0, 1, 2, 2};
     static const uint32_t via[] = {CW_DIRECT, CW_DIRECT, 1, CW_DIRECT, CW_DIRECT, CW_DIRECT, 1, CW_DIRECT, CW_DIRECT};
     struct test_plan test;
@@ -134,7 +124,6 @@ static void two_legs(void **state)
 
 static void multicast_crosses_once(void **state)
 {
-    (void)state;
     struct test_plan test;
     struct cw_network network = network_make(0, 1);
     struct cw_trace trace;
@@ -179,7 +168,6 @@ static double built(enum cw_collective collective, const char *name, uint32_t ra
  * acknowledgement. */
 static void handshakes(void **state)
 {
-    (void)state;
     struct cw_network network = network_make(0, 1);
     struct cw_parameters eager = {.eager_max_bytes = CW_EAGER_ALL};
     struct cw_parameters asked = {0};
@@ -195,7 +183,6 @@ static void handshakes(void **state)
 
 static void one_rank_takes_no_time(void **state)
 {
-    (void)state;
     struct cw_network network = network_make(10, 1);
     struct cw_parameters eager = {.eager_max_bytes = CW_EAGER_ALL};
     assert_time(built(CW_BCAST, "flat", 1, 100, &eager, &network), 0);
@@ -207,7 +194,6 @@ static void one_rank_takes_no_time(void **state)
  * hubs would take it. */
 static void direct_ways_count_as_none(void **state)
 {
-    (void)state;
     uint32_t via[9];
     struct cw_problem *problem;
     char error[200];

@@ -1,15 +1,10 @@
 /* The ranks' output: whole lines, never mixed, byte by byte. */
-#include "control/launch/lines.h"
-#include "dataplane/status.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "control/launch/lines.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 static struct launch_sink sink;
 static struct launch_stream a;
@@ -17,7 +12,6 @@ static struct launch_stream b;
 
 static int set_up(void **state)
 {
-    (void)state;
     sink = (struct launch_sink){.begin = 0};
     a = (struct launch_stream){.sink = &sink};
     b = (struct launch_stream){.sink = &sink};
@@ -26,7 +20,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     launch_stream_end(&a);
     launch_stream_end(&b);
     launch_sink_dispose(&sink);
@@ -49,7 +42,6 @@ static void expect(const char *text)
 
 static void test_lines_wait_for_their_end(void **state)
 {
-    (void)state;
     take(&a, "one, ");
     take(&b, "two\nthr");
     take(&a, "still one\n");
@@ -60,7 +52,6 @@ static void test_lines_wait_for_their_end(void **state)
 
 static void test_last_line_without_end(void **state)
 {
-    (void)state;
     take(&a, "no end");
     expect("");
     assert_int_equal(launch_stream_end(&a), CW_OK);
@@ -73,7 +64,6 @@ static void test_last_line_without_end(void **state)
 
 static void test_labels(void **state)
 {
-    (void)state;
     a.label = "[0] ";
     b.label = "[1] ";
     take(&a, "x\ny\nz");
@@ -84,7 +74,6 @@ static void test_labels(void **state)
 
 static void test_long_lines(void **state)
 {
-    (void)state;
     static char text[CW_LAUNCH_LINE_MAX];
     memset(text, 'x', sizeof(text));
     assert_int_equal(launch_stream_take(&a, text, sizeof(text)), CW_OK);
@@ -105,7 +94,6 @@ static void test_long_lines(void **state)
 
 static void test_any_bytes(void **state)
 {
-    (void)state;
     char bytes[512];
     for (size_t i = 0; i < sizeof(bytes); i++) {
         bytes[i] = (char)i;
@@ -121,7 +109,6 @@ static void test_any_bytes(void **state)
 /* A reader that is always a little behind: memory does not grow. */
 static void test_sink_is_reused(void **state)
 {
-    (void)state;
     take(&a, "line\n");
     for (int i = 0; i < 100000; i++) {
         take(&a, "line\n");

@@ -1,14 +1,9 @@
 /* The link model: exact rate, delay, queue limit in bytes, faults at their probabilities. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "dataplane/fabric/link.h"
 #include "dataplane/limits.h"
+#include "tests/test.h"
 
 static const uint64_t GBPS = 1000000000u;
 
@@ -27,7 +22,6 @@ static void test_rate_is_exact(void **state)
         {9600, 100, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_link_config config = {.rate_bps = rows[i].rate_bps, .overhead_bytes = rows[i].overhead_bytes};
         struct cw_link_verdict verdict;
@@ -52,7 +46,6 @@ static void test_delay_and_idle_line(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 1);
     cw_link_offer(&link, 1000, 125, &verdict); /* 1 us on the line */
     assert_int_equal(verdict.departure_ns, 2000);
@@ -71,7 +64,6 @@ static void test_no_rate_takes_no_time(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 1);
     for (int i = 0; i < 1000; i++) {
         cw_link_offer(&link, 5, 9000, &verdict);
@@ -87,7 +79,6 @@ static void test_queue_limit(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 1);
     for (int i = 0; i < 10; i++) {
         cw_link_offer(&link, 0, 1000, &verdict);
@@ -116,7 +107,6 @@ static void test_down(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 1);
     link.down = true;
     cw_link_offer(&link, 0, 100, &verdict);
@@ -144,7 +134,6 @@ static void test_fault_rates(void **state)
     struct cw_link link;
     uint64_t latest = 0, deliveries = 0, corrupt = 0, late = 0;
 
-    (void)state;
     cw_link_init(&link, &config, 42);
     for (uint64_t i = 0; i < 200000; i++) {
         cw_link_offer(&link, i * 100, 100, &verdict);
@@ -174,7 +163,6 @@ static void test_loss_comes_after_the_queue(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 1);
     cw_link_offer(&link, 0, 1000, &verdict);
     assert_int_equal(verdict.fate, CW_LINK_DROP_LOSS);
@@ -187,7 +175,6 @@ static void test_corruption_changes_the_frame(void **state)
     struct cw_link_config config = {.corrupt = 1};
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 9);
     for (uint32_t length = 1; length < 200; length++) {
         uint8_t frame[200] = {0};
@@ -209,7 +196,6 @@ static void test_same_seed_same_verdicts(void **state)
     struct cw_link a, b, c;
     int differences = 0;
 
-    (void)state;
     cw_link_init(&a, &config, 5);
     cw_link_init(&b, &config, 5);
     cw_link_init(&c, &config, 6);
@@ -232,7 +218,6 @@ static void test_reconfigured_under_way(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
 
-    (void)state;
     cw_link_init(&link, &config, 1);
     cw_link_offer(&link, 0, 4000, &verdict);
     config.rate_bps = 4 * GBPS;
@@ -256,7 +241,6 @@ static void test_bad_configurations(void **state)
     };
     struct cw_link_config good = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *reason = NULL;
 

@@ -1,12 +1,5 @@
 /* The loop: the token, the queue of commands, waiting and the three ways of turning, with real threads. Nothing asserts
  * a time. A wake-up of the port that is lost shows as a test that does not end: pair_port does not look by itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,6 +8,7 @@
 
 #include "dataplane/core/clock.h"
 #include "dataplane/core/loop_private.h"
+#include "tests/test.h"
 #include "tests/unit/pair_port.h"
 
 enum {
@@ -203,7 +197,6 @@ static const struct mode modes[] = {
 
 static void test_many_threads_post(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         check_many_threads(&modes[i]);
     }
@@ -212,7 +205,6 @@ static void test_many_threads_post(void **state)
 /* The application of the target never polls: the fallback thread receives and acknowledges, so the sender completes. */
 static void test_fallback_acknowledges_for_an_application_that_computes(void **state)
 {
-    (void)state;
     const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {true, true}, false, 0};
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     assert_non_null(hosts);
@@ -268,7 +260,6 @@ static void *call(void *argument)
 
 static void test_calls_run_one_at_a_time(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         struct hosts *hosts = calloc(1, sizeof(*hosts));
         assert_non_null(hosts);
@@ -291,7 +282,6 @@ static void test_calls_run_one_at_a_time(void **state)
 /* What is wrong with a queued put shows as its event. */
 static void test_errors_of_queued_commands_become_events(void **state)
 {
-    (void)state;
     const struct mode mode = {"", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 0};
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     assert_non_null(hosts);
@@ -335,7 +325,6 @@ static void *meet(void *argument)
 
 static void test_no_command_is_left_behind(void **state)
 {
-    (void)state;
     struct hosts hosts = {0};
     hosts_open(&hosts, &(struct mode){.name = "inline"});
     struct meeting meeting = {.loop = hosts.list[0].loop};
@@ -363,7 +352,6 @@ static void test_no_command_is_left_behind(void **state)
 /* An application that computes for longer than the failure bound before it posts, with more to follow. */
 static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **state)
 {
-    (void)state;
     struct hosts hosts = {0};
     hosts_open(&hosts, &(struct mode){.name = "inline"});
     struct host *host = &hosts.list[0];
@@ -393,7 +381,6 @@ static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **sta
 
 static void test_bad_configuration_is_refused(void **state)
 {
-    (void)state;
     struct cw_loop_config config;
     cw_loop_config_init(&config);
     struct cw_loop *loop = NULL;
@@ -411,7 +398,6 @@ static void test_bad_configuration_is_refused(void **state)
 /* A wish for the token that came when the fallback thread had just let go is left standing, and keeps nobody awake. */
 static void test_stale_wish_lets_sleep(void **state)
 {
-    (void)state;
     static struct hosts hosts;
     const struct mode mode = {.name = "inline", .fallback = {false, false}};
     struct cw_event event;

@@ -1,16 +1,10 @@
 /* A loop with three neighbours, one of which stops: what waits for it holds up nobody else. Real threads and clock,
  * no time is asserted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "dataplane/core/clock.h"
 #include "dataplane/core/loop_private.h"
+#include "tests/test.h"
 #include "tests/unit/pair_port.h"
 
 enum { EVENTS = 32, MEMORY_BYTES = 1 << 16 };
@@ -138,7 +132,6 @@ static uint32_t fill(struct neighbour *list, uint32_t at, uint32_t number)
  * has all of it, in order. */
 static void test_peer_that_stops_holds_up_nobody_else(void **state)
 {
-    (void)state;
     struct neighbour *list = calloc(NEIGHBOURS, sizeof(*list));
     assert_non_null(list);
     neighbours_open(list);

@@ -1,19 +1,13 @@
 /* Mappings, against one bit for each page: whatever is registered, and in whatever order it ends, the device reaches
  * all of it, as the system
  * has it now, and nothing is mapped twice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/port/mappings.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { PAGES = 48, PAGE_BYTES = 4096, REGISTRATIONS = 12, STEPS = 2000, SEEDS = 50 };
 
@@ -120,7 +114,6 @@ static void registration_end(struct world *world, uint32_t at)
 
 static void test_any_order(void **state)
 {
-    (void)state;
     uint32_t refused = 0, shared = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct world *world = calloc(1, sizeof(*world));
@@ -156,7 +149,6 @@ static void test_any_order(void **state)
 /* The same pages twice, as two puts from one buffer make them: the first to end leaves them to the second. */
 static void test_same_pages_twice(void **state)
 {
-    (void)state;
     struct device device = {.memory = {[1] = 1, [2] = 1}};
     struct cw_mappings mappings = {.map = device_map, .unmap = device_unmap, .context = &device};
     struct cw_pages one, two;

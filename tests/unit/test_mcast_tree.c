@@ -1,12 +1,6 @@
 /* Tree: everybody reports to somebody who knows of it, and all ways lead to the sender, whoever has been taken out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "mcast/tree.h"
+#include "tests/test.h"
 
 enum { MEMBERS_MAX = 70 };
 
@@ -57,7 +51,6 @@ static void check(const struct membership *of, uint32_t sender)
 
 static void all_ways_lead_to_the_sender(void **state)
 {
-    (void)state;
     static const uint32_t arities[] = {1, 2, 3, 4, 16, MEMBERS_MAX, UINT32_MAX};
     for (uint32_t count = 1; count <= MEMBERS_MAX; count++) {
         for (size_t i = 0; i < sizeof(arities) / sizeof(arities[0]); i++) {
@@ -76,7 +69,6 @@ static void all_ways_lead_to_the_sender(void **state)
 
 static void flat_is_flat(void **state)
 {
-    (void)state;
     struct membership made;
     uint32_t first;
     membership_make(&made, 40, 40, 0);

@@ -1,12 +1,5 @@
 /* Measured parameters: the file and what is refused of it, its order, and answers between, beside and beyond what was
  * tested. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 
 #include "collectives/choose/measured.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static void assert_near(double value, double expected)
 {
@@ -58,7 +52,6 @@ static struct cw_measured *sample_make(void)
 /* In any order of adding: sorted, and the last word counts. */
 static void rows_are_kept_in_order(void **state)
 {
-    (void)state;
     struct cw_measured *measured = sample_make();
     assert_int_equal(measured->test_count, 7);
     assert_int_equal(measured->tests[0].ranks, 3);
@@ -72,7 +65,6 @@ static void rows_are_kept_in_order(void **state)
 
 static void what_is_written_is_read_again(void **state)
 {
-    (void)state;
     struct cw_measured *measured = sample_make(), *again;
     char error[400] = "";
     char *text = cw_measured_encode(measured);
@@ -111,7 +103,6 @@ static void what_is_written_is_read_again(void **state)
 
 static void what_makes_no_sense_is_refused_with_place_and_reason(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *says; /* NULL: it is good */
@@ -172,7 +163,6 @@ static struct cw_measured_answer best_of(const struct cw_measured *measured, enu
 
 static void answers_lie_between_tests(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t ranks;
         uint64_t bytes;
@@ -210,7 +200,6 @@ static void answers_lie_between_tests(void **state)
 /* Tests, then measured parameters, then figures of the program's own. */
 static void choices_say_what_they_are_by(void **state)
 {
-    (void)state;
     struct cw_measured *measured = sample_make();
     char error[200];
     struct cw_problem *problem;
@@ -239,7 +228,6 @@ static void choices_say_what_they_are_by(void **state)
 
 static void built_in_figures_are_valid(void **state)
 {
-    (void)state;
     for (uint32_t path = 0; path < CW_MEASURED_PATHS; path++) {
         struct cw_network network;
         char error[200] = "";
@@ -252,7 +240,6 @@ static void built_in_figures_are_valid(void **state)
 
 static void clusters_make_a_network_wide(void **state)
 {
-    (void)state;
     const struct cw_measured_wide wide = {.host_bps = 100000000,
                                           .host_delay_ns = 40000,
                                           .rank_bps = 62500000,

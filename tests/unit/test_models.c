@@ -1,18 +1,12 @@
 /* The conclusions of the papers, in model time: what their authors found is what the models of this program say, or the
  * test says by how much not. MODELS_SHOW=1 prints the numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/price/price.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 #define SHOW(...)                            \
     do {                                     \
@@ -104,7 +98,6 @@ static double searched(const struct cw_problem *problem, const char *name, const
 
 static void segmented_chain_wins_for_long_messages(void **state)
 {
-    (void)state;
     struct cw_network network = network_of("gigabit");
     network.copy_ns_per_byte = 0;
     for (uint64_t bytes = 1 << 18; bytes <= 1 << 22; bytes *= 4) {
@@ -147,7 +140,6 @@ static double scatter_ratio(uint32_t ranks, uint64_t bytes, const struct cw_netw
 
 static void scatters_cross_over(void **state)
 {
-    (void)state;
     struct cw_network network = network_of("gigabit");
     network.copy_ns_per_byte = 0;
     /* in P: the root's gaps against the latencies of a tree */
@@ -177,7 +169,6 @@ static uint32_t steps_of(uint32_t ranks, uint32_t concurrency)
 
 static void concurrent_exchange_has_fewer_steps(void **state)
 {
-    (void)state;
     for (uint32_t concurrency = 2; concurrency <= 8; concurrency++) {
         for (uint32_t ranks = concurrency + 1; ranks <= RANKS_LIMIT; ranks = ranks * 3 / 2 + 1) {
             uint32_t size = (ranks + concurrency - 1) / concurrency;
@@ -192,7 +183,6 @@ static void concurrent_exchange_has_fewer_steps(void **state)
 
 static void concurrent_exchange_is_faster(void **state)
 {
-    (void)state;
     struct cw_network network = network_of("infiniband-2005");
     struct cw_parameters parameters = {.eager_max_bytes = CW_EAGER_ALL, .concurrency = 2};
     network.copy_ns_per_byte = 0; /* puts land where they belong */
@@ -222,7 +212,6 @@ static void concurrent_exchange_is_faster(void **state)
 
 static void shared_network_model(void **state)
 {
-    (void)state;
     assert_true(fabs(cw_model_shared_network(100, 1000, 8, 2) - (100 + 4000)) < 1e-9);
 }
 
@@ -265,7 +254,6 @@ static bool is_near(double ratio, double expected)
 
 static void broadcast_across_clusters(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         const struct setting *setting = &settings[i];
         double slow = crossed(setting, CW_BCAST, "clusters-farfirst", 0);
@@ -291,7 +279,6 @@ static void broadcast_across_clusters(void **state)
 
 static void allreduce_across_clusters(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         const struct setting *setting = &settings[i];
         double slow = crossed(setting, CW_ALLREDUCE, "clusters-two-tier", 0);
@@ -308,7 +295,6 @@ static void allreduce_across_clusters(void **state)
 
 static void overlapped_broadcast_comes_near_its_bound(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         const struct setting *setting = &settings[i];
         double bound = table_value(setting, CW_BCAST, "clusters-overlapped");

@@ -1,16 +1,10 @@
 /* Eager multicasts that come in parts: put together whatever their parts, sent anew by another way, among others; and
  * what makes no sense. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi/collective/run/assembly.h"
+#include "tests/test.h"
 
 enum { SOURCES = 3, BYTES_MAX = EXCHANGE_PARTS_MAX_BYTES, SEEDS = 300 };
 
@@ -57,7 +51,6 @@ static void event_check(struct mpi_exchange_event *event, int32_t source, uint64
 
 static void parts_of_several_sources_become_whole(void **state)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
         struct mpi_exchange exchange = {.parts = NULL};
         uint64_t totals[SOURCES], sent[SOURCES] = {0};
@@ -96,7 +89,6 @@ static void parts_of_several_sources_become_whole(void **state)
 
 static void what_makes_no_sense_is_passed_over(void **state)
 {
-    (void)state;
     struct mpi_exchange exchange = {.parts = NULL};
     struct mpi_exchange_event *whole;
     const struct exchange_head head = {.source = 1, .tag = 9, .kind = EXCHANGE_PART};

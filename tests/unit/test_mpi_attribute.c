@@ -1,18 +1,13 @@
 /* Attributes: keys and their life, copying, deleting, errors of the program's functions, what the library tells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "mpi/datatype/datatype.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 #define OK(call) assert_int_equal(call, MPI_SUCCESS)
 
@@ -66,7 +61,6 @@ static void check_value(int keyval, intptr_t expected)
 
 static int setup(void **state)
 {
-    (void)state;
     deleted_count = 0;
     failing_keyval = 0;
     return 0;
@@ -74,7 +68,6 @@ static int setup(void **state)
 
 static void test_values(void **state)
 {
-    (void)state;
     int first = key(MPI_COMM_NULL_COPY_FN), second = key(MPI_COMM_NULL_COPY_FN);
     check_value(first, -1);
     OK(mpi_comm_set_attr(MPI_COMM_WORLD, first, (void *)1));
@@ -99,7 +92,6 @@ static void test_values(void **state)
 /* The last set goes first; the first function that refuses stops it. */
 static void test_delete_order(void **state)
 {
-    (void)state;
     int keys[3];
     for (int i = 0; i < 3; i++) {
         keys[i] = key(MPI_COMM_NULL_COPY_FN);
@@ -125,7 +117,6 @@ static void test_delete_order(void **state)
 
 static void test_copy(void **state)
 {
-    (void)state;
     struct mpi_attributes *copy = NULL, *original = mpi_comm_world->attributes;
     int none = key(MPI_COMM_NULL_COPY_FN), same = key(MPI_COMM_DUP_FN), odd = key(copy_comm), even = key(copy_comm);
     OK(mpi_comm_set_attr(MPI_COMM_WORLD, none, (void *)5));
@@ -155,7 +146,6 @@ static void test_copy(void **state)
 /* A freed key works on as long as there is a value of it, and not longer. */
 static void test_freed_key(void **state)
 {
-    (void)state;
     void *value;
     int made = key(MPI_COMM_NULL_COPY_FN), kept = made, flag;
     OK(mpi_comm_set_attr(MPI_COMM_WORLD, made, (void *)3));
@@ -180,7 +170,6 @@ static int delete_other(MPI_Comm comm, int keyval, void *value, void *extra_stat
 
 static void test_nested(void **state)
 {
-    (void)state;
     int first, second, third;
     OK(mpi_comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &first, NULL));
     OK(mpi_comm_create_keyval(MPI_COMM_DUP_FN, delete_other, &second, &first));
@@ -197,7 +186,6 @@ static void test_nested(void **state)
 
 static void test_library(void **state)
 {
-    (void)state;
     static const struct {
         int keyval;
         int value;
@@ -246,7 +234,6 @@ static int copy_type(MPI_Datatype old, int keyval, void *extra_state, void *in, 
 
 static void test_types(void **state)
 {
-    (void)state;
     MPI_Datatype made, copy = MPI_INT;
     int keyval, flag, comm_key = key(MPI_COMM_DUP_FN);
     void *value;
@@ -281,7 +268,6 @@ static void test_types(void **state)
 /* Attributes go with the last handle, not with one that MPI_Type_get_contents has added. */
 static void test_type_handles(void **state)
 {
-    (void)state;
     MPI_Datatype made, copy, again[1];
     int keyval, flag, integers[1];
     MPI_Aint addresses[1];
@@ -306,7 +292,6 @@ static void test_type_handles(void **state)
 
 static void test_old_names(void **state)
 {
-    (void)state;
     int made, flag;
     void *value;
     OK(mpi_keyval_create(MPI_DUP_FN, MPI_NULL_DELETE_FN, &made, NULL));

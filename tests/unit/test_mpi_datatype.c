@@ -1,17 +1,12 @@
 /* Datatypes, case by case: what predefined ones are, envelopes and contents, errors, handles and references,
  * packing, great sizes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 #define OK(call) assert_int_equal(call, MPI_SUCCESS)
 
@@ -34,7 +29,6 @@ static void free_type(MPI_Datatype datatype)
 
 static void test_predefined(void **state)
 {
-    (void)state;
     static const struct {
         MPI_Datatype handle;
         const char *name;
@@ -82,7 +76,6 @@ static void test_predefined(void **state)
 /* Every handle of the ABI is there, and those with a size in their number have it. */
 static void test_all_handles(void **state)
 {
-    (void)state;
     int count = 0;
     for (uintptr_t value = 0; value < 0x400; value++) {
         const struct mpi_type *type = mpi_type_find((MPI_Datatype)value);
@@ -101,7 +94,6 @@ static void test_all_handles(void **state)
 
 static void test_struct_bounds(void **state)
 {
-    (void)state;
     MPI_Datatype made, resized, both;
     MPI_Count lb, extent, size;
     int lengths[] = {1, 1};
@@ -131,7 +123,6 @@ static void test_struct_bounds(void **state)
 /* What constructors were given comes back, in the right array. */
 static void test_contents_small(void **state)
 {
-    (void)state;
     MPI_Datatype made, types[2];
     int lengths[] = {2, 0, 1}, integers[8], n_integers, n_addresses, n_types, combiner;
     MPI_Aint displacements[] = {-8, 100, 24}, addresses[4];
@@ -160,7 +151,6 @@ static void test_contents_small(void **state)
 
 static void test_contents_large(void **state)
 {
-    (void)state;
     MPI_Datatype made, types[1];
     MPI_Count n_integers, n_addresses, n_large, n_types, large[8];
     MPI_Count sizes[] = {5, 6}, parts[] = {2, 3}, starts[] = {1, 0}, expected[] = {5, 6, 2, 3, 1, 0};
@@ -195,7 +185,6 @@ static void test_contents_large(void **state)
 /* Handles from contents are the program's own, also when it has freed the first one. */
 static void test_contents_handles(void **state)
 {
-    (void)state;
     MPI_Datatype old, made, old_again, types[1];
     int integers[1];
     MPI_Aint addresses[1];
@@ -218,7 +207,6 @@ static void test_contents_handles(void **state)
 
 static void test_errors(void **state)
 {
-    (void)state;
     MPI_Datatype made = MPI_INT, null = MPI_DATATYPE_NULL, named = MPI_INT;
     MPI_Count size;
     int one[] = {1}, minus[] = {-1}, four[] = {4};
@@ -249,7 +237,6 @@ static void test_errors(void **state)
 
 static void test_overflow(void **state)
 {
-    (void)state;
     MPI_Datatype made = MPI_INT, big;
     struct mpi_type *type;
     MPI_Count far[] = {0, INT64_MAX - 2}, lengths[] = {1, 1};
@@ -271,7 +258,6 @@ static void test_overflow(void **state)
 
 static void test_check(void **state)
 {
-    (void)state;
     MPI_Datatype made;
     struct mpi_type *type;
     OK(mpi_type_contiguous(2, MPI_INT, &made));
@@ -287,7 +273,6 @@ static void test_check(void **state)
 
 static void test_dup(void **state)
 {
-    (void)state;
     MPI_Datatype made, copy;
     OK(mpi_type_vector(3, 2, 4, MPI_INT, &made));
     OK(mpi_type_dup(made, &copy));
@@ -307,7 +292,6 @@ static void test_dup(void **state)
 
 static void test_names(void **state)
 {
-    (void)state;
     char name[MPI_MAX_OBJECT_NAME], longer[2 * MPI_MAX_OBJECT_NAME];
     int length;
     MPI_Datatype made;
@@ -329,7 +313,6 @@ static void test_names(void **state)
 
 static void test_value_index(void **state)
 {
-    (void)state;
     MPI_Datatype pair, again, types[2];
     MPI_Count size, lb, extent;
     int integers, addresses, count, combiner;
@@ -359,7 +342,6 @@ static void test_value_index(void **state)
 
 static void test_match_size(void **state)
 {
-    (void)state;
     MPI_Datatype found;
     OK(mpi_type_match_size(MPI_TYPECLASS_REAL, 8, &found));
     assert_ptr_equal(found, MPI_REAL8);
@@ -373,7 +355,6 @@ static void test_match_size(void **state)
 
 static void test_pack(void **state)
 {
-    (void)state;
     int matrix[4][4], column[4], back[4] = {0};
     char packed[20];
     MPI_Count position = 2, size;
@@ -410,7 +391,6 @@ static void test_pack(void **state)
 /* Displacements that are addresses, from MPI_BOTTOM on. */
 static void test_bottom(void **state)
 {
-    (void)state;
     int one = 11, two = 22, lengths[] = {1, 1}, packed[2];
     MPI_Aint addresses[2];
     MPI_Count position = 0;
@@ -429,7 +409,6 @@ static void test_bottom(void **state)
 /* A position far into a type of 2^40 blocks, and into nested ones, is found at once. */
 static void test_position(void **state)
 {
-    (void)state;
     MPI_Datatype vector, nested;
     uint8_t bytes[64], got[8];
     for (int i = 0; i < 64; i++) {
@@ -451,7 +430,6 @@ static void test_position(void **state)
 /* What touches is one block, however it was put together. */
 static void test_dense(void **state)
 {
-    (void)state;
     MPI_Datatype made, twice;
     int lengths[] = {1, 2, 1}, displacements[] = {0, 1, 3};
     OK(mpi_type_indexed(3, ints(lengths), ints(displacements), MPI_INT, &made));

@@ -1,18 +1,13 @@
 /* Datatypes against a reference that follows the definitions of MPI 5.0, 5.1, word by word: a type is a list of
  * predefined types and displacements. Nested types by seed; argument: the first seed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "dataplane/fabric/random.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 enum {
     ITEMS_MAX = 400,
@@ -603,14 +598,12 @@ static uint64_t last_seed;
 
 static int tell_seed(void **state)
 {
-    (void)state;
     print_message("the last seed was %llu\n", (unsigned long long)last_seed);
     return 0;
 }
 
 static void test_random(void **state)
 {
-    (void)state;
     const char *seeds = getenv("CW_TEST_SEEDS");
     uint64_t count = seeds != NULL ? strtoull(seeds, NULL, 10) : 300;
     for (last_seed = first_seed; last_seed < first_seed + count; last_seed++) {

@@ -1,14 +1,8 @@
 /* Error handlers: which one is called and with what, the line of a fatal error, references; handles as integers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/errhandler.h"
@@ -16,6 +10,7 @@
 #include "mpi/runtime/process.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 #define OK(call) assert_int_equal(call, MPI_SUCCESS)
 
@@ -37,7 +32,6 @@ static void handler_replacing(MPI_Comm *comm, int *code, ...)
 
 static void test_user(void **state)
 {
-    (void)state;
     MPI_Errhandler made;
     OK(mpi_comm_create_errhandler(handler, &made));
     OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
@@ -61,7 +55,6 @@ static void test_user(void **state)
 /* Errors without a communicator go to MPI_COMM_SELF. */
 static void test_self(void **state)
 {
-    (void)state;
     MPI_Errhandler made;
     OK(mpi_comm_create_errhandler(handler, &made));
     OK(mpi_comm_set_errhandler(MPI_COMM_SELF, made));
@@ -74,7 +67,6 @@ static void test_self(void **state)
 
 static void test_handles(void **state)
 {
-    (void)state;
     MPI_Errhandler made, kept, got, again;
     OK(mpi_comm_create_errhandler(handler, &made));
     kept = made;
@@ -104,7 +96,6 @@ static void window_handler(MPI_Win *win, int *code, ...)
 
 static void test_errors(void **state)
 {
-    (void)state;
     MPI_Errhandler made, null = MPI_ERRHANDLER_NULL;
     OK(mpi_win_create_errhandler(window_handler, &made));
     assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_WORLD, made), MPI_ERR_ERRHANDLER);
@@ -165,7 +156,6 @@ static void raise_early(void)
 
 static void test_fatal(void **state)
 {
-    (void)state;
     char text[1024];
     assert_int_equal(fatal(raise_on_world, text, sizeof(text)), MPI_ERR_RANK);
     assert_string_equal(
@@ -179,7 +169,6 @@ static void test_fatal(void **state)
 
 static void test_integers(void **state)
 {
-    (void)state;
     MPI_Errhandler made;
     OK(mpi_comm_create_errhandler(handler, &made));
     assert_ptr_equal(mpi_errhandler_fromint(mpi_errhandler_toint(made)), made);

@@ -1,21 +1,14 @@
 /* Datatypes by precision and range: mpi/datatype/f90.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "mpi/collective/operations/op.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 #define OK(call) assert_int_equal((call), MPI_SUCCESS)
 
 static void test_kinds(void **state)
 {
-    (void)state;
     const struct {
         int precision;
         int range;
@@ -53,7 +46,6 @@ static void test_kinds(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     MPI_Datatype found = MPI_DATATYPE_NULL;
     assert_int_equal(mpi_type_create_f90_real(34, 10, &found), MPI_ERR_ARG);
     assert_int_equal(mpi_type_create_f90_complex(5, 4932, &found), MPI_ERR_ARG);
@@ -65,7 +57,6 @@ static void test_refusals(void **state)
 /* The same again, predefined, with operations of its kind; MPI_Type_get_contents tells what was asked for. */
 static void test_properties(void **state)
 {
-    (void)state;
     MPI_Datatype found, again, other;
     int combiner, asked[2], counts[3];
     struct mpi_op *op;

@@ -1,16 +1,11 @@
 /* Info objects: order, limits, strings and buffers, errors, copies; MPI_INFO_ENV. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "mpi/runtime/info.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 #define OK(call) assert_int_equal(call, MPI_SUCCESS)
 
@@ -28,7 +23,6 @@ static void check_value(MPI_Info info, const char *key, const char *expected)
 
 static void test_order(void **state)
 {
-    (void)state;
     MPI_Info info;
     char key[MPI_MAX_INFO_KEY];
     int count;
@@ -58,7 +52,6 @@ static void test_order(void **state)
 
 static void test_buffers(void **state)
 {
-    (void)state;
     MPI_Info info;
     char value[8] = "-------";
     int length = 0, flag = 9;
@@ -88,7 +81,6 @@ static void test_buffers(void **state)
 
 static void test_limits(void **state)
 {
-    (void)state;
     MPI_Info info, gone;
     char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
     int count;
@@ -113,7 +105,6 @@ static void test_limits(void **state)
 
 static void test_copies(void **state)
 {
-    (void)state;
     MPI_Info info, copy, given;
     OK(mpi_info_create(&info));
     OK(mpi_info_set(info, "key", "old"));
@@ -136,7 +127,6 @@ static void test_copies(void **state)
 
 static void test_env(void **state)
 {
-    (void)state;
     MPI_Info info = MPI_INFO_ENV, made;
     int flag, length = 0;
     setenv("PMI_FD", "3", 1); /* before MPI_INFO_ENV is first asked for */

@@ -1,22 +1,16 @@
 /* Operations: which types they apply to, what they compute, against plain loops of the test, in both places of the
  * result; operations of the program. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <complex.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "dataplane/fabric/random.h"
 #include "mpi/collective/operations/op.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
+#include "tests/test.h"
 
 #define OK(call) assert_int_equal(call, MPI_SUCCESS)
 
@@ -78,7 +72,6 @@ static const struct {
 
 static void test_groups(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         for (int j = 0; j < OPERATIONS; j++) {
             struct mpi_op *op = NULL;
@@ -95,7 +88,6 @@ static void test_groups(void **state)
 
 static void test_check(void **state)
 {
-    (void)state;
     struct mpi_op *op;
     MPI_Datatype derived;
     const struct mpi_type *type = mpi_type_find(MPI_INT);
@@ -172,7 +164,6 @@ static int64_t draw(void)
 
 static void test_integers(void **state)
 {
-    (void)state;
     CHECK_INTEGER(MPI_INT8_T, int8_t);
     CHECK_INTEGER(MPI_UNSIGNED_CHAR, uint8_t);
     CHECK_INTEGER(MPI_SHORT, int16_t);
@@ -190,7 +181,6 @@ static void test_integers(void **state)
 
 static void test_truth(void **state)
 {
-    (void)state;
     CHECK_TRUTH(MPI_INT, int32_t);
     CHECK_TRUTH(MPI_SIGNED_CHAR, int8_t);
     CHECK_TRUTH(MPI_UNSIGNED_LONG_LONG, uint64_t);
@@ -224,7 +214,6 @@ static long double draw_long_real(void)
 
 static void test_reals(void **state)
 {
-    (void)state;
     CHECK_REAL(MPI_FLOAT, float, draw_real());
     CHECK_REAL(MPI_DOUBLE, double, draw_real());
     CHECK_REAL(MPI_REAL8, double, draw_real());
@@ -234,7 +223,6 @@ static void test_reals(void **state)
 /* Ten of a long double's sixteen bytes count: its values are compared, not its bytes. */
 static void test_long_double(void **state)
 {
-    (void)state;
     struct mpi_op *op;
     struct mpi_type *type = mpi_type_find(MPI_LONG_DOUBLE);
     long double a[COUNT], b[COUNT], sum[COUNT];
@@ -253,7 +241,6 @@ static void test_long_double(void **state)
 /* Which of two zeros, and of a number and no number, depends on the order, and on nothing else. */
 static void test_order_of_operands(void **state)
 {
-    (void)state;
     static const double values[] = {0.0, -0.0, 1.0, NAN};
     CHECK(MPI_MAX, MPI_DOUBLE, double, values[cw_random_below(&dice, 4)], l > r ? l : r);
     CHECK(MPI_MIN, MPI_DOUBLE, double, values[cw_random_below(&dice, 4)], l < r ? l : r);
@@ -270,7 +257,6 @@ static double complex number(double real, double imaginary)
 
 static void test_complex(void **state)
 {
-    (void)state;
     CHECK(MPI_SUM, MPI_C_FLOAT_COMPLEX, float complex, number(draw_real(), draw_real()), l + r);
     CHECK(MPI_PROD, MPI_C_DOUBLE_COMPLEX, double complex, number(draw_real(), draw_real()),
           number(creal(l) * creal(r) - cimag(l) * cimag(r), creal(l) * cimag(r) + cimag(l) * creal(r)));
@@ -318,7 +304,6 @@ struct two_reals {
 
 static void test_locations(void **state)
 {
-    (void)state;
     MPI_Datatype unnamed;
     OK(mpi_type_get_value_index(MPI_FLOAT, MPI_LONG, &unnamed));
     CHECK_PAIRS(MPI_MINLOC, MPI_DOUBLE_INT, struct double_int, <);
@@ -395,7 +380,6 @@ static void check_user(MPI_Op handle, MPI_Datatype datatype, bool to_left, int c
 
 static void test_user(void **state)
 {
-    (void)state;
     MPI_Op small, large;
     int commute;
     MPI_Datatype datatype = map_type();
@@ -418,7 +402,6 @@ static void test_user(void **state)
 /* The program may have freed the datatype while a collective works on it. */
 static void test_user_freed_type(void **state)
 {
-    (void)state;
     MPI_Op op;
     MPI_Datatype datatype = map_type();
     struct mpi_type *type = mpi_type_find(datatype);
@@ -451,7 +434,6 @@ static void count_small(void *in, void *inout, int *count, MPI_Datatype *datatyp
 /* More elements than an int counts are passed in parts. */
 static void test_user_many(void **state)
 {
-    (void)state;
     MPI_Op op;
     char left = 0, right = 0;
     MPI_Count count = ((MPI_Count)1 << 32) + 5;
@@ -466,7 +448,6 @@ static void test_user_many(void **state)
 
 static void test_calls(void **state)
 {
-    (void)state;
     int a[] = {1, 2, 3}, b[] = {10, 20, 30}, commute;
     MPI_Op predefined = MPI_SUM, unknown = (MPI_Op)0x7000001;
     OK(mpi_reduce_local(a, b, 3, MPI_INT, MPI_SUM));

@@ -1,14 +1,8 @@
 /* What ranks make of each other's counts; what a rank that cannot take part says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "mpi/collective/compiled/pattern.h"
+#include "tests/test.h"
 
 enum { RANKS = 3 };
 
@@ -25,7 +19,6 @@ static void rows_fill(uint64_t *all)
 
 static void rows_that_agree_are_a_matrix(void **state)
 {
-    (void)state;
     uint64_t all[2 * RANKS * RANKS], matrix[RANKS * RANKS];
     char why[200] = "";
     rows_fill(all);
@@ -38,7 +31,6 @@ static void rows_that_agree_are_a_matrix(void **state)
 
 static void rows_that_differ_name_the_first_pair(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t at; /* which entry is another one */
         uint64_t is;
@@ -65,7 +57,6 @@ static void rows_that_differ_name_the_first_pair(void **state)
 
 static void refusals_say_which_counts(void **state)
 {
-    (void)state;
     static const struct {
         struct mpi_refusal refusal;
         const char *says;

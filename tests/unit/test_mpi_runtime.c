@@ -1,23 +1,16 @@
 /* Handles that are told from freed and foreign ones, and the lock: never two inside, whoever takes it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #include "mpi/runtime/handle.h"
 #include "mpi/runtime/lock.h"
+#include "tests/test.h"
 
 static int objects[3000];
 
 static void handles_name_their_object_until_they_are_freed(void **state)
 {
-    (void)state;
     uintptr_t handles[3000];
     for (int i = 0; i < 3000; i++) {
         handles[i] = mpi_handle_make(MPI_KIND_GROUP, &objects[i]);
@@ -36,7 +29,6 @@ static void handles_name_their_object_until_they_are_freed(void **state)
 
 static void an_old_handle_is_not_taken_for_a_new_one(void **state)
 {
-    (void)state;
     uintptr_t old = mpi_handle_make(MPI_KIND_INFO, &objects[0]);
     mpi_handle_free(MPI_KIND_INFO, old);
     for (int i = 0; i < 5000; i++) {
@@ -92,7 +84,6 @@ static void application_run(void)
 
 static void the_control_thread_and_the_application_exclude_each_other(void **state)
 {
-    (void)state;
     pthread_t control;
     inside_count = control_count = 0;
     atomic_store(&rounds_done, 0);
@@ -128,7 +119,6 @@ static void *application_thread(void *context)
 /* The last test: a lock stays shared. */
 static void threads_exclude_each_other_once_the_lock_is_shared(void **state)
 {
-    (void)state;
     pthread_t threads[4], control;
     mpi_lock_take();
     mpi_lock_share();

@@ -1,17 +1,11 @@
 /* Tables of network parameters: values between, below and beyond their points, the networks of the program, and what is
  * refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "collectives/price/network.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static void assert_near(double value, double expected)
 {
@@ -28,7 +22,6 @@ static const struct cw_plogp sample = {
 
 static void values_lie_on_lines(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t bytes;
         double gap, send, receive;
@@ -45,7 +38,6 @@ static void values_lie_on_lines(void **state)
 
 static void one_point_is_a_constant(void **state)
 {
-    (void)state;
     struct cw_plogp plogp = {.count = 1, .points = {{100, 50, 10, 20}}};
     assert_near(cw_plogp_gap(&plogp, 0), 50);
     assert_near(cw_plogp_gap(&plogp, UINT64_MAX), 50);
@@ -54,7 +46,6 @@ static void one_point_is_a_constant(void **state)
 
 static void overheads_beyond_the_table_stay_below_the_gap(void **state)
 {
-    (void)state;
     struct cw_plogp plogp = {.count = 2, .points = {{0, 100, 0, 0}, {100, 110, 100, 110}}};
     assert_near(cw_plogp_send(&plogp, 1000), cw_plogp_gap(&plogp, 1000));
     assert_near(cw_plogp_receive(&plogp, 1000), cw_plogp_gap(&plogp, 1000));
@@ -62,7 +53,6 @@ static void overheads_beyond_the_table_stay_below_the_gap(void **state)
 
 static void linear_path(void **state)
 {
-    (void)state;
     struct cw_plogp plogp = cw_plogp_linear(500, 30, 2);
     assert_near(plogp.latency_ns, 500);
     for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 3 + 1) {
@@ -74,7 +64,6 @@ static void linear_path(void **state)
 
 static void networks_of_the_program_are_valid(void **state)
 {
-    (void)state;
     char error[128] = "";
     uint32_t count = 0;
     for (const char *name; (name = cw_network_name(count)) != NULL; count++) {
@@ -97,7 +86,6 @@ static void networks_of_the_program_are_valid(void **state)
 
 static void networks_of_the_papers(void **state)
 {
-    (void)state;
     struct cw_network network;
     assert_int_equal(cw_network_find("ideal-004", &network), CW_OK);
     assert_near(cw_plogp_gap(&network.paths[CW_PATH_LAN], 32000000), 256e6); /* 32 MB at 1 Gb/s */
@@ -186,7 +174,6 @@ static void contention_without_number(struct cw_network *network)
 
 static void refusals_name_what_is_wrong(void **state)
 {
-    (void)state;
     static const struct {
         void (*spoil)(struct cw_network *network);
         const char *word;

@@ -1,12 +1,5 @@
 /* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; what is not exposed
  * is refused; the dead are told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +8,7 @@
 
 #include "dataplane/path/path.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { LONG_BYTES = 300001 };
 
@@ -216,13 +210,11 @@ static void parent_talks(struct rank *rank, pid_t child)
 
 static void in_one_copy(void **state)
 {
-    (void)state;
     pair_run(false, parent_talks, child_talks);
 }
 
 static void in_two_copies(void **state)
 {
-    (void)state;
     pair_run(true, parent_talks, child_talks);
 }
 
@@ -253,7 +245,6 @@ static void parent_wants_more(struct rank *rank, pid_t child)
 
 static void only_what_is_exposed_is_reached(void **state)
 {
-    (void)state;
     pair_run(true, parent_wants_more, child_exposes_a_little);
 }
 
@@ -298,19 +289,16 @@ static void parent_stops(struct rank *rank, pid_t child)
 
 static void the_stopped_are_told(void **state)
 {
-    (void)state;
     pair_run(false, parent_stops, child_waits_for_ever);
 }
 
 static void the_dead_are_told(void **state)
 {
-    (void)state;
     pair_run(false, parent_kills, child_waits_for_ever);
 }
 
 static void other_hosts_need_a_port(void **state)
 {
-    (void)state;
     struct rank rank;
     struct cw_path_card card;
     char error[200] = "";

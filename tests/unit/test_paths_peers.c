@@ -1,15 +1,9 @@
 /* Paths to two other hosts, one of which stops: messages that wait for it hold up nobody else. Real clock, no time is
  * asserted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "dataplane/core/clock.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 #include "tests/unit/pair_port.h"
 
 enum { HOSTS = 3, OWN = 0, STOPPED = 1, LIVE = 2, SLOT_BYTES = 4096, ROUNDS = 2000 };
@@ -169,7 +163,6 @@ static void all_is_given_back(struct host *hosts, uint32_t set, uint32_t to)
  * them, in order; the next time it leaves, and what it held is there for the other. */
 static void test_host_that_stops_holds_up_nobody_else(void **state)
 {
-    (void)state;
     enum { ONE = 1 << LIVE, BOTH = 1 << STOPPED | 1 << LIVE };
     struct host hosts[HOSTS];
     hosts_open(hosts);

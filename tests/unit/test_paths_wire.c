@@ -1,11 +1,4 @@
 /* Paths between hosts: the same calls as on one host, over two endpoints, with frames lost on their way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,6 +8,7 @@
 #include "dataplane/core/clock.h"
 #include "dataplane/path/path.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 #include "tests/unit/pair_port.h"
 
 enum { LONG_BYTES = 300001, MESSAGES = 3000, SLOT_BYTES = 4096, STREAMS = 3 };
@@ -273,7 +267,6 @@ static void gets_are_divided(struct host hosts[2])
 
 static void over_a_good_network(void **state)
 {
-    (void)state;
     struct host hosts[2];
     hosts_open(hosts, 0);
     messages_arrive(hosts);
@@ -284,7 +277,6 @@ static void over_a_good_network(void **state)
 
 static void over_one_that_loses_frames(void **state)
 {
-    (void)state;
     struct host hosts[2];
     hosts_open(hosts, 29);
     messages_arrive(hosts);
@@ -296,7 +288,6 @@ static void over_one_that_loses_frames(void **state)
 /* Another process in the place of a rank, whether the one before said goodbye or not, is told of as such. */
 static void a_rank_that_starts_again_is_told_of(void **state)
 {
-    (void)state;
     for (uint32_t silent = 0; silent < 2; silent++) {
         struct host hosts[2];
         struct cw_path_card card;
@@ -325,7 +316,6 @@ static void a_rank_that_starts_again_is_told_of(void **state)
 
 static void the_reason_can_be_asked(void **state)
 {
-    (void)state;
     struct host hosts[2];
     char text[200];
     hosts_open(hosts, 0);
@@ -377,7 +367,6 @@ static void *answer_all(void *argument)
 /* What a neighbour says ends the sleep at the port: no sleep ends by its time. */
 static void shared_memory_ends_a_sleep_at_the_port(void **state)
 {
-    (void)state;
     struct cw_port *ports[2];
     struct host host;
     struct neighbour neighbour = {0};

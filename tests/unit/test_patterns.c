@@ -1,12 +1,5 @@
 /* Patterns of an all-to-all in phases: the paper's example, and random ones against what a division must be and its
  * bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "collectives/patterns/pattern.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { RANDOM_PATTERNS = 1000 };
 
@@ -88,21 +82,18 @@ static void assert_phases_of_figure(scheduler schedule, const uint32_t expected[
 
 static void test_figure_3_greedy(void **state)
 {
-    (void)state;
     static const uint32_t phases[] = {0, 0, 1, 1, 1, 2};
     assert_phases_of_figure(greedy, phases, 3);
 }
 
 static void test_figure_3_all_to_all_based(void **state)
 {
-    (void)state;
     static const uint32_t phases[] = {0, 1, 1, 0, 0, 1};
     assert_phases_of_figure(all_to_all_based, phases, 2);
 }
 
 static void test_figure_3_better_ones(void **state)
 {
-    (void)state;
     struct cw_phases phases;
     assert_int_equal(cw_schedule_colouring(&figure_3_pattern, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 2);
@@ -117,7 +108,6 @@ static void test_figure_3_better_ones(void **state)
 /* What is below the threshold fills phases of longer messages, and the rest shares one. */
 static void test_threshold(void **state)
 {
-    (void)state;
     struct cw_phases phases;
     assert_int_equal(cw_schedule_greedy(&figure_3_pattern, 1000, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 3);
@@ -203,7 +193,6 @@ static void assert_bounds(const struct cw_pattern *pattern)
 
 static void test_random_patterns(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 20031);
     for (uint32_t i = 0; i < RANDOM_PATTERNS; i++) {
@@ -218,7 +207,6 @@ static void test_random_patterns(void **state)
 
 static void test_nothing_to_do(void **state)
 {
-    (void)state;
     struct cw_pattern_message none;
     const struct cw_pattern pattern = {5, 0, &none};
     static const scheduler schedulers[] = {greedy, all_to_all_based, cw_schedule_colouring, splitting};
@@ -237,7 +225,6 @@ static void test_nothing_to_do(void **state)
  * a limit as many as the smaller one has ports. */
 static void test_switches(void **state)
 {
-    (void)state;
     static const uint32_t cluster_of[] = {0, 0, 0, 0, 0, 1, 1, 1, 1};
     struct cw_random random;
     cw_random_seed(&random, 7);

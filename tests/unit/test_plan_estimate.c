@@ -1,13 +1,7 @@
 /* What plans will take in memory: near what they take, and told at once where they could not be built. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "collectives/algorithms/build.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static struct cw_problem *problem_make(enum cw_collective collective, uint32_t ranks, uint64_t count)
 {
@@ -34,7 +28,6 @@ static uint64_t estimate(const struct cw_problem *problem, const struct cw_algor
 /* Within a factor of three of every algorithm's plan, but for what its root has for itself. */
 static void test_near_what_plans_take(void **state)
 {
-    (void)state;
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
         if ((algorithm->needs & (CW_NEEDS_CLUSTERS | CW_NEEDS_COUNTS)) != 0) {
@@ -59,7 +52,6 @@ static void test_near_what_plans_take(void **state)
 /* A million ranks: what grows with their square is too much, what grows with their logarithm is not. */
 static void test_absurd_numbers_of_ranks(void **state)
 {
-    (void)state;
     static const struct {
         enum cw_collective collective;
         const char *algorithm;

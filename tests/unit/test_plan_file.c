@@ -1,11 +1,4 @@
 /* Plan files: what is written is read again; anything else is refused with a reason, and never trusted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <lz4frame.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +10,7 @@
 #include "collectives/file/plan_file.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum {
     HEADER = 24,
@@ -119,7 +113,6 @@ static void assert_schedules_equal(const struct cw_schedule *one, const struct c
 
 static void test_written_and_read(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < PLANS; i++) {
         struct cw_plan *plan = plan_make(plans[i].collective, plans[i].algorithm, 7);
         struct cw_plan *again;
@@ -169,7 +162,6 @@ static void assert_refused(const void *bytes, size_t length, const char *words)
 
 static void test_cut_off_or_altered(void **state)
 {
-    (void)state;
     struct cw_plan *plan = plan_make(CW_ALLGATHER, "bruck", 5);
     size_t length;
     uint8_t *bytes = encode(plan, &length);
@@ -243,7 +235,6 @@ static void garble(struct cw_random *random, uint8_t *content, size_t *length)
 /* Either refused with a reason, or a plan that is valid and can be checked and written again. */
 static void test_garbled(void **state)
 {
-    (void)state;
     struct cw_random random;
     uint32_t accepted = 0;
     cw_random_seed(&random, 4711);
@@ -336,7 +327,6 @@ static uint8_t *file_as_it_is(const uint8_t *content, size_t content_length, con
  * written so again. */
 static void test_memory_by_length(void **state)
 {
-    (void)state;
     struct cw_plan *plan = plan_make(CW_BARRIER, "dissemination", 4);
     struct cw_plan *read = NULL;
     char error[300] = "";
@@ -369,7 +359,6 @@ static void test_memory_by_length(void **state)
 /* The first rank that is wrong is the last one to be read: it is named, not what is wrong behind it. */
 static void test_ranks_are_judged_one_by_one(void **state)
 {
-    (void)state;
     struct cw_plan *plan = plan_make(CW_BCAST, "flat", 4);
     struct cw_schedule *schedule = &plan->schedules[1];
     size_t length;

@@ -1,18 +1,12 @@
 /* From times to parameters: a machine that is known is found again, in spite of noise, and nonsense still makes a valid
  * table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "apps/plogp/arithmetic.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static const uint64_t sizes[] = {0, 64, 1024, 8192, 65536, 1048576};
 
@@ -52,7 +46,6 @@ static bool is_about(double value, double expected, double allowed)
 
 static void a_known_machine_is_found_again(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct cw_random random;
         struct plogp_sample samples[SIZES];
@@ -79,7 +72,6 @@ static void a_known_machine_is_found_again(void **state)
 
 static void any_samples_make_a_valid_table(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 7);
     for (int round = 0; round < 2000; round++) {
@@ -101,7 +93,6 @@ static void any_samples_make_a_valid_table(void **state)
 
 static void samples_are_taken_where_the_table_bends(void **state)
 {
-    (void)state;
     struct plogp_sample line[] = {{0, 1000, 0, 0}, {1000, 2000, 0, 0}, {10000, 11000, 0, 0}, {100000, 101000, 0, 0}};
     assert_int_equal(plogp_next_size(line, 4), 0);
     line[2].trip_ns = 30000;
@@ -114,7 +105,6 @@ static void samples_are_taken_where_the_table_bends(void **state)
 
 static void contention_lies_between_the_bounds(void **state)
 {
-    (void)state;
     double lower_ns = 7 * 1500 + 7 * 2000 + 3000, upper_ns = 7 * 4000 + 7 * 2000 + 3000;
     assert_true(plogp_contention(&machine, 8, 8192, lower_ns - 1000) == 0);
     assert_true(plogp_contention(&machine, 8, 8192, upper_ns * 2) == 1);
@@ -123,7 +113,6 @@ static void contention_lies_between_the_bounds(void **state)
 
 static void ports_are_what_goes_at_full_speed(void **state)
 {
-    (void)state;
     struct cw_measured_concurrent tests[] = {
         {1024, 2, 100, 110, 0}, {8192, 2, 100, 120, 0}, {65536, 2, 100, 190, 0},
         {1024, 4, 100, 120, 0}, {8192, 4, 100, 300, 0}, {65536, 4, 100, 390, 0},
@@ -140,7 +129,6 @@ static void ports_are_what_goes_at_full_speed(void **state)
  * not. */
 static void noise_is_told_from_disturbances(void **state)
 {
-    (void)state;
     double quiet[100], busy[100];
     for (int i = 0; i < 100; i++) {
         quiet[i] = i % 3 == 0 ? 4e6 : 300 + i;
@@ -154,7 +142,6 @@ static void noise_is_told_from_disturbances(void **state)
 
 static void medians(void **state)
 {
-    (void)state;
     assert_true(cw_statistics_median((double[]){3, 1, 2}, 3) == 2);
     assert_true(cw_statistics_median((double[]){4, 1, 3, 2}, 4) == 2.5);
     assert_true(cw_statistics_median(NULL, 0) == 0);

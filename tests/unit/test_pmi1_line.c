@@ -1,17 +1,12 @@
 /* PMI-1 lines: taken apart, put together, and whatever else may come in. */
-#include "control/bootstrap/pmi1_line.h"
-#include "dataplane/fabric/random.h"
-#include "dataplane/status.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "control/bootstrap/pmi1_line.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { RANDOM_LINES = 200000 };
 
@@ -25,7 +20,6 @@ static int parse(const char *text, struct cw_pmi1_line *line, char **copy)
 
 static void test_parse(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -60,7 +54,6 @@ static void test_parse(void **state)
 
 static void test_length(void **state)
 {
-    (void)state;
     char text[CW_PMI1_LINE_MAX + 1];
     struct cw_pmi1_line line;
     memset(text, 'a', sizeof(text));
@@ -71,7 +64,6 @@ static void test_length(void **state)
 
 static void test_numbers(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool good;
@@ -100,7 +92,6 @@ static void test_numbers(void **state)
 
 static void test_write(void **state)
 {
-    (void)state;
     struct cw_pmi1_writer writer;
     cw_pmi1_begin(&writer, "put");
     cw_pmi1_add(&writer, "value", "a=(b,c)");
@@ -120,7 +111,6 @@ static void test_write(void **state)
 
 static void test_write_too_long(void **state)
 {
-    (void)state;
     struct cw_pmi1_writer *writer = malloc(sizeof(*writer));
     char value[CW_PMI1_LINE_MAX + 10];
     assert_non_null(writer);
@@ -149,7 +139,6 @@ static char random_character(struct cw_random *random)
 
 static void test_random(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 4);
     for (int i = 0; i < RANDOM_LINES; i++) {

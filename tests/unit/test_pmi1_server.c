@@ -1,18 +1,13 @@
 /* The PMI-1 server: what clients ask for, in pieces or at once, and clients that mean no good. */
-#include "control/bootstrap/pmi1_line.h"
-#include "control/bootstrap/pmi1_server.h"
-#include "dataplane/fabric/random.h"
-#include "dataplane/status.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "control/bootstrap/pmi1_line.h"
+#include "control/bootstrap/pmi1_server.h"
+#include "dataplane/fabric/random.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { RANDOM_ROUNDS = 3000 };
 #define INIT   "cmd=init pmi_version=1 pmi_subversion=1\n"
@@ -50,7 +45,6 @@ static void talk(struct cw_pmi1_server *server, uint32_t client, const char *que
 
 static void test_questions(void **state)
 {
-    (void)state;
     static const struct {
         const char *question;
         const char *answer;
@@ -86,7 +80,6 @@ static void test_questions(void **state)
 /* One byte at a time, and all at once. */
 static void test_pieces(void **state)
 {
-    (void)state;
     struct cw_pmi1_server *server = server_of(1);
     const char *text = INIT "cmd=get_appnum\ncmd=get_appnum\n";
     for (size_t i = 0; text[i] != 0; i++) {
@@ -99,7 +92,6 @@ static void test_pieces(void **state)
 
 static void test_barrier(void **state)
 {
-    (void)state;
     struct cw_pmi1_server *server = server_of(3);
     uint32_t client;
     for (uint32_t i = 0; i < 3; i++) {
@@ -126,7 +118,6 @@ static void test_barrier(void **state)
 
 static void test_abort(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int code;
@@ -153,7 +144,6 @@ static void test_abort(void **state)
 
 static void test_nonsense_fails_one_client(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "cmd=get_maxes\n",
         "\n",
@@ -180,7 +170,6 @@ static void test_nonsense_fails_one_client(void **state)
 
 static void test_limits(void **state)
 {
-    (void)state;
     struct cw_pmi1_server *server = server_of(1);
     char text[CW_PMI1_LINE_MAX + 2];
     talk(server, 0, INIT, INITED);
@@ -203,7 +192,6 @@ static void test_limits(void **state)
 
 static void test_bad_configs(void **state)
 {
-    (void)state;
     static const struct cw_pmi1_server_config configs[] = {
         {.client_count = 0, .job = "job"},
         {.client_count = CW_PMI1_SERVER_CLIENTS_MAX + 1, .job = "job"},
@@ -222,7 +210,6 @@ static void test_bad_configs(void **state)
 /* Words that go together in any order, cut anywhere, with a byte changed now and then. */
 static void test_random(void **state)
 {
-    (void)state;
     static const char *const words[] = {"cmd=put",
                                         "cmd=get",
                                         "cmd=init pmi_version=1",

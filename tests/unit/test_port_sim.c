@@ -6,7 +6,6 @@ static void test_send_queue_pushes_back(void **state)
     struct cw_simulator_node_config config = node_config();
     struct world world;
 
-    (void)state;
     config.send_queue_packets = 16;
     config.up.rate_bps = 100000000; /* slow: a packet takes 9.92 us */
     world_open(&world, 1, 2, &config);
@@ -30,7 +29,6 @@ static void test_output_queue_limit(void **state)
     struct world world;
     uint64_t sent = 0;
 
-    (void)state;
     config.down.queue_limit_bytes = 20000;
     world_open(&world, 1, 9, &config);
     for (uint32_t i = 0; i < 8; i++) {
@@ -57,7 +55,6 @@ static void test_buffers_run_out(void **state)
     struct cw_simulator *simulator;
     struct cw_port *port;
 
-    (void)state;
     cw_simulator_config_init(&simulator_config);
     simulator_config.packet_count_max = 8;
     assert_int_equal(cw_simulator_create(&simulator_config, &simulator), CW_OK);
@@ -78,7 +75,6 @@ static void test_multicast(void **state)
     struct cw_simulator_node_config config = node_config();
     struct world world;
 
-    (void)state;
     config.group_count_max = 2;
     world_open(&world, 1, 10, &config);
     for (uint32_t i = 1; i < 6; i++) {
@@ -110,7 +106,6 @@ static void test_gather(void **state)
     uint8_t source[64];
     struct world world;
 
-    (void)state;
     config.up.rate_bps = 1000000; /* slow, so that the NIC holds the packet for a while */
     world_open(&world, 1, 2, &config);
     memset(source, 0, sizeof(source));
@@ -139,7 +134,6 @@ static void test_no_gather(void **state)
     struct world world;
     uint8_t source[8];
 
-    (void)state;
     config.gather = false;
     world_open(&world, 1, 1, &config);
     assert_false(world.hosts[0].port->info.gather);

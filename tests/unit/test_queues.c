@@ -1,11 +1,4 @@
 /* The small bounded things of core/: pools, the event queue, the command queue. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -14,6 +7,7 @@
 #include "dataplane/core/pool.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { OBJECTS = 100, STEPS = 20000, RING = 64, EVENTS = 200000, PRODUCERS = 3, COMMANDS = 50000 };
 
@@ -21,7 +15,6 @@ enum { OBJECTS = 100, STEPS = 20000, RING = 64, EVENTS = 200000, PRODUCERS = 3, 
 
 static void a_pool_hands_out_each_object_once(void **state)
 {
-    (void)state;
     struct cw_pool pool;
     struct cw_random random;
     cw_random_seed(&random, 1);
@@ -58,7 +51,6 @@ static void a_pool_hands_out_each_object_once(void **state)
 
 static void an_empty_pool_gives_nothing(void **state)
 {
-    (void)state;
     struct cw_pool pool;
     assert_int_equal(cw_pool_init(&pool, 0, 64), CW_OK);
     assert_null(cw_pool_take(&pool));
@@ -69,7 +61,6 @@ static void an_empty_pool_gives_nothing(void **state)
 
 static void events_keep_their_order_and_refuse_when_full(void **state)
 {
-    (void)state;
     struct cw_events events;
     struct cw_random random;
     cw_random_seed(&random, 2);
@@ -117,7 +108,6 @@ static void *consume(void *context)
 
 static void events_pass_from_thread_to_thread(void **state)
 {
-    (void)state;
     struct cw_events events;
     assert_int_equal(cw_events_init(&events, RING), CW_OK);
     pthread_t consumer;
@@ -144,7 +134,6 @@ static void events_pass_from_thread_to_thread(void **state)
 /* A thread is writing a command, and another one has pushed one behind it: nothing to take yet, but not idle. */
 static void commands_behind_an_unfinished_one_are_seen(void **state)
 {
-    (void)state;
     struct cw_commands commands;
     assert_int_equal(cw_commands_init(&commands, 8), CW_OK);
     assert_true(cw_commands_idle(&commands));
@@ -166,7 +155,6 @@ static void commands_behind_an_unfinished_one_are_seen(void **state)
 
 static void commands_refuse_when_full(void **state)
 {
-    (void)state;
     struct cw_commands commands;
     assert_int_equal(cw_commands_init(&commands, 8), CW_OK);
     assert_true(cw_commands_empty(&commands));
@@ -207,7 +195,6 @@ static void *produce(void *context)
 
 static void each_producer_keeps_its_order(void **state)
 {
-    (void)state;
     struct cw_commands commands;
     assert_int_equal(cw_commands_init(&commands, RING), CW_OK);
     struct producer producers[PRODUCERS];

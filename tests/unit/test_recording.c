@@ -5,7 +5,6 @@
 
 static void what_is_noted_is_read(void **state)
 {
-    (void)state;
     struct sample sample;
     sample_create(&sample, CW_RECORDING_WIRE);
     sample_bcast(&sample, 100, "binomial");
@@ -33,7 +32,6 @@ static void what_is_noted_is_read(void **state)
 
 static void a_full_recorder_counts(void **state)
 {
-    (void)state;
     struct cw_recorder *recorder = cw_recorder_create(12000);
     uint32_t members[1] = {0};
     const struct cw_recording_comm comm = {2, 1, 0, members};
@@ -65,7 +63,6 @@ static void expect_refused(const uint8_t *file, size_t length, const char *words
 
 static void what_is_no_recording_is_refused(void **state)
 {
-    (void)state;
     struct sample sample;
     size_t length;
     sample_create(&sample, 0);

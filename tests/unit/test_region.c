@@ -1,15 +1,9 @@
 /* The table of regions: tokens, rights and bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/put/region.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { COUNT = 5, STEPS = 5000 };
 
@@ -17,7 +11,6 @@ static uint8_t memory[64];
 
 static void rights_and_bounds(void **state)
 {
-    (void)state;
     struct cw_regions regions;
     assert_int_equal(cw_regions_init(&regions, COUNT), CW_OK);
     struct cw_region *region;
@@ -59,7 +52,6 @@ static void rights_and_bounds(void **state)
 /* Adds and removes at random: a token finds its region as long as it lives, and never after. */
 static void tokens_live_as_long_as_their_regions(void **state)
 {
-    (void)state;
     struct cw_regions regions;
     struct cw_random random;
     cw_random_seed(&random, 3);

@@ -1,15 +1,9 @@
 /* One table of cells as JSON, as a table, a record and a line for people, and as CSV. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/cli/report.h"
+#include "tests/test.h"
 
 /* Two rows, of which the second has no latency, in a form; frees nothing that is returned before the next call. */
 static const char *report_rows(struct app_report report)
@@ -40,7 +34,6 @@ static const char *report_rows(struct app_report report)
 
 static void test_json(void **state)
 {
-    (void)state;
     assert_string_equal(
         report_rows((struct app_report){.json = true}),
         "{\"bench\":\"test\",\"way\":\"near\",\"size_bytes\":8,\"latency_ns\":1.23457e9,\"rate_bps\":2500000,"
@@ -50,7 +43,6 @@ static void test_json(void **state)
 
 static void test_csv_has_all_digits(void **state)
 {
-    (void)state;
     assert_string_equal(report_rows((struct app_report){.form = APP_REPORT_CSV}),
                         "bench,way,size_bytes,latency_ns,rate_bps,sealed\n"
                         "test,near,8,1234567890,2500000,no\n"
@@ -59,7 +51,6 @@ static void test_csv_has_all_digits(void **state)
 
 static void test_people(void **state)
 {
-    (void)state;
     assert_string_equal(report_rows((struct app_report){.form = APP_REPORT_TABLE}),
                         "way        bytes latency/us       Mb/s     sealed   share, %\n"
                         "near           8  1234567.9        2.5         no         50\n"

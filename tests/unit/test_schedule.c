@@ -1,16 +1,10 @@
 /* What cw_schedule_validate refuses: one valid schedule, and each thing that can be wrong with one, alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "collectives/schedule/plan.h"
 #include "collectives/schedule/schedule.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { RANKS = 4, SAMPLE_OPS = 13, SAMPLE_DEPENDENCIES = 9, SAMPLE_BYTES = 256 };
 
@@ -325,7 +319,6 @@ static int validate(const struct sample *sample, char *error, size_t error_bytes
 
 static void test_valid(void **state)
 {
-    (void)state;
     struct sample sample;
     char error[200] = "";
     static const struct breakage none = {"", {{0, 0, 0}}};
@@ -339,7 +332,6 @@ static void test_valid(void **state)
 
 static void test_each_breakage_is_refused(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(breakages) / sizeof(breakages[0]); i++) {
         struct sample sample;
         char error[240] = "";
@@ -358,7 +350,6 @@ static void test_each_breakage_is_refused(void **state)
 
 static void test_permitted(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(permitted) / sizeof(permitted[0]); i++) {
         struct sample sample;
         char error[240] = "";
@@ -372,7 +363,6 @@ static void test_permitted(void **state)
 /* Without the buffers' sizes only the scratch buffer's is known. */
 static void test_sizes_unknown(void **state)
 {
-    (void)state;
     struct sample sample;
     char error[240] = "";
     static const struct breakage beyond = WRONG("", ops[1].to.offset, 1 << 20);
@@ -386,7 +376,6 @@ static void test_sizes_unknown(void **state)
 
 static void test_plan(void **state)
 {
-    (void)state;
     struct cw_problem *problem = NULL;
     char error[240] = "";
     struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 2, .element_bytes = 1, .count = 8};

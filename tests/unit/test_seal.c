@@ -1,19 +1,13 @@
 /* Counts of sealed packets: each is taken once, whatever the order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "dataplane/fabric/random.h"
 #include "dataplane/flow/seal.h"
+#include "tests/test.h"
 
 static void in_order_and_again(void **state)
 {
-    (void)state;
     struct cw_seal seal = {0};
     for (uint64_t count = 0; count < 100000; count++) {
         assert_true(cw_seal_fresh(&seal, count));
@@ -26,7 +20,6 @@ static void in_order_and_again(void **state)
 
 static void leaps_forget_nothing_that_counts(void **state)
 {
-    (void)state;
     static const uint64_t leaps[] = {
         1, 63, 64, 65, CW_SEAL_WINDOW - 1, CW_SEAL_WINDOW, CW_SEAL_WINDOW + 1, 10 * CW_SEAL_WINDOW, 1ull << 32};
     for (size_t i = 0; i < sizeof(leaps) / sizeof(leaps[0]); i++) {
@@ -50,7 +43,6 @@ static void leaps_forget_nothing_that_counts(void **state)
 /* Against a table of everything that has come. */
 static void at_random(void **state)
 {
-    (void)state;
     enum { COUNTS = 200000 };
     bool *taken = calloc(COUNTS, sizeof(*taken));
     struct cw_seal seal = {0};
@@ -73,7 +65,6 @@ static void at_random(void **state)
 
 static void beyond_the_end(void **state)
 {
-    (void)state;
     struct cw_seal seal = {0};
     assert_true(cw_seal_fresh(&seal, CW_SEAL_COUNT_MAX - 1));
     assert_false(cw_seal_fresh(&seal, CW_SEAL_COUNT_MAX));

@@ -1,18 +1,12 @@
 /* Records of packets in flight against plain arrays: what is recorded stays, memory is held only where something is
  * open. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/flow/sent.h"
 #include "dataplane/flow/window.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { CHUNKS = 40, DIRECTORIES = 6, NUMBERS = 40000, STEPS = 60000 };
 
@@ -61,7 +55,6 @@ static void acknowledge(struct cw_sent_records *sent, struct pools *pools, uint6
  * two at the ends. */
 static void records_stay_while_they_are_open(void **state)
 {
-    (void)state;
     static const uint64_t firsts[] = {0, 1, 63, 64, 8191, 0xffffff80u, (1ull << 32) - 5};
     for (size_t run = 0; run < sizeof(firsts) / sizeof(firsts[0]); run++) {
         struct cw_random random;
@@ -113,7 +106,6 @@ static void records_stay_while_they_are_open(void **state)
 /* A hole at the base must not keep the memory of what was acknowledged behind it. */
 static void acknowledged_chunks_are_given_back_behind_a_hole(void **state)
 {
-    (void)state;
     struct pools pools;
     pools_create(&pools, 4);
     struct cw_sent_records sent;
@@ -133,7 +125,6 @@ static void acknowledged_chunks_are_given_back_behind_a_hole(void **state)
 
 static void used_up_pools_refuse_and_nothing_is_lost(void **state)
 {
-    (void)state;
     struct pools pools;
     pools_create(&pools, 2);
     struct cw_sent_records sent;

@@ -10,7 +10,6 @@ static void test_time_of_one_packet(void **state)
     struct cw_simulator_node_config config = node_config();
     struct world world;
 
-    (void)state;
     config.up.overhead_bytes = config.down.overhead_bytes = 0;
     config.up.rate_bps = config.down.rate_bps = 8000000000; /* 1 byte/ns */
     world_open(&world, 1, 2, &config);
@@ -50,7 +49,6 @@ static uint64_t run_hash(uint64_t seed, bool one_more_stop)
 
 static void test_replay(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         uint64_t hash = run_hash(seed, false);
 
@@ -67,7 +65,6 @@ static void test_order_without_faults(void **state)
     struct world world;
     uint64_t received = 0;
 
-    (void)state;
     world_open(&world, 1, 8, &config);
     for (uint32_t i = 0; i < 8; i++) {
         send(&world, i, HOSTS_MAX, 1000);
@@ -102,7 +99,6 @@ static void test_scripted_events(void **state)
     struct world world;
     uint32_t marks = 0;
 
-    (void)state;
     world_open(&world, 1, 2, &config);
     assert_int_equal(cw_simulator_at(world.simulator, 500, mark_two, &marks), CW_OK);
     assert_int_equal(cw_simulator_at(world.simulator, 300, mark, &marks), CW_OK);
@@ -127,7 +123,6 @@ static void test_deadlines(void **state)
     struct world world;
     uint64_t turns;
 
-    (void)state;
     world_open(&world, 1, 2, &config);
     cw_simulator_run_until(world.simulator, 1000);
     turns = world.hosts[0].turns;
@@ -155,7 +150,6 @@ static void test_fault_rates(void **state)
     const struct cw_link_counters *counters;
     struct world world;
 
-    (void)state;
     world_open(&world, 77, 2, &config);
     send(&world, 0, 1, 20000);
     cw_simulator_run_until(world.simulator, 100 * MS);
@@ -178,7 +172,6 @@ static void test_partition(void **state)
     struct cw_simulator_node_config config = node_config();
     struct world world;
 
-    (void)state;
     world_open(&world, 1, 3, &config);
     cw_simulator_partition(world.simulator, 1, true);
     assert_false(cw_port_link_up(world.hosts[1].port));
@@ -204,7 +197,6 @@ static void test_stop_and_resume(void **state)
     struct world world;
     uint64_t turns;
 
-    (void)state;
     config.receive_ring_packets = 64;
     world_open(&world, 1, 2, &config);
     cw_simulator_run_until(world.simulator, 1000);
@@ -229,7 +221,6 @@ static void test_crash_and_restart(void **state)
     struct cw_port *port;
     struct world world;
 
-    (void)state;
     world_open(&world, 1, 2, &config);
     world.hosts[1].take_max = 1;
     send(&world, 0, 1, 50);
@@ -264,7 +255,6 @@ static void test_inject(void **state)
     uint8_t frame[2000] = {0};
     struct world world;
 
-    (void)state;
     world_open(&world, 1, 2, &config);
     memcpy(frame, cw_simulator_mac(world.simulator, 1), 6);
     assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 64), CW_OK);
@@ -287,7 +277,6 @@ static void test_clusters(void **state)
     struct cw_simulator_config simulator_config;
     struct world world;
 
-    (void)state;
     cw_simulator_config_init(&simulator_config);
     assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
     assert_int_equal(cw_simulator_clusters(world.simulator, 4, 3, &config, &wide_area), 0);
@@ -332,7 +321,6 @@ static void test_switches(void **state)
     struct cw_simulator_config simulator_config;
     struct world world = {.count = NODES};
 
-    (void)state;
     cw_simulator_config_init(&simulator_config);
     assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
     assert_int_equal(cw_simulator_switches(world.simulator, 2, 1, &config, &trunk), CW_ERROR_ARGUMENT);
@@ -363,7 +351,6 @@ static void test_tree_of_bridges_learns(void **state)
     struct cw_simulator_config simulator_config;
     struct world world;
 
-    (void)state;
     cw_simulator_config_init(&simulator_config);
     simulator_config.learning = true;
     assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
@@ -424,7 +411,6 @@ static void test_tap(void **state)
     struct tap_log log = {0};
     struct world world;
 
-    (void)state;
     config.down.loss = 0.5;
     world_open(&world, 1, 2, &config);
     cw_simulator_tap_set(world.simulator, tap_note, &log);
@@ -443,7 +429,6 @@ static void test_bad_configurations(void **state)
     struct cw_simulator *simulator = NULL;
     struct cw_port *port;
 
-    (void)state;
     cw_simulator_config_init(&config);
     config.mtu_bytes = 20;
     assert_int_equal(cw_simulator_create(&config, &simulator), CW_ERROR_ARGUMENT);
@@ -468,7 +453,6 @@ static void test_memory_of_a_node(void **state)
 {
     struct cw_simulator_node_config config = node_config();
 
-    (void)state;
     assert_true(cw_simulator_node_bytes(&config) <= 12 * 1024); /* what simulator.h says */
 }
 

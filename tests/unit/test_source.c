@@ -1,17 +1,11 @@
 /* Sources against the bytes they describe: measured, bounded, and read from any position in any pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/limits.h"
 #include "dataplane/put/source.h"
+#include "tests/test.h"
 
 enum { MEMORY_BYTES = 4096, RUNS = 400, SLICES_MAX = 20 };
 
@@ -66,7 +60,6 @@ static void make(struct made *made, struct cw_random *random, const uint8_t *mem
 
 static void every_byte_is_found(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 11);
     uint8_t *memory = malloc(MEMORY_BYTES);
@@ -96,7 +89,6 @@ static void every_byte_is_found(void **state)
 
 static void bad_descriptions_are_refused(void **state)
 {
-    (void)state;
     static const struct cw_slice overflowing[] = {{"x", UINT64_MAX}, {"x", 2}};
     static const struct cw_slice nowhere[] = {{NULL, 1}};
     const struct cw_source table[] = {
@@ -122,7 +114,6 @@ static void bad_descriptions_are_refused(void **state)
 
 static void within_means_every_byte(void **state)
 {
-    (void)state;
     uint8_t base[100];
     const struct cw_slice inside[] = {{base, 10}, {base + 90, 10}, {NULL, 0}};
     const struct cw_slice outside[] = {{base, 10}, {base + 91, 10}};

@@ -1,17 +1,11 @@
 /* The switch's lines and the pool behind them: what fits, in which order it arrives, and at which times it is offered
  * on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "apps/switch/line.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 #define GIGABIT UINT64_C(1000000000)
 
@@ -23,7 +17,6 @@ static const struct cw_link_config sea = {.rate_bps = GIGABIT,
 /* 200 ms at 1 Gb/s, and the queue: whatever the sizes of the frames are, they have room. */
 static void a_long_fat_line_fits(void **state)
 {
-    (void)state;
     static const uint32_t lengths[] = {SWITCH_POOL_FRAME_MIN, 161, 609, 1514};
     assert_int_equal(switch_line_bytes(&sea), 26000000);
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -41,7 +34,6 @@ static void a_long_fat_line_fits(void **state)
 
 static void what_is_full_says_so_and_slots_come_back(void **state)
 {
-    (void)state;
     struct switch_pool pool;
     struct switch_frame *first = NULL, *frame;
     uint32_t count = 0;
@@ -61,7 +53,6 @@ static void what_is_full_says_so_and_slots_come_back(void **state)
 
 static void more_than_there_is_is_told(void **state)
 {
-    (void)state;
     struct switch_pool pool;
     assert_int_equal(switch_pool_open(&pool, UINT64_C(1) << 40, 9614), CW_OK);
     assert_in_range(pool.line_bytes, 100000000, UINT64_C(8) << 30);
@@ -113,7 +104,6 @@ static uint64_t next(struct world *world, uint32_t expected)
 
 static void lines_take_turns_by_time(void **state)
 {
-    (void)state;
     struct world world;
     struct cw_link_config near = sea;
     near.delay_ns = 5000;
@@ -135,7 +125,6 @@ static void lines_take_turns_by_time(void **state)
  * late. */
 static void lateness_does_not_add_up(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, &sea, &sea);
     for (uint64_t i = 0; i < 10; i++) {
@@ -154,7 +143,6 @@ static void lateness_does_not_add_up(void **state)
 
 static void a_shorter_delay_overtakes_nothing(void **state)
 {
-    (void)state;
     struct world world;
     struct cw_link_config shorter = sea;
     shorter.delay_ns = 1000;
@@ -169,7 +157,6 @@ static void a_shorter_delay_overtakes_nothing(void **state)
 
 static void the_longest_queue_is_noted(void **state)
 {
-    (void)state;
     struct world world;
     world_open(&world, &sea, &sea);
     for (int i = 0; i < 5; i++) {

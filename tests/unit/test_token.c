@@ -1,18 +1,12 @@
 /* The token: whatever is pushed and announced is taken care of by whoever gives the token back or by the pusher, never
  * by nobody. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #include "dataplane/core/token.h"
 #include "dataplane/fabric/random.h"
+#include "tests/test.h"
 
 enum { ROUNDS = 20000, JITTER = 200 };
 
@@ -90,19 +84,16 @@ static void run_meetings(bool always_alone)
 
 static void test_first_announcement_reaches_an_owner_that_pays_nothing(void **state)
 {
-    (void)state;
     run_meetings(true);
 }
 
 static void test_later_announcements_reach_the_owner(void **state)
 {
-    (void)state;
     run_meetings(false);
 }
 
 static void test_one_has_it_at_a_time(void **state)
 {
-    (void)state;
     struct cw_token token;
     cw_token_init(&token);
     assert_true(cw_token_take(&token));
@@ -120,7 +111,6 @@ static void test_one_has_it_at_a_time(void **state)
  * barrier for ever. */
 static void test_an_owner_that_keeps_it_notices(void **state)
 {
-    (void)state;
     struct cw_token token;
     cw_token_init(&token);
     assert_true(cw_token_take(&token));

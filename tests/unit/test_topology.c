@@ -1,11 +1,4 @@
 /* Topology files: what they say, every error, and the routes against an independent all-pairs computation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +8,7 @@
 #include "dataplane/fabric/random.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 static struct cw_topology *decode(const char *text)
 {
@@ -40,7 +34,6 @@ static const char sample[] = "{\"clusters\": [{\"name\": \"delft\", \"hosts\": [
 
 static void what_the_file_says(void **state)
 {
-    (void)state;
     struct cw_topology *topology = decode(sample);
     assert_int_equal(cw_topology_cluster_count(topology), 3);
     assert_int_equal(cw_topology_host_count(topology), 9);
@@ -76,7 +69,6 @@ static void what_the_file_says(void **state)
 
 static void routes_and_what_they_make(void **state)
 {
-    (void)state;
     struct cw_topology *topology = decode(sample);
     uint32_t count;
     const struct cw_topology_hop *hops = cw_topology_route(topology, 1, 2, &count);
@@ -101,7 +93,6 @@ static void routes_and_what_they_make(void **state)
 
 static void ties_are_broken_by_links_and_order(void **state)
 {
-    (void)state;
     /* a to b: x is 2 + 2, direct is 4, and so is a second direct one: fewest links, then the first of them */
     struct cw_topology *topology =
         decode("{\"clusters\": [{\"name\": \"a\", \"hosts\": 1}, {\"name\": \"b\", \"hosts\": 1}], \"places\": "
@@ -126,7 +117,6 @@ static void ties_are_broken_by_links_and_order(void **state)
 
 static void every_error_is_told(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *said;
@@ -203,7 +193,6 @@ static void every_error_is_told(void **state)
 
 static void lookups_say_what_there_is(void **state)
 {
-    (void)state;
     char error[CW_TOPOLOGY_ERROR_BYTES];
     uint32_t found = 7;
     struct cw_topology *topology = decode(sample);
@@ -221,7 +210,6 @@ static void lookups_say_what_there_is(void **state)
 
 static void files_that_are_not_there(void **state)
 {
-    (void)state;
     char error[CW_TOPOLOGY_ERROR_BYTES];
     char path[] = "/tmp/causeway-topology-XXXXXX";
     struct cw_topology *topology = NULL;
@@ -334,7 +322,6 @@ static void route_check(const struct cw_topology *topology, uint32_t from, uint3
 
 static void routes_are_the_shortest(void **state)
 {
-    (void)state;
     const char *wanted = getenv("CW_TEST_SEEDS");
     uint64_t seeds = wanted != NULL ? strtoull(wanted, NULL, 10) : 300;
     uint64_t joined = 0, vias = 0;

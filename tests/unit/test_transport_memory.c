@@ -1,16 +1,10 @@
 /* The memory transport as an execution sees it: all that transport.h allows does happen, and nothing else. What it is
  * good for: test_transport_races.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "collectives/execute/transport_memory.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { SEEDS = 1000 };
 
@@ -127,7 +121,6 @@ static void see_direct_put(uint64_t seed, struct seen *seen)
 
 static void test_direct_puts(void **state)
 {
-    (void)state;
     struct seen seen = {0};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         see_direct_put(seed, &seen);
@@ -163,7 +156,6 @@ static void eager_have_come(struct pair *pair, struct tally *from, struct tally 
 /* Without buffers each comes when its wait has been announced, before the put or after it. */
 static void test_eager_puts_wait_for_their_wait(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct pair pair;
         struct tally from = {0};
@@ -185,7 +177,6 @@ static void test_eager_puts_wait_for_their_wait(void **state)
 /* As many come as there are buffers; each that is given back lets one more come. */
 static void test_eager_buffers_are_bounded(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
         uint32_t buffers = 1 + (uint32_t)(seed % 12);
         struct pair pair;
@@ -204,7 +195,6 @@ static void test_eager_buffers_are_bounded(void **state)
 
 static void test_faults(void **state)
 {
-    (void)state;
     struct pair pair;
     uint32_t peer = 1;
     pair_begin(&pair, 1, 0);

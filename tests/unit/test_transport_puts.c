@@ -6,7 +6,6 @@
 
 static void a_put_lands_and_completes(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     pair_add(&bench, 0, 1, 8, false, 100);
@@ -32,7 +31,6 @@ static void a_put_lands_and_completes(void **state)
 
 static void a_short_put_completes_at_once(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     pair_add(&bench, 0, 1, 0, true, CW_INLINE_MAX);
@@ -51,7 +49,6 @@ static void a_short_put_completes_at_once(void **state)
 
 static void a_long_put_tells_when_it_has_left(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     pair_add(&bench, 0, 1, 0, false, CW_LONG_PUT_BYTES + 1);
@@ -70,7 +67,6 @@ static void a_long_put_tells_when_it_has_left(void **state)
 
 static void messages_longer_than_a_slot_are_refused(void **state)
 {
-    (void)state;
     struct bench bench;
     char error[200] = "";
     bench_begin(&bench);
@@ -90,7 +86,6 @@ static void messages_longer_than_a_slot_are_refused(void **state)
 /* The endpoint takes one half of a multicast; the other half follows when there is room, and no half goes twice. */
 static void a_multicast_goes_on_where_it_was_refused(void **state)
 {
-    (void)state;
     struct bench bench;
     struct cw_transport_event event;
     uint32_t puts = 0;
@@ -153,7 +148,6 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
 
 static void a_full_queue_takes_more_once_it_is_polled(void **state)
 {
-    (void)state;
     struct bench bench;
     struct cw_event events[8];
     bench_begin(&bench);
@@ -186,7 +180,6 @@ static void a_full_queue_takes_more_once_it_is_polled(void **state)
 
 static void what_is_for_others_is_left_to_them(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     pair_add(&bench, 0, 1, 0, true, 8);
@@ -209,7 +202,6 @@ static void what_is_for_others_is_left_to_them(void **state)
 /* All slots are given back at once where none may be kept; what was copied stays until it is taken. */
 static void messages_beyond_the_slots_that_may_be_kept_are_copied(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     for (uint32_t i = 0; i < 3 * SLOTS; i++) {

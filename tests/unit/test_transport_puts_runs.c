@@ -5,7 +5,6 @@
 
 static void the_next_run_waits_for_its_beginning_and_the_one_after_for_a_word(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     pair_add(&bench, 0, 1, 0, true, 100);
@@ -36,7 +35,6 @@ static void the_next_run_waits_for_its_beginning_and_the_one_after_for_a_word(vo
 /* Where something comes back, nothing needs to be said. */
 static void ranks_that_hear_from_each_other_say_nothing(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench);
     pair_add(&bench, 0, 1, 0, true, 0);
@@ -64,7 +62,6 @@ static void ranks_that_hear_from_each_other_say_nothing(void **state)
 
 static void what_the_schedule_does_not_expect_is_a_failure(void **state)
 {
-    (void)state;
     struct bench bench;
     struct cw_transport_event event;
     bench_begin(&bench);
@@ -79,7 +76,6 @@ static void what_the_schedule_does_not_expect_is_a_failure(void **state)
 
 static void one_that_gives_up_is_heard_of(void **state)
 {
-    (void)state;
     struct bench bench;
     struct cw_transport_event event;
     bench_begin(&bench);
@@ -102,7 +98,6 @@ static void one_that_gives_up_is_heard_of(void **state)
 
 static void a_peer_that_dies_is_found_out_by_who_waits_for_it(void **state)
 {
-    (void)state;
     struct bench bench;
     struct cw_transport_event event;
     bench_begin(&bench);

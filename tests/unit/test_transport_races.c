@@ -1,14 +1,8 @@
 /* Schedules with a race or a deadlock fail over the memory transport under some seeds; the same ones without it never
  * do. This is what makes a plan that passes worth something. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "apps/plan/trial.h"
 #include "check_plans.h"
+#include "tests/test.h"
 
 enum { SEEDS = 1000, BYTES = 16 };
 
@@ -260,7 +254,6 @@ static uint32_t seeds_that_fail(struct test_plan *test, const struct racy *racy,
 
 static void test_races_show(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(racies) / sizeof(racies[0]); i++) {
         struct test_plan test;
         bool found = false;
@@ -279,7 +272,6 @@ static void test_races_show(void **state)
 /* A seed gives the same run again, whatever ran before. */
 static void test_seeds_replay(void **state)
 {
-    (void)state;
     struct test_plan test;
     build_read_before_the_wait(&test, true);
     struct plan_trial *trial = NULL;

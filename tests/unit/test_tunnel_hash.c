@@ -1,16 +1,11 @@
 /* Tunnel hash: one flow, one stream; other flows, other ones; whatever the headers in between, and whatever is cut
  * off. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "dataplane/fabric/random.h"
 #include "dataplane/tunnel/hash.h"
+#include "tests/test.h"
 
 enum { ROOM = 256 };
 
@@ -100,7 +95,6 @@ static uint64_t of_ipv4(uint8_t protocol, uint16_t fragment, uint8_t host, uint1
 
 static void ipv4_by_addresses_protocol_and_ports(void **state)
 {
-    (void)state;
     uint64_t one = of_ipv4(6, 0x4000, 1, 1000); /* "don't fragment" is no fragment */
     assert_int_equal(of_ipv4(6, 0, 1, 1000), one);
     assert_int_not_equal(of_ipv4(17, 0, 1, 1000), one);
@@ -118,7 +112,6 @@ static void ipv4_by_addresses_protocol_and_ports(void **state)
 
 static void fragments_go_together(void **state)
 {
-    (void)state;
     uint64_t first = of_ipv4(17, 0x2000, 1, 1000); /* more to come */
     assert_int_equal(of_ipv4(17, 0x2001, 1, 7), first);
     assert_int_equal(of_ipv4(17, 0x0002, 1, 9), first); /* the last one */
@@ -135,7 +128,6 @@ static void fragments_go_together(void **state)
 
 static void ipv6_behind_extension_headers(void **state)
 {
-    (void)state;
     const uint8_t extensions[24] = {60, 0, [8] = 6, 1}; /* hop by hop, 8 bytes; destination, 16 bytes; then TCP */
     struct frame plain, extended, other;
     ethernet(&plain);
@@ -153,7 +145,6 @@ static void ipv6_behind_extension_headers(void **state)
 
 static void vlans_are_networks(void **state)
 {
-    (void)state;
     struct frame frames[5];
     for (uint32_t i = 0; i < 5; i++) {
         ethernet(&frames[i]);
@@ -178,7 +169,6 @@ static void vlans_are_networks(void **state)
 
 static void others_by_their_macs(void **state)
 {
-    (void)state;
     struct frame a, b;
     ethernet(&a);
     type(&a, 0x0806);
@@ -193,7 +183,6 @@ static void others_by_their_macs(void **state)
 /* Every flow has one of the streams, and each stream about as many flows. */
 static void streams_share_evenly(void **state)
 {
-    (void)state;
     uint32_t counts[4] = {0};
     for (uint16_t port = 0; port < 4000; port++) {
         uint32_t stream = cw_tunnel_stream_of(of_ipv4(6, 0, 1, port), 4);
@@ -209,7 +198,6 @@ static void streams_share_evenly(void **state)
 /* Cut off anywhere, and of random bytes: memory of just that size, which a sanitizer watches. */
 static void nothing_is_read_beyond_the_frame(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 1);
     for (int round = 0; round < 20000; round++) {

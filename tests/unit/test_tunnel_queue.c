@@ -1,20 +1,14 @@
 /* Tunnel queue against a list; CoDel against the pseudocode of RFC 8289; records against a second reader. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "dataplane/tunnel/codel.h"
 #include "dataplane/tunnel/queue.h"
 #include "dataplane/tunnel/records.h"
+#include "tests/test.h"
 
 enum { FRAME_MAX = 1600, LIST = 4096 };
 
@@ -37,7 +31,6 @@ static void fill(uint8_t *frame, const struct note *note)
 
 static void a_queue_is_a_list_with_a_limit(void **state)
 {
-    (void)state;
     static struct note list[LIST];
     uint8_t frame[FRAME_MAX];
     for (uint64_t seed = 0; seed < 30; seed++) {
@@ -147,7 +140,6 @@ static uint32_t reference_dequeue(struct reference *r, double now)
 
 static void codel_does_as_the_rfc_says(void **state)
 {
-    (void)state;
     enum { FRAMES = 60000 };
     double *arrivals = malloc(FRAMES * sizeof(*arrivals));
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -186,7 +178,6 @@ static void codel_does_as_the_rfc_says(void **state)
 
 static void bursts_lose_nothing(void **state)
 {
-    (void)state;
     struct cw_codel codel;
     cw_codel_init(&codel, CW_CODEL_TARGET_NS, CW_CODEL_INTERVAL_NS);
     for (uint64_t burst = 0; burst < 50; burst++) {
@@ -216,7 +207,6 @@ static uint32_t second_reader(const uint8_t *batch, uint64_t bytes, uint32_t fra
 
 static void records_are_checked_as_a_whole(void **state)
 {
-    (void)state;
     struct cw_random random;
     uint32_t sound = 0;
     cw_random_seed(&random, 9);

@@ -1,11 +1,4 @@
 /* What ranks and their launcher tell each other, and who is missing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +6,7 @@
 #include <unistd.h>
 
 #include "control/watch/watch.h"
+#include "tests/test.h"
 
 enum { RANKS = 4, TEXT_BYTES = 512 };
 #define LONG_NS  2000000000ull
@@ -20,7 +14,6 @@ enum { RANKS = 4, TEXT_BYTES = 512 };
 
 static void a_rank_answers_once_per_question(void **state)
 {
-    (void)state;
     char number[16];
     int process;
     struct cw_watch *launcher = cw_watch_create(RANKS);
@@ -62,7 +55,6 @@ static void a_rank_answers_once_per_question(void **state)
 
 static void foreign_descriptors_are_left_alone(void **state)
 {
-    (void)state;
     static const char *const words[] = {"", "x", "-1", "0x3", "99999", "99999999999", "1 ", "1"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         setenv(CW_WATCH_VARIABLE, words[i], 1);
@@ -131,7 +123,6 @@ static const struct verdict verdicts[] = {
 
 static void who_is_missing_is_told(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
         struct cw_watch_answer answers[RANKS];
         char text[TEXT_BYTES], narrow[20];

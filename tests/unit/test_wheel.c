@@ -1,15 +1,9 @@
 /* The timing wheel against a plain list of times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/flow/wheel.h"
+#include "tests/test.h"
 
 enum { ENTRIES = 500, STEPS = 20000 };
 
@@ -93,7 +87,6 @@ static void check_seed(uint64_t seed)
 
 static void test_random_times(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         check_seed(seed);
     }
@@ -101,7 +94,6 @@ static void test_random_times(void **state)
 
 static void test_a_time_in_the_past_is_due_at_once(void **state)
 {
-    (void)state;
     struct cw_wheel *wheel = malloc(sizeof(*wheel));
     assert_non_null(wheel);
     cw_wheel_init(wheel, 1000000);

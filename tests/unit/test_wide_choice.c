@@ -1,17 +1,11 @@
 /* The words of the environment about the wide area: what is taken, what is refused, and that a text of them means the
  * same elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/job/wide_choice.h"
 #include "control/topology/clusters.h"
+#include "tests/test.h"
 
 static void set(const char *pacing, const char *relays, const char *encrypt)
 {
@@ -35,7 +29,6 @@ static bool read_back(struct cw_wide_choice *choice, char error[200])
 
 static void words_are_taken(void **state)
 {
-    (void)state;
     static const struct {
         const char *words[CW_WIDE_VARIABLES];
         struct cw_wide_choice choice;
@@ -74,7 +67,6 @@ static void words_are_taken(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-    (void)state;
     static const char *const bad[][CW_WIDE_VARIABLES] = {
         {"slow", NULL, NULL}, {NULL, "0", NULL},   {NULL, "33", NULL},   {NULL, "-1", NULL},    {NULL, "4x", NULL},
         {NULL, " 4", NULL},   {NULL, "all", NULL}, {NULL, NULL, "none"}, {NULL, NULL, "wide "}, {"on;off", NULL, NULL},

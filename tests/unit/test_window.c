@@ -1,17 +1,11 @@
 /* The window of seen numbers against a plain array of flags. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/flow/window.h"
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { NUMBERS = 20000, STEPS = 30000 };
 
@@ -110,7 +104,6 @@ static void check_random_order(uint64_t seed, uint64_t first, uint32_t spread)
 
 static void test_random_orders(void **state)
 {
-    (void)state;
     static const uint32_t spreads[] = {1, 2, 63, 65, 1000, 9000, 15000};
     static const uint64_t firsts[] = {0, 1, 8191, 0xffffff00, 0xfffffffffull};
     for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++) {
@@ -122,7 +115,6 @@ static void test_random_orders(void **state)
 
 static void test_without_memory_only_the_oldest_goes_on(void **state)
 {
-    (void)state;
     struct cw_pool pool;
     assert_int_equal(cw_pool_init(&pool, 1, CW_WINDOW_BLOCK_BYTES), CW_OK);
     void *taken = cw_pool_take(&pool);
@@ -142,7 +134,6 @@ static void test_without_memory_only_the_oldest_goes_on(void **state)
 
 static void test_whole_span(void **state)
 {
-    (void)state;
     struct cw_pool pool;
     assert_int_equal(cw_pool_init(&pool, CW_WINDOW_BLOCKS, CW_WINDOW_BLOCK_BYTES), CW_OK);
     struct cw_window window;

@@ -1,24 +1,17 @@
 /* The packet format: known vectors, what is written is read, and what is not well formed is told apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "dataplane/fabric/random.h"
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
 #include "dataplane/wire/wire.h"
+#include "tests/test.h"
 
 enum { FRAME_BYTES = 200, PAYLOAD_BYTES = 24, OWN_IPV4 = 0x0a000002, OWN_PORT = 29300 };
 
 /* CRC-32C, RFC 3720 appendix B.4. */
 static void test_checksum_vectors(void **state)
 {
-    (void)state;
     uint8_t bytes[32] = {0};
     assert_int_equal(cw_wire_checksum(0, bytes, 32), 0x8a9136aa);
     memset(bytes, 0xff, sizeof(bytes));
@@ -38,7 +31,6 @@ static void test_checksum_vectors(void **state)
  * 32). */
 static void test_tag_vector(void **state)
 {
-    (void)state;
     struct cw_wire_header header;
     uint8_t bytes[sizeof(header)] = {0};
     for (uint8_t i = 0; i < 32; i++) {
@@ -60,7 +52,6 @@ static void test_tag_vector(void **state)
 /* Any number of tags at once are the ones the library gives for each header alone. */
 static void test_tags_of_many(void **state)
 {
-    (void)state;
     struct cw_random random;
     cw_random_seed(&random, 7);
     for (uint32_t count = 0; count <= CW_WIRE_TAGS_MAX; count++) {
@@ -101,7 +92,6 @@ static void test_tags_of_many(void **state)
 
 static void test_keys_differ_by_direction_and_session(void **state)
 {
-    (void)state;
     static const uint8_t job[16] = {1};
     static const uint8_t other[16] = {2};
     struct cw_wire_key keys[4];
@@ -118,7 +108,6 @@ static void test_keys_differ_by_direction_and_session(void **state)
 
 static void test_numbers_expand_to_the_nearest(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t expected;
         uint32_t low;
@@ -154,7 +143,6 @@ static uint32_t write_packet(uint8_t *frame)
 
 static void test_good_packet_is_found(void **state)
 {
-    (void)state;
     uint8_t frame[FRAME_BYTES];
     uint32_t length = write_packet(frame);
     const struct cw_wire_header *header = NULL;
@@ -172,7 +160,6 @@ static void test_good_packet_is_found(void **state)
 
 static void test_every_shorter_length_is_refused(void **state)
 {
-    (void)state;
     uint8_t frame[FRAME_BYTES];
     uint32_t length = write_packet(frame);
     for (uint32_t cut = 0; cut < length; cut++) {
@@ -184,7 +171,6 @@ static void test_every_shorter_length_is_refused(void **state)
 
 static void test_altered_packets_are_told_apart(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t at;
         uint8_t value;
@@ -222,7 +208,6 @@ static void test_altered_packets_are_told_apart(void **state)
 
 static void test_sealed_packets_have_room_for_their_mac(void **state)
 {
-    (void)state;
     uint8_t frame[FRAME_BYTES];
     uint32_t length = write_packet(frame);
     struct cw_wire_network *network = (struct cw_wire_network *)frame;
@@ -246,7 +231,6 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
 
 static void test_sealed_form_and_back(void **state)
 {
-    (void)state;
     struct cw_wire_header header = {.version = CW_WIRE_VERSION,
                                     .type = CW_WIRE_DATA,
                                     .flags = CW_WIRE_ACK_NOW,
@@ -273,7 +257,6 @@ static void test_sealed_form_and_back(void **state)
 
 static void test_set_up_tag_covers_all_of_it(void **state)
 {
-    (void)state;
     struct {
         struct cw_wire_header header;
         struct cw_wire_hello hello;
@@ -293,7 +276,6 @@ static void test_set_up_tag_covers_all_of_it(void **state)
 
 static void test_sealed_set_up(void **state)
 {
-    (void)state;
     uint8_t job_key[16] = {1};
     uint8_t key[CW_WIRE_SETUP_KEY_BYTES], other[CW_WIRE_SETUP_KEY_BYTES];
     cw_wire_setup_derive(key, job_key);
@@ -319,7 +301,6 @@ static void test_sealed_set_up(void **state)
 
 static void test_seal_keys_differ_by_direction_and_session(void **state)
 {
-    (void)state;
     static const uint8_t job_key[16] = {1};
     static const uint64_t sessions[][2] = {{1, 2}, {2, 1}, {1, 3}, {3, 2}};
     struct cw_wire_seal_key keys[4];
