@@ -18,8 +18,7 @@
  *   cw_execution_create over a transport, { cw_execution_poll }*, cw_execution_reset or cw_execution_destroy
  *   cw_schedule_dispose or cw_plan_destroy; cw_problem_destroy unless a plan owns it
  */
-#ifndef CW_COLLECTIVES_H
-#define CW_COLLECTIVES_H
+#pragma once
 
 #include "collectives/algorithms/build.h"
 #include "collectives/check/check.h"
@@ -39,5 +38,3 @@
 #include "collectives/schedule/plan.h"
 #include "collectives/schedule/problem.h"
 #include "collectives/schedule/schedule.h"
-
-#endif

@@ -1,6 +1,5 @@
 /* Statistics of measured numbers, for everyone who measures: no library is needed. */
-#ifndef CW_STATISTICS_H
-#define CW_STATISTICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -27,5 +26,3 @@ static inline double cw_statistics_median(double *numbers, size_t count)
     qsort(numbers, count, sizeof(*numbers), cw_statistics_compare);
     return count % 2 == 1 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
 }
-
-#endif

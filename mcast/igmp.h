@@ -2,8 +2,7 @@
  * reports and leaves of version 2 (RFC 2236), which switches that snoop understand whatever version their querier has
  * (RFC 4541). Queries are not answered but outrun: reports come again more often than switches forget.
  */
-#ifndef CW_MCAST_IGMP_H
-#define CW_MCAST_IGMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ enum { CW_MCAST_IGMP_BYTES = 60 }; /* a frame of the least length */
 
 /* Writes a frame of CW_MCAST_IGMP_BYTES: this host has joined, or left, the group. Addresses in host byte order. */
 void cw_mcast_igmp_write(uint8_t *frame, const uint8_t mac[6], uint32_t own_ipv4, uint32_t group_ipv4, bool has_left);
-
-#endif

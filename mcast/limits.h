@@ -1,6 +1,5 @@
 /* All limits of mcast/ in one place. */
-#ifndef CW_MCAST_LIMITS_H
-#define CW_MCAST_LIMITS_H
+#pragma once
 
 enum {
     /* what the format can say */
@@ -52,5 +51,3 @@ enum {
 
 /* Packets of a stream are numbered from here, so that the low half that travels wraps early, in every long test. */
 #define CW_MCAST_NUMBER_FIRST 0xfffffc00ull
-
-#endif

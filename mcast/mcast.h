@@ -26,8 +26,7 @@
  *
  * Thread: whoever turns the endpoint.
  */
-#ifndef CW_MCAST_H
-#define CW_MCAST_H
+#pragma once
 
 #include "dataplane/dataplane.h"
 #include "mcast/limits.h"
@@ -195,5 +194,3 @@ struct cw_mcast_stream_info {
     uint32_t laggard; /* member that has had the least; UINT32_MAX: none */
 };
 struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group);
-
-#endif

@@ -4,8 +4,7 @@
  * those that the endpoint leaves to its guest. Nothing here decides anything; that a packet is authentic only its tag
  * says.
  */
-#ifndef CW_MCAST_PACKET_H
-#define CW_MCAST_PACKET_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ struct __attribute__((packed)) cw_mcast_nak {
 static_assert(sizeof(struct cw_mcast_nak) == 32, "fixed");
 
 enum { CW_MCAST_ROUND_TRIP_SHIFT = 8, CW_MCAST_ALL_REACHED = 0xffff };
-
-#endif

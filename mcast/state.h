@@ -10,8 +10,7 @@
  *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the guest: packets in, timers, events
  *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told
  */
-#ifndef CW_MCAST_STATE_H
-#define CW_MCAST_STATE_H
+#pragma once
 
 #include "dataplane/core/guest.h"
 #include "dataplane/flow/wheel.h"
@@ -405,5 +404,3 @@ static inline uint32_t mcast_time_said(uint64_t time_ns)
     uint64_t said = time_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
     return said < UINT32_MAX ? (uint32_t)said : UINT32_MAX;
 }
-
-#endif

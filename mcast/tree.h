@@ -7,8 +7,7 @@
  *
  * Pure arithmetic over what all members know: how many there are and who has been taken out.
  */
-#ifndef CW_MCAST_TREE_H
-#define CW_MCAST_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ uint32_t cw_mcast_tree_parent(const struct cw_mcast_tree *tree, uint32_t sender,
  * cw_mcast_tree_member tells who stands there. */
 uint32_t cw_mcast_tree_children(const struct cw_mcast_tree *tree, uint32_t sender, uint32_t member, uint32_t *first);
 uint32_t cw_mcast_tree_member(const struct cw_mcast_tree *tree, uint32_t sender, uint32_t place);
-
-#endif

@@ -2,8 +2,7 @@
  * needs, counts the skip as a failure. A reason that starts with "machine: " names what no package brings (a kernel
  * feature, a device, cores) and stays a skip.
  */
-#ifndef TESTS_SKIP_H
-#define TESTS_SKIP_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,5 +15,3 @@ _Noreturn static inline void test_skip(const char *reason)
     printf("SKIPPED: %s\n", reason);
     exit(TEST_EXIT_SKIPPED);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What each test of cmocka's includes. */
-#ifndef TESTS_TEST_H
-#define TESTS_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,5 +10,3 @@
 
 /* cmocka gives each test its state, which few have. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-
-#endif

@@ -6,8 +6,7 @@
  * is level 3 and the time that takes. Level 1 brings the counts to all before that, as MPI_Alltoallv does where a
  * schedule is asked for: an all-gather, which is over before anybody schedules. So a level takes what the next one
  * takes, and more. */
-#ifndef BENCH_ALLTOALLV_H
-#define BENCH_ALLTOALLV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int bench_alltoallv_exchange(const struct bench_alltoallv_case *of, struct bench
 /* By an algorithm of the registry, with phases or without. Errors as above. */
 int bench_alltoallv_run(const struct bench_alltoallv_case *of, const char *algorithm,
                         struct bench_alltoallv_line *line);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bench: what the files of `causeway bench` share. */
-#ifndef BENCH_H
-#define BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ int bench_mcast(int argc, char **argv);
 int bench_alltoallv(int argc, char **argv);
 int bench_wan(int argc, char **argv);
 int bench_scale(int argc, char **argv);
-
-#endif

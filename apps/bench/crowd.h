@@ -10,8 +10,7 @@
  *
  * What is checked: each put arrives exactly once, in the order of its lane, with the bytes that were sent.
  */
-#ifndef BENCH_CROWD_H
-#define BENCH_CROWD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ uint64_t crowd_region_bytes(const struct crowd_settings *settings, uint32_t coun
 /* For struct bench_group_config: bare frames in the same pattern, and puts. */
 int crowd_run_raw(struct bench_member *member);
 int crowd_run(struct bench_member *member);
-
-#endif

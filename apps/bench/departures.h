@@ -2,8 +2,7 @@
  *
  * Order of calls: bench_departures_note, bench_departures_begin, ..., bench_departures_judge, cw_port_close.
  */
-#ifndef BENCH_DEPARTURES_H
-#define BENCH_DEPARTURES_H
+#pragma once
 
 #include "dataplane/port/port.h"
 
@@ -26,5 +25,3 @@ struct bench_departures {
 /* What frames that were to leave at `rate_bps` did; they are counted as they are on the line. CW_OK,
  * CW_ERROR_MEMORY. */
 int bench_departures_judge(const struct cw_port *port, uint64_t rate_bps, struct bench_departures *result);
-
-#endif

@@ -4,8 +4,7 @@
  * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the
  * first.
  */
-#ifndef BENCH_FABRIC_H
-#define BENCH_FABRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ bool bench_fabric_lives(struct bench_fabric *fabric);
 
 /* Takes everything away. */
 void bench_fabric_destroy(struct bench_fabric *fabric);
-
-#endif

@@ -14,8 +14,7 @@
  *    each member:   opens everything, connects to all others, then config.run:
  *                   { bench_member_reach | bench_member_all }*
  */
-#ifndef BENCH_GROUP_H
-#define BENCH_GROUP_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -140,5 +139,3 @@ uint64_t bench_process_cpu_ns(pid_t process);
 
 /* CPU time of everything on this machine since it started, to 10 ms; 0 if the system does not say. */
 uint64_t bench_machine_cpu_ns(void);
-
-#endif

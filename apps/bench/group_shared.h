@@ -1,6 +1,5 @@
 /* Bench group: what its processes share, for the two files that make up the group. */
-#ifndef BENCH_GROUP_SHARED_H
-#define BENCH_GROUP_SHARED_H
+#pragma once
 
 #include <sched.h>
 
@@ -62,5 +61,3 @@ static inline void bench_member_meet(struct bench_member *member)
 
 /* A member from its fork to its end; its exit code. */
 int bench_member_run(const struct bench_group *group, uint32_t index);
-
-#endif

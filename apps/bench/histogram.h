@@ -6,8 +6,7 @@
  *
  * A zeroed one is empty.
  */
-#ifndef BENCH_HISTOGRAM_H
-#define BENCH_HISTOGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void bench_histogram_merge(struct bench_histogram *histogram, const struct bench
 
 /* The duration that a share 0 .. 1 of all does not exceed; 0 of none. */
 uint64_t bench_histogram_percentile(const struct bench_histogram *histogram, double share);
-
-#endif

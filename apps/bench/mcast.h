@@ -5,8 +5,7 @@
  * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each
  * member takes its own; an all-gather is a broadcast by each member, one after the other. One-to-few:
  * bench_mcast_scatterv. */
-#ifndef BENCH_MCAST_H
-#define BENCH_MCAST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,5 +118,3 @@ static inline uint32_t bench_mcast_receiver(const struct bench_mcast_case *of, u
 
 /* Median and 99.9th percentile of `count` times, which are sorted. */
 void bench_mcast_times(double *times, uint64_t count, struct bench_mcast_result *result);
-
-#endif

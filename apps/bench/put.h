@@ -3,8 +3,7 @@
  * Member 1 of a group, the initiator, puts into the region of member 0, the responder, which answers (latency) or
  * counts (goodput). Both make the same calls in the same order; each fills what it measures.
  */
-#ifndef BENCH_PUT_H
-#define BENCH_PUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint6
 
 /* What taking and giving the loop's token adds to a call: nanoseconds, measured on this side alone. */
 double bench_token_cost_ns(struct bench_member *member);
-
-#endif

@@ -7,8 +7,7 @@
  * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench/raw_load.c has the same
  * functions, which load it.
  */
-#ifndef BENCH_RAW_H
-#define BENCH_RAW_H
+#pragma once
 
 #include "apps/bench/group.h"
 
@@ -59,5 +58,3 @@ struct bench_raw_table {
     int (*latency)(struct bench_member *member, const struct bench_raw_settings *settings,
                    struct bench_raw_latency *latency);
 };
-
-#endif

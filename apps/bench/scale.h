@@ -3,8 +3,7 @@
  *
  * A series is a collective by one way to choose its algorithm; its points are numbers of ranks. Every byte that any
  * rank receives is compared with a serial reference. */
-#ifndef BENCH_SCALE_H
-#define BENCH_SCALE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ struct bench_scale_series {
 /* Draws time, packets and memory of a rank against the number of ranks, by gnuplot, exponents in the key. One of enum
  * app_exit, reported. */
 int bench_scale_plot(const char *path, const struct bench_scale_series *series, uint32_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * all processes of a machine share. What is told of delays is what a client sees: the emulator's own lateness, and how
  * late the client itself was woken.
  */
-#ifndef BENCH_SWITCH_H
-#define BENCH_SWITCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct switch_bench_result {
 
 /* For struct bench_group_config.reference. */
 int switch_bench_member(struct bench_member *member);
-
-#endif

@@ -3,8 +3,7 @@
  * Runs dpdk-testpmd twice, one sending (txonly), one receiving (rxonly), each pinned to its core, and reads the
  * receiver's rate.
  */
-#ifndef BENCH_TESTPMD_H
-#define BENCH_TESTPMD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct bench_testpmd_settings {
  * CW_ERROR_SYSTEM (testpmd ended early; the text quotes it). `error` gets one line. */
 int bench_testpmd_run(const struct bench_testpmd_settings *settings, double *packets_per_s, char *error,
                       size_t error_bytes);
-
-#endif

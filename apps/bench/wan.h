@@ -1,7 +1,6 @@
 /* Bench wan: collectives across two clusters in virtual time, beside the cost model of Matsuda, Kudoh, Kodama, Takano
  * and Ishikawa (2006, Table 1), which their baselines and ours share. */
-#ifndef BENCH_WAN_H
-#define BENCH_WAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ double bench_wan_model_ns(const struct bench_wan_case *of, const char *algorithm
  * reported. */
 int bench_wan_run(const struct bench_wan_case *of, enum cw_collective collective, const char *algorithm,
                   uint32_t senders, uint64_t segment_bytes, struct bench_wan_result *result);
-
-#endif

@@ -9,8 +9,7 @@
  *    main (causeway.c) finds the command in its table, calls app_command_set and then the command's function with
  *    argv[0] being the command's name; that calls app_options_parse, does its work and returns one of enum app_exit.
  */
-#ifndef APPS_H
-#define APPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ void app_json_child(json_t *object, const char *key, json_t *child);
 
 /* Prints the object as one line on stdout, flushes and frees it. */
 void app_json_emit(json_t *object);
-
-#endif

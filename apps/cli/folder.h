@@ -10,8 +10,7 @@
  *
  * Thread: any.
  */
-#ifndef RUN_FOLDER_H
-#define RUN_FOLDER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ int run_folder_make(const char *folder);
 void run_folder_remove(const char *folder);
 /* Removes those that nobody holds any more beside `folder`, a minute after they were made. */
 void run_folder_sweep(const char *folder);
-
-#endif

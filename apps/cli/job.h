@@ -1,7 +1,6 @@
 /* Commands that measure with a job: programs that stand beside the command in the build tree (apps/) or are installed
  * (libexec/causeway), started by `causeway run`. */
-#ifndef APP_JOB_H
-#define APP_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ bool app_job_program(const char *program, char *path, size_t bytes);
  * so on) is not for this one; CAUSEWAY_PLOGP becomes `plogp`, if it is not NULL. NULL: reported, `what` is said to have
  * failed, and *code is the exit code. It ends when this process does. */
 char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code);
-
-#endif

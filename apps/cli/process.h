@@ -1,6 +1,5 @@
 /* App process: what programs that run until they are told to end share: signals, and the core they run on. */
-#ifndef APP_PROCESS_H
-#define APP_PROCESS_H
+#pragma once
 
 #include <signal.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ int app_signal_tell(int number);
 /* Runs on this core from now on, if it is not APP_CORE_ANY. APP_EXIT_SUCCESS, or an exit code after reporting the error
  * for `--core`. */
 int app_pin(uint64_t core);
-
-#endif

@@ -6,8 +6,7 @@
  *  - All rows of a table have the same cells; one that is absent from a row leaves its column blank, and no key.
  *  - The heads of the columns are printed with the first row.
  */
-#ifndef APPS_REPORT_H
-#define APPS_REPORT_H
+#pragma once
 
 #include "apps/cli/cli.h"
 
@@ -95,5 +94,3 @@ void app_cells_json(json_t *object, const struct app_cell *cells, size_t count);
 #define APP_REPORT_BEGIN(report, cells)             app_report_begin(report, APP_CELLS(cells))
 #define APP_REPORT_PART(report, object, key, cells) app_report_part(report, object, key, APP_CELLS(cells))
 #define APP_REPORT_END(report, object, cells)       app_report_end(report, object, APP_CELLS(cells))
-
-#endif

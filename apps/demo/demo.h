@@ -4,8 +4,7 @@
  *
  * Order of calls: demo_world_create, demo_world_transfer, demo_world_counters, demo_world_destroy.
  */
-#ifndef DEMO_H
-#define DEMO_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ int demo_host_run(struct bench_member *member);
 
 /* Not 0 once SIGINT or SIGTERM has come. */
 extern volatile sig_atomic_t demo_interrupted;
-
-#endif

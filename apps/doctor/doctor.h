@@ -1,6 +1,5 @@
 /* Doctor: what `causeway doctor` finds out, by topic. Each topic is a list of findings, printed as they come. */
-#ifndef DOCTOR_H
-#define DOCTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void doctor_choices(struct doctor *doctor);  /* ... of them what MPI chooses alg
 
 /* The MPI functions that raise MPI_ERR_UNSUPPORTED_OPERATION. */
 void doctor_mpi(struct doctor *doctor);
-
-#endif

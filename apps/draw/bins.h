@@ -7,8 +7,7 @@
  *
  * Order of calls: draw_bins_init, draw_bins_add*, draw_bins_join*, draw_bins_dispose.
  */
-#ifndef DRAW_BINS_H
-#define DRAW_BINS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool draw_bins_add(struct draw_bins *bins, uint64_t from_ns, uint64_t to_ns, con
 
 /* Makes one bin of each `factor` of them, the first ones from bin `first` on; those before it go away. */
 void draw_bins_join(struct draw_bins *bins, uint32_t first, uint32_t factor);
-
-#endif

@@ -7,8 +7,7 @@
  *    draw/run.c     what of a file is drawn: a link's direction, its hosts, the time in which something happened
  *    draw/script.c  the picture, as a script of gnuplot's
  */
-#ifndef DRAW_H
-#define DRAW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -59,5 +58,3 @@ void draw_script_write(const struct draw_picture *picture, FILE *script);
 uint32_t draw_script_width(const struct draw_picture *picture);
 uint32_t draw_script_height(const struct draw_picture *picture);
 void draw_data_write(const struct draw_picture *picture, FILE *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* gnuplot: pictures, by gnuplot as a process of its own. Whole, or not at all: what was in a file before stays if
  * nothing can be drawn. */
-#ifndef GNUPLOT_H
-#define GNUPLOT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -24,5 +23,3 @@ void gnuplot_text(FILE *script, const char *text);
 
 /* Runs the script and writes the file. APP_EXIT_SUCCESS, or an exit code after reporting. */
 int gnuplot_end(struct gnuplot *plot);
-
-#endif

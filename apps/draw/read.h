@@ -4,8 +4,7 @@
  * Bad input is reported with the file, the line and the column. A last line that does not end is left out: the file may
  * be growing, or what wrote it may have been killed.
  */
-#ifndef DRAW_READ_H
-#define DRAW_READ_H
+#pragma once
 
 #include "apps/draw/bins.h"
 
@@ -49,5 +48,3 @@ struct draw_times {
 
 /* Reads name,predicted_ns,measured_ns. Likewise. */
 int draw_times_read(struct draw_times *times, const char *path);
-
-#endif

@@ -4,8 +4,7 @@
  * Order of calls: draw_table_open, { draw_table_next, draw_table_count | draw_table_number | texts of cells }*,
  * draw_table_close.
  */
-#ifndef DRAW_TABLE_H
-#define DRAW_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ bool draw_table_number(const struct draw_table *table, uint32_t column, double *
 
 /* Reports what is wrong with a cell of this line. */
 void draw_table_refuse(const struct draw_table *table, uint32_t column, const char *wanted);
-
-#endif

@@ -1,6 +1,5 @@
 /* Gateway config: what the options of `causeway gateway` say. */
-#ifndef GATEWAY_CONFIG_H
-#define GATEWAY_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ int gateway_key_make(const char *path);
 
 /* Reads the key from a file that nobody but its owner can read. Likewise. */
 int gateway_key_load(const char *path, uint8_t key[GATEWAY_KEY_BYTES]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Order of calls: gateway_site_open, gateway_site_run, gateway_site_close. One thread.
  */
-#ifndef GATEWAY_SITE_H
-#define GATEWAY_SITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -65,5 +64,3 @@ void gateway_stats_take(struct gateway_site *site, uint64_t now_ns);
 
 /* APP_EXIT_SUCCESS, or an exit code after an error: something could not be written. */
 int gateway_stats_close(struct gateway_site *site);
-
-#endif

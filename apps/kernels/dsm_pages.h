@@ -16,8 +16,7 @@
  *    dsm_pages_write for each write; dsm_diffs_pack for each home; dsm_diffs_apply for what came; dsm_pages_pack;
  *    dsm_pages_take for what came; dsm_pages_settle
  */
-#ifndef DSM_PAGES_H
-#define DSM_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ bool dsm_pages_take(struct dsm_pages *memory, int home, const uint32_t *words, i
 
 /* The copies are the same everywhere: forgets twins and changes. */
 void dsm_pages_settle(struct dsm_pages *memory);
-
-#endif

@@ -13,8 +13,7 @@
  *  A program without problem classes: kernel_open and kernel_numbers instead of kernel_start, kernel_is_verified and
  *  kernel_close instead of kernel_finish.
  */
-#ifndef KERNEL_H
-#define KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -110,5 +109,3 @@ double kernel_random(uint64_t *state);
 
 /* The state `count` numbers later. */
 uint64_t kernel_random_skip(uint64_t state, uint64_t count);
-
-#endif

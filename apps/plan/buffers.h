@@ -1,7 +1,6 @@
 /* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For plan/trial.c and
  * plan/puts.c. */
-#ifndef PLAN_BUFFERS_H
-#define PLAN_BUFFERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void plan_buffers_refill(struct plan_buffers *buffers, const struct plan_buffers
 /* 0, or -1 and the reason. */
 int plan_buffers_judge_rank(const struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
                             char *error, size_t error_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* plan: what the files of `causeway plan` share: the problem and parameters on the command line, plan files,
  * networks. */
-#ifndef APPS_PLAN_H
-#define APPS_PLAN_H
+#pragma once
 
 #include "apps/cli/cli.h"
 #include "collectives/algorithms/build.h"
@@ -107,5 +106,3 @@ int plan_draw_main(int argc, char **argv);
 
 /* A time for people, as "12.3 us"; returns `text`. */
 const char *plan_time_text(double time_ns, char *text, size_t text_bytes);
-
-#endif

@@ -7,8 +7,7 @@
  *     all are). What is sent differs from one run to the next, so that bytes of another run show.
  *   - Nothing hangs: a rank that loses a peer gives up and says so, and at `limit_ns` the run ends.
  */
-#ifndef PLAN_PUTS_H
-#define PLAN_PUTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -110,5 +109,3 @@ int plan_puts_run(const struct cw_plan *plan, const struct plan_puts_options *op
 
 /* "known", "found", "lan" or "free". False: reported. */
 bool plan_wan_take(const char *text, enum plan_puts_wan *wan);
-
-#endif

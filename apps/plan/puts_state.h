@@ -1,7 +1,6 @@
 /* What the files of plan_puts share: plan/puts.c (a rank's turn, the run as a whole), plan/puts_world.c (network,
  * endpoints, transports, executions). Private to them. */
-#ifndef PLAN_PUTS_STATE_H
-#define PLAN_PUTS_STATE_H
+#pragma once
 
 #include "apps/plan/buffers.h"
 #include "apps/plan/puts.h"
@@ -84,5 +83,3 @@ void plan_puts_world_dispose(struct plan_puts *world);
 
 /* A process ends. */
 void plan_puts_crash(struct plan_puts_rank *rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* What each rank has to receive, computed serially (plan/reference.c). For plan/trial.c. */
-#ifndef PLAN_REFERENCE_H
-#define PLAN_REFERENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void plan_reference_dispose(struct plan_reference *reference);
 
 /* to = left OP right, byte by byte; `to` may be one of them. */
 void plan_combine(bool ordered, uint8_t *to, const uint8_t *left, const uint8_t *right, uint64_t bytes);
-
-#endif

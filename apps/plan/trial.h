@@ -11,8 +11,7 @@
  *     missing, a doubled and a misplaced operand all show.
  * Order of calls: create, run any number of times, destroy. Thread: one.
  */
-#ifndef PLAN_TRIAL_H
-#define PLAN_TRIAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffe
 
 /* All three, for one seed. */
 int plan_trial_once(const struct cw_plan *plan, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * empty messages that saturates the path. So
  *   g(m) = RTT(m) - RTT(0) + g(0)        L = RTT(0) / 2 - g(0)
  */
-#ifndef PLOGP_ARITHMETIC_H
-#define PLOGP_ARITHMETIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ double plogp_contention(const struct cw_plogp *plogp, uint32_t ranks, uint64_t b
 /* How many puts still go at full speed: the most of the tests that take, at most sizes, less than half again as long as
  * one put. */
 uint32_t plogp_ports(const struct cw_measured_concurrent *tests, uint32_t count);
-
-#endif

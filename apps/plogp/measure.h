@@ -6,8 +6,7 @@
  *
  * All functions are called by all ranks together.
  */
-#ifndef PLOGP_MEASURE_H
-#define PLOGP_MEASURE_H
+#pragma once
 
 #include <mpi.h>
 
@@ -66,5 +65,3 @@ void plogp_contenders(const struct plogp_measure *measure, struct plogp_question
 
 /* Measures the question's contenders, in turn, for about `budget_ns`; fills in the times at rank 0. */
 void plogp_question_run(const struct plogp_measure *measure, struct plogp_question *question, uint64_t budget_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* plogp noise: whether what was measured is the path's own, or what other programs have made of it. */
-#ifndef PLOGP_NOISE_H
-#define PLOGP_NOISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool plogp_is_quiet(double noise, double others);
 
 /* Tells what is wrong with them, and what becomes of them. */
 void plogp_noise_tell(enum cw_measured_path path, uint32_t ranks, double noise, double others, const char *what_now);
-
-#endif

@@ -1,7 +1,6 @@
 /* plogp: what the files of `causeway plogp` share. The measuring itself is done by a job of another program,
  * plogp/measure.h. */
-#ifndef PLOGP_H
-#define PLOGP_H
+#pragma once
 
 #include "apps/cli/report.h"
 #include "collectives/choose/measured.h"
@@ -49,5 +48,3 @@ int plogp_plot(const char *file, const struct cw_measured *known, const struct c
 
 /* The problem that a test is about; NULL: reported. */
 struct cw_problem *plogp_problem(const struct cw_measured_test *test);
-
-#endif

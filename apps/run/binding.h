@@ -1,6 +1,5 @@
 /* Run binding: which processors each rank may run on, `causeway run --bind-to`. */
-#ifndef RUN_BINDING_H
-#define RUN_BINDING_H
+#pragma once
 
 #include <sched.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
  * of its own; *cores is to be freed, NULL with "none". 0, or an exit code after a line on stderr: another word, or
  * more ranks than there are. */
 int run_binding_make(const char *word, uint32_t ranks, cpu_set_t **cores);
-
-#endif

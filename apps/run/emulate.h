@@ -9,8 +9,7 @@
  * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind
  * memif: stats=FILE, what links do in each millisecond (switch/stats.h); stats-interval=TIME for another interval.
  */
-#ifndef RUN_EMULATE_H
-#define RUN_EMULATE_H
+#pragma once
 
 #include <signal.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ const int *run_emulate_networks(const struct run_emulation *emulation);
 /* Ends the switch and removes its folder, lets go of the namespaces. 0, or the switch's exit code: it has told the
  * reason. */
 int run_emulate_stop(struct run_emulation *emulation);
-
-#endif

@@ -2,8 +2,7 @@
  * each program, programs of one job separated by ':'. What stands behind a program is its own. Options that MPICH's and
  * Open MPI's mpiexec have are understood where this launcher can do what they say, and refused by name elsewhere.
  */
-#ifndef RUN_OPTIONS_H
-#define RUN_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ struct run_options {
  * *options is to be disposed. False: the command is over, with *exit_code. */
 bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code);
 void run_options_dispose(struct run_options *options);
-
-#endif

@@ -1,7 +1,6 @@
 /* Run plan: what `causeway run --record` and `--plan` do before the ranks start; the rest is theirs
  * (mpi/collective/compiled/record.h, replay.h). */
-#ifndef RUN_PLAN_H
-#define RUN_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ int run_plan_recorded(void);
 
 /* The ranks use this book of plans, if it is one for so many. 0, or the exit code of the command, the reason told. */
 int run_plan_take(const char *path, uint32_t ranks);
-
-#endif

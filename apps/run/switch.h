@@ -9,8 +9,7 @@
  *
  * Thread: one.
  */
-#ifndef RUN_SWITCH_H
-#define RUN_SWITCH_H
+#pragma once
 
 #include <signal.h>
 
@@ -34,5 +33,3 @@ int run_switch_start(struct run_switch *made, const char *const *arguments, cons
 /* Ends it, in order within its bound, and removes what it has left. One that is zero is allowed. Its parent, or the
  * worker if that is gone. Returns its exit code, which it has explained; 0 also if it was killed. */
 int run_switch_stop(struct run_switch *made);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Thread: the process must have no other one, since it enters namespaces itself for a moment.
  */
-#ifndef RUN_VETH_H
-#define RUN_VETH_H
+#pragma once
 
 #include <signal.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_o
                    enum cw_wire_multicast multicast, const sigset_t *handled);
 /* Lets go of the namespaces. One with `bridge` -1 and no hosts is allowed. */
 void run_veth_stop(struct run_veth *veth);
-
-#endif

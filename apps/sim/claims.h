@@ -1,7 +1,6 @@
 /* Sim claims: what congestion control and pacing promise, measured in virtual time. Used by `causeway bench incast` and
  * `bench pace`, and by the tests that hold the numbers. */
-#ifndef SIM_CLAIMS_H
-#define SIM_CLAIMS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ struct sim_pace_result {
 /* One host sends to as many others, each flow paced at a rate of its own, spread evenly by magnitude. Measured where
  * frames leave. */
 int sim_pace(const struct sim_pace_settings *settings, struct sim_pace_result *result, char *error, size_t error_bytes);
-
-#endif

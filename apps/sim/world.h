@@ -15,8 +15,7 @@
  *
  * Order of calls: sim_world_options_init, sim_world_run. The same options give the same run, bit for bit.
  */
-#ifndef SIM_WORLD_H
-#define SIM_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ const char *sim_world_mix_names(void);
 
 /* One run. CW_OK, whether it failed or not; CW_ERROR_MEMORY. */
 int sim_world_run(const struct sim_world_options *options, struct sim_world_report *report);
-
-#endif

@@ -8,8 +8,7 @@
  *   sim/ledger.c   what is known of every operation, and whether an event is right
  *   sim/memory.c   regions, their shadows, and which bytes are under way
  */
-#ifndef SIM_WORLD_STATE_H
-#define SIM_WORLD_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -281,5 +280,3 @@ void world_ledger_dispose(struct world *world);
 /* Draws faults and puts them into the simulator's script. */
 void world_faults_schedule(struct world *world);
 void world_faults_heal(struct world *world);
-
-#endif

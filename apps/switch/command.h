@@ -9,8 +9,7 @@
  *
  * Order of calls: switch_command_open, { switch_command_poll }*, switch_command_close. One thread.
  */
-#ifndef SWITCH_COMMAND_H
-#define SWITCH_COMMAND_H
+#pragma once
 
 #include "apps/switch/fabric.h"
 
@@ -29,5 +28,3 @@ int switch_command_do(struct switch_fabric *fabric, const char *text, char *erro
 
 /* The other side: tells the switch at `memif_path`, prints what is wrong. One of enum app_exit. */
 int switch_command_tell(const char *memif_path, const char *text);
-
-#endif

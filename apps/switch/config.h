@@ -2,8 +2,7 @@
  *
  * Ports are numbered from 0: first the memif servers, then the other devices in the order they were given.
  */
-#ifndef SWITCH_CONFIG_H
-#define SWITCH_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ void switch_config_dispose(struct switch_config *config);
 /* Takes "rate=1Gbps", "delay=50us", "queue=256KB" or "loss=1%"; `pair` is as before afterwards. NULL, or what is wanted
  * instead. */
 const char *switch_link_setting_take(struct cw_link_config *link, char *pair);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Order of calls: switch_fabric_open, switch_fabric_run, switch_fabric_report, switch_fabric_close. One thread.
  */
-#ifndef SWITCH_FABRIC_H
-#define SWITCH_FABRIC_H
+#pragma once
 
 #include <stdio.h>
 
@@ -124,5 +123,3 @@ void switch_fabric_report(const struct switch_fabric *fabric, uint64_t elapsed_n
 
 /* Puts a frame that has crossed all lines into the burst of its port. */
 void switch_port_send(struct switch_port *port, uint64_t now_ns, const uint8_t *data, uint32_t length);
-
-#endif

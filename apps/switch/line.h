@@ -8,8 +8,7 @@
  *  - A frame is offered at the time at which it arrived from the line before, not at the time at which the switch came
  *    to look: being late does not add up, and rates stay exact.
  */
-#ifndef SWITCH_LINE_H
-#define SWITCH_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ struct switch_frame *switch_line_next(struct cw_heap *heap, struct switch_line *
 
 /* Bytes that can be on the line and in its queue at once, as they count on the line. */
 uint64_t switch_line_bytes(const struct cw_link_config *link);
-
-#endif

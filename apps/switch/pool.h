@@ -9,8 +9,7 @@
  *
  * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread.
  */
-#ifndef SWITCH_POOL_H
-#define SWITCH_POOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -59,5 +58,3 @@ void switch_pool_close(struct switch_pool *pool);
 /* A slot for a frame of `length` bytes, which is set; NULL: there is none left. */
 struct switch_frame *switch_pool_take(struct switch_pool *pool, uint32_t length);
 void switch_pool_give(struct switch_pool *pool, struct switch_frame *frame);
-
-#endif

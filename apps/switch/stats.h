@@ -20,8 +20,7 @@
  *
  * Order of calls: switch_stats_open, { switch_stats_take }*, switch_stats_close. One thread calls.
  */
-#ifndef SWITCH_STATS_H
-#define SWITCH_STATS_H
+#pragma once
 
 #include "apps/switch/line.h"
 #include "apps/switch/streams.h"
@@ -40,5 +39,3 @@ void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, ui
 /* Waits until all is written. APP_EXIT_SUCCESS, or an exit code after an error: something could not be. NULL is
  * allowed. */
 int switch_stats_close(struct switch_stats *stats);
-
-#endif

@@ -8,8 +8,7 @@
  * Order of calls: switch_streams_open when all lines are there, { switch_streams_offered | switch_streams_delivered }*,
  * switch_streams_close. One thread.
  */
-#ifndef SWITCH_STREAMS_H
-#define SWITCH_STREAMS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ void switch_streams_offered(struct switch_streams *streams, const struct switch_
                             uint32_t length, enum cw_link_fate fate);
 void switch_streams_delivered(struct switch_streams *streams, const struct switch_line *line, uint32_t host,
                               uint32_t length);
-
-#endif

@@ -7,8 +7,7 @@
  * Order of calls: switch_tap_open, { switch_tap_frame }*, switch_tap_close. One thread. The file is complete when it is
  * closed; up to a megabyte is in memory before.
  */
-#ifndef SWITCH_TAP_H
-#define SWITCH_TAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void switch_tap_frame(struct switch_tap *tap, uint64_t time_ns, const uint8_t *d
 /* Writes the rest. APP_EXIT_SUCCESS, or an exit code after an error: something could not be written. NULL is
  * allowed. */
 int switch_tap_close(struct switch_tap *tap);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Order of calls: switch_wide_open, { switch_wide_enter | switch_wide_release }*, switch_wide_close. One thread.
  */
-#ifndef SWITCH_WIDE_H
-#define SWITCH_WIDE_H
+#pragma once
 
 #include "apps/switch/fabric.h"
 
@@ -26,5 +25,3 @@ uint32_t switch_wide_release(struct switch_fabric *fabric);
  * CW_ERROR_NOT_FOUND with a line in `error` that says which there are. */
 int switch_wide_find(const struct switch_fabric *fabric, const char *name, struct switch_line *lines[2], char *error,
                      size_t error_bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * Order of calls: sim_groups_create; { sim_groups_take in each turn of the host (sim_host.work) | cw_groups_* }*;
  * sim_groups_destroy, before the hosts' end
  */
-#ifndef SIM_GROUPS_H
-#define SIM_GROUPS_H
+#pragma once
 
 #include "apps/testbed/hosts.h"
 #include "control/groups/groups.h"
@@ -37,5 +36,3 @@ void sim_groups_destroy(struct sim_groups *member);
 
 /* Takes control messages that have come, and peers that have failed. */
 void sim_groups_take(struct sim_groups *member);
-
-#endif

@@ -4,8 +4,7 @@
  * Order of calls: sim_hosts_config_init, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
  * calls of dataplane.h on the endpoints }*; sim_hosts_destroy
  */
-#ifndef SIM_HOSTS_H
-#define SIM_HOSTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ void sim_host_begin(struct sim_host *host, sim_work work, void *context);
 
 /* Has a host's `work` run now: after it was set, or something outside has changed. */
 void sim_host_wake(struct sim_host *host);
-
-#endif

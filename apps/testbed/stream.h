@@ -6,8 +6,7 @@
  * Order of calls: sim_stream_start | sim_stream_watch; what is to differ is set, before time passes; then
  * sim_stream_finish. Or sim_stream_send alone.
  */
-#ifndef SIM_STREAM_H
-#define SIM_STREAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ uint64_t sim_stream_finish(struct sim_hosts *hosts, uint32_t from, uint64_t limi
 /* Both, and nothing is posted from then on. */
 uint64_t sim_stream_send(struct sim_hosts *hosts, uint32_t from, uint32_t to, uint64_t size, uint64_t count,
                          uint64_t limit_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * that the same code serves all ranks, a cluster or the leaders of clusters, and algorithms compose: van de Geijn's
  * broadcast is a scatter and an all-gather. The registry (registry.c) names each one and what it takes.
  */
-#ifndef CW_ALGORITHMS_H
-#define CW_ALGORITHMS_H
+#pragma once
 
 #include "collectives/schedule/emit.h"
 
@@ -139,5 +138,3 @@ static inline uint32_t cw_span_all(uint32_t n)
 {
     return 1u << cw_log2_ceiling(n);
 }
-
-#endif

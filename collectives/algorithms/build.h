@@ -11,8 +11,7 @@
  *
  * Thread: any; the registry is constant.
  */
-#ifndef CW_BUILD_H
-#define CW_BUILD_H
+#pragma once
 
 #include "collectives/schedule/plan.h"
 
@@ -69,5 +68,3 @@ int cw_plan_estimate(const struct cw_problem *problem, const struct cw_algorithm
 /* All ranks' schedules. The plan owns the problem from then on; after a failure it is still the caller's. */
 int cw_plan_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
                   const struct cw_parameters *parameters, struct cw_plan **plan, char *error, size_t error_bytes);
-
-#endif

@@ -8,8 +8,7 @@
  * How many members of a cluster send at the same time is limited in one of two ways: by forwarding (2.2: holder k hands
  * its pieces to holder k mod limit), or by chaining (2.4: holder k begins when what holder k - limit sent has left).
  */
-#ifndef CW_CROSSING_H
-#define CW_CROSSING_H
+#pragma once
 
 #include "collectives/algorithms/algorithms.h"
 
@@ -59,5 +58,3 @@ uint32_t cw_cluster_parent(const struct cw_problem *problem, uint32_t root, uint
 
 /* A cluster that others reach each other through; 0 if all links are direct. */
 uint32_t cw_cluster_hub(const struct cw_problem *problem);
-
-#endif

@@ -1,6 +1,5 @@
 /* pairs: the messages of an all-to-all, each from where it lies at its sender to where it belongs at its receiver. */
-#ifndef CW_PAIRS_H
-#define CW_PAIRS_H
+#pragma once
 
 #include "collectives/algorithms/algorithms.h"
 
@@ -10,5 +9,3 @@ void cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint6
 
 /* What a rank has for itself. */
 void cw_pair_copy_own(struct cw_emit *emit);
-
-#endif

@@ -4,8 +4,7 @@
  * that the algorithms built from these parts keep the order of operands; those that do not say so (ring, recursive
  * halving) need a commutative operation.
  */
-#ifndef CW_REDUCTION_H
-#define CW_REDUCTION_H
+#pragma once
 
 #include "collectives/algorithms/algorithms.h"
 
@@ -68,5 +67,3 @@ void cw_allreduce_doubling(struct cw_emit *emit, const struct cw_team *team, str
                            struct cw_place accumulator, uint64_t bytes);
 void cw_allreduce_rabenseifner(struct cw_emit *emit, const struct cw_team *team, struct cw_place own,
                                struct cw_place accumulator, uint64_t bytes);
-
-#endif

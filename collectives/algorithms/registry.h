@@ -1,6 +1,5 @@
 /* registry: the tables of algorithms, one a family, and how they are called. */
-#ifndef CW_REGISTRY_H
-#define CW_REGISTRY_H
+#pragma once
 
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/algorithms/build.h"
@@ -52,5 +51,3 @@ extern const struct cw_recipe cw_recipes_scan[];
 extern const uint32_t cw_recipes_scan_count;
 extern const struct cw_recipe cw_recipes_barrier[];
 extern const uint32_t cw_recipes_barrier_count;
-
-#endif

@@ -4,8 +4,7 @@
  * the blocks in rank order, so that a range of nodes may be two pieces there; everybody else keeps the blocks of its
  * subtree in scratch, from its own on, in node order.
  */
-#ifndef CW_ROOTED_H
-#define CW_ROOTED_H
+#pragma once
 
 #include "collectives/algorithms/algorithms.h"
 
@@ -32,5 +31,3 @@ uint32_t cw_rooted_pieces(const struct cw_rooted *rooted, uint32_t first, uint32
 
 /* Where the root has the block of node v. */
 struct cw_place cw_rooted_root_place(const struct cw_rooted *rooted, uint32_t v);
-
-#endif

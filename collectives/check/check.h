@@ -6,8 +6,7 @@
  *   - A plan that passes gives the right result under any transport that keeps the meaning of ops, with any amount of
  *     buffering, none included.
  */
-#ifndef CW_CHECK_H
-#define CW_CHECK_H
+#pragma once
 
 #include "collectives/schedule/plan.h"
 
@@ -57,5 +56,3 @@ int cw_check_refuse(const struct cw_plan *plan, char *error, size_t error_bytes)
 
 /* "race", "wrong result", ... */
 const char *cw_check_fault_name(uint32_t fault);
-
-#endif

@@ -15,8 +15,7 @@
  *     buffer, or are the executor's window on a repeat: they can make a deadlock, but prove no order.
  *   - Memory lives in one arena and goes with it; nothing is freed one by one. No step recurses.
  */
-#ifndef CHECK_PRIVATE_H
-#define CHECK_PRIVATE_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -312,5 +311,3 @@ struct check_expected check_expected_part(const struct cw_problem *problem, uint
 
 /* Compares the receive buffers (a: node, b: unused) with that. */
 int check_result(struct check *check, const struct check_map *receive, const struct check_nodes *nodes);
-
-#endif

@@ -11,8 +11,7 @@
  * are `pairs`, and two by multicast groups, `static` and `dynamic`, which are no schedules of the registry, since only
  * the root knows the counts.
  */
-#ifndef CW_ASKED_H
-#define CW_ASKED_H
+#pragma once
 
 #include "collectives/algorithms/build.h"
 
@@ -55,5 +54,3 @@ int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *aske
 /* The word for one algorithm with its parameters, as above. */
 void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
                     size_t text_bytes);
-
-#endif

@@ -15,8 +15,7 @@
  * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_ask }*, cw_chooser_destroy. Thread: a chooser
  * one at a time.
  */
-#ifndef CW_CHOOSE_H
-#define CW_CHOOSE_H
+#pragma once
 
 #include "collectives/algorithms/build.h"
 #include "collectives/price/price.h"
@@ -67,5 +66,3 @@ void cw_chooser_destroy(struct cw_chooser *chooser);
 
 /* The best candidate. Errors as cw_choose. */
 int cw_chooser_ask(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best);
-
-#endif

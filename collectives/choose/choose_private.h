@@ -1,6 +1,5 @@
 /* What the files of choose/ share: the price of one candidate. */
-#ifndef CW_CHOOSE_PRIVATE_H
-#define CW_CHOOSE_PRIVATE_H
+#pragma once
 
 #include "collectives/choose/choose.h"
 
@@ -16,5 +15,3 @@ int choose_search(const struct cw_choose_request *request, struct cw_candidate *
 
 /* Bytes of the vector, or of a rank's block, that a pipeline cuts into segments. */
 uint64_t choose_vector_bytes(const struct cw_problem *problem);
-
-#endif

@@ -14,8 +14,7 @@
  * Order of calls: { cw_measured_decode | cw_measured_create, cw_measured_add_* }, { cw_measured_choose, ... }*,
  * cw_measured_destroy. Thread: one at a time for changes; any number that only look.
  */
-#ifndef CW_MEASURED_H
-#define CW_MEASURED_H
+#pragma once
 
 #include "collectives/choose/choose.h"
 
@@ -161,5 +160,3 @@ const char *cw_measured_origin_name(enum cw_measured_origin origin);
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
                        const struct cw_measured_wide *wide, const struct cw_choose_request *request,
                        struct cw_candidate *best, enum cw_measured_origin *origin);
-
-#endif

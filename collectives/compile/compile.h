@@ -21,8 +21,7 @@
  *
  * Order of calls: cw_compile, cw_compile_dispose. No I/O. Thread: any.
  */
-#ifndef CW_COMPILE_H
-#define CW_COMPILE_H
+#pragma once
 
 #include "collectives/choose/measured.h"
 #include "collectives/file/book.h"
@@ -92,5 +91,3 @@ void cw_compile_dispose(struct cw_compiled *compiled);
 
 /* "served", "not sooner", ... */
 const char *cw_compile_verdict_text(enum cw_compile_verdict verdict);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files compile*.c share: the problems that the ranks' calls come to. */
-#ifndef CW_COMPILE_PRIVATE_H
-#define CW_COMPILE_PRIVATE_H
+#pragma once
 
 #include "collectives/compile/compile.h"
 
@@ -34,5 +33,3 @@ void joints_dispose(struct joints *joints);
  * CW_ERROR_MEMORY. */
 int joint_serve(struct joint *joint, const struct cw_compile_request *request, const struct cw_recording *recording,
                 uint32_t voted_count, struct cw_plan **plan);
-
-#endif

@@ -7,8 +7,7 @@
  * bars that begin close together are one, with their number and bytes. The matrix has a row per sender and a column per
  * receiver of an all-to-all: which phase each message is in, and how long phases are.
  */
-#ifndef CW_DRAW_H
-#define CW_DRAW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ int cw_draw_timeline(const struct cw_plan *plan, const struct cw_trace *trace, c
 /* CW_OK; CW_ERROR_UNSUPPORTED if the plan is no all-to-all; CW_ERROR_LIMIT if its ranks are more than
  * CW_DRAW_MATRIX_RANKS_MAX; CW_ERROR_MEMORY. */
 int cw_draw_matrix(const struct cw_plan *plan, FILE *stream);
-
-#endif

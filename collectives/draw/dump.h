@@ -1,7 +1,6 @@
 /* dump: plans as text for people. Prints to the caller's stream; errors of the stream are the caller's to see
  * (ferror). */
-#ifndef CW_DUMP_H
-#define CW_DUMP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@ void cw_plan_dump_head(const struct cw_plan *plan, FILE *stream);
 
 /* One rank's ops, a line each. */
 void cw_schedule_dump(const struct cw_schedule *schedule, FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the pictures share: colours of phases, frame and text. */
-#ifndef CW_DRAW_PRIVATE_H
-#define CW_DRAW_PRIVATE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ void draw_time(char *text, size_t text_bytes, double time_ns);
 
 /* "64 KiB". */
 void draw_bytes(char *text, size_t text_bytes, uint64_t bytes);
-
-#endif

@@ -9,8 +9,7 @@
  *   - A schedule is trusted only after cw_schedule_validate.
  * Thread: one at a time.
  */
-#ifndef CW_EXECUTE_H
-#define CW_EXECUTE_H
+#pragma once
 
 #include "collectives/execute/transport.h"
 #include "collectives/schedule/problem.h"
@@ -59,5 +58,3 @@ void cw_execution_describe(const struct cw_execution *execution, char *text, siz
 /* The ranks without which it does not go on: from whom something has not come, or who has not taken something; the
  * first `count_max` of them. */
 uint32_t cw_execution_awaited(const struct cw_execution *execution, uint32_t *ranks, uint32_t count_max);
-
-#endif

@@ -8,8 +8,7 @@
  *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are
  *     complete, too, so that nothing is under way between two runs.
  */
-#ifndef CW_EXECUTE_STATE_H
-#define CW_EXECUTE_STATE_H
+#pragma once
 
 #include "collectives/execute/execute.h"
 #include "collectives/schedule/progress.h"
@@ -150,5 +149,3 @@ static inline bool execution_barrier_tag(uint32_t tag)
 {
     return tag % CW_TAG_STEP == CW_TAG_SIGNAL && tag / CW_TAG_STEP >= EXECUTION_BARRIER_NUMBER;
 }
-
-#endif

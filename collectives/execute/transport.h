@@ -3,8 +3,7 @@
  * A transport serves one rank of one plan. It may deliver in any order that the meaning of ops in schedule.h allows.
  * Errors are negative codes of dataplane/status.h; CW_ERROR_AGAIN: call again later, nothing has happened.
  */
-#ifndef CW_TRANSPORT_H
-#define CW_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ struct cw_transport {
     /* Gives the anonymous buffer of an eager arrival back. */
     void (*release)(void *state, uint64_t buffer);
 };
-
-#endif

@@ -12,8 +12,7 @@
  *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
  * Order of calls: create, { reset }, enter before a rank's first poll, { poll of executions, step }*, destroy.
  */
-#ifndef CW_TRANSPORT_MEMORY_H
-#define CW_TRANSPORT_MEMORY_H
+#pragma once
 
 #include "collectives/execute/transport.h"
 
@@ -53,5 +52,3 @@ uint32_t cw_memory_fabric_awake_rank(const struct cw_memory_fabric *fabric, uint
 /* What a schedule did that it must not: a direct put to a rank that has not entered or outside its buffers, a tag used
  * twice, a source or direct bytes changed while a put was under way. NULL: nothing. */
 const char *cw_memory_fabric_fault(const struct cw_memory_fabric *fabric);
-
-#endif

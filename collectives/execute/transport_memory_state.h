@@ -6,8 +6,7 @@
  * message arrives. When all pieces of all messages are read, the put may complete. An eager message first needs leave
  * to come: its wait, or a free buffer. All of these are tasks in one heap; the seed decides their priorities.
  */
-#ifndef CW_TRANSPORT_MEMORY_STATE_H
-#define CW_TRANSPORT_MEMORY_STATE_H
+#pragma once
 
 #include "collectives/execute/transport_memory.h"
 #include "dataplane/fabric/random.h"
@@ -209,5 +208,3 @@ void memory_message_expected(struct cw_memory_fabric *fabric, uint32_t message);
 
 /* The target is through with an eager message. */
 void memory_message_release(struct cw_memory_fabric *fabric, uint32_t message);
-
-#endif

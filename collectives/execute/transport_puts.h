@@ -47,8 +47,7 @@
  *
  * Thread: the owner of the endpoint, for all calls and for polling the execution.
  */
-#ifndef CW_TRANSPORT_PUTS_H
-#define CW_TRANSPORT_PUTS_H
+#pragma once
 
 #include "collectives/execute/transport.h"
 #include "dataplane/dataplane.h"
@@ -135,5 +134,3 @@ uint64_t cw_puts_transport_memory_bytes(const struct cw_puts_transport *transpor
 
 /* Why it failed ("rank 5: ..."); NULL: it has not. */
 const char *cw_puts_transport_failure(const struct cw_puts_transport *transport);
-
-#endif

@@ -1,8 +1,7 @@
 /* What the files of the transport over puts share: transport_puts_create.c (memory, whom the schedule names),
  * transport_puts.c (as the execution sees it), transport_puts_deliver.c (events of the endpoint, control messages).
  * Private to them. */
-#ifndef CW_TRANSPORT_PUTS_STATE_H
-#define CW_TRANSPORT_PUTS_STATE_H
+#pragma once
 
 #include "collectives/execute/transport_puts.h"
 
@@ -125,5 +124,3 @@ void puts_control_pump(struct cw_puts_transport *transport);
 /* A partner is no more. */
 void puts_partner_down(struct cw_puts_transport *transport, struct puts_partner *partner, int status,
                        const char *reason);
-
-#endif

@@ -14,8 +14,7 @@
  * plans: communicator, calls, nanoseconds recorded, nanoseconds expected, length and bytes of a plan file. No I/O.
  * Thread: any.
  */
-#ifndef CW_BOOK_H
-#define CW_BOOK_H
+#pragma once
 
 #include "collectives/file/pack.h"
 #include "collectives/file/recording.h"
@@ -63,5 +62,3 @@ void cw_book_destroy(struct cw_book *book);
 
 /* Whether two problems are the same to a caller of MPI. */
 bool cw_book_same(const struct cw_problem *a, const struct cw_problem *b);
-
-#endif

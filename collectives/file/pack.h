@@ -10,8 +10,7 @@
  *     reserved only for as many entries as there are bytes left.
  * No I/O. Thread: any.
  */
-#ifndef CW_PACK_H
-#define CW_PACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ uint32_t *cw_unpack_ranks(struct cw_unpacker *unpacker, uint64_t count, uint64_t
 const uint8_t *cw_unpack_bytes(struct cw_unpacker *unpacker, size_t length);
 /* Complains if something is left. */
 void cw_unpack_end(struct cw_unpacker *unpacker);
-
-#endif

@@ -15,8 +15,7 @@
  *     are written without it.
  * No I/O: the caller reads and writes files. Thread: any.
  */
-#ifndef CW_PLAN_FILE_H
-#define CW_PLAN_FILE_H
+#pragma once
 
 #include "collectives/schedule/plan.h"
 
@@ -28,5 +27,3 @@ int cw_plan_encode(const struct cw_plan *plan, void **bytes, size_t *length);
 
 /* CW_OK; CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED for another version; CW_ERROR_MEMORY. */
 int cw_plan_decode(const void *bytes, size_t length, struct cw_plan **plan, char *error, size_t error_bytes);
-
-#endif

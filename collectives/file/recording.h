@@ -24,8 +24,7 @@
  * Order of calls: cw_recorder_create, { cw_recorder_comm, cw_recorder_call }*, cw_recorder_part, cw_recorder_destroy;
  * cw_recording_encode; cw_recording_decode, cw_recording_destroy. No I/O. Thread: one at a time.
  */
-#ifndef CW_RECORDING_H
-#define CW_RECORDING_H
+#pragma once
 
 #include "collectives/file/pack.h"
 #include "collectives/schedule/problem.h"
@@ -128,5 +127,3 @@ int cw_recording_decode(const void *bytes, size_t length, struct cw_recording **
                         size_t error_bytes);
 /* NULL is allowed. */
 void cw_recording_destroy(struct cw_recording *recording);
-
-#endif

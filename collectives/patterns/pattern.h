@@ -4,8 +4,7 @@
  * (Karwande, Yuan and Lowenthal 2003, section 4.2); a phase takes as long as its longest message. A last phase may hold
  * all messages below a threshold: short ones are better sent at once than kept apart.
  */
-#ifndef CW_PATTERN_H
-#define CW_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ int cw_schedule_splitting(const struct cw_pattern *pattern, uint32_t element_byt
  * as many as there are. */
 int cw_schedule_switches(const struct cw_pattern *pattern, const struct cw_problem *problem, uint32_t limit,
                          struct cw_phases *phases);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the schedulers share: the order by length, and which phases of a rank are taken. */
-#ifndef CW_PATTERN_PRIVATE_H
-#define CW_PATTERN_PRIVATE_H
+#pragma once
 
 #include "collectives/patterns/pattern.h"
 
@@ -44,5 +43,3 @@ uint32_t phase_sets_first_free(const struct phase_sets *sets, const uint64_t *on
 /* Whole messages with their phases (by message) as phases; `phase_of` stays the caller's. CW_OK or CW_ERROR_MEMORY. */
 int phases_collect(const struct cw_pattern *pattern, const uint32_t *phase_of, uint32_t phase_count,
                    struct cw_phases *phases);
-
-#endif

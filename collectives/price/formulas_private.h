@@ -3,8 +3,7 @@
  * A formula is a function of `struct terms`. It starts with the class its row promises, and lowers it where what that
  * rests on does not hold: messages of the same size, one port, processors that keep up.
  */
-#ifndef CW_FORMULAS_PRIVATE_H
-#define CW_FORMULAS_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -158,5 +157,3 @@ double formula_halving(struct terms *terms, uint32_t steps, uint64_t bytes, bool
 
 /* ceil(log2 P) (g(0) + L) */
 double formula_barrier(const struct terms *terms);
-
-#endif

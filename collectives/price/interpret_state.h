@@ -12,8 +12,7 @@
  *     at the same time has happened: to early iterations first, among these in array order. So pipelines that are
  *     listed one after the other advance together.
  */
-#ifndef CW_INTERPRET_STATE_H
-#define CW_INTERPRET_STATE_H
+#pragma once
 
 #include "collectives/price/price.h"
 #include "collectives/schedule/progress.h"
@@ -233,5 +232,3 @@ void interpreter_travel(struct interpreter *interpreter, uint32_t message);
 
 /* What an event about a message brings about. */
 void interpreter_message_event(struct interpreter *interpreter, enum event_kind kind, uint32_t message);
-
-#endif

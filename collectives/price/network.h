@@ -6,8 +6,7 @@
  *
  * Thread: any; nothing here has state.
  */
-#ifndef CW_NETWORK_H
-#define CW_NETWORK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ int cw_network_find(const char *name, struct cw_network *network);
 
 /* Whether the parameters make sense; else the reason in `error`. CW_OK or CW_ERROR_ARGUMENT. */
 int cw_network_validate(const struct cw_network *network, char *error, size_t error_bytes);
-
-#endif

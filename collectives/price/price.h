@@ -22,8 +22,7 @@
  *   barrier    complete everywhere ceil(log2 P) (g(0) + L) after the last rank has started it; with clusters by the slower path
  *   A processor serves in the order of asking. What costs nothing does not wait for it.
  */
-#ifndef CW_PRICE_H
-#define CW_PRICE_H
+#pragma once
 
 #include "collectives/algorithms/build.h"
 #include "collectives/price/network.h"
@@ -138,5 +137,3 @@ double cw_model_allgather_nonblocking(const struct cw_plogp *path, uint32_t rank
 double cw_model_allgather_concurrent(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes, uint32_t concurrency);
 double cw_model_allgather_gain(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes, uint32_t concurrency);
 double cw_model_allgather_split(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes);
-
-#endif

@@ -10,8 +10,7 @@
  * Functions that return an op return CW_NO_OP where there is nothing to do (no bytes) or after a failure; CW_NO_OP may
  * be passed on.
  */
-#ifndef CW_EMIT_H
-#define CW_EMIT_H
+#pragma once
 
 #include "collectives/schedule/hazards.h"
 #include "collectives/schedule/plan.h"
@@ -173,5 +172,3 @@ uint32_t cw_emit_segment_send(struct cw_emit *emit, uint32_t opened, uint32_t pe
                               struct cw_place to);
 uint32_t cw_emit_segment_receive(struct cw_emit *emit, uint32_t peer, struct cw_place to);
 uint32_t cw_emit_segment_reduce(struct cw_emit *emit, struct cw_place to, struct cw_place from, bool from_left);
-
-#endif

@@ -1,6 +1,5 @@
 /* What emit.c shares with emit_message.c: the op under construction, which is always the last one. */
-#ifndef CW_EMIT_PRIVATE_H
-#define CW_EMIT_PRIVATE_H
+#pragma once
 
 #include "collectives/schedule/emit.h"
 
@@ -34,5 +33,3 @@ void emit_access_bytes(struct cw_emit *emit, struct cw_place place, uint64_t byt
 /* The next tag from this rank to another, or back. */
 uint32_t emit_tag_out(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind);
 uint32_t emit_tag_in(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind);
-
-#endif

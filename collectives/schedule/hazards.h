@@ -4,8 +4,7 @@
  * since, or, where there are none, for the last writer. So builders list ops in any valid serial order, and those that
  * touch different bytes stay free to overlap.
  */
-#ifndef CW_HAZARDS_H
-#define CW_HAZARDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ void cw_hazards_dispose(struct cw_hazards *hazards);
  * False if there is no memory. */
 bool cw_hazards_access(struct cw_hazards *hazards, uint32_t buffer, uint64_t begin, uint64_t end, bool write,
                        uint32_t op, bool record, cw_hazard_visit visit, void *context);
-
-#endif

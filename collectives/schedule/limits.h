@@ -1,6 +1,5 @@
 /* All limits of collectives/ in one place. */
-#ifndef CW_COLLECTIVES_LIMITS_H
-#define CW_COLLECTIVES_LIMITS_H
+#pragma once
 
 enum {
     CW_RANKS_MAX = 1 << 20,
@@ -30,5 +29,3 @@ enum {
  * stored as it is. */
 #define CW_PLAN_FILE_FREE_BYTES (64ull << 20)
 #define CW_PLAN_FILE_FACTOR     256ull
-
-#endif

@@ -1,6 +1,5 @@
 /* The plan: the schedules of all ranks for one problem, with the name of what built them. */
-#ifndef CW_PLAN_H
-#define CW_PLAN_H
+#pragma once
 
 #include "collectives/schedule/problem.h"
 #include "collectives/schedule/schedule.h"
@@ -42,5 +41,3 @@ int cw_plan_validate_rank(const struct cw_plan *plan, uint32_t rank, char *error
 
 /* Runs cw_schedule_validate over all ranks. CW_OK, or CW_ERROR_ARGUMENT or CW_ERROR_MEMORY with the reason. */
 int cw_plan_validate(const struct cw_plan *plan, char *error, size_t error_bytes);
-
-#endif

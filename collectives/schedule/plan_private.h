@@ -1,6 +1,5 @@
 /* What plan_encode.c and plan_decode.c share: the layout of the file and of an op. */
-#ifndef CW_PLAN_PRIVATE_H
-#define CW_PLAN_PRIVATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ enum plan_op_parts {
     PLAN_OP_TAG = 256,        /* a tag without a peer: barriers */
     PLAN_OP_ITERATIONS = 512, /* in a body: as its repeat has them, else 1 */
 };
-
-#endif

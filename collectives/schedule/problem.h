@@ -13,8 +13,7 @@
  *   scan, exscan     count                                    count (exscan: rank 0 nothing)
  *   barrier          nothing                                  nothing
  */
-#ifndef CW_PROBLEM_H
-#define CW_PROBLEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -138,5 +137,3 @@ static inline uint32_t cw_problem_cluster(const struct cw_problem *problem, uint
 {
     return problem->cluster_of != NULL ? problem->cluster_of[rank] : 0;
 }
-
-#endif

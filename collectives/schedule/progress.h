@@ -16,8 +16,7 @@
  *   cw_progress_dispose
  * Thread: one at a time.
  */
-#ifndef CW_PROGRESS_H
-#define CW_PROGRESS_H
+#pragma once
 
 #include <assert.h>
 
@@ -219,5 +218,3 @@ static inline uint32_t cw_progress_complete(struct cw_progress *progress, uint32
     progress_unmet_decrease_of(progress, op, iteration + CW_REPEAT_WINDOW, ready, context);
     return all && --progress->states[repeat].body_left == 0 ? repeat : CW_PROGRESS_NONE;
 }
-
-#endif

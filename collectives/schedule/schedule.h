@@ -45,8 +45,7 @@
  *   - What an op does not use is zero; blocks is 1 except in copies, whose blocks do not overlap where they are
  *     written.
  */
-#ifndef CW_SCHEDULE_H
-#define CW_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -190,5 +189,3 @@ static inline uint32_t cw_op_tag(const struct cw_op *op, uint32_t iteration)
 {
     return op->tag + CW_TAG_STEP * iteration;
 }
-
-#endif

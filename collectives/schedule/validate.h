@@ -1,7 +1,6 @@
 /* What the files that check one schedule share: schedule/validate.c (the schedule, its ops, their order),
  * schedule/places.c (where ops read and write). Private to them. */
-#ifndef CW_SCHEDULE_VALIDATE_H
-#define CW_SCHEDULE_VALIDATE_H
+#pragma once
 
 #include "collectives/schedule/schedule.h"
 
@@ -38,5 +37,3 @@ int validation_unused(const struct validation *validation, const char *name, con
 
 /* Both places of a copy or reduction. */
 int validation_local(const struct validation *validation);
-
-#endif

@@ -14,8 +14,7 @@
  * Order of calls: cw_bootstrap_open { cw_bootstrap_put | cw_bootstrap_fence | cw_bootstrap_get }*
  * { cw_bootstrap_close | cw_bootstrap_drop | cw_bootstrap_abort }. Thread: one at a time.
  */
-#ifndef CW_BOOTSTRAP_H
-#define CW_BOOTSTRAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ void cw_bootstrap_close(struct cw_bootstrap *bootstrap);
 /* The same without a goodbye: for a process that gives up, whose end the launcher is to take for a failure. Frees;
  * NULL is allowed. */
 void cw_bootstrap_drop(struct cw_bootstrap *bootstrap);
-
-#endif

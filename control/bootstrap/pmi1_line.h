@@ -11,8 +11,7 @@
  *
  * Thread: any; nothing is shared.
  */
-#ifndef CW_PMI1_LINE_H
-#define CW_PMI1_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void cw_pmi1_add(struct cw_pmi1_writer *writer, const char *name, const char *va
 void cw_pmi1_add_number(struct cw_pmi1_writer *writer, const char *name, long number);
 /* Ends the line: text[0 .. length) is ready. CW_OK; CW_ERROR_ARGUMENT: something was too long or not printable. */
 int cw_pmi1_end(struct cw_pmi1_writer *writer);
-
-#endif

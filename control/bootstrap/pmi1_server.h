@@ -16,8 +16,7 @@
  *
  * Thread: one at a time.
  */
-#ifndef CW_PMI1_SERVER_H
-#define CW_PMI1_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ uint32_t cw_pmi1_server_count(const struct cw_pmi1_server *server, enum cw_pmi1_
 bool cw_pmi1_server_waits(const struct cw_pmi1_server *server, uint32_t client);
 /* Whether a client has asked for the end of the job; the first one and its exit code, 0 .. 255. */
 bool cw_pmi1_server_aborted(const struct cw_pmi1_server *server, uint32_t *client, int *code);
-
-#endif

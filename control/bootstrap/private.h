@@ -3,8 +3,7 @@
  * A client is a table of functions; bootstrap.c has checked all arguments before it calls them, and tells people's
  * lines from `failure`.
  */
-#ifndef CW_BOOTSTRAP_PRIVATE_H
-#define CW_BOOTSTRAP_PRIVATE_H
+#pragma once
 
 #include "control/bootstrap/bootstrap.h"
 
@@ -32,5 +31,3 @@ struct cw_bootstrap {
  * themselves. */
 int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap);
 int bootstrap_none_open(struct cw_bootstrap *bootstrap);
-
-#endif

@@ -24,8 +24,7 @@
  * Order of calls: cw_detect_create; { cw_detect_leader, cw_detect_take for each other host }* until there is no leader;
  * queries; cw_detect_destroy. One thread.
  */
-#ifndef CW_DETECT_H
-#define CW_DETECT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ void cw_detect_why(const struct cw_detect *detect, char *text, size_t text_bytes
  * clusters; each with a line in `error`. */
 int cw_detect_encode(const struct cw_detect *detect, const char *(*host_name)(void *context, uint32_t host),
                      void *context, char **text, char *error, size_t error_bytes);
-
-#endif

@@ -7,8 +7,7 @@
  * A round trip is the shortest of 3 if it is a LAN's beyond doubt; of all that fit 200 ms, 12 at least, if it is
  * none's; of all that fit a second in between: among processes that share cores some are answered at once.
  */
-#ifndef CW_DETECT_MEASURE_H
-#define CW_DETECT_MEASURE_H
+#pragma once
 
 #include "control/detect/detect.h"
 #include "control/job/job.h"
@@ -25,5 +24,3 @@ struct cw_detect_job {
  * CAUSEWAY_FAILURE_TIMEOUT CW_ERROR_PEER_FAILED: a host does not answer another one; else CW_ERROR_MEMORY,
  * CW_ERROR_SYSTEM, CW_ERROR_CLOSED or what cw_detect_encode says; a line in `error`: rank 0's is the one to be told. */
 int cw_detect_job(const struct cw_detect_job *of, char **text, char *why, char *error, size_t error_bytes);
-
-#endif

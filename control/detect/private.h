@@ -1,7 +1,6 @@
 /* What the files of detect share: detect.c whom to measure, detect/clusters.c what comes of it, detect/text.c how it is
  * told. */
-#ifndef CW_DETECT_PRIVATE_H
-#define CW_DETECT_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ struct cw_detect {
 
 /* All has been measured, and the limit is known. */
 void detect_clusters_make(struct cw_detect *detect);
-
-#endif

@@ -3,8 +3,7 @@
  * An address may serve several groups. The first one of a job is everybody's last resort: room for it is always kept,
  * as for the flood address's.
  */
-#ifndef CW_GROUPS_FILTERS_H
-#define CW_GROUPS_FILTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void groups_filters_take(struct groups_filters *filters, uint32_t address);
 void groups_filters_give(struct groups_filters *filters, uint32_t address);
 /* Addresses let in, the flood address's included. */
 uint32_t groups_filters_count(const struct groups_filters *filters);
-
-#endif

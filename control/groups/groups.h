@@ -27,8 +27,7 @@
  *
  * Thread: one at a time.
  */
-#ifndef CW_GROUPS_H
-#define CW_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -145,5 +144,3 @@ struct cw_groups_info {
     uint32_t laggard; /* the rank that last held up this one's messages for long; UINT32_MAX: none */
 };
 struct cw_groups_info cw_groups_info(struct cw_groups *groups);
-
-#endif

@@ -4,8 +4,7 @@
  *   groups/casts.c     what goes and comes by multicast  groups/why.c      what people are told
  *   groups/filters.c   the budget of addresses           groups/lives.c    members that die, networks that do not reach
  */
-#ifndef CW_GROUPS_PRIVATE_H
-#define CW_GROUPS_PRIVATE_H
+#pragma once
 
 #include "control/groups/filters.h"
 #include "control/groups/groups.h"
@@ -135,5 +134,3 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
 void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand);
 /* Packets go through the members from now on. */
 void groups_spread(struct cw_group *group, uint32_t rank, bool is_first_hand);
-
-#endif

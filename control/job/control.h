@@ -7,8 +7,7 @@
  * Thread: create and destroy one at a time; cw_control_pending from any, and cheap: no call to the kernel unless the
  * thread is in its long sleep.
  */
-#ifndef CW_CONTROL_H
-#define CW_CONTROL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void cw_control_destroy(struct cw_control *control);
 
 /* Adds to the number of things that are pending; may be negative. */
 void cw_control_pending(struct cw_control *control, int change);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Thread: one at a time.
  */
-#ifndef CW_JOB_H
-#define CW_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ int cw_job_fence(struct cw_job *job);
 /* Whether the launcher has gone (cw_bootstrap_is_cut). Any thread. */
 bool cw_job_is_cut(const struct cw_job *job);
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);
-
-#endif

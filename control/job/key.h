@@ -6,8 +6,7 @@
  *
  * Thread: one; the environment is changed.
  */
-#ifndef CW_JOB_KEY_H
-#define CW_JOB_KEY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int cw_job_key_make(char *error, size_t error_bytes);
 
 /* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it makes no sense. */
 int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes);
-
-#endif

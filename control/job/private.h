@@ -1,6 +1,5 @@
 /* What the files of job share: job/job.c opens and closes it, job/table.c the launcher's table. */
-#ifndef CW_JOB_PRIVATE_H
-#define CW_JOB_PRIVATE_H
+#pragma once
 
 #include "control/job/job.h"
 #include "control/job/wire.h"
@@ -17,5 +16,3 @@ struct cw_job {
     bool notes_differ;
     char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */
 };
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Thread: that of the paths.
  */
-#ifndef CW_WIDE_H
-#define CW_WIDE_H
+#pragma once
 
 #include "control/job/wide_choice.h"
 #include "control/topology/clusters.h"
@@ -24,5 +23,3 @@ int cw_wide_set(const struct cw_wide_choice *choice, const struct cw_clusters *c
 /* Has all ranks that packets lead to sent to in sealed sessions, as far as these can be had: before it is known what
  * will be wanted. */
 void cw_wide_seal(uint32_t ranks, struct cw_paths *paths);
-
-#endif

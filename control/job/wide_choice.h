@@ -15,8 +15,7 @@
  *
  * Thread: any; cw_wide_words: one at a time (the environment).
  */
-#ifndef CW_WIDE_CHOICE_H
-#define CW_WIDE_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void cw_wide_word(uint32_t variable, const struct cw_wide_choice *choice, char w
 void cw_wide_words(char words[CW_WIDE_WORDS_BYTES]);
 /* False: a line in `error` says which word is wrong. */
 bool cw_wide_parse(const char *words, struct cw_wide_choice *choice, char *error, size_t error_bytes);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Thread: open and close one at a time.
  */
-#ifndef CW_CONTROL_WIRE_H
-#define CW_CONTROL_WIRE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ int cw_wire_open(uint32_t rank, uint32_t size, uint64_t bound_ns, struct cw_wire
                  size_t error_bytes);
 /* A zeroed one is allowed. */
 void cw_wire_close(struct cw_wire *wire);
-
-#endif

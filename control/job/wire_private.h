@@ -1,7 +1,6 @@
 /* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port, wire_multicast.c its
  * groups. */
-#ifndef CW_CONTROL_WIRE_PRIVATE_H
-#define CW_CONTROL_WIRE_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
 int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, struct cw_wire *wire, char *error,
                         size_t error_bytes);
-
-#endif

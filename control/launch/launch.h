@@ -18,8 +18,7 @@
  *
  * Thread: the process's only one.
  */
-#ifndef CW_LAUNCH_H
-#define CW_LAUNCH_H
+#pragma once
 
 #include <sched.h>
 #include <signal.h>
@@ -78,5 +77,3 @@ void cw_launch_hold(sigset_t *handled, sigset_t *before);
 
 /* Runs the job; returns the exit code to end with: 0, or of what failed first. Says why in one line on stderr. */
 int cw_launch_run(const struct cw_launch_config *config);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Thread: one at a time.
  */
-#ifndef CW_LAUNCH_LINES_H
-#define CW_LAUNCH_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int launch_sink_line(struct launch_sink *sink, const char *text);
 size_t launch_sink_pending(const struct launch_sink *sink);
 void launch_sink_written(struct launch_sink *sink, size_t count);
 void launch_sink_dispose(struct launch_sink *sink);
-
-#endif

@@ -11,8 +11,7 @@
  * launch/stopped.c who is stopped while others wait for it
  * launch/sweep.c   nobody is left
  */
-#ifndef CW_LAUNCH_PRIVATE_H
-#define CW_LAUNCH_PRIVATE_H
+#pragma once
 
 #include <signal.h>
 #include <sys/epoll.h>
@@ -213,5 +212,3 @@ void launch_ask_tell(struct launch_job *job);
 
 /* Kills whatever is a child of this process, or becomes one by that, but `spared`; 0: all. */
 void launch_sweep(pid_t spared);
-
-#endif

@@ -2,13 +2,10 @@
  *
  * Thread: any that may read the environment.
  */
-#ifndef CW_INHERITED_H
-#define CW_INHERITED_H
+#pragma once
 
 #include <stddef.h>
 
 /* The descriptor that the variable names; -1: it names none, or one that is no memfd of `bytes`, and so somebody
  * else's. Stays open. */
 int cw_inherited_find(const char *variable, size_t bytes);
-
-#endif

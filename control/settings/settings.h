@@ -9,8 +9,7 @@
  *
  * Thread: one at a time (the environment).
  */
-#ifndef CW_SETTINGS_H
-#define CW_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ char *cw_settings_read(const char *path, size_t most, size_t *length);
 /* Writes a file, under another name first, so that nobody reads half of it; a device or pipe is written to as it is.
  * False: errno says why. */
 bool cw_settings_write(const char *path, const void *bytes, size_t length);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Thread: any.
  */
-#ifndef CW_UNITS_H
-#define CW_UNITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool cw_units_duration(const char *text, uint64_t *duration_ns);
 
 /* 1%, 0.01%; the sign is required, but for 0. Gives a fraction: 0.01 for 1%. */
 bool cw_units_percent(const char *text, double *fraction);
-
-#endif

@@ -24,8 +24,7 @@
  *   - NULL stands for a job of one cluster, of which nothing is known; only cw_clusters_count and cw_clusters_of take
  *     it.
  */
-#ifndef CW_CLUSTERS_H
-#define CW_CLUSTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ struct cw_clusters_share {
 
 /* `to` is another cluster than the rank's. */
 struct cw_clusters_share cw_clusters_share(const struct cw_clusters *clusters, uint32_t rank, uint32_t to);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of topology share: topology/topology.c queries, topology/decode.c the file, topology/hosts.c lists of
  * hosts, topology/routes.c the ways. */
-#ifndef CW_TOPOLOGY_PRIVATE_H
-#define CW_TOPOLOGY_PRIVATE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -56,5 +55,3 @@ int topology_hosts_take(const struct topology_reader *reader, uint32_t cluster, 
 
 /* Finds all routes. CW_OK, CW_ERROR_ARGUMENT (some clusters are not joined), CW_ERROR_MEMORY. */
 int topology_routes_find(const struct topology_reader *reader);
-
-#endif

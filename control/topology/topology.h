@@ -28,8 +28,7 @@
  *
  * Order of calls: cw_topology_load or cw_topology_decode, queries, cw_topology_destroy.
  */
-#ifndef CW_TOPOLOGY_H
-#define CW_TOPOLOGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ double cw_topology_loss(const struct cw_topology *topology, uint32_t from, uint3
  * It is symmetric, and the two legs are direct: a route that passes through several clusters, or whose legs alone take
  * another way, is told as direct. */
 uint32_t cw_topology_via(const struct cw_topology *topology, uint32_t from, uint32_t to);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any.
  */
-#ifndef CW_WATCH_H
-#define CW_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void cw_watch_close(struct cw_watch *watch);
 /* From what all ranks have said: who is missing, that some wait for each other in a circle, or that nobody has waited
  * for long, in a line; "" if nothing follows. Who has moved is slow and not stuck: neither missing nor in a circle. */
 void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes);
-
-#endif

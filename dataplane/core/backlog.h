@@ -10,8 +10,7 @@
  * Order of calls, per command: cw_backlog_admit, by whoever queues it; cw_backlog_keep if there was no room (owner);
  * cw_backlog_first and cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has.
  */
-#ifndef CW_BACKLOG_H
-#define CW_BACKLOG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -78,5 +77,3 @@ static inline bool cw_backlog_holds(const struct cw_backlog *backlog, enum cw_co
 /* Takes the next chain in turn; it goes back by cw_backlog_return if anything is left in it. NULL: none. Owner. */
 struct cw_backlog_chain *cw_backlog_turn(struct cw_backlog *backlog);
 void cw_backlog_return(struct cw_backlog *backlog, struct cw_backlog_chain *chain);
-
-#endif

@@ -5,8 +5,7 @@
  * calibration at the start, no drift, and a counter that jumps (a virtual machine that moves) is found out at once.
  * Elsewhere clock_gettime is asked each time.
  */
-#ifndef CW_CLOCK_H
-#define CW_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,4 @@ static inline uint64_t cw_clock_ns(void)
 
 uint64_t cw_clock_ns(void);
 
-#endif
 #endif

@@ -3,8 +3,7 @@
  * Invariants: many producers, one consumer at a time (the owner). First in, first out for each producer. A full queue
  * refuses. After the bounded queue of D. Vyukov: each cell has a number that says whose turn it is.
  */
-#ifndef CW_COMMAND_H
-#define CW_COMMAND_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ static inline bool cw_commands_idle(const struct cw_commands *commands)
     return atomic_load_explicit(&commands->head, memory_order_relaxed) ==
            atomic_load_explicit(&commands->tail, memory_order_acquire); /* pairs with the release in cw_commands_pop */
 }
-
-#endif

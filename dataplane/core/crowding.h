@@ -10,8 +10,7 @@
  * Order of calls: a zeroed one is new; cw_crowding_yield after each look that found nothing, until it says no or it is
  * time to sleep. One thread at a time.
  */
-#ifndef CW_CROWDING_H
-#define CW_CROWDING_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ static inline bool cw_crowding_yield(struct cw_crowding *crowding, uint64_t now_
     cw_crowding_judge(crowding, now_ns, cw_clock_ns());
     return true;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Layering within dataplane/: core/endpoint.c creates and takes apart, core/turn.c turns; flow/ and put/ do the work on
  * the parts below; wire/ and port/ know nothing of endpoints.
  */
-#ifndef CW_ENDPOINT_H
-#define CW_ENDPOINT_H
+#pragma once
 
 #include "dataplane/core/events.h"
 #include "dataplane/core/guest.h"
@@ -107,5 +106,3 @@ static inline struct cw_flow *cw_endpoint_flow(const struct cw_endpoint *endpoin
 {
     return peer < endpoint->flows.fresh ? cw_pool_at(&endpoint->flows, peer) : NULL;
 }
-
-#endif

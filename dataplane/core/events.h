@@ -3,8 +3,7 @@
  * Invariant: one producer at a time (the owner), one consumer at a time (any thread). Nothing is ever lost: whoever
  * finds it full keeps what it has to say and tries again next turn.
  */
-#ifndef CW_EVENTS_H
-#define CW_EVENTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ static inline uint32_t cw_events_count(const struct cw_events *events)
     return atomic_load_explicit(&events->produced, memory_order_acquire) -
            atomic_load_explicit(&events->consumed, memory_order_relaxed);
 }
-
-#endif

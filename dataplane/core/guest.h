@@ -10,8 +10,7 @@
  *
  * Owner: whoever turns the endpoint.
  */
-#ifndef CW_GUEST_H
-#define CW_GUEST_H
+#pragma once
 
 #include "dataplane/dataplane.h"
 #include "dataplane/port/port.h"
@@ -83,5 +82,3 @@ int cw_guest_leave(struct cw_endpoint *endpoint, uint32_t ipv4);
 
 /* The key of what `author` writes to the holders of `id`. */
 void cw_guest_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of the loop share: loop.c turns, waits and has the threads, loop_calls.c is what other threads ask of
  * it. */
-#ifndef CW_LOOP_PRIVATE_H
-#define CW_LOOP_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -61,5 +60,3 @@ static inline bool cw_loop_has_calls(const struct cw_loop *loop)
 {
     return atomic_load_explicit(&loop->calls, memory_order_relaxed) != NULL;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Invariant: memory that was never handed out is never touched, so a generous limit costs address space and nothing
  * else. Objects are handed out last-in first-out (they are still in the cache) and are not cleared.
  */
-#ifndef CW_POOL_H
-#define CW_POOL_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ static inline void *cw_pool_at(const struct cw_pool *pool, uint32_t index)
     assert(index < pool->fresh);
     return pool->base + (size_t)index * pool->object_bytes;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Thread: any.
  */
-#ifndef CW_PROCESS_H
-#define CW_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ char cw_process_state(int process);
 /* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
  * debugger holds has not. */
 bool cw_process_is_stopped(int process);
-
-#endif

@@ -6,8 +6,7 @@
  * anything has the kernel run the barrier on all cores (membarrier(2)) until the owner has noticed that it is no longer
  * alone, and from then on pays its share.
  */
-#ifndef CW_TOKEN_H
-#define CW_TOKEN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -74,5 +73,3 @@ static inline bool cw_token_is_taken(const struct cw_token *token)
 
 /* Any thread, after it has pushed something for the owner and before it tries to take the token. */
 void cw_token_announce(struct cw_token *token);
-
-#endif

@@ -1,7 +1,6 @@
 /* turn: what leaves: packets are staged, signed or sealed together, and flushed to the port. A turn does all of an
  * endpoint's work (core/turn.c). */
-#ifndef CW_TURN_H
-#define CW_TURN_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -76,5 +75,3 @@ static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
 
 /* True if nothing but packets and timers can give this endpoint work. */
 bool cw_endpoint_idle(const struct cw_endpoint *endpoint);
-
-#endif

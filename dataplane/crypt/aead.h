@@ -15,8 +15,7 @@
  * Order of calls
  *   cw_aead_open, { cw_aead_key_create, { cw_aead_seal | cw_aead_unseal }*, cw_aead_key_destroy }*
  */
-#ifndef CW_AEAD_H
-#define CW_AEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void cw_aead_seal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint3
 
 /* Opens up to CW_AEAD_BURST packets; those whose MAC fits are `good`. */
 void cw_aead_unseal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count);
-
-#endif

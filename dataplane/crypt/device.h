@@ -2,8 +2,7 @@
  * that grows.
  *
  * They are EAL's, and so the process's: this is where their state is kept. Private to crypt/. */
-#ifndef CW_CRYPT_DEVICE_H
-#define CW_CRYPT_DEVICE_H
+#pragma once
 
 #define ALLOW_EXPERIMENTAL_API /* calls without a queue, pools of sessions: in DPDK since 20.05 and 19.02 */
 
@@ -46,5 +45,3 @@ bool crypt_has_aes(void);
 /* A session of the device. NULL: EAL's memory is used up, or the driver refuses. */
 void *crypt_session_create(struct cw_aead *device, struct rte_crypto_sym_xform *transform);
 void crypt_session_destroy(struct cw_aead *device, void *session);
-
-#endif

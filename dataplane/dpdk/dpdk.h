@@ -9,8 +9,7 @@
  * The library is looked for in the folder causeway/ beside the object that holds dpdk.c, then as the dynamic loader
  * does: LD_LIBRARY_PATH, that object's run path, the system's folders.
  */
-#ifndef CW_DPDK_H
-#define CW_DPDK_H
+#pragma once
 
 #include "dataplane/crypt/aead.h"
 #include "dataplane/port/ethdev.h"
@@ -47,5 +46,3 @@ const struct cw_dpdk *cw_dpdk_load(char *error, size_t error_bytes);
 
 /* DPDK's own name and version; NULL: the library cannot be loaded. Any thread. */
 const char *cw_dpdk_version(void);
-
-#endif

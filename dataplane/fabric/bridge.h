@@ -24,8 +24,7 @@
  *
  * Order of calls: cw_bridge_create, { cw_bridge_forward | ... }*, cw_bridge_destroy. Times must not go back. One owner.
  */
-#ifndef CW_BRIDGE_H
-#define CW_BRIDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ uint32_t cw_bridge_address_count(const struct cw_bridge *bridge);
 uint32_t cw_bridge_group_count(const struct cw_bridge *bridge);
 
 const struct cw_bridge_counters *cw_bridge_counters(const struct cw_bridge *bridge);
-
-#endif

@@ -6,8 +6,7 @@
  *  - An address that was not seen for age_ns is not found, whether its row has been reused or not.
  *  - Every operation takes constant time, on average, whatever addresses come.
  */
-#ifndef CW_BRIDGE_ADDRESSES_H
-#define CW_BRIDGE_ADDRESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ bool cw_bridge_addresses_set(struct cw_bridge_addresses *table, uint64_t key, ui
 
 /* Forgets what was learnt behind `port`. */
 void cw_bridge_addresses_forget(struct cw_bridge_addresses *table, uint16_t port);
-
-#endif

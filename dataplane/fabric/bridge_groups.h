@@ -7,8 +7,7 @@
  * A key is either a MAC address or CW_BRIDGE_GROUP_IPV4 plus an IPv4 address: 32 IPv4 groups share a MAC address, and
  * one of them being left must not silence another.
  */
-#ifndef CW_BRIDGE_GROUPS_H
-#define CW_BRIDGE_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void cw_bridge_groups_sweep(struct cw_bridge_groups *table, uint64_t now_ns, uin
 
 /* Takes out the members heard of at this port. */
 void cw_bridge_groups_forget(struct cw_bridge_groups *table, uint16_t port);
-
-#endif

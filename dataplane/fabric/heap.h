@@ -5,8 +5,7 @@
  *  - In a tracked heap each entry's owner knows where it is (*position), so that it can be moved or taken out.
  * All functions take `tracked` as a constant: the compiler makes two versions of each.
  */
-#ifndef CW_HEAP_H
-#define CW_HEAP_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -132,5 +131,3 @@ static inline struct cw_heap_entry cw_heap_take(struct cw_heap *heap, uint32_t i
     }
     return taken;
 }
-
-#endif

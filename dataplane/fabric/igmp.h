@@ -4,8 +4,7 @@
  * Invariant: nothing is read beyond `length`, nor beyond the length that the IPv4 header states.
  * Order of calls: cw_igmp_parse, then, if it found CW_IGMP_REPORT, cw_igmp_next until false.
  */
-#ifndef CW_IGMP_H
-#define CW_IGMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ enum cw_igmp_kind cw_igmp_parse(const uint8_t *frame, uint32_t length, struct cw
 
 /* The next group that is joined or left; false: that was all. */
 bool cw_igmp_next(struct cw_igmp *igmp, uint32_t *group_ipv4, bool *is_join);
-
-#endif

@@ -16,8 +16,7 @@
  * Order of calls: cw_link_init, { cw_link_offer | cw_link_corrupt | cw_link_configure }*. Times must not go back. One
  * owner.
  */
-#ifndef CW_LINK_H
-#define CW_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,5 +107,3 @@ uint64_t cw_link_queue_bytes(const struct cw_link *link, uint64_t now_ns);
 
 /* The most that cw_link_queue_bytes ever was, right after an offer. */
 uint64_t cw_link_queue_bytes_max(const struct cw_link *link);
-
-#endif

@@ -6,13 +6,10 @@
  *
  * Order of calls: as in port.h; cw_port_sim_open instead of another open. Owner: the simulator's.
  */
-#ifndef CW_PORT_SIM_H
-#define CW_PORT_SIM_H
+#pragma once
 
 #include "dataplane/fabric/simulator.h"
 #include "dataplane/port/port.h"
 
 /* CW_OK, CW_ERROR_ARGUMENT (no such node), CW_ERROR_BUSY (open already), CW_ERROR_CLOSED (the node has crashed). */
 int cw_port_sim_open(struct cw_simulator *simulator, uint32_t node, struct cw_port **port);
-
-#endif

@@ -6,8 +6,7 @@
  *  - Not for secrets: who has seen a few numbers can tell the next ones.
  * Order of calls: cw_random_seed, then any. Owner: one thread.
  */
-#ifndef CW_RANDOM_H
-#define CW_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ static inline bool cw_random_chance(struct cw_random *random, double probability
 {
     return probability > 0 && cw_random_fraction(random) < probability;
 }
-
-#endif

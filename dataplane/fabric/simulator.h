@@ -28,8 +28,7 @@
  * Memory: a node takes cw_simulator_node_bytes (11.1 KiB with the defaults, nearly all of it rings), a packet its frame
  * and 32 bytes, a frame on a link 48 bytes more. Packets that were never used are address space only.
  */
-#ifndef CW_SIMULATOR_H
-#define CW_SIMULATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -221,5 +220,3 @@ const uint8_t *cw_simulator_mac(const struct cw_simulator *simulator, uint32_t n
 
 /* Memory of one node, its rings included, frames not. */
 size_t cw_simulator_node_bytes(const struct cw_simulator_node_config *config);
-
-#endif

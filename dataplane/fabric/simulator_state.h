@@ -8,8 +8,7 @@
  *    reordered to before the last one is in it by itself. The heap stays as small as there are busy links.
  *  - A node is in `timers` exactly if it has a time at which it is to be turned.
  */
-#ifndef CW_SIMULATOR_STATE_H
-#define CW_SIMULATOR_STATE_H
+#pragma once
 
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/fabric/heap.h"
@@ -171,5 +170,3 @@ void sim_port_init(struct sim_node *node);
 uint64_t sim_mac_key(const uint8_t mac[6]);
 /* The NIC's filter: the node's own address, broadcast, the groups it has joined. */
 bool sim_port_accepts(const struct sim_node *node, const struct sim_packet *packet);
-
-#endif

@@ -4,8 +4,7 @@
  * Order of calls: cw_frames_judge; on CW_ACCEPT cw_frames_apply; on CW_LATER cw_frames_apply_credit. The packet stays
  * where it is meanwhile.
  */
-#ifndef CW_ACCEPT_H
-#define CW_ACCEPT_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -44,5 +43,3 @@ void cw_frames_apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
 /* A packet that has to come again, for want of room, still brings its credit: what it wants room for may wait for that.
  * Should it have come before, its put number tells. */
 void cw_frames_apply_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
-
-#endif

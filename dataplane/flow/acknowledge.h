@@ -1,6 +1,5 @@
 /* acknowledge: acknowledgements that have come in. */
-#ifndef CW_ACKNOWLEDGE_H
-#define CW_ACKNOWLEDGE_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -18,5 +17,3 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
 
 /* A round trip can be taken from the echo of this packet. */
 void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
-
-#endif

@@ -16,8 +16,7 @@
  * A round is over when as much has been delivered as was in flight when it began, whatever was lost meanwhile; each
  * gives one sample of the rate. Owner: whoever turns the endpoint.
  */
-#ifndef CW_BANDWIDTH_H
-#define CW_BANDWIDTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ void cw_bandwidth_delivered(struct cw_flow *flow, uint32_t frame_bytes);
 
 /* After each acknowledgement: sets the flow's window and rate. */
 void cw_bandwidth_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-#endif

@@ -1,6 +1,5 @@
 /* congestion: how much a flow may have in flight. */
-#ifndef CW_CONGESTION_H
-#define CW_CONGESTION_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -20,5 +19,3 @@ void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns);
 
 /* Packets below `number` were acknowledged. */
 void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.
  */
-#ifndef CW_FLOW_H
-#define CW_FLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -221,5 +220,3 @@ struct cw_flow {
     struct cw_timers timers;
     struct cw_credit credit;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* frame: the frames of a packet. */
-#ifndef CW_FRAME_H
-#define CW_FRAME_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -11,5 +10,3 @@ uint32_t cw_frame_bytes(const struct cw_operation *operation);
  * packet's pieces, of which there are none unless `may_gather`. */
 uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
                          uint8_t *at, bool may_gather, uint32_t *gathered);
-
-#endif

@@ -1,10 +1,7 @@
 /* receive: frames that have come in. */
-#ifndef CW_RECEIVE_H
-#define CW_RECEIVE_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
 /* Received Ethernet frames, in order; at most CW_BURST. */
 void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count);
-
-#endif

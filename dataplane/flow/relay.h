@@ -12,8 +12,7 @@
  *     (bandwidth.h).
  * Owner: whoever turns the endpoint.
  */
-#ifndef CW_RELAY_H
-#define CW_RELAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ bool cw_relay_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t 
 bool cw_relay_send(struct cw_endpoint *endpoint, struct cw_shaping *shaping, bool *port_full);
 
 void cw_relay_dispose(struct cw_endpoint *endpoint);
-
-#endif

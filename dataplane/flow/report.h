@@ -1,6 +1,5 @@
 /* report: acknowledgements that go out. */
-#ifndef CW_REPORT_H
-#define CW_REPORT_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -19,5 +18,3 @@ bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* True if this endpoint's queues are so full that senders should pause. */
 bool cw_report_congested(const struct cw_endpoint *endpoint);
-
-#endif

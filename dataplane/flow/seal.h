@@ -8,8 +8,7 @@
  *   - A count is taken once (RFC 6479's window). What is older than the window is dropped, as if the network had lost
  *     it.
  */
-#ifndef CW_SEAL_H
-#define CW_SEAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline uint32_t cw_seal_flow(uint32_t index, uint64_t local)
 {
     return index | cw_seal_phase(local) << CW_WIRE_FLOW_BITS;
 }
-
-#endif

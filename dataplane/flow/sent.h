@@ -6,8 +6,7 @@
  *     being filled).
  *   - a record is in one of three states: in flight, lost (to be sent again), acknowledged.
  */
-#ifndef CW_SENT_H
-#define CW_SENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ static inline uint64_t cw_sent_span(void)
 {
     return (uint64_t)CW_SENT_CHUNK * CW_SENT_DIRECTORY * (CW_SENT_DIRECTORIES - 1);
 }
-
-#endif

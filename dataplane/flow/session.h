@@ -2,8 +2,7 @@
  *
  * Order: cw_session_start, cw_session_retry until an answer comes, cw_session_prove, cw_session_confirm with the
  * first packet; cw_session_end. */
-#ifndef CW_SESSION_H
-#define CW_SESSION_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -46,5 +45,3 @@ void cw_session_goodbye(struct cw_endpoint *endpoint);
 
 /* Gives peer events that found no room before; returns how many. */
 uint32_t cw_session_deliver(struct cw_endpoint *endpoint);
-
-#endif

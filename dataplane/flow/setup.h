@@ -3,8 +3,7 @@
  * Invariant: a set-up packet is signed by the job's key, or sealed under a key that is derived from it; both forms say
  * the same.
  */
-#ifndef CW_SETUP_H
-#define CW_SETUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ static inline uint32_t cw_setup_stream(const struct cw_endpoint *endpoint, const
 /* The flow of a verified set-up packet: a new one if it asks for a stream of a process that is known, or if strangers
  * are let in. NULL: there is none. */
 struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setup *setup);
-
-#endif

@@ -9,8 +9,7 @@
  *   - Flows that wait have their turn one after the other.
  * Owner: whoever turns the endpoint.
  */
-#ifndef CW_SHAPER_H
-#define CW_SHAPER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper);
 
 /* The flow waits no more: its session is over. */
 void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-#endif

@@ -1,6 +1,5 @@
 /* stream: the sessions with one process, and the way that a flow's packets take. */
-#ifndef CW_STREAM_H
-#define CW_STREAM_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -15,5 +14,3 @@ void cw_way_detour(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Back to the relay, if the while is over. */
 void cw_way_return(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-#endif

@@ -1,6 +1,5 @@
 /* table: flows by address. */
-#ifndef CW_TABLE_H
-#define CW_TABLE_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -15,5 +14,3 @@ static inline uint16_t cw_flow_port(const struct cw_endpoint *endpoint, const st
 {
     return (uint16_t)(endpoint->config.address.udp_port + flow->stream);
 }
-
-#endif

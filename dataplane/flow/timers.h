@@ -1,6 +1,5 @@
 /* timers: deadlines of a flow: probes, failure, pacing. */
-#ifndef CW_TIMERS_H
-#define CW_TIMERS_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -30,5 +29,3 @@ bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A packet of this many bytes has left a paced flow. */
 void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* transmit: flows send, in turn. */
-#ifndef CW_TRANSMIT_H
-#define CW_TRANSMIT_H
+#pragma once
 
 #include "dataplane/core/endpoint.h"
 
@@ -18,5 +17,3 @@ void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *fl
 
 /* Bytes of a bulk operation that a full packet carries; 0: not in session. */
 uint32_t cw_transmit_part_bytes(const struct cw_flow *flow);
-
-#endif

@@ -7,8 +7,7 @@
  *   - the wheel has two levels; an entry beyond its reach waits in the last slot and is looked at again there.
  * Owner: whoever turns the loop. Times are nanoseconds and never go back.
  */
-#ifndef CW_WHEEL_H
-#define CW_WHEEL_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -62,5 +61,3 @@ static inline bool cw_wheel_due(const struct cw_wheel *wheel, uint64_t now_ns)
 /* A time at which to ask again: never later than the earliest entry's, exactly that once it is near, and after an
  * expiry in the future; UINT64_MAX: the wheel is empty. */
 uint64_t cw_wheel_next(const struct cw_wheel *wheel);
-
-#endif

@@ -6,8 +6,7 @@
  *     the holes close.
  * Used twice per flow: for packet numbers and for put numbers.
  */
-#ifndef CW_WINDOW_H
-#define CW_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ static inline uint64_t cw_window_span(void)
 {
     return (uint64_t)(CW_WINDOW_BLOCKS - 1) * CW_WINDOW_BLOCK_NUMBERS;
 }
-
-#endif

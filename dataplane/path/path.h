@@ -19,8 +19,7 @@
  *
  * Thread: one at a time for all calls (a lock of the caller's), but cw_paths_wake: any.
  */
-#ifndef CW_PATH_H
-#define CW_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,5 +205,3 @@ struct cw_paths_counters {
     uint64_t time_outs; /* of them: nothing ended them but their time */
 };
 struct cw_paths_counters cw_paths_counters(const struct cw_paths *paths);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of path/ share. */
-#ifndef CW_PATH_PRIVATE_H
-#define CW_PATH_PRIVATE_H
+#pragma once
 
 #include "dataplane/path/path.h"
 
@@ -176,5 +175,3 @@ bool path_stream_take(struct cw_paths *paths, uint32_t rank, const struct cw_rin
 uint32_t path_stream_poll(struct cw_paths *paths);
 /* Ends those from and to a rank with a failure. */
 void path_stream_fail(struct cw_paths *paths, uint32_t rank, int status);
-
-#endif

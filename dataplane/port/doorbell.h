@@ -16,8 +16,7 @@
  *    owner:  open { arm, check for packets, wait (if there were none), disarm }* close
  *    sender: open { send packets, ring }* close
  */
-#ifndef CW_DOORBELL_H
-#define CW_DOORBELL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void cw_doorbell_disarm(struct cw_doorbell *bell);
 
 /* Unmaps the file; NULL is allowed. Owner. */
 void cw_doorbell_close(struct cw_doorbell *bell);
-
-#endif

@@ -11,8 +11,7 @@
  * Order of calls
  *    cw_eal_start, then anything of DPDK; a further cw_eal_start that asks for the same is free.
  */
-#ifndef CW_EAL_H
-#define CW_EAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void cw_eal_quiet_end(struct cw_eal_quiet *quiet, char *text, size_t text_bytes)
 /* Gives the calling thread an lcore number, so that it has its own cache of free packet buffers; gives up silently when
  * all are taken (slower, but correct). Undone when the thread ends. */
 void cw_eal_thread_register(void);
-
-#endif

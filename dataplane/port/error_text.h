@@ -1,6 +1,5 @@
 /* One-line errors for people: what failed, where, what to do about it. The text goes with a code of enum cw_status. */
-#ifndef CW_ERROR_TEXT_H
-#define CW_ERROR_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ __attribute__((format(printf, 4, 5))) static inline int cw_error_text(char *erro
     }
     return status;
 }
-
-#endif

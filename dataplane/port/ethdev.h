@@ -19,8 +19,7 @@
  * it again. The doorbells of two such ports are the words 0 and 1 of one file; at a `causeway switch`, port I has word
  * 1 + I and rings word 0.
  */
-#ifndef CW_ETHDEV_H
-#define CW_ETHDEV_H
+#pragma once
 
 #include "dataplane/port/eal.h"
 #include "dataplane/port/port.h"
@@ -85,5 +84,3 @@ uint64_t cw_port_ethdev_dropped(const struct cw_port *port);
 struct rte_mempool;
 uint16_t cw_port_ethdev_id(const struct cw_port *port);
 struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port);
-
-#endif

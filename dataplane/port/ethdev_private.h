@@ -10,8 +10,7 @@
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart
  */
-#ifndef CW_ETHDEV_PRIVATE_H
-#define CW_ETHDEV_PRIVATE_H
+#pragma once
 
 #include "dataplane/port/doorbell.h"
 #include "dataplane/port/error_text.h"
@@ -210,5 +209,3 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes);
 void ethdev_wait_close(struct ethdev_port *port);
 void ethdev_sleep(struct cw_port *port, uint64_t timeout_ns);
 void ethdev_wake(struct cw_port *port);
-
-#endif

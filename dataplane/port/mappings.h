@@ -11,8 +11,7 @@
  * an empty one. One thread
  * at a time.
  */
-#ifndef CW_MAPPINGS_H
-#define CW_MAPPINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintpt
 
 /* Takes a registration back, and undoes the mappings that were there for it alone. */
 void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages);
-
-#endif

@@ -12,8 +12,7 @@
  *    { cw_port_receive .. cw_port_release | cw_port_reserve .. cw_port_transmit .. cw_port_cancel | cw_port_sleep }*
  *    cw_port_close
  */
-#ifndef CW_PORT_H
-#define CW_PORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -203,5 +202,3 @@ static inline void cw_port_close(struct cw_port *port)
 {
     port->ops->close(port);
 }
-
-#endif

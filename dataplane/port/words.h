@@ -1,6 +1,5 @@
 /* Words: sleeping on one or two words of memory at once (futex_waitv(2), Linux 5.16). */
-#ifndef CW_WORDS_H
-#define CW_WORDS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ static inline bool cw_word_has_changed(const struct cw_word *word)
 {
     return atomic_load_explicit((const _Atomic uint32_t *)word->at, memory_order_acquire) != word->value;
 }
-
-#endif

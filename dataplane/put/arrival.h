@@ -8,8 +8,7 @@
  *     overtakes it.
  *   - The oldest put of a flow that is not done can always get a record, so that arrival never locks up.
  */
-#ifndef CW_ARRIVAL_H
-#define CW_ARRIVAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ void cw_arrivals_abort(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Notifies those for which there was no room; returns how many. */
 uint32_t cw_arrivals_deliver(struct cw_endpoint *endpoint);
-
-#endif

@@ -3,8 +3,7 @@
  * Invariant: a get keeps its operation open until the answer has arrived completely or the session ends, so it ends
  * exactly once.
  */
-#ifndef CW_GET_H
-#define CW_GET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow
 
 /* Posts the put that answers a request. */
 void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame);
-
-#endif

@@ -13,8 +13,7 @@
  * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the
  * application's hands.
  */
-#ifndef CW_MESSAGE_H
-#define CW_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Owner: lends to those who wait, as far as slots, operations and numbers allow. Once a turn. */
 uint32_t cw_messages_turn(struct cw_endpoint *endpoint);
-
-#endif

@@ -7,8 +7,7 @@
  *     predecessor the target also knows.
  *   - The lane table holds the last operation of each lane that is not retired.
  */
-#ifndef CW_OPERATION_H
-#define CW_OPERATION_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -149,5 +148,3 @@ void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int
 
 /* Hands over events that found no room before; returns how many. */
 uint32_t cw_operations_deliver(struct cw_endpoint *endpoint);
-
-#endif

@@ -3,8 +3,7 @@
  * Invariant: a store into a region happens only after cw_region_find has let it pass in the same turn, so that once a
  * region is deregistered by the owner no store can follow.
  */
-#ifndef CW_REGION_H
-#define CW_REGION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline struct cw_region *cw_region_find(const struct cw_regions *regions,
     }
     return region;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Sources: where the bytes of an operation come from, contiguous, strided or a list of slices. */
-#ifndef CW_SOURCE_H
-#define CW_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ uint32_t cw_source_run(const struct cw_source *source, struct cw_source_cursor *
 /* Copies `bytes` from `position` on. */
 void cw_source_copy(const struct cw_source *source, struct cw_source_cursor *cursor, uint64_t position, uint32_t bytes,
                     void *target);
-
-#endif

@@ -30,8 +30,7 @@
  *
  * Thread: one at a time per member.
  */
-#ifndef CW_BOARD_H
-#define CW_BOARD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -291,5 +290,3 @@ static inline bool cw_board_sleeps(const struct cw_board *board, uint32_t member
 {
     return atomic_load_explicit(&board->lines[member].asleep, memory_order_seq_cst) != 0;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Thread: any.
  */
-#ifndef CW_COPY_H
-#define CW_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool cw_copy_probe(pid_t pid, uint64_t address, uint64_t value);
  * other side; CW_ERROR_PERMISSION; CW_ERROR_SYSTEM. */
 int cw_copy_from(pid_t pid, void *to, uint64_t address, uint64_t bytes);
 int cw_copy_to(pid_t pid, uint64_t address, const void *from, uint64_t bytes);
-
-#endif

@@ -22,8 +22,7 @@
  * Thread: the owner's calls one thread at a time, and so each attachment's; cw_inbox_ring and cw_inbox_ring_own from
  * any.
  */
-#ifndef CW_INBOX_H
-#define CW_INBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -140,5 +139,3 @@ static inline void cw_inbox_ring(struct cw_inbox_sender *end)
         cw_inbox_wake(end->shared, end->bell);
     }
 }
-
-#endif

@@ -15,8 +15,7 @@
  *   producer: { cw_ring_reserve, write the payload, cw_ring_publish }*
  *   consumer: { cw_ring_peek, read the payload, cw_ring_consume }*
  */
-#ifndef CW_RING_H
-#define CW_RING_H
+#pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -122,5 +121,3 @@ static inline void cw_ring_consume(struct cw_ring_consumer *ring, const struct c
     /* pairs with the acquire in cw_ring_reserve */
     atomic_store_explicit(&ring->control->consumed, ring->position, memory_order_release);
 }
-
-#endif

@@ -8,8 +8,7 @@
  * Order of calls: cw_codel_init, then cw_codel_drops for each frame as it comes to the head of the queue, until it says
  * no. `now_ns` does not go back. Owner: the queue's.
  */
-#ifndef CW_CODEL_H
-#define CW_CODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void cw_codel_init(struct cw_codel *codel, uint64_t target_ns, uint64_t interval
 /* Whether the frame at the head, which has waited for `waited_ns`, is to be dropped; `is_short`: no more than one full
  * frame waits. */
 bool cw_codel_drops(struct cw_codel *codel, uint64_t now_ns, uint64_t waited_ns, bool is_short);
-
-#endif

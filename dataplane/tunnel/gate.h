@@ -15,8 +15,7 @@
  *   cw_endpoint_destroy, cw_gate_destroy, cw_port_close
  * Owner: whoever turns the endpoint and owns the port.
  */
-#ifndef CW_GATE_H
-#define CW_GATE_H
+#pragma once
 
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/tunnel/tunnel.h"
@@ -62,5 +61,3 @@ uint64_t cw_gate_deadline(const struct cw_gate *gate);
 struct cw_tunnel *cw_gate_tunnel(const struct cw_gate *gate);
 const struct cw_gate_counters *cw_gate_counters(const struct cw_gate *gate);
 const struct cw_bridge_counters *cw_gate_bridge(const struct cw_gate *gate);
-
-#endif

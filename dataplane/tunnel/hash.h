@@ -8,8 +8,7 @@
  *   - for all else (ARP, ...) the two MAC addresses and the type.
  * Nothing is read beyond the length of the frame; what is cut short counts by what is there.
  */
-#ifndef CW_TUNNEL_HASH_H
-#define CW_TUNNEL_HASH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline uint32_t cw_tunnel_stream_of(uint64_t hash, uint32_t stream_count)
 {
     return (uint32_t)(((unsigned __int128)hash * stream_count) >> 64);
 }
-
-#endif

@@ -6,8 +6,7 @@
  *   - The memory is taken at the start; a queue of limit L takes L and two longest frames.
  * Order of calls: cw_tunnel_queue_init, { put | front | pop }*, cw_tunnel_queue_dispose. One owner.
  */
-#ifndef CW_TUNNEL_QUEUE_H
-#define CW_TUNNEL_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ const uint8_t *cw_tunnel_queue_front(const struct cw_tunnel_queue *queue, uint32
 
 /* Removes the oldest frame; there is one. */
 void cw_tunnel_queue_pop(struct cw_tunnel_queue *queue);
-
-#endif

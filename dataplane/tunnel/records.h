@@ -5,8 +5,7 @@
  * A batch is taken as a whole or not at all: cw_tunnel_records_check comes first, and nothing is read beyond the bytes
  * that it was given.
  */
-#ifndef CW_TUNNEL_RECORDS_H
-#define CW_TUNNEL_RECORDS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -34,5 +33,3 @@ static inline uint32_t cw_tunnel_record_length(const uint8_t *at)
 /* The number of frames in `bytes` at `batch`, each of CW_TUNNEL_FRAME_MIN_BYTES to `frame_bytes_max`; 0: it is no
  * batch. */
 uint32_t cw_tunnel_records_check(const uint8_t *batch, uint64_t bytes, uint32_t frame_bytes_max);
-
-#endif

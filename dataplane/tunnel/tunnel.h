@@ -30,8 +30,7 @@
  *   the peer, cw_tunnel_destroy
  * The tunnel takes all events of the endpoint. Owner: whoever turns the endpoint.
  */
-#ifndef CW_TUNNEL_H
-#define CW_TUNNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ uint64_t cw_tunnel_held(const struct cw_tunnel *tunnel, uint32_t stream);
 /* "dropped_full" and the like, and the meaning in one line. */
 const char *cw_tunnel_counter_name(enum cw_tunnel_counter counter);
 const char *cw_tunnel_counter_meaning(enum cw_tunnel_counter counter);
-
-#endif

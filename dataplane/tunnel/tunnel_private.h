@@ -1,6 +1,5 @@
 /* Tunnel, inside: a stream's two halves. tunnel.c: life and sessions, tunnel_send.c, tunnel_receive.c. */
-#ifndef CW_TUNNEL_PRIVATE_H
-#define CW_TUNNEL_PRIVATE_H
+#pragma once
 
 #include <assert.h>
 
@@ -154,5 +153,3 @@ uint32_t tunnel_in_deliver(struct cw_tunnel *tunnel, struct tunnel_stream *strea
 
 /* Gives room back that is due. */
 void tunnel_in_say(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);
-
-#endif

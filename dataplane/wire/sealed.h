@@ -6,8 +6,7 @@
  *     the checks is the same.
  *   - Nothing of a sealed packet but what finds its key is read before it has been opened.
  */
-#ifndef CW_WIRE_SEALED_H
-#define CW_WIRE_SEALED_H
+#pragma once
 
 #include <string.h>
 
@@ -102,5 +101,3 @@ void cw_wire_setup_seal(struct cw_wire_sealed_setup *setup, const uint8_t key[CW
 /* Opens one into another; false: it is not the job's, or was altered. */
 bool cw_wire_setup_unseal(const struct cw_wire_sealed_setup *sealed, const uint8_t key[CW_WIRE_SETUP_KEY_BYTES],
                           struct cw_wire_sealed_setup *setup);
-
-#endif

@@ -4,8 +4,7 @@
  * Order of calls
  *    tags.count = 0; { cw_wire_tags_add }*; cw_wire_tags_compute; results in tags.value[], in the order of the calls
  */
-#ifndef CW_WIRE_TAGS_H
-#define CW_WIRE_TAGS_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ bool cw_wire_tags_compute_as(struct cw_wire_tags *tags, enum cw_wire_tags_way wa
 
 /* Computes all tags; each is what cw_wire_tag gives for that header alone. */
 void cw_wire_tags_compute(struct cw_wire_tags *tags);
-
-#endif

@@ -7,8 +7,7 @@
  *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only its tag
  *     says.
  */
-#ifndef CW_WIRE_H
-#define CW_WIRE_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -281,5 +280,3 @@ static inline uint32_t cw_wire_pad(uint32_t bytes)
 {
     return (bytes + 7u) & ~7u;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* counts: arrays of counts and displacements as programs give them, of int or of MPI_Count (MPI 5.0, 2.5.8: large
  * counts). */
-#ifndef MPI_COUNTS_H
-#define MPI_COUNTS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ static inline int mpi_count_narrow(MPI_Count count)
 {
     return count > INT_MAX ? MPI_UNDEFINED : (int)count;
 }
-
-#endif

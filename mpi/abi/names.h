@@ -1,6 +1,5 @@
 /* names: all functions of the ABI, and which of them this library implements. */
-#ifndef MPI_NAMES_H
-#define MPI_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ struct mpi_name {
 
 extern const struct mpi_name mpi_names[]; /* by chapter, then by name */
 extern const unsigned mpi_name_count;
-
-#endif

@@ -9,8 +9,7 @@
  *   mpi_contents_make with how many there will be of each, then as many mpi_contents_*: in the order of the
  *   constructor's arguments.
  */
-#ifndef MPI_CONTENTS_H
-#define MPI_CONTENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ void mpi_contents_free(struct mpi_contents *contents);
 
 /* How many elements of types[index] a type has in its packed stream before the next type begins (structs, pairs). */
 MPI_Count mpi_contents_blocklength(const struct mpi_contents *contents, MPI_Count index);
-
-#endif

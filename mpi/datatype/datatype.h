@@ -17,8 +17,7 @@
  * Within the lock of enter.h only, but mpi_type_pack and mpi_type_unpack, which any thread may call on a type that it
  * holds.
  */
-#ifndef MPI_DATATYPE_H
-#define MPI_DATATYPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ int mpi_type_copy(const struct mpi_type *from_type, MPI_Count from_count, const 
 
 /* The value type of a pair of value and index, and its index type, both predefined; false: the type is no such pair. */
 bool mpi_type_pair(const struct mpi_type *type, const struct mpi_type **value, const struct mpi_type **index);
-
-#endif

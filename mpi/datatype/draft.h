@@ -11,8 +11,7 @@
  *     it.
  *   - A draft holds its layout until it is finished or dropped.
  */
-#ifndef MPI_DRAFT_H
-#define MPI_DRAFT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ struct mpi_draft mpi_draft_list_finish(struct mpi_draft_list *list);
 struct mpi_type *mpi_draft_type(struct mpi_draft *draft, struct mpi_contents *contents, int *code);
 /* The same for a program: its reference is that of the handle in *datatype, which stays as it was on failure. */
 int mpi_draft_finish(struct mpi_draft *draft, struct mpi_contents *contents, MPI_Datatype *datatype);
-
-#endif

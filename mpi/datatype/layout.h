@@ -13,8 +13,7 @@
  *
  * Making and releasing within the lock of enter.h only; reading from any thread that holds the type.
  */
-#ifndef MPI_LAYOUT_H
-#define MPI_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ bool mpi_layout_list_add(struct mpi_layout_list *list, MPI_Count displacement, s
 /* The list is empty afterwards, also on failure. */
 bool mpi_layout_list_finish(struct mpi_layout_list *list, struct mpi_layout **result);
 void mpi_layout_list_drop(struct mpi_layout_list *list);
-
-#endif

@@ -9,8 +9,7 @@
  *     Those of keys made in C live on, since nobody tells when they go: equal ones share their memory.
  *   - What is known of a key lives on, too: the program may free the key while attributes have it.
  */
-#ifndef MPI_FORTRAN_ATTRIBUTE_H
-#define MPI_FORTRAN_ATTRIBUTE_H
+#pragma once
 
 #include "mpi/fortran/entry.h"
 
@@ -43,5 +42,3 @@ int fortran_copy_win(MPI_Win win, int keyval, void *key, void *value, void *copy
 int fortran_delete_comm(MPI_Comm comm, int keyval, void *value, void *key);
 int fortran_delete_type(MPI_Datatype datatype, int keyval, void *value, void *key);
 int fortran_delete_win(MPI_Win win, int keyval, void *value, void *key);
-
-#endif

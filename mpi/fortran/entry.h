@@ -11,8 +11,7 @@
  *
  * Everything here is thread-safe, and uses nothing but the public ABI.
  */
-#ifndef MPI_FORTRAN_ENTRY_H
-#define MPI_FORTRAN_ENTRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void fortran_pad(char *to, size_t length, const char *from);
 MPI_Comm *fortran_promise(MPI_Fint *newcomm);
 void fortran_forget(MPI_Comm *promised);
 void fortran_settle(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_COMMUNICATOR_H
-#define MPI_COMMUNICATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ uint64_t mpi_context_next(void);
 /* MPI_COMM_WORLD and MPI_COMM_SELF; MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_comm_start(uint32_t rank, uint32_t size);
 void mpi_comm_stop(void);
-
-#endif

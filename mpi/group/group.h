@@ -2,8 +2,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_GROUP_H
-#define MPI_GROUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ void mpi_group_conceal(struct mpi_group *group);
 int mpi_group_rank_of(const struct mpi_group *group, uint32_t world_rank);
 /* MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL. */
 int mpi_group_relation(const struct mpi_group *a, const struct mpi_group *b);
-
-#endif

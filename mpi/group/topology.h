@@ -1,7 +1,6 @@
 /* topology: Cartesian arrangements of the ranks of a communicator (MPI 5.0, 8.5). Graphs will follow. Within the lock
  * of enter.h only. */
-#ifndef MPI_TOPOLOGY_H
-#define MPI_TOPOLOGY_H
+#pragma once
 
 struct mpi_comm;
 
@@ -15,5 +14,3 @@ struct mpi_topology {
 /* NULL: no memory. Sizes and periods are copied. */
 struct mpi_topology *mpi_topology_make(int dimension_count, const int sizes[], const int periodic[], int rank);
 void mpi_topology_destroy(struct mpi_topology *topology);
-
-#endif

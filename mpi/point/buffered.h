@@ -1,8 +1,7 @@
 /* buffered: buffered sends (MPI 5.0, 3.6). The messages are copied to memory of the library; of the buffers that the
  * program attaches only the size counts, so that what does not fit is an error, as the standard wants it. Within the
  * lock of enter.h only. */
-#ifndef MPI_BUFFERED_H
-#define MPI_BUFFERED_H
+#pragma once
 
 #include "mpi/point/request.h"
 
@@ -11,5 +10,3 @@ void mpi_buffered_start(struct mpi_request *request);
 
 /* Waits for all messages, of all buffers (MPI_Finalize). */
 void mpi_buffered_finish(void);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_CREDIT_H
-#define MPI_CREDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ void mpi_kept_add_early(uint64_t bytes);
 void mpi_kept_remove_early(uint64_t bytes);
 /* A line of them into `text`; "" if nothing was ever kept, announced or dropped. */
 void mpi_kept_describe(char *text, size_t text_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* describe: what operations under way wait for, for people (runtime/waiting.h). Within the lock of enter.h only. */
-#ifndef MPI_DESCRIBE_H
-#define MPI_DESCRIBE_H
+#pragma once
 
 #include "mpi/point/request.h"
 #include "mpi/runtime/waiting.h"
@@ -13,5 +12,3 @@ void mpi_describe_requests(struct mpi_request *const requests[], int count, bool
 void mpi_describe_message(const struct mpi_comm *comm, int source, int tag, struct mpi_said *said);
 /* "; 2 receives are posted: ...", if there are any. */
 void mpi_describe_posted(struct mpi_said *said);
-
-#endif

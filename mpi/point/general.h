@@ -1,7 +1,6 @@
 /* general: generalized requests, whose operation is the program's own (MPI 5.0, 13.2). Within the lock of enter.h
  * only. */
-#ifndef MPI_GENERAL_H
-#define MPI_GENERAL_H
+#pragma once
 
 #include "mpi/point/request.h"
 
@@ -9,5 +8,3 @@
 int mpi_general_query(struct mpi_request *request, MPI_Status *status);
 int mpi_general_free(struct mpi_request *request);
 int mpi_general_cancel(struct mpi_request *request);
-
-#endif

@@ -1,7 +1,6 @@
 /* internal: messages of the library's own within a communicator, apart from the program's by tags below 0. Within the
  * lock of enter.h only. */
-#ifndef MPI_INTERNAL_H
-#define MPI_INTERNAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits);
 
 /* Waits until nothing that this process has sent or awaits in `comm` is under way. */
 void mpi_internal_drain(struct mpi_comm *comm);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_MATCH_H
-#define MPI_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ void mpi_match_forget_strangers(void);
 /* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may
  * withdraw it. */
 void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request));
-
-#endif

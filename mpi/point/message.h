@@ -3,8 +3,7 @@
  * A message of dataplane/path/ whose tag (20 bits) is its kind, in the lane of its communicator: all that may be
  * matched in order stays in order.
  */
-#ifndef MPI_MESSAGE_H
-#define MPI_MESSAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ static inline uint32_t mpi_lane_tag(uint64_t context, enum mpi_message_kind kind
     uint32_t lane = (uint32_t)(mixed >> 40) & ((1u << CW_LANE_BITS) - 1);
     return cw_lane_tag(lane != 0 ? lane : 1, (uint32_t)kind);
 }
-
-#endif

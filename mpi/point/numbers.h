@@ -3,8 +3,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_NUMBERS_H
-#define MPI_NUMBERS_H
+#pragma once
 
 #include "mpi/point/request.h"
 
@@ -20,5 +19,3 @@ void mpi_numbers_each_of(uint32_t rank, void (*function)(struct mpi_request *req
 void mpi_conceal(uint32_t rank, const struct cw_exposure *exposure);
 /* Tries again what it would not let go of. */
 void mpi_conceal_progress(void);
-
-#endif

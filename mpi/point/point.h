@@ -7,8 +7,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_POINT_H
-#define MPI_POINT_H
+#pragma once
 
 #include "mpi/point/match.h"
 #include "mpi/point/message.h"
@@ -88,5 +87,3 @@ void mpi_incoming_down(void *context, uint32_t rank, int status);
 uint32_t mpi_incoming_dead(void);
 /* Fails receives from a rank that is down, and from any source: they may have been posted since. */
 void mpi_incoming_missing(uint32_t rank);
-
-#endif

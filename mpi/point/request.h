@@ -12,8 +12,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_REQUEST_H
-#define MPI_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ void mpi_status_empty(MPI_Status *status);
 /* The number of bytes that a status tells of lies in MPI_internal[0..1], the flag of cancellation in [2]. */
 void mpi_status_set_bytes(MPI_Status *status, MPI_Count bytes);
 MPI_Count mpi_status_bytes(const MPI_Status *status);
-
-#endif

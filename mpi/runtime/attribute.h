@@ -8,8 +8,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_ATTRIBUTE_H
-#define MPI_ATTRIBUTE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ int mpi_attributes_copy_type(MPI_Datatype old, struct mpi_attributes *attributes
  * returned. */
 int mpi_attributes_free_comm(MPI_Comm comm, struct mpi_attributes **attributes);
 int mpi_attributes_free_type(MPI_Datatype datatype, struct mpi_attributes **attributes);
-
-#endif

@@ -5,8 +5,7 @@
  * Order of calls: mpi_common_make, mpi_common_spread if ranks differ, mpi_common_word and _text, mpi_common_free.
  * Within the lock of enter.h only.
  */
-#ifndef MPI_COMMON_H
-#define MPI_COMMON_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ const char *mpi_common_word(const struct mpi_common *common);
 const char *mpi_common_text(const struct mpi_common *common, size_t *text_bytes);
 
 void mpi_common_free(struct mpi_common *common);
-
-#endif

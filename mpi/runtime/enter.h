@@ -4,8 +4,7 @@
  * there only. A callback of the program (error handler, user operation, attribute function) may call MPI again: doors
  * nest.
  */
-#ifndef MPI_ENTER_H
-#define MPI_ENTER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ struct mpi_activity {
     _Atomic uint64_t calls;
 };
 extern struct mpi_activity mpi_activity;
-
-#endif

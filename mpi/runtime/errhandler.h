@@ -2,8 +2,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_ERRHANDLER_H
-#define MPI_ERRHANDLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool mpi_errhandler_is_fatal(MPI_Comm comm);
 /* Raises `code` through the error handler of `comm`, or of MPI_COMM_SELF if that is no communicator; `text` says
  * what happened. Returns the code. */
 int mpi_errhandler_call(MPI_Comm comm, int code, const char *text);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A code of this library is its class. Programs add classes and codes of their own above MPI_ERR_LASTCODE.
  */
-#ifndef MPI_ERROR_H
-#define MPI_ERROR_H
+#pragma once
 
 #include "mpi.h"
 
@@ -23,5 +22,3 @@ const char *mpi_error_text(int code);
 
 /* The greatest code in use (MPI_LASTUSEDCODE). */
 int mpi_error_last_used(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_EXPLAIN_H
-#define MPI_EXPLAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool mpi_explain_is_wanted(void);
 
 /* Prints to standard error, if it is wanted, and forgets. */
 void mpi_explain_print(void);
-
-#endif

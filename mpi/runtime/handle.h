@@ -6,8 +6,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_HANDLE_H
-#define MPI_HANDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ static inline void *mpi_handle_object(enum mpi_kind kind, uintptr_t handle)
     }
     return chunk[index % MPI_HANDLE_CHUNK].object;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_INFO_H
-#define MPI_INFO_H
+#pragma once
 
 #include "mpi.h"
 
@@ -26,5 +25,3 @@ int mpi_info_give(const struct mpi_info *info, MPI_Info *handle);
 
 /* The value of a key; NULL: it is not set. Stays valid until the object is changed. */
 const char *mpi_info_value(const struct mpi_info *info, const char *key);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_INFO_ENV_H
-#define MPI_INFO_ENV_H
+#pragma once
 
 #include "mpi.h"
 
@@ -23,5 +22,3 @@ struct mpi_info_env {
 
 /* With the program's arguments as main was given them; argc 0: as the system has them. */
 void mpi_info_env_read(struct mpi_info_env *env, int argc, char *const argv[]);
-
-#endif

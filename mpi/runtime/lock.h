@@ -17,8 +17,7 @@
  *
  * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks").
  */
-#ifndef MPI_LOCK_H
-#define MPI_LOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -82,5 +81,3 @@ static inline bool mpi_lock_is_shared(void)
 {
     return atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Within the lock of enter.h only, but `state`.
  */
-#ifndef MPI_PROCESS_H
-#define MPI_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ extern struct mpi_process mpi_process;
 
 /* Ends all processes of the job with this exit code. */
 _Noreturn void mpi_process_abort(int code);
-
-#endif

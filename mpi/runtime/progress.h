@@ -6,8 +6,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_PROGRESS_H
-#define MPI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ struct mpi_progress_user {
 };
 void mpi_progress_join(struct mpi_progress_user *user);
 void mpi_progress_leave(struct mpi_progress_user *user);
-
-#endif

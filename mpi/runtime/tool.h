@@ -1,8 +1,5 @@
 /* tool: the error codes of MPI_T, for MPI_Error_string. */
-#ifndef MPI_TOOL_H
-#define MPI_TOOL_H
+#pragma once
 
 /* NULL: not a code of MPI_T. */
 const char *mpi_tool_error_text(int code);
-
-#endif

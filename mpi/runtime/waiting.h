@@ -20,8 +20,7 @@
  *
  * Within the lock of enter.h only, but mpi_waiting_is_asked and mpi_waiting_heartbeat (control thread).
  */
-#ifndef MPI_WAITING_H
-#define MPI_WAITING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ void mpi_waiting_heartbeat(void);
 bool mpi_waiting_start(uint32_t rank, uint32_t size);
 /* The control thread has ended. */
 void mpi_waiting_stop(void);
-
-#endif

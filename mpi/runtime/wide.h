@@ -11,8 +11,7 @@
  * Order of calls: mpi_wide_prepare, the job is opened with its note, mpi_wide_start when communicators are there;
  * mpi_wide_forget when none is left. Within the lock of enter.h only.
  */
-#ifndef MPI_WIDE_H
-#define MPI_WIDE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ int mpi_wide_start(char *error, size_t error_bytes);
 const char *mpi_wide_detected(void);
 
 void mpi_wide_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Damage to text files: bytes changed, cut out, doubled, and words put in the place of others. */
-#ifndef FUZZ_TEXT_H
-#define FUZZ_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -45,5 +44,3 @@ static inline size_t fuzz_text_damage(struct cw_random *random, char *text, size
         return replace(random, text, length, room);
     }
 }
-
-#endif

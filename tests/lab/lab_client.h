@@ -1,6 +1,5 @@
 /* A client of the switch, in a process of its own: forwards commands to its port and counts what it receives. */
-#ifndef LAB_CLIENT_H
-#define LAB_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct tally {
 /* Opens port `index` of the switch at `path`, says so on `control`, and answers each struct command that comes there
  * with a struct tally, until `control` is closed. Ends the process. */
 _Noreturn void lab_client_run(const char *path, uint32_t index, int control);
-
-#endif

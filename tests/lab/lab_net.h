@@ -1,7 +1,6 @@
 /* A network for tests: `causeway switch` in a folder of its own, and clients on its memif ports, each in a process of
  * its own. Everything that fails fails the test. Nothing is timed: see lab_switch.c. */
-#ifndef LAB_NET_H
-#define LAB_NET_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -53,5 +52,3 @@ uint64_t lab_marked(struct lab *lab, uint32_t port, uint8_t marker);
 void lab_fence(struct lab *lab, uint32_t from, uint32_t clients);
 /* Sends, with a fence after each few frames. */
 void lab_send(struct lab *lab, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count, uint32_t clients);
-
-#endif

@@ -1,6 +1,5 @@
 /* A port of a switch, as those of processes that are no ranks open it. */
-#ifndef LAB_PORT_H
-#define LAB_PORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
 
 /* Opens port `index` of the switch at `path`. NULL: a line of `name` says why. */
 struct cw_port *lab_port_open(const char *path, uint32_t index, const char *name);
-
-#endif

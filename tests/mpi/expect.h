@@ -1,6 +1,5 @@
 /* Expectations of a program that runs as many ranks: each rank says what it missed, and the job's exit code tells. */
-#ifndef TESTS_MPI_EXPECT_H
-#define TESTS_MPI_EXPECT_H
+#pragma once
 
 #include <mpi.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ static inline int expect_end(void)
     MPI_Finalize();
     return expect_failures == 0 ? 0 : 1;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Patterns of many-to-many communication, by formulas that all ranks know, and buffers for them whose contents tell who
  * sent what. */
-#ifndef TESTS_MPI_MANY_TO_MANY_H
-#define TESTS_MPI_MANY_TO_MANY_H
+#pragma once
 
 #include "tests/mpi/expect.h"
 
@@ -156,5 +155,3 @@ static inline MPI_Comm many_comm(MPI_Comm from, const char *words)
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return comm;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * 4099 elements; the same and different counts; commutative and ordered operations; eager messages and handshakes; the
  * parameters that an algorithm takes.
  */
-#ifndef CW_TEST_CASES_H
-#define CW_TEST_CASES_H
+#pragma once
 
 #include "collectives/algorithms/build.h"
 
@@ -30,5 +29,3 @@ extern const uint32_t schedule_case_ranks[];
 
 /* The plan of a case; fails the test if it cannot be built. */
 struct cw_plan *schedule_case_build(const struct schedule_case *one);
-
-#endif

@@ -3,8 +3,7 @@
  * A mutation is a kind and a site: which op (or dependency) of which rank it is applied to. Sites are numbered through
  * the plan.
  */
-#ifndef CW_TEST_MUTATE_H
-#define CW_TEST_MUTATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ const char *mutation_name(enum mutation kind);
 /* Applies mutation `kind` at site number `site`. False if there is no such site: then the plan is as it was. A site
  * where the mutation would change nothing counts, but leaves *changed false. */
 bool plan_mutate(struct cw_plan *plan, enum mutation kind, uint32_t site, bool *changed);
-
-#endif

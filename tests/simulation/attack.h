@@ -1,7 +1,6 @@
 /* What tests of hostile packets share: frames recorded on their way, headers that are written by hand, packets that are
  * let in by hand, and what must not come of it. */
-#ifndef ATTACK_H
-#define ATTACK_H
+#pragma once
 
 #include "tests/simulation/simulation.h"
 
@@ -160,5 +159,3 @@ static inline void bystander_check(struct sim_hosts *hosts)
                  (unsigned long long)hosts->config.seed, (int)bystander->completed, (int)bystander->failed);
     }
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*  mcast_world_destroy
  */
-#ifndef MCAST_WORLD_H
-#define MCAST_WORLD_H
+#pragma once
 
 #include "mcast/mcast.h"
 #include "tests/simulation/simulation.h"
@@ -94,5 +93,3 @@ void mcast_world_print(const struct mcast_world *world);
 
 /* Sums of all members' counters. */
 struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests in virtual time share: counts from the environment, hosts that must come to be. */
-#ifndef SIMULATION_H
-#define SIMULATION_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,5 +62,3 @@ static inline double simulation_payload_share(bool sealed)
                   (sealed ? CW_WIRE_MAC_BYTES : 0);
     return part / line;
 }
-
-#endif

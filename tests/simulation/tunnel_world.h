@@ -1,7 +1,6 @@
 /* Two sites in virtual time: each a gate with an endpoint on a simulated port, faults in between, and hosts that send
  * numbered frames of many flows and check what comes. */
-#ifndef TUNNEL_WORLD_H
-#define TUNNEL_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ void tunnel_site_restart(struct tunnel_site *site);
 
 /* Sum over streams. */
 uint64_t tunnel_site_counter(const struct tunnel_site *site, enum cw_tunnel_counter counter);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests of the bridge share: frames to feed it with, and a way to see where they go. */
-#ifndef BRIDGE_FRAMES_H
-#define BRIDGE_FRAMES_H
+#pragma once
 
 #include <string.h>
 
@@ -170,5 +169,3 @@ static inline uint64_t forward(struct cw_bridge *bridge, uint64_t now_ns, uint32
 #define FORWARD(bridge, now_ns, port, ...) forward(bridge, now_ns, port, &(struct frame[]){__VA_ARGS__}[0])
 #define PORT(n)                            (1ull << (n))
 #define ALL_BUT(n)                         (((1ull << PORTS) - 1) & ~PORT(n))
-
-#endif

@@ -2,8 +2,7 @@
  *
  *   plan_begin, { an op (put, wait, ...), { plan_after* }* }*, plan_expect or plan_passes, plan_end
  */
-#ifndef TESTS_CHECK_PLANS_H
-#define TESTS_CHECK_PLANS_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -231,5 +230,3 @@ static inline void plan_passes(struct test_plan *test)
 {
     plan_expect(test, CW_CHECK_PASSED, UINT32_MAX, UINT32_MAX);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* What the tests of the ethdev port share. EAL starts once per process, so each case runs in a process of its own;
  * checks there end it with a message and exit code 1, which the parent turns into a failed test.
  */
-#ifndef ETHDEV_TESTING_H
-#define ETHDEV_TESTING_H
+#pragma once
 
 #include <errno.h>
 #include <signal.h>
@@ -174,5 +173,3 @@ static inline void frame_send(struct cw_port *port, uint32_t length, uint32_t nu
     while (cw_port_transmit(port, &packet, 1) == 0) {
     }
 }
-
-#endif

@@ -4,8 +4,7 @@
  *   bench_begin, the ops (check_plans.h), bench_create, { event_add / put_event / arrive, bench_poll, says }*,
  *   bench_end
  */
-#ifndef TESTS_EXECUTE_SCRIPT_H
-#define TESTS_EXECUTE_SCRIPT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -176,5 +175,3 @@ static inline int bench_poll(struct bench *bench)
 {
     return cw_execution_poll(bench->execution);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Small plans in model time, for the tests of the interpreter: plan_begin..., ops (check_plans.h), then `expect`, or
  * `interpret` and plan_end. g(m) = overhead + m, os = or = overhead; L = 1000, between clusters 5000; reducing takes 1
  * a byte, copying nothing. */
-#ifndef TESTS_INTERPRET_PLANS_H
-#define TESTS_INTERPRET_PLANS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -54,5 +53,3 @@ static inline void message(struct test_plan *test, uint32_t from, uint32_t to, u
     put(test, from, to, tag, SEND(0), NOWHERE, bytes);
     wait_eager(test, to, from, tag, RECEIVE(0), bytes);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned to the test, unless it sets another error handler.
  */
-#ifndef MPI_TESTING_H
-#define MPI_TESTING_H
+#pragma once
 
 #include "mpi.h"
 
@@ -13,5 +12,3 @@ void mpi_testing_call(const char *call);
 
 /* Setup of a group (cmocka). */
 int mpi_testing_start(void **state);
-
-#endif

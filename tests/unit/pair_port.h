@@ -1,7 +1,6 @@
 /* Pair port: two ports of one process (or three), joined by bounded queues: the real clock and real threads without
  * any driver. */
-#ifndef TESTS_PAIR_PORT_H
-#define TESTS_PAIR_PORT_H
+#pragma once
 
 #include "dataplane/port/port.h"
 
@@ -13,5 +12,3 @@ void pair_ports_open(struct cw_port **ports, uint32_t count);
 
 /* From now on, or no longer, every `one_in`-th frame is lost on its way; 0: none. */
 void pair_port_lose(struct cw_port *port, uint32_t one_in);
-
-#endif

@@ -1,6 +1,5 @@
 /* Rows of texts and what a reader makes of them. */
-#ifndef PARSE_ROWS_H
-#define PARSE_ROWS_H
+#pragma once
 
 #include "tests/test.h"
 
@@ -28,5 +27,3 @@ static void check_rows(const struct row *rows, size_t count, bool (*parse)(const
         static const struct row rows[] = {__VA_ARGS__};          \
         check_rows(rows, sizeof(rows) / sizeof(rows[0]), parse); \
     } while (0)
-
-#endif

@@ -3,8 +3,8 @@
  *
  *   bench_begin, { pair_add | op_add }*, bench_create, { put | deliver | arrives | completes | nothing }*, bench_end
  */
-#ifndef TESTS_PUTS_BENCH_H
-#define TESTS_PUTS_BENCH_H
+#pragma once
+
 #include <string.h>
 
 #include "apps/testbed/hosts.h"
@@ -191,5 +191,3 @@ static inline void completes(struct bench *bench, uint32_t rank, uint64_t contex
 {
     tells(bench, rank, CW_TRANSPORT_COMPLETE, context);
 }
-
-#endif

@@ -1,6 +1,6 @@
 /* A recording of four ranks, made up: what tests of recordings and compiling begin with. */
-#ifndef RECORDING_SAMPLE_H
-#define RECORDING_SAMPLE_H
+#pragma once
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -109,5 +109,3 @@ static inline struct cw_recording *sample_recording(struct sample *sample)
     free(file);
     return recording;
 }
-
-#endif

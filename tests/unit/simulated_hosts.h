@@ -1,6 +1,5 @@
 /* What the tests of the simulator share: hosts that send numbered frames and check what arrives, in a star. */
-#ifndef SIMULATED_HOSTS_H
-#define SIMULATED_HOSTS_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,5 +190,3 @@ static inline struct cw_simulator_node_config faulty_config(void)
     config.down.reorder_delay_max_ns = 20000;
     return config;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* calls: what the files of collective calls share. Within the lock of enter.h only. */
-#ifndef MPI_COLLECTIVE_CALLS_H
-#define MPI_COLLECTIVE_CALLS_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -12,5 +11,3 @@ int mpi_side_own_block(struct mpi_collective *call, MPI_Comm comm, MPI_Count cou
 
 /* Whether the blocks of a side, if there are any, have `bytes` bytes each; MPI_ERR_COUNT, raised. */
 int mpi_blocks_check(struct mpi_collective *call, const char *what, const struct mpi_side *side, MPI_Count bytes);
-
-#endif

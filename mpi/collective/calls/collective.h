@@ -14,8 +14,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_COLLECTIVE_H
-#define MPI_COLLECTIVE_H
+#pragma once
 
 #include "mpi/collective/calls/side.h"
 #include "mpi/collective/compiled/plans.h"
@@ -110,5 +109,3 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
 void mpi_collective_start(struct mpi_request *request);
 
 void mpi_collective_after(MPI_Request request, struct mpi_after *after);
-
-#endif

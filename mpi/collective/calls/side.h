@@ -5,8 +5,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_SIDE_H
-#define MPI_SIDE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ void *mpi_side_block_start(const struct mpi_side *side, int block);
 void *mpi_side_in_place(const struct mpi_side *side);
 void mpi_side_pack(const struct mpi_side *side, void *to);
 void mpi_side_unpack(const struct mpi_side *side, const void *from);
-
-#endif

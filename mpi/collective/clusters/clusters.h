@@ -10,8 +10,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_CLUSTERS_H
-#define MPI_CLUSTERS_H
+#pragma once
 
 #include "collectives/choose/measured.h"
 #include "mpi/group/communicator.h"
@@ -39,5 +38,3 @@ struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const stru
 
 /* NULL is allowed. */
 void mpi_clusters_free(struct mpi_clusters *clusters);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_HIERARCHY_H
-#define MPI_HIERARCHY_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -45,5 +44,3 @@ void mpi_hierarchy_stop(void);
 
 /* NULL is allowed. */
 void mpi_hierarchy_destroy(struct mpi_hierarchy *hierarchy);
-
-#endif

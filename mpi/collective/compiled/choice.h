@@ -19,8 +19,7 @@
  * Order of calls: mpi_choice_prepare, the job is opened with its note, mpi_choice_start; { mpi_choice_find, ... }*;
  * mpi_choices_forget. Within the lock of enter.h only.
  */
-#ifndef MPI_CHOICE_H
-#define MPI_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ const char *mpi_choice_source(void);
 
 /* Forgets all of it (MPI_Finalize). */
 void mpi_choices_forget(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* choice contents: the words of CAUSEWAY_ALGORITHM and the text of the file of measured parameters, the same at all
  * ranks in the end (choice.h). */
-#ifndef MPI_CHOICE_CONTENTS_H
-#define MPI_CHOICE_CONTENTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ int mpi_contents_settle(const char **words, const char **text, size_t *text_byte
 const char *mpi_contents_place(void);
 
 void mpi_contents_forget(void);
-
-#endif

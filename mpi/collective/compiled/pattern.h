@@ -13,8 +13,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_PATTERN_H
-#define MPI_PATTERN_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 #include "mpi/collective/run/refusal.h"
@@ -52,5 +51,3 @@ int mpi_pattern_settle(struct mpi_collective *collective);
 /* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the
  * collective's `why`. */
 int mpi_pattern_check(struct mpi_collective *collective);
-
-#endif

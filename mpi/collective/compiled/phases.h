@@ -13,8 +13,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_PHASES_H
-#define MPI_PHASES_H
+#pragma once
 
 #include "mpi/collective/compiled/choice.h"
 #include "mpi/collective/compiled/plans.h"
@@ -46,5 +45,3 @@ int mpi_phases_belong(const struct mpi_phases *phases, const struct mpi_comm *co
 int mpi_phases_give(struct mpi_phases *phases, MPI_Comm comm, MPIX_Alltoallv_phases *handle);
 int mpi_phases_lookup(MPIX_Alltoallv_phases handle, MPI_Comm comm, struct mpi_phases **phases);
 void mpi_phases_forget(MPIX_Alltoallv_phases handle);
-
-#endif

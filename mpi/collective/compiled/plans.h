@@ -6,8 +6,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_PLANS_H
-#define MPI_PLANS_H
+#pragma once
 
 #include "collectives/algorithms/build.h"
 #include "collectives/choose/measured.h"
@@ -91,5 +90,3 @@ struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const
 void mpi_run_give(struct mpi_run *run, bool is_whole);
 
 void mpi_plans_destroy(struct mpi_plan *plans);
-
-#endif

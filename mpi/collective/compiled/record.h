@@ -11,8 +11,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_RECORD_H
-#define MPI_RECORD_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -26,5 +25,3 @@ void mpi_record_call(const struct mpi_collective *collective, const char *algori
 void mpi_record_stop(void);
 /* Writes the file (MPI_Finalize; all ranks call it, before the last barrier). */
 void mpi_record_finish(void);
-
-#endif

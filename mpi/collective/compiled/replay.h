@@ -16,8 +16,7 @@
  * Order of calls: mpi_replay_prepare, the job is opened with its note, mpi_replay_start; { mpi_replay_attach, ...
  * mpi_replay_detach }*; mpi_replay_report, mpi_replay_forget. Within the lock of enter.h only.
  */
-#ifndef MPI_REPLAY_H
-#define MPI_REPLAY_H
+#pragma once
 
 #include "control/job/job.h"
 #include "mpi/collective/calls/collective.h"
@@ -58,5 +57,3 @@ void mpi_replay_count(const struct mpi_collective *collective, bool is_served, u
 /* Rank 0 says what the plan was worth (MPI_Finalize; all ranks call it, before the last barrier). */
 void mpi_replay_report(void);
 void mpi_replay_forget(void);
-
-#endif

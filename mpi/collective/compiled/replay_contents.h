@@ -1,6 +1,5 @@
 /* replay contents: the book's bytes and whether the job is recorded: the same at all ranks in the end (replay.h). */
-#ifndef MPI_REPLAY_CONTENTS_H
-#define MPI_REPLAY_CONTENTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ int mpi_replay_contents_settle(const void **bytes, size_t *length, char *error, 
 /* The book's name, for people. */
 const char *mpi_replay_contents_place(void);
 void mpi_replay_contents_forget(void);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_HOST_H
-#define MPI_HOST_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -48,5 +47,3 @@ void mpi_host_reconsider(struct mpi_comm *comm);
 
 /* NULL is allowed. */
 void mpi_host_destroy(struct mpi_host *host);
-
-#endif

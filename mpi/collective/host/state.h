@@ -1,6 +1,5 @@
 /* What the files host*.c share. */
-#ifndef MPI_HOST_STATE_H
-#define MPI_HOST_STATE_H
+#pragma once
 
 #include "dataplane/shm/board.h"
 #include "mpi/collective/compiled/choice.h"
@@ -109,5 +108,3 @@ int host_reduce(struct host_call *call);
 int host_allreduce(struct host_call *call);
 int host_reduce_scatter(struct host_call *call);
 int host_scan(struct host_call *call);
-
-#endif

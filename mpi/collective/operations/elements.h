@@ -1,6 +1,5 @@
 /* elements: reductions over packed elements, which is how schedules move them. Within the lock of enter.h only. */
-#ifndef MPI_ELEMENTS_H
-#define MPI_ELEMENTS_H
+#pragma once
 
 #include "mpi/collective/operations/op.h"
 #include "mpi/datatype/datatype.h"
@@ -9,5 +8,3 @@
  * the operation, some at a time. MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_elements_reduce(const struct mpi_op *op, struct mpi_type *type, const void *left, const void *right, void *to,
                         MPI_Count count);
-
-#endif

@@ -8,8 +8,7 @@
  * Within the lock of enter.h only. mpi_op_apply calls functions of the program, which may call MPI: never on the
  * control thread (lock.h).
  */
-#ifndef MPI_OP_H
-#define MPI_OP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ int mpi_op_check(MPI_Comm comm, MPI_Op handle, const struct mpi_type *type, stru
  * there. MPI_SUCCESS, or MPI_ERR_NO_MEM (not raised): only for an operation that does not commute, with to == left. */
 int mpi_op_apply(const struct mpi_op *op, struct mpi_type *type, const void *left, const void *right, void *to,
                  MPI_Count count);
-
-#endif

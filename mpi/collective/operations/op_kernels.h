@@ -2,8 +2,7 @@
  *
  * Any thread.
  */
-#ifndef MPI_OP_KERNELS_H
-#define MPI_OP_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ mpi_kernel mpi_kernel_find(enum mpi_kernel_op op, enum mpi_element element);
 
 /* MPI_MINLOC or MPI_MAXLOC on structs of a value and an index. NULL: there is none. */
 mpi_kernel mpi_kernel_pair(bool is_max, enum mpi_element value, enum mpi_element index);
-
-#endif

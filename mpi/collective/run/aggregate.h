@@ -19,8 +19,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_AGGREGATE_H
-#define MPI_AGGREGATE_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -42,5 +41,3 @@ bool mpi_aggregate_is_telling(const struct mpi_aggregate *aggregate);
 
 /* A run has come to its end: which way it went, for --explain. */
 void mpi_aggregate_account(const struct mpi_collective *collective);
-
-#endif

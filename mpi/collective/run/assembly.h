@@ -5,8 +5,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_ASSEMBLY_H
-#define MPI_ASSEMBLY_H
+#pragma once
 
 #include "mpi/collective/run/transport_state.h"
 
@@ -17,5 +16,3 @@ bool exchange_part_take(struct mpi_exchange *exchange, const struct exchange_hea
 
 /* The exchange ends. */
 void exchange_parts_free(struct mpi_exchange *exchange);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_CAST_H
-#define MPI_CAST_H
+#pragma once
 
 #include "collectives/execute/transport.h"
 #include "mpi/collective/run/transport.h"
@@ -63,5 +62,3 @@ void mpi_cast_close(struct cw_group *group);
 void mpi_cast_settle(void);
 /* Waits until all groups that are closed have gone (MPI_Finalize). */
 void mpi_cast_finish(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* describe: what a collective call waits for, for people (runtime/waiting.h). Within the lock of enter.h only. */
-#ifndef MPI_COLLECTIVE_DESCRIBE_H
-#define MPI_COLLECTIVE_DESCRIBE_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 #include "mpi/runtime/waiting.h"
@@ -20,5 +19,3 @@ void mpi_describe_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kin
 /* The same of a call that was over here when it was heard, into `text`. */
 void mpi_describe_late(const struct mpi_comm *comm, int rank, uint32_t theirs, uint32_t ours, char *text,
                        size_t text_bytes);
-
-#endif

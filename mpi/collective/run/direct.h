@@ -9,8 +9,7 @@
  * The regions of a call are taken back when it ends: what comes later is refused by the dataplane.
  * Within the lock of enter.h only.
  */
-#ifndef MPI_COLLECTIVE_DIRECT_H
-#define MPI_COLLECTIVE_DIRECT_H
+#pragma once
 
 #include "mpi/collective/run/transport.h"
 
@@ -32,5 +31,3 @@ bool mpi_direct_here(const void *data, uint32_t bytes, uint64_t *put_bytes);
 
 /* Takes the regions back. */
 void mpi_direct_end(struct mpi_exchange *exchange);
-
-#endif

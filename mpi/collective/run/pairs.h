@@ -1,7 +1,6 @@
 /* pairs: collective calls by messages between pairs of ranks, without a schedule: where each rank knows only its own
  * counts. Within the lock of enter.h only. */
-#ifndef MPI_PAIRS_H
-#define MPI_PAIRS_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -19,5 +18,3 @@ int mpi_pairs_detach(struct mpi_collective *collective);
 void mpi_pairs_start(struct mpi_collective *collective);
 /* MPI_ERR_PENDING: not all are complete. */
 int mpi_pairs_poll(const struct mpi_collective *collective);
-
-#endif

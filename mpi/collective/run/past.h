@@ -4,8 +4,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_PAST_H
-#define MPI_PAST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool mpi_past_differs(struct mpi_comm *comm, const struct exchange_head *head);
 
 /* A call begins: it ends at once if the ranks have come to be in different calls. */
 void mpi_past_tell(struct mpi_exchange *exchange);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_REFUSAL_H
-#define MPI_REFUSAL_H
+#pragma once
 
 #include "mpi/collective/run/transport.h"
 
@@ -58,5 +57,3 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
 
 /* One has come: the call fails. False: it makes no sense. */
 bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes);
-
-#endif

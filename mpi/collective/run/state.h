@@ -1,6 +1,5 @@
 /* What collective/ keeps with a communicator. */
-#ifndef MPI_COLLECTIVE_STATE_H
-#define MPI_COLLECTIVE_STATE_H
+#pragma once
 
 #include "collectives/schedule/problem.h"
 #include "mpi/collective/run/past.h"
@@ -50,5 +49,3 @@ struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm);
 /* Tries again what the paths would not take; NULL: nothing waits. */
 void mpi_exchange_progress(void);
 extern struct mpi_exchange_get *mpi_exchange_waiting;
-
-#endif

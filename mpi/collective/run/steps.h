@@ -10,8 +10,7 @@
  *
  * Order of calls: mpi_steps_begin; mpi_steps_poll until it is not MPI_ERR_PENDING. Within the lock of enter.h only.
  */
-#ifndef MPI_STEPS_H
-#define MPI_STEPS_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -36,5 +35,3 @@ void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_c
 int mpi_sides_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive);
 /* What has come, to its place. */
 void mpi_sides_close(struct mpi_collective *collective);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_COLLECTIVE_TRANSPORT_H
-#define MPI_COLLECTIVE_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ void mpi_collective_down(uint32_t rank);
 void mpi_collectives_adopt(struct mpi_comm *comm);
 void mpi_collectives_destroy(struct mpi_collectives *collectives);
 void mpi_collectives_forget(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of the transport share: what travels, and what came before its call. Within the lock of enter.h
  * only. */
-#ifndef MPI_TRANSPORT_STATE_H
-#define MPI_TRANSPORT_STATE_H
+#pragma once
 
 #include <assert.h>
 
@@ -99,5 +98,3 @@ void exchange_unhold(struct mpi_exchange *exchange);
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
 /* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */
 void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Within the lock of enter.h only.
  */
-#ifndef MPI_VOTE_H
-#define MPI_VOTE_H
+#pragma once
 
 #include "mpi/collective/calls/collective.h"
 
@@ -41,5 +40,3 @@ uint64_t *mpi_vote_own(struct mpi_vote *vote, uint32_t ranks);
 /* It is over: the call is served by `booked`, or else made ready to be carried out without a plan. MPI_SUCCESS or the
  * error, raised. */
 int mpi_vote_settle(struct mpi_collective *collective);
-
-#endif

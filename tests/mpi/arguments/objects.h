@@ -1,6 +1,5 @@
 /* objects: of each kind one that lives through the walk, and one whose handle has been freed. */
-#ifndef TESTS_MPI_ARGUMENTS_OBJECTS_H
-#define TESTS_MPI_ARGUMENTS_OBJECTS_H
+#pragma once
 
 #include "mpix.h"
 
@@ -27,5 +26,3 @@ void walk_objects_free(void);
 
 /* Is never called. */
 void walk_user_handler(MPI_Comm *comm, int *code, ...);
-
-#endif

@@ -4,8 +4,7 @@
  * classes that may answer them (values.c). The table of routines is generated (generate.py), walk.c goes through it,
  * census.c counts references and live handles before and after each call.
  */
-#ifndef TESTS_MPI_ARGUMENTS_WALK_H
-#define TESTS_MPI_ARGUMENTS_WALK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -160,5 +159,3 @@ void walk_values_refresh(void);
  * differs is printed. `calls`: the number of collective calls of MPI_COMM_WORLD must be the same, too. */
 void walk_census_take(void);
 int walk_census_compare(int calls);
-
-#endif
