@@ -30,13 +30,13 @@ static uint64_t room(uint64_t bytes)
 
 static bool memory_create(struct plan_buffers *buffers)
 {
-    const struct cw_problem *problem = buffers->plan->problem;
+    const struct cw_plan *plan = buffers->plan;
     uint64_t offset = RED_ZONE_BYTES;
-    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
         struct plan_rank_buffers *of = &buffers->ranks[rank];
-        of->bytes[CW_BUFFER_SEND] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
-        of->bytes[CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_RECEIVE);
-        of->bytes[CW_BUFFER_SCRATCH] = buffers->plan->schedules[rank].scratch_bytes;
+        of->bytes[CW_BUFFER_SEND] = cw_problem_buffer_bytes(plan->problem, rank, CW_BUFFER_SEND);
+        of->bytes[CW_BUFFER_RECEIVE] = cw_problem_buffer_bytes(plan->problem, rank, CW_BUFFER_RECEIVE);
+        of->bytes[CW_BUFFER_SCRATCH] = plan->schedules[rank].scratch_bytes;
         for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
             offset += room(of->bytes[i]);
         }
@@ -50,7 +50,7 @@ static bool memory_create(struct plan_buffers *buffers)
     }
     redden(buffers->memory, 0, RED_ZONE_BYTES);
     uint64_t start = RED_ZONE_BYTES;
-    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
         struct plan_rank_buffers *of = &buffers->ranks[rank];
         for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
             of->at[i] = buffers->memory + start;
@@ -60,6 +60,25 @@ static bool memory_create(struct plan_buffers *buffers)
     }
     return true;
 }
+
+int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan, char *error, size_t error_bytes)
+{
+    *buffers = (struct plan_buffers){.plan = plan};
+    buffers->ranks = calloc(plan->problem->ranks, sizeof(*buffers->ranks));
+    if (buffers->ranks == NULL || !memory_create(buffers)) {
+        snprintf(error, error_bytes, "no memory for the buffers of all ranks, which may take 8 GiB together");
+        return -1;
+    }
+    return 0;
+}
+
+void plan_buffers_dispose(struct plan_buffers *buffers)
+{
+    free(buffers->ranks);
+    free(buffers->memory);
+}
+
+/* ---- Contents ---- */
 
 static void fill(uint8_t *to, uint64_t bytes, uint64_t key)
 {
@@ -71,92 +90,60 @@ static void fill(uint8_t *to, uint64_t bytes, uint64_t key)
     }
 }
 
-/* Send buffers have their contents for good; a copy tells whether that is kept. */
-static bool send_create(struct plan_buffers *buffers, uint64_t salt)
+int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint64_t salt, char *error,
+                      size_t error_bytes)
 {
-    uint32_t ranks = buffers->plan->problem->ranks;
+    const struct cw_problem *problem = plan->problem;
     uint64_t total = 0;
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        total += buffers->ranks[rank].bytes[CW_BUFFER_SEND];
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        total += cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
     }
-    buffers->send_copy = malloc(total + 1);
-    uint8_t **send = calloc(ranks, sizeof(*send));
-    if (buffers->send_copy == NULL || send == NULL) {
-        free(send);
-        return false;
-    }
-    uint8_t *copy = buffers->send_copy;
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        uint64_t bytes = buffers->ranks[rank].bytes[CW_BUFFER_SEND];
-        send[rank] = copy; /* the reference stays right without the memory */
-        fill(copy, bytes, cw_random_derive(salt, rank));
-        memcpy(buffers->ranks[rank].at[CW_BUFFER_SEND], copy, bytes);
-        buffers->ranks[rank].send_offset = (uint64_t)(copy - buffers->send_copy);
-        copy += bytes;
-    }
-    bool created = plan_reference_create(&buffers->reference, buffers->plan->problem, send);
-    free(send);
-    return created;
-}
-
-int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan, uint64_t salt, char *error,
-                        size_t error_bytes)
-{
-    *buffers = (struct plan_buffers){.plan = plan};
-    buffers->ranks = calloc(plan->problem->ranks, sizeof(*buffers->ranks));
-    if (buffers->ranks == NULL || !memory_create(buffers) || !send_create(buffers, salt)) {
-        snprintf(error, error_bytes, "no memory for the buffers of all ranks, which may take 8 GiB together");
+    *truth = (struct plan_truth){.sent = malloc(total + 1), .send = calloc(problem->ranks, sizeof(*truth->send))};
+    if (truth->sent == NULL || truth->send == NULL) {
+        snprintf(error, error_bytes, "no memory for what all ranks send");
         return -1;
     }
-    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
-        uint64_t has = buffers->ranks[rank].bytes[CW_BUFFER_RECEIVE];
-        if (buffers->reference.bytes[rank] != has) {
+    uint8_t *next = truth->sent;
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        uint64_t bytes = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
+        truth->send[rank] = next;
+        fill(next, bytes, cw_random_derive(salt, rank));
+        next += bytes;
+    }
+    if (!plan_reference_create(&truth->reference, problem, truth->send)) {
+        snprintf(error, error_bytes, "no memory for what all ranks receive");
+        return -1;
+    }
+    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
+        uint64_t has = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_RECEIVE);
+        if (truth->reference.bytes[rank] != has) {
             snprintf(error, error_bytes, "rank %u has to receive %llu bytes, but its buffer has %llu", rank,
-                     (unsigned long long)buffers->reference.bytes[rank], (unsigned long long)has);
+                     (unsigned long long)truth->reference.bytes[rank], (unsigned long long)has);
             return -1;
         }
     }
     return 0;
 }
 
-void plan_buffers_keep_truth(struct plan_buffers *buffers)
+void plan_truth_dispose(struct plan_truth *truth)
 {
-    free(buffers->memory);
-    buffers->memory = NULL;
+    plan_reference_dispose(&truth->reference);
+    free(truth->send);
+    free(truth->sent);
 }
 
-void plan_buffers_dispose(struct plan_buffers *buffers)
+void plan_buffers_fill(struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank,
+                       struct cw_random *random)
 {
-    plan_reference_dispose(&buffers->reference);
-    free(buffers->ranks);
-    free(buffers->memory);
-    free(buffers->send_copy);
-}
-
-static void spoil(const struct plan_rank_buffers *of, struct cw_random *random)
-{
+    const struct plan_rank_buffers *of = &buffers->ranks[rank];
+    memcpy(of->at[CW_BUFFER_SEND], truth->send[rank], of->bytes[CW_BUFFER_SEND]);
     fill(of->at[CW_BUFFER_RECEIVE], of->bytes[CW_BUFFER_RECEIVE], cw_random_next(random));
     fill(of->at[CW_BUFFER_SCRATCH], of->bytes[CW_BUFFER_SCRATCH], cw_random_next(random));
 }
 
-void plan_buffers_spoil(struct plan_buffers *buffers, struct cw_random *random)
-{
-    for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
-        spoil(&buffers->ranks[rank], random);
-    }
-}
-
-void plan_buffers_refill(struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
-                         struct cw_random *random)
-{
-    const struct plan_rank_buffers *of = &buffers->ranks[rank];
-    memcpy(of->at[CW_BUFFER_SEND], truth->send_copy + of->send_offset, of->bytes[CW_BUFFER_SEND]);
-    spoil(of, random);
-}
-
 /* ---- Judging ---- */
 
-static int receive_compare(const struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
+static int receive_compare(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank,
                            char *error, size_t error_bytes)
 {
     const uint8_t *got = buffers->ranks[rank].at[CW_BUFFER_RECEIVE];
@@ -197,11 +184,11 @@ static int red_zones_check(const struct plan_buffers *buffers, uint32_t rank, ch
     return 0;
 }
 
-int plan_buffers_judge_rank(const struct plan_buffers *buffers, const struct plan_buffers *truth, uint32_t rank,
-                            char *error, size_t error_bytes)
+int plan_buffers_judge(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank, char *error,
+                       size_t error_bytes)
 {
     const struct plan_rank_buffers *of = &buffers->ranks[rank];
-    if (memcmp(of->at[CW_BUFFER_SEND], truth->send_copy + of->send_offset, of->bytes[CW_BUFFER_SEND]) != 0) {
+    if (memcmp(of->at[CW_BUFFER_SEND], truth->send[rank], of->bytes[CW_BUFFER_SEND]) != 0) {
         snprintf(error, error_bytes, "rank %u: the send buffer was written", rank);
         return -1;
     }
@@ -209,14 +196,4 @@ int plan_buffers_judge_rank(const struct plan_buffers *buffers, const struct pla
         return -1;
     }
     return red_zones_check(buffers, rank, error, error_bytes);
-}
-
-int plan_buffers_judge(const struct plan_buffers *buffers, char *error, size_t error_bytes)
-{
-    for (uint32_t rank = 0; rank < buffers->plan->problem->ranks; rank++) {
-        if (plan_buffers_judge_rank(buffers, buffers, rank, error, error_bytes) != 0) {
-            return -1;
-        }
-    }
-    return 0;
 }

@@ -94,7 +94,7 @@ static void run_begin(struct plan_puts_rank *rank, uint64_t now_ns)
         cw_execution_reset(rank->execution);
         cw_puts_transport_begin(rank->transport);
     }
-    plan_buffers_refill(&world->buffers, &world->truths[rank->run % world->truth_count], rank->rank, &world->random);
+    plan_buffers_fill(&world->buffers, &world->truths[rank->run % world->truth_count], rank->rank, &world->random);
     rank->state = PLAN_PUTS_RUNNING;
     rank->probe_ns = now_ns + world->options->endpoint.failure_timeout_ns / 10;
 }
@@ -105,7 +105,7 @@ static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
     struct plan_puts *world = rank->world;
     const struct plan_puts_options *options = world->options;
     char reason[200];
-    if (plan_buffers_judge_rank(&world->buffers, &world->truths[rank->run % world->truth_count], rank->rank, reason,
+    if (plan_buffers_judge(&world->buffers, &world->truths[rank->run % world->truth_count], rank->rank, reason,
                                 sizeof(reason)) != 0) {
         plan_puts_fail(world, "run %u: %s", rank->run, reason);
     }

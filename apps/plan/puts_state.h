@@ -52,7 +52,7 @@ struct plan_puts {
     struct sim_hosts hosts;
     struct plan_puts_rank *ranks;
     struct plan_buffers buffers;
-    struct plan_buffers truths[PLAN_PUTS_TRUTHS];
+    struct plan_truth truths[PLAN_PUTS_TRUTHS];
     uint32_t truth_count;
     struct cw_random random;
     uint32_t through; /* together: ranks that are, with this run */

@@ -207,12 +207,11 @@ static int buffers_create(struct plan_puts *world)
     world->truth_count = runs < PLAN_PUTS_TRUTHS ? runs : PLAN_PUTS_TRUTHS;
     for (uint32_t i = 0; i < world->truth_count; i++) {
         uint64_t salt = cw_random_derive(world->options->seed, i + 1);
-        if (plan_buffers_create(&world->truths[i], world->plan, salt, error, sizeof(error)) != 0) {
+        if (plan_truth_create(&world->truths[i], world->plan, salt, error, sizeof(error)) != 0) {
             return plan_puts_fail(world, "%s", error);
         }
-        plan_buffers_keep_truth(&world->truths[i]);
     }
-    if (plan_buffers_create(&world->buffers, world->plan, 0, error, sizeof(error)) != 0) {
+    if (plan_buffers_create(&world->buffers, world->plan, error, sizeof(error)) != 0) {
         return plan_puts_fail(world, "%s", error);
     }
     return 0;
@@ -272,6 +271,6 @@ void plan_puts_world_dispose(struct plan_puts *world)
     free(world->ranks);
     plan_buffers_dispose(&world->buffers);
     for (uint32_t i = 0; i < world->truth_count; i++) {
-        plan_buffers_dispose(&world->truths[i]);
+        plan_truth_dispose(&world->truths[i]);
     }
 }

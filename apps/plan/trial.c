@@ -37,6 +37,7 @@ struct plan_trial {
     const struct cw_plan *plan;
     struct trial_rank *ranks;
     struct plan_buffers buffers;
+    struct plan_truth truth;
     struct cw_memory_fabric *fabric;
     struct cw_random random;
     uint32_t *waiting; /* ranks that have not entered */
@@ -320,7 +321,9 @@ static int begin(struct plan_trial *trial)
     if (executions_begin(trial) != 0) {
         return -1;
     }
-    plan_buffers_spoil(&trial->buffers, &trial->random);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        plan_buffers_fill(&trial->buffers, &trial->truth, rank, &trial->random);
+    }
     trial->entering = (enum entering)draw(trial, ENTER_COUNT);
     trial->picking = (enum picking)draw(trial, PICK_COUNT);
     trial->victim = draw(trial, 2) == 0 ? draw(trial, ranks) : NO_RANK;
@@ -359,7 +362,12 @@ static int judge(struct plan_trial *trial)
                     cw_memory_fabric_awake_rank(trial->fabric, 0));
     }
     char reason[200];
-    return plan_buffers_judge(&trial->buffers, reason, sizeof(reason)) == 0 ? 0 : fail(trial, "%s", reason);
+    for (uint32_t rank = 0; rank < trial->plan->problem->ranks; rank++) {
+        if (plan_buffers_judge(&trial->buffers, &trial->truth, rank, reason, sizeof(reason)) != 0) {
+            return fail(trial, "%s", reason);
+        }
+    }
+    return 0;
 }
 
 int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes)
@@ -387,7 +395,8 @@ static int create(struct plan_trial *trial, uint64_t salt)
     const struct cw_problem *problem = trial->plan->problem;
     struct cw_memory_fabric_request request = {.ranks = problem->ranks};
     char reason[200];
-    if (plan_buffers_create(&trial->buffers, trial->plan, salt, reason, sizeof(reason)) != 0) {
+    if (plan_truth_create(&trial->truth, trial->plan, salt, reason, sizeof(reason)) != 0 ||
+        plan_buffers_create(&trial->buffers, trial->plan, reason, sizeof(reason)) != 0) {
         return fail(trial, "%s", reason);
     }
     trial->ranks = calloc(problem->ranks, sizeof(*trial->ranks));
@@ -426,6 +435,7 @@ void plan_trial_destroy(struct plan_trial *trial)
     }
     cw_memory_fabric_destroy(trial->fabric);
     plan_buffers_dispose(&trial->buffers);
+    plan_truth_dispose(&trial->truth);
     free(trial->ranks);
     free(trial->waiting);
     free(trial->deferred);

