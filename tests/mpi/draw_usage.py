@@ -195,7 +195,9 @@ def real_files(folder):
     expect(result.returncode == 0, f"what a switch writes can be drawn: {result.stderr}")
     data = data_of(os.path.join(folder, "d.csv"))
     whole = sum(int(row["bytes"]) for row in data if row["host"] == "")
-    expect(whole == sum(int(row["bytes"]) for row in data if row["host"] != "") > 100000, f"hosts have sent all that has come over the link: {whole}")
+    by_hosts = sum(int(row["bytes"]) for row in data if row["host"] != "")
+    # a sample that came late is shared out among several bars, each rounded to a byte
+    expect(whole > 100000 and abs(whole - by_hosts) <= len(data), f"hosts have sent all that has come over the link: {by_hosts} of {whole}")
     expect({row["rate_bps"] for row in data} == {"250000000", ""} and {row["queue_limit_bytes"] for row in data} == {"512000", ""}, "the link is that of the file")
     expect(draw(["flat.csv", "-o", "x.svg", "--link", "port1"], folder).returncode == 0, "a host's link without a topology")
     for word in ["stats=", "stats-interval=1ms", "stats=x.csv,stats-interval=0", "stats=x.csv,stats-interval=x"]:
