@@ -106,7 +106,7 @@ static void run_end(struct plan_puts_rank *rank, uint64_t now_ns)
     const struct plan_puts_options *options = world->options;
     char reason[200];
     if (plan_buffers_judge(&world->buffers, &world->truths[rank->run % world->truth_count], rank->rank, reason,
-                                sizeof(reason)) != 0) {
+                           sizeof(reason)) != 0) {
         plan_puts_fail(world, "run %u: %s", rank->run, reason);
     }
     if (rank->run == 0) {
