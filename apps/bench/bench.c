@@ -25,7 +25,7 @@ double bench_median(double *numbers, size_t count)
 }
 
 static const char put_usage[] =
-    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
+    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [OPTION...]\n\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
     "the\n"
     "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
@@ -84,7 +84,8 @@ static int bench_put(int argc, char **argv)
     };
     const char *sizes = "8,32,1024,65536,1M";
     const struct app_option table[] = {
-        {"fabric", "NAME", "the network between the two (memif)", APP_OPTION_TEXT, &options.fabric, 0, 0, NULL},
+        {"fabric", "memif|veth-af_packet|veth-af_xdp|switch|sim", "the network between the two (memif)",
+         APP_OPTION_TEXT, &options.fabric, 0, 0, NULL},
         {"mtu", "BYTES", "largest IP packet (1500)", APP_OPTION_BYTES, &options.mtu_bytes, 576, 9600, NULL},
         {"sizes", "LIST", "sizes of puts (8,32,1024,65536,1M)", APP_OPTION_TEXT, &sizes, 0, 0, NULL},
         {"rounds", "N", "interleaved rounds (3)", APP_OPTION_COUNT, &options.rounds, 1, BENCH_ROUNDS_MAX, NULL},
@@ -173,11 +174,13 @@ static const struct {
 
 static void list_print(void)
 {
-    printf("usage: causeway bench NAME [options]\n\n");
+    printf("usage: causeway bench SUBCOMMAND [OPTION...]\n\nMeasures puts, multicast and collectives; everything that "
+           "is moved is verified.\n\n"
+           "subcommands:\n");
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);
     }
-    printf("\ncauseway bench NAME --help has its options.\n");
+    printf("\n`causeway bench SUBCOMMAND --help` tells the options.\n");
 }
 
 int bench_main(int argc, char **argv)

@@ -386,7 +386,7 @@ int bench_cost(int argc, char **argv)
          NULL},
         {"duration", "TIME", "of each measurement (200ms)", APP_OPTION_DURATION, &duration_ns, 1000000, 60000000000ull,
          NULL},
-        {"only", "WAY", "coalesced, alone or one-by-one (all three)", APP_OPTION_TEXT, &only, 0, 0, NULL},
+        {"only", "coalesced|alone|one-by-one", "one way of putting (all three)", APP_OPTION_TEXT, &only, 0, 0, NULL},
         {"encrypt", NULL, "sealed sessions", APP_OPTION_FLAG, &sealing.wanted, 0, 0, NULL},
         {"driver", "NAME", "that seals them (the best one; bench crypt lists them)", APP_OPTION_TEXT, &sealing.driver,
          0, 0, NULL},
@@ -394,7 +394,7 @@ int bench_cost(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("bench cost [options]\nWhat the protocol costs a core, in nanoseconds, without any "
+    if (app_options_parse("bench cost [OPTION...]\n\nWhat the protocol costs a core, in nanoseconds, without any "
                           "driver: both sides in one thread.",
                           options, 0, argc, argv, &code) < 0) {
         return code;

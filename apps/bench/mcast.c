@@ -10,7 +10,7 @@
 #define SIZE_MAX_BYTES (64u << 20)
 
 static const char usage[] =
-    "bench mcast [options]\n"
+    "bench mcast [OPTION...]\n\n"
     "Broadcasts one message at a time (or scatters, or gathers to all) by multicast and by the unicast algorithms, on\n"
     "the real clock or in virtual time.\n"
     "\n"
@@ -347,8 +347,9 @@ int bench_mcast(int argc, char **argv)
     };
     const char *sizes = "1,1K,10K,64K,1M";
     const struct app_option table[] = {
-        {"fabric", "NAME", "sim, memif[,...] or veth[,...] (sim)", APP_OPTION_TEXT, &settings.fabric, 0, 0, NULL},
-        {"collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", APP_OPTION_TEXT, &settings.collective,
+        {"fabric", "sim|memif[,...]|veth[,...]", "what carries the frames (sim)", APP_OPTION_TEXT, &settings.fabric, 0,
+         0, NULL},
+        {"collective", "bcast|scatter|scatterv|allgather", "which one (bcast)", APP_OPTION_TEXT, &settings.collective,
          0, 0, NULL},
         {"members", "N", "of the group, the root among them (9)", APP_OPTION_COUNT, &settings.members, 2, 1024, NULL},
         {"to", "N", "scatterv: members that get a block (5)", APP_OPTION_COUNT, &settings.to, 1, 1023, NULL},
@@ -364,8 +365,8 @@ int bench_mcast(int argc, char **argv)
         {"uplink", "RATE", "of the links between switches (as the others)", APP_OPTION_RATE,
          &settings.of.uplink_rate_bps, 1000000, 0, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &settings.of.seed, 0, 0, NULL},
-        {"beside", "WHAT", "unicast: others' traffic, while a group multicasts", APP_OPTION_TEXT, &settings.beside, 0,
-         0, NULL},
+        {"beside", "unicast", "others' traffic, while a group multicasts", APP_OPTION_TEXT, &settings.beside, 0, 0,
+         NULL},
         {"json", NULL, "one JSON object a size", APP_OPTION_FLAG, &settings.json, 0, 0, NULL},
         {0},
     };

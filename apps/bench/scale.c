@@ -236,7 +236,7 @@ static const char csv_header[] =
     "rank_bytes,endpoint_bytes,schedule_bytes,transport_bytes,sessions,resident_bytes_per_rank,events,real_ns\n";
 
 static const char usage[] =
-    "bench scale [options]\n"
+    "bench scale [OPTION...]\n\n"
     "How collectives grow with the number of ranks P, which are in up to 16 clusters, each "
     "joined with each, in virtual "
     "time: all-to-all, broadcast and all-reduce by the algorithm that the price\n"
@@ -255,7 +255,7 @@ static int settings_take(struct settings *settings, int argc, char **argv)
     uint64_t clusters = of->clusters_max;
     int code;
     const struct app_option table[] = {
-        {"collective", "NAME", "alltoall, bcast, allreduce or all (all)", APP_OPTION_TEXT, &collective, 0, 0, NULL},
+        {"collective", "alltoall|bcast|allreduce|all", "which one (all)", APP_OPTION_TEXT, &collective, 0, 0, NULL},
         {"ranks", "LIST", "numbers of ranks, rising (16,64,256,1024)", APP_OPTION_TEXT, &ranks, 0, 0, NULL},
         {"clusters", "N", "at most; of four ranks at least (16)", APP_OPTION_COUNT, &clusters, 1, 64, NULL},
         {"sessions", "N", "nothing is chosen by which rank 0 deals with more others (128)", APP_OPTION_COUNT,
@@ -270,11 +270,10 @@ static int settings_take(struct settings *settings, int argc, char **argv)
         {"wan-delay", "TIME", "between clusters, one way (10ms)", APP_OPTION_DURATION, &of->wan_delay_ns, 0, 1000000000,
          NULL},
         {"wan-loss", "PERCENT", "of frames between clusters (0)", APP_OPTION_PERCENT, &of->wan_loss, 0, 0, NULL},
-        {"wan", "HOW", "known, found, lan or free, as for `causeway plan run` (known)", APP_OPTION_TEXT, &wan, 0, 0,
-         NULL},
+        {"wan", "known|found|lan|free", "as for `causeway plan run` (known)", APP_OPTION_TEXT, &wan, 0, 0, NULL},
         {"runs", "N", "after the first, which sets sessions up (1)", APP_OPTION_COUNT, &of->runs, 1, 20, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &of->seed, 0, 0, NULL},
-        {"only", "WHICH", "chosen: what the model chooses; flat: the best that knows nothing of clusters (both)",
+        {"only", "chosen|flat", "chosen: what the model chooses; flat: the best that knows nothing of clusters (both)",
          APP_OPTION_TEXT, &settings->only, 0, 0, NULL},
         {"algorithm", "NAME", "this one, with the parameters that the model finds for it", APP_OPTION_TEXT,
          &settings->algorithm, 0, 0, NULL},

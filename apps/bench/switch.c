@@ -370,7 +370,7 @@ static void limits_emit(const struct limits *limits)
     app_json_emit(line);
 }
 
-static const char usage[] = "bench switch [options]\n"
+static const char usage[] = "bench switch [OPTION...]\n\n"
                             "What causeway switch can do on this machine: frames a second, how late it lets frames "
                             "arrive beyond the delay that\n"
                             "it emulates, how exact its rates are; and what that means in words. Real processes on the "

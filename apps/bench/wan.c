@@ -293,7 +293,7 @@ static bool senders_take(struct settings *settings, const char *text)
     return right;
 }
 
-static const char usage[] = "bench wan [options]\n"
+static const char usage[] = "bench wan [OPTION...]\n\n"
                             "Broadcasts and all-reduces across two clusters in virtual time, every byte verified: the "
                             "algorithms of Matsuda et al. (2006) for each number of senders, those\n"
                             "that do not know of clusters, and the overlapped form, beside the paper's cost model (B: "
@@ -312,7 +312,7 @@ int bench_wan(int argc, char **argv)
     bench_wan_case_init(of);
     ranks = of->ranks;
     const struct app_option table[] = {
-        {"collective", "NAME", "bcast, allreduce or both (both)", APP_OPTION_TEXT, &collective, 0, 0, NULL},
+        {"collective", "bcast|allreduce|both", "which one (both)", APP_OPTION_TEXT, &collective, 0, 0, NULL},
         {"size", "BYTES", "of the message (32000000)", APP_OPTION_BYTES, &of->bytes, 1, 1 << 30, NULL},
         {"ranks", "N", "of each cluster (16)", APP_OPTION_COUNT, &ranks, 2, RANKS_MAX, NULL},
         {"senders", "LIST", "numbers of ranks that send across at a time (1,4,8,16)", APP_OPTION_TEXT, &senders, 0, 0,
@@ -323,8 +323,7 @@ int bench_wan(int argc, char **argv)
         {"wan-delay", "TIME", "between clusters, one way (10ms)", APP_OPTION_DURATION, &of->wan_delay_ns, 0, 1000000000,
          NULL},
         {"wan-loss", "PERCENT", "of frames between clusters (0)", APP_OPTION_PERCENT, &of->wan_loss, 0, 0, NULL},
-        {"wan", "HOW", "known, found, lan or free, as for `causeway plan run` (known)", APP_OPTION_TEXT, &wan, 0, 0,
-         NULL},
+        {"wan", "known|found|lan|free", "as for `causeway plan run` (known)", APP_OPTION_TEXT, &wan, 0, 0, NULL},
         {"runs", "N", "after the first, which sets connections up (1)", APP_OPTION_COUNT, &of->runs, 1,
          BENCH_WAN_RUNS_MAX, NULL},
         {"seed", "N", "of everything random (1)", APP_OPTION_COUNT, &of->seed, 0, 0, NULL},

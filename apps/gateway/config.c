@@ -215,7 +215,7 @@ static int texts_take(struct gateway_config *config, const struct texts *texts)
 
 static const char usage[] =
     "gateway --inner PORT --outer PORT --address A --peer B --key FILE --rate RATE [OPTION...]\n"
-    "gateway --make-key FILE\n"
+    "       causeway gateway --make-key FILE\n"
     "\n"
     "Joins the networks of two sites: Ethernet frames that come in by the inner port are carried to the gateway at B, "
     "over\n"
@@ -251,8 +251,8 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
         {"encrypt", "yes|no", "AES-GCM, the same at both; default yes", APP_OPTION_TEXT, &texts.encrypt, 0, 0, NULL},
         {"queue", "BYTES", "of each stream; default 100 ms of the rate", APP_OPTION_BYTES, &config->queue_bytes, 0,
          QUEUE_BYTES_MAX, NULL},
-        {"multicast", "HOW", "flood (to the other site), or drop (all but broadcast); default flood", APP_OPTION_TEXT,
-         &texts.multicast, 0, 0, NULL},
+        {"multicast", "flood|drop", "flood (to the other site), or drop (all but broadcast); default flood",
+         APP_OPTION_TEXT, &texts.multicast, 0, 0, NULL},
         {"mtu", "BYTES", "of the inner port; default 1500", APP_OPTION_BYTES, &config->inner.mtu_bytes, CW_PORT_MTU_MIN,
          CW_PORT_MTU_MAX, NULL},
         {"outer-mtu", "BYTES", "of the outer one, which may be less; default 1500", APP_OPTION_BYTES,
