@@ -7,7 +7,7 @@
 #include "apps/cli/cli.h"
 
 static const char usage[] =
-    "bench alltoallv [options]\n"
+    "bench alltoallv [OPTION...]\n\n"
     "Many to many by pairs (direct, rotated: all at once), and in phases at the three levels of mpi/COMPILED.md, on\n"
     "hosts of one or a few simulated switches, in virtual time. Level 3: the phases alone. Level 2: they are "
     "scheduled\n"

@@ -9,7 +9,7 @@
 #include "apps/cli/cli.h"
 
 static const char put_usage[] =
-    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [options]\n"
+    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [OPTION...]\n\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
     "the\n"
     "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
@@ -68,7 +68,8 @@ static int bench_put(int argc, char **argv)
         .seed = NOT_GIVEN,
     };
     const struct app_option table[] = {
-        OPTION_TEXT("fabric", "NAME", "the network between the two (memif)", &options.fabric),
+        OPTION_TEXT("fabric", "memif|veth-af_packet|veth-af_xdp|switch|sim", "the network between the two (memif)",
+                    &options.fabric),
         OPTION_BYTES("mtu", "largest IP packet (1500)", &options.mtu_bytes, 576, 9600),
         OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &options.sizes, 0, 64 << 20),
         OPTION_COUNT("rounds", "interleaved rounds (3)", &options.rounds, 1, BENCH_ROUNDS_MAX),
@@ -143,11 +144,13 @@ static const struct {
 
 static void list_print(void)
 {
-    printf("usage: causeway bench NAME [options]\n\n");
+    printf("usage: causeway bench SUBCOMMAND [OPTION...]\n\nMeasures puts, multicast and collectives; everything that "
+           "is moved is verified.\n\n"
+           "subcommands:\n");
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);
     }
-    printf("\ncauseway bench NAME --help has its options.\n");
+    printf("\n`causeway bench SUBCOMMAND --help` tells the options.\n");
 }
 
 int bench_main(int argc, char **argv)

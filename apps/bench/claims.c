@@ -28,7 +28,7 @@ int bench_incast(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("bench incast [options]\nMany senders, one receiver, in virtual time: use of the "
+    if (app_options_parse("bench incast [OPTION...]\n\nMany senders, one receiver, in virtual time: use of the "
                           "port, fairness, queue.",
                           options, 0, argc, argv, &code) < 0) {
         return code;
@@ -71,7 +71,7 @@ int bench_pace(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("bench pace [options]\nPaced flows at mixed rates in virtual time, measured where "
+    if (app_options_parse("bench pace [OPTION...]\n\nPaced flows at mixed rates in virtual time, measured where "
                           "frames leave the port.",
                           options, 0, argc, argv, &code) < 0) {
         return code;

@@ -382,14 +382,14 @@ int bench_cost(int argc, char **argv)
         OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &sizes, 0, MEMORY_BYTES / 4),
         OPTION_BYTES("mtu", "largest IP packet (1500)", &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         OPTION_TIME("duration", "of each measurement (200ms)", &duration_ns, 1000000, 60000000000ull),
-        OPTION_TEXT("only", "WAY", "coalesced, alone or one-by-one (all three)", &only),
+        OPTION_TEXT("only", "coalesced|alone|one-by-one", "one way of putting (all three)", &only),
         OPTION_FLAG("encrypt", "sealed sessions", &sealing.wanted),
         OPTION_TEXT("driver", "NAME", "that seals them (the best one; bench crypt lists them)", &sealing.driver),
         OPTION_JSON(" a line", &report.json),
         {0},
     };
     int code;
-    if (app_options_parse("bench cost [options]\nWhat the protocol costs a core, in nanoseconds, without any "
+    if (app_options_parse("bench cost [OPTION...]\n\nWhat the protocol costs a core, in nanoseconds, without any "
                           "driver: both sides in one thread.",
                           options, 0, argc, argv, &code) < 0) {
         return code;

@@ -195,7 +195,7 @@ static void crowd_report(struct app_report *report, const struct crowd_options *
 }
 
 static const char usage[] =
-    "bench crowd [options]\n"
+    "bench crowd [OPTION...]\n\n"
     "Latency of puts between processes that outnumber the cores, through a `causeway switch` that shares the cores "
     "with\n"
     "them. Each process puts into another one, chosen at random, which answers at once with a put; then the next one "

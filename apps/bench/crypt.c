@@ -189,9 +189,10 @@ int bench_crypt(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("bench crypt [options]\nWhat AES-128-GCM costs a core by each driver: bursts of 32 packets, "
-                          "in place. Cycles are those of the time stamp counter.",
-                          options, 0, argc, argv, &code) < 0) {
+    if (app_options_parse(
+            "bench crypt [OPTION...]\n\nWhat AES-128-GCM costs a core by each driver: bursts of 32 packets, "
+            "in place. Cycles are those of the time stamp counter.",
+            options, 0, argc, argv, &code) < 0) {
         return code;
     }
     return measure_all(driver, &sizes, duration_ns, &report);

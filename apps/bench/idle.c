@@ -225,7 +225,7 @@ static int run_case(const struct idle_case *which, const struct idle_settings *s
 }
 
 static const char usage[] =
-    "bench idle [options]\n"
+    "bench idle [OPTION...]\n\n"
     "What a process takes of a core that has nothing to do: its endpoint is open and connected and has exchanged puts\n"
     "before. One kind of process waits for events in one long call, the other is in no call at all, so that its "
     "fallback\n"

@@ -10,7 +10,7 @@
 #define SIZE_MAX_BYTES (64u << 20)
 
 static const char usage[] =
-    "bench mcast [options]\n"
+    "bench mcast [OPTION...]\n\n"
     "Broadcasts one message at a time (or scatters, or gathers to all) by multicast and by the unicast algorithms, on\n"
     "the real clock or in virtual time.\n"
     "\n"
@@ -305,8 +305,8 @@ int bench_mcast(int argc, char **argv)
         .of = {.runs = 200, .rate_bps = RATE_BPS, .delay_ns = DELAY_NS, .seed = SEED},
     };
     const struct app_option table[] = {
-        OPTION_TEXT("fabric", "NAME", "sim, memif[,...] or veth[,...] (sim)", &settings.fabric),
-        OPTION_TEXT("collective", "NAME", "bcast, scatter, scatterv or allgather (bcast)", &settings.collective),
+        OPTION_TEXT("fabric", "sim|memif[,...]|veth[,...]", "what carries the frames (sim)", &settings.fabric),
+        OPTION_TEXT("collective", "bcast|scatter|scatterv|allgather", "which one (bcast)", &settings.collective),
         OPTION_COUNT("members", "of the group, the root among them (9)", &settings.members, 2, 1024),
         OPTION_COUNT("to", "scatterv: members that get a block (5)", &settings.to, 1, 1023),
         OPTION_SIZES("sizes", "of messages or blocks, in bytes (1,1K,10K,64K,1M)", &settings.sizes, 1, SIZE_MAX_BYTES),
@@ -318,7 +318,7 @@ int bench_mcast(int argc, char **argv)
                      &settings.switches, 1, 64),
         OPTION_RATE("uplink", "of the links between switches (as the others)", &settings.of.uplink_rate_bps, 1000000),
         OPTION_COUNT("seed", "of everything random (1)", &settings.of.seed, 0, 0),
-        OPTION_TEXT("beside", "WHAT", "unicast: others' traffic, while a group multicasts", &settings.beside),
+        OPTION_TEXT("beside", "unicast", "others' traffic, while a group multicasts", &settings.beside),
         OPTION_JSON(" a size", &report.json),
         {0},
     };

@@ -12,7 +12,7 @@
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 
-static const char usage[] = "bench plan [--rounds N] [--json]\n"
+static const char usage[] = "bench plan [--rounds N] [--json]\n\n"
                             "Times what collectives/ does before anything is sent: building one rank's schedule, the "
                             "phases of all-to-alls with "
                             "counts,\nchecking, pricing, choosing. Medians and the best of the rounds.";

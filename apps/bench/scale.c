@@ -188,7 +188,7 @@ static bool algorithm_take(const struct settings *settings)
 }
 
 static const char usage[] =
-    "bench scale [options]\n"
+    "bench scale [OPTION...]\n\n"
     "How collectives grow with the number of ranks P, which are in up to 16 clusters, each "
     "joined with each, in virtual "
     "time: all-to-all, broadcast and all-reduce by the algorithm that the price\n"
@@ -207,7 +207,7 @@ static int settings_take(struct settings *settings, int argc, char **argv)
     uint64_t clusters = of->clusters_max;
     int code;
     const struct app_option table[] = {
-        OPTION_TEXT("collective", "NAME", "alltoall, bcast, allreduce or all (all)", &collective),
+        OPTION_TEXT("collective", "alltoall|bcast|allreduce|all", "which one (all)", &collective),
         OPTION_SIZES("ranks", "numbers of ranks, rising (16,64,256,1024)", &settings->ranks, 2, BENCH_SCALE_RANKS_MAX),
         OPTION_COUNT("clusters", "at most; of four ranks at least (16)", &clusters, 1, 64),
         OPTION_COUNT("sessions", "nothing is chosen by which rank 0 deals with more others (128)", &of->sessions_max, 1,
@@ -219,10 +219,10 @@ static int settings_take(struct settings *settings, int argc, char **argv)
         OPTION_RATE("wan-rate", "between each two clusters (10Gbps)", &of->wan_rate_bps, 1000000),
         OPTION_TIME("wan-delay", "between clusters, one way (10ms)", &of->wan_delay_ns, 0, 1000000000),
         OPTION_PERCENT("wan-loss", "of frames between clusters (0)", &of->wan_loss),
-        OPTION_TEXT("wan", "HOW", "known, found, lan or free, as for `causeway plan run` (known)", &wan),
+        OPTION_TEXT("wan", "known|found|lan|free", "as for `causeway plan run` (known)", &wan),
         OPTION_COUNT("runs", "after the first, which sets sessions up (1)", &of->runs, 1, 20),
         OPTION_COUNT("seed", "of everything random (1)", &of->seed, 0, 0),
-        OPTION_TEXT("only", "WHICH",
+        OPTION_TEXT("only", "chosen|flat",
                     "chosen: what the model chooses; flat: the best that knows nothing of clusters (both)",
                     &settings->only),
         OPTION_TEXT("algorithm", "NAME", "this one, with the parameters that the model finds for it",

@@ -126,12 +126,13 @@ int bench_shape(int argc, char **argv)
         {0},
     };
     int exit_code;
-    if (app_options_parse("bench shape [options]\nHow exactly a shaper lets full frames out on the real clock, noted "
-                          "where they leave to the port (memif).\nPrints the "
-                          "share of the rate that was used, how far gaps between frames were from what the rate makes "
-                          "of them, and the most by which any time T saw more "
-                          "than rate x T and one frame, in bytes and in time at that rate.",
-                          options, 0, argc, argv, &exit_code) < 0) {
+    if (app_options_parse(
+            "bench shape [OPTION...]\n\nHow exactly a shaper lets full frames out on the real clock, noted "
+            "where they leave to the port (memif).\nPrints the "
+            "share of the rate that was used, how far gaps between frames were from what the rate makes "
+            "of them, and the most by which any time T saw more "
+            "than rate x T and one frame, in bytes and in time at that rate.",
+            options, 0, argc, argv, &exit_code) < 0) {
         return exit_code;
     }
     const uint64_t cores[2] = {shape.core[1], shape.core[0]};

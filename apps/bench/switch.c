@@ -339,7 +339,7 @@ static void limits_emit(struct app_report *report, const struct limits *limits)
     APP_REPORT(report, cells);
 }
 
-static const char usage[] = "bench switch [options]\n"
+static const char usage[] = "bench switch [OPTION...]\n\n"
                             "What causeway switch can do on this machine: frames a second, how late it lets frames "
                             "arrive beyond the delay that\n"
                             "it emulates, how exact its rates are; and what that means in words. Real processes on the "

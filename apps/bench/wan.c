@@ -269,7 +269,7 @@ static bool only_check(const struct settings *settings, bool takes_bcast, bool t
 
 static const char csv_header[] = "name,predicted_ns,measured_ns\n";
 
-static const char usage[] = "bench wan [options]\n"
+static const char usage[] = "bench wan [OPTION...]\n\n"
                             "Broadcasts and all-reduces across two clusters in virtual time, every byte verified: the "
                             "algorithms of Matsuda et al. (2006) for each number of senders, those\n"
                             "that do not know of clusters, and the overlapped form, beside the paper's cost model (B: "
@@ -287,7 +287,7 @@ int bench_wan(int argc, char **argv)
     bench_wan_case_init(of);
     ranks = of->ranks;
     const struct app_option table[] = {
-        OPTION_TEXT("collective", "NAME", "bcast, allreduce or both (both)", &collective),
+        OPTION_TEXT("collective", "bcast|allreduce|both", "which one (both)", &collective),
         OPTION_BYTES("size", "of the message (32000000)", &of->bytes, 1, 1 << 30),
         OPTION_COUNT("ranks", "of each cluster (16)", &ranks, 2, RANKS_MAX),
         OPTION_SIZES("senders", "numbers of ranks that send across at a time (1,4,8,16)", &settings.senders, 1,
@@ -297,7 +297,7 @@ int bench_wan(int argc, char **argv)
         OPTION_RATE("wan-rate", "between clusters (10Gbps)", &of->wan_rate_bps, 1000000),
         OPTION_TIME("wan-delay", "between clusters, one way (10ms)", &of->wan_delay_ns, 0, 1000000000),
         OPTION_PERCENT("wan-loss", "of frames between clusters (0)", &of->wan_loss),
-        OPTION_TEXT("wan", "HOW", "known, found, lan or free, as for `causeway plan run` (known)", &wan),
+        OPTION_TEXT("wan", "known|found|lan|free", "as for `causeway plan run` (known)", &wan),
         OPTION_COUNT("runs", "after the first, which sets connections up (1)", &of->runs, 1, BENCH_WAN_RUNS_MAX),
         OPTION_COUNT("seed", "of everything random (1)", &of->seed, 0, 0),
         OPTION_TEXT("algorithm", "NAME", "just this one of them (all)", &settings.only),

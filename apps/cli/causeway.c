@@ -52,21 +52,28 @@ static int command_unknown(const char *name)
 static void overview_print(FILE *stream)
 {
     fputs("usage: causeway COMMAND [OPTION...]\n\n"
-          "Causeway moves bytes between processes by one verb, the notified put, over any network interface.\n\n"
+          "Causeway moves bytes between processes by one verb, the notified put, over any network interface.\n"
+          "An error is one line on stderr: what, where and what to do.\n\n"
           "commands:\n",
           stream);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].help);
     }
-    fputs("\nunits: sizes 1500, 64K or 64KiB (1024), 64KB (1000); rates 10Gbps; durations 20us, 3s; shares 1%\n"
+    fputs("\noptions:\n"
+          "  -h, --help                   prints this\n"
+          "  --version                    prints the version\n"
+          "\nunits:\n"
+          "  sizes     1500, 64K or 64KiB (1024), 64KB (1000)\n"
+          "  rates     10Gbps\n"
+          "  durations 20us, 3s\n"
+          "  shares    1%\n"
           "\n"
           "exit codes:\n"
           "  0 success\n"
           "  1 the command ran and found a failure (a failing seed, a damaged file)\n"
           "  2 wrong usage or bad input\n"
           "  3 the machine lacks something (a device, a privilege, memory)\n"
-          "  4 internal error\n"
-          "An error is one line on stderr: what, where and what to do.\n",
+          "  4 internal error\n",
           stream);
 }
 

@@ -11,17 +11,44 @@
 /* getopt_long returns row + FIRST_ROW, clear of its own '?' and ':'. */
 enum { FIRST_ROW = 256, HELP_COLUMN = 28 };
 
+/* Options that have a letter, the same in every command. */
+static const struct {
+    const char *name;
+    char letter;
+} letters[] = {{"output", 'o'}, {"most", 'n'}};
+
+static char letter_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
+        if (strcmp(letters[i].name, name) == 0) {
+            return letters[i].letter;
+        }
+    }
+    return 0;
+}
+
+/* What apps/pages/pages.py reads: the explanation begins at its column, on a line of its own behind a long option. */
+static void row_print(const char *left, const char *text)
+{
+    if (strlen(left) > HELP_COLUMN) {
+        printf("  %s\n", left);
+        left = "";
+    }
+    printf("  %-*s %s\n", HELP_COLUMN, left, text);
+}
+
 static void help_print(const char *usage, const struct app_option *options)
 {
     printf("usage: causeway %s\n\noptions:\n", usage);
     for (const struct app_option *option = options; option->name; option++) {
+        char short_form[] = {'-', letter_of(option->name), ',', ' ', 0};
         char left[96];
 
-        snprintf(left, sizeof(left), "%s--%s%s%s", strcmp(option->name, "output") == 0 ? "-o, " : "", option->name,
+        snprintf(left, sizeof(left), "%s--%s%s%s", short_form[1] ? short_form : "", option->name,
                  option->argument ? " " : "", option->argument ? option->argument : "");
-        printf("  %-*s %s\n", HELP_COLUMN, left, option->help);
+        row_print(left, option->help);
     }
-    printf("  %-*s %s\n", HELP_COLUMN, "--help", "prints this");
+    row_print("-h, --help", "prints this");
 }
 
 /* Reports what is wrong with an option's argument. */
@@ -120,24 +147,28 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
                       int *exit_code)
 {
     struct option rows[APP_OPTIONS_MAX + 2] = {{NULL, 0, NULL, 0}};
+    char short_forms[4 + 2 * sizeof(letters) / sizeof(letters[0])] = ":h";
+    size_t length = strlen(short_forms);
     int row_count = 0;
-    int output = -1; /* the row of --output, which has a short form */
     int found;
 
     for (; options[row_count].name; row_count++) {
         assert(row_count < APP_OPTIONS_MAX);
-        output = strcmp(options[row_count].name, "output") == 0 ? row_count : output;
         rows[row_count] = (struct option){
             options[row_count].name,
             options[row_count].kind == APP_OPTION_FLAG ? no_argument : required_argument,
             NULL,
             FIRST_ROW + row_count,
         };
+        if (letter_of(options[row_count].name)) {
+            short_forms[length++] = letter_of(options[row_count].name);
+            short_forms[length++] = ':';
+        }
     }
     rows[row_count] = (struct option){"help", no_argument, NULL, 'h'};
     optind = 0; /* GNU: starts afresh, whoever called getopt before */
     opterr = 0;
-    while ((found = getopt_long(argc, argv, output >= 0 ? ":ho:" : ":h", rows, NULL)) != -1) {
+    while ((found = getopt_long(argc, argv, short_forms, rows, NULL)) != -1) {
         if (found == 'h') {
             help_print(usage, options);
             *exit_code = APP_EXIT_SUCCESS;
@@ -149,7 +180,11 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
             *exit_code = APP_EXIT_USAGE;
             return -1;
         }
-        *exit_code = option_take(&options[found == 'o' ? output : found - FIRST_ROW], optarg);
+        int row = found - FIRST_ROW;
+        for (int i = 0; found < FIRST_ROW && i < row_count; i++) {
+            row = letter_of(options[i].name) == found ? i : row;
+        }
+        *exit_code = option_take(&options[row], optarg);
         if (*exit_code != APP_EXIT_SUCCESS) {
             return -1;
         }

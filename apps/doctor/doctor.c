@@ -94,9 +94,10 @@ int doctor_main(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("doctor [options]\nLists what this machine can do, what Causeway would choose and why; an "
-                          "obstacle is marked ! and followed by its remedy.",
-                          options, 0, argc, argv, &code) < 0) {
+    if (app_options_parse(
+            "doctor [OPTION...]\n\nLists what this machine can do, what Causeway would choose and why; an "
+            "obstacle is marked ! and followed by its remedy.",
+            options, 0, argc, argv, &code) < 0) {
         return code;
     }
     if (mpi) {

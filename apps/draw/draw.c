@@ -26,7 +26,7 @@ struct settings {
     const char *labels[DRAW_RUNS_MAX];
 };
 
-static const char usage[] = "draw [STATISTICS.csv...] -o PICTURE.svg|.png [options]\n"
+static const char usage[] = "draw [STATISTICS.csv...] -o PICTURE.svg|.png [OPTION...]\n\n"
                             "Draws what `causeway switch --stats FILE` writes, or `causeway run --emulate "
                             "topology=FILE,memif,stats=FILE`: the throughput of a link over time,\n"
                             "by the hosts that send across it, beside the link's rate, and the queue in front of it, "

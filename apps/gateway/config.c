@@ -215,7 +215,7 @@ static int texts_take(struct gateway_config *config, const struct texts *texts)
 
 static const char usage[] =
     "gateway --inner PORT --outer PORT --address A --peer B --key FILE --rate RATE [OPTION...]\n"
-    "gateway --make-key FILE\n"
+    "       causeway gateway --make-key FILE\n"
     "\n"
     "Joins the networks of two sites: Ethernet frames that come in by the inner port are carried to the gateway at B, "
     "over\n"
@@ -247,7 +247,7 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
                      CW_TUNNEL_STREAMS_MAX),
         OPTION_TEXT("encrypt", "yes|no", "AES-GCM, the same at both; default yes", &texts.encrypt),
         OPTION_BYTES("queue", "of each stream; default 100 ms of the rate", &config->queue_bytes, 0, QUEUE_BYTES_MAX),
-        OPTION_TEXT("multicast", "HOW", "flood (to the other site), or drop (all but broadcast); default flood",
+        OPTION_TEXT("multicast", "flood|drop", "flood (to the other site), or drop (all but broadcast); default flood",
                     &texts.multicast),
         OPTION_BYTES("mtu", "of the inner port; default 1500", &config->inner.mtu_bytes, CW_PORT_MTU_MIN,
                      CW_PORT_MTU_MAX),

@@ -11,7 +11,7 @@
 /* ---- build ---- */
 
 static const char build_usage[] =
-    "plan build --collective NAME --algorithm NAME --ranks P --size BYTES -o FILE [options]\n"
+    "plan build --collective NAME --algorithm NAME --ranks P --size BYTES -o FILE [OPTION...]\n\n"
     "Builds the schedules of all ranks and writes them to a file.";
 
 int plan_build_main(int argc, char **argv)
@@ -52,7 +52,7 @@ int plan_build_main(int argc, char **argv)
 /* ---- check ---- */
 
 static const char check_usage[] =
-    "plan check FILE [--json]\n"
+    "plan check FILE [--json]\n\n"
     "Proves by symbolic execution that the plan is right in every order that it allows: each byte of "
     "the result, no race,\nno deadlock without buffers, and what the algorithm promises beside. "
     "Exit code 1: it is not, and the line says where.";
@@ -112,7 +112,7 @@ int plan_check_main(int argc, char **argv)
 
 /* ---- dump ---- */
 
-static const char dump_usage[] = "plan dump FILE [--rank R]\n"
+static const char dump_usage[] = "plan dump FILE [--rank R]\n\n"
                                  "Prints what is planned, and every op of every rank, or of one.";
 
 int plan_dump_main(int argc, char **argv)
@@ -153,7 +153,7 @@ int plan_dump_main(int argc, char **argv)
 /* ---- list ---- */
 
 static const char list_usage[] =
-    "plan list [--collective NAME] [--json]\n"
+    "plan list [--collective NAME] [--json]\n\n"
     "Names every collective and its algorithms, what parameters they take and what they need.";
 
 static const struct {

@@ -13,7 +13,7 @@
 enum { TRACES_MAX = 64 };
 
 static const char compile_usage[] =
-    "plan compile TRACE... -o FILE [options]\n"
+    "plan compile TRACE... -o FILE [OPTION...]\n\n"
     "Makes plans for the collective calls that recur in what `causeway run --record TRACE` has recorded, where a plan "
     "is\nexpected to be sooner, and prints a table. `causeway run --plan FILE` uses them. Several traces are of "
     "several runs.";

@@ -178,7 +178,7 @@ bool plan_network_take(const char *text, struct cw_network *network)
 /* ---- networks ---- */
 
 static const char networks_usage[] =
-    "plan networks [--json]\n"
+    "plan networks [--json]\n\n"
     "Names the networks that come with the program; with --json their parameters, a line each, as "
     "--network @FILE takes them.";
 

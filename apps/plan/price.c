@@ -23,7 +23,7 @@ static struct cw_plan *operand_read(int first, int argc, char **argv, int *code)
 /* ---- price ---- */
 
 static const char price_usage[] =
-    "plan price FILE [--network NAME|@FILE] [--json]\n"
+    "plan price FILE [--network NAME|@FILE] [--json]\n\n"
     "Runs the plan in model time on a network given by its pLogP parameters, and prints the closed form beside "
     "it, where\nthere is one.";
 
@@ -110,7 +110,7 @@ int plan_price_main(int argc, char **argv)
 /* ---- choose ---- */
 
 static const char choose_usage[] =
-    "plan choose --collective NAME --ranks P --size BYTES --network NAME|@FILE [options]\n"
+    "plan choose --collective NAME --ranks P --size BYTES --network NAME|@FILE [OPTION...]\n\n"
     "Ranks all algorithms by what they will take with their best parameters. With -o the best one's plan is written.";
 
 /* What the candidate was priced with, as options of `plan build`; barriers have no messages that could be eager. */
@@ -237,7 +237,7 @@ int plan_choose_main(int argc, char **argv)
 /* ---- draw ---- */
 
 static const char draw_usage[] =
-    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n"
+    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n\n"
     "Draws what happens when: a row per rank, time from left to right; what is sent, received, combined, and where\n"
     "ranks idle. Where that would be more than about 20,000 bars, those that begin close together are drawn as one "
     "band.\n"

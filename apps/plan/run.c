@@ -23,7 +23,7 @@ enum {
 #define LIMIT_NS 1000000000000ull /* of virtual time: some networks are slow */
 
 static const char run_usage[] =
-    "plan run FILE [options]\n"
+    "plan run FILE [OPTION...]\n\n"
     "Carries the plan out once per seed and compares every byte that the ranks receive.\n"
     "--over memory: in any order that the plan allows, as a seed draws it. --over puts: over the dataplane between\n"
     "simulated hosts; tells the virtual time until the last rank is through: of a first run, which sets the\n"
@@ -274,7 +274,7 @@ int plan_run_main(int argc, char **argv)
     options->together = true;
     options->limit_ns = LIMIT_NS;
     const struct app_option rows[] = {
-        {"over", "TRANSPORT", "memory or puts (memory)", APP_OPTION_TEXT, &run.over, 0, 0, NULL},
+        {"over", "memory|puts", "what carries it (memory)", APP_OPTION_TEXT, &run.over, 0, 0, NULL},
         {"seeds", "N", "how many seeds (10)", APP_OPTION_COUNT, &run.seeds, 1, SEEDS_MAX, NULL},
         {"first-seed", "S", "the first of them (1)", APP_OPTION_COUNT, &run.first_seed, 0, 0, NULL},
         {"eager-buffers", "N", "memory: messages that may wait at a rank (0, 2 and any number in turn)",
@@ -289,7 +289,7 @@ int plan_run_main(int argc, char **argv)
          &options->wan_delay_ns, 0, 1000000000, NULL},
         {"wan-loss", "PERCENT", "puts: of frames between two clusters, at random (0)", APP_OPTION_PERCENT,
          &options->wan_loss, 0, 0, NULL},
-        {"wan", "HOW",
+        {"wan", "known|found|lan|free",
          "puts: what goes to other clusters is paced at its share of the rate (known), finds its rate (found), is sent "
          "as on a LAN (lan), or unpaced "
          "(free); default known",

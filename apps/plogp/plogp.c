@@ -16,7 +16,7 @@
 static const char usage[] =
     "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all] [--time TIME] [-o FILE] [--json]\n"
     "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--plot FILE.svg] "
-    "[--json]\n"
+    "[--json]\n\n"
     "Measures the parameters of each kind of path (latency, gap and overheads by size, concurrency, contention) and "
     "how\n"
     "long each algorithm of each collective takes, and writes a small file that MPI chooses its algorithms by. Of a "
@@ -267,7 +267,7 @@ int plogp_main(int argc, char **argv)
     uint64_t most = 8;
     struct app_list ranks = {.count_max = PLOGP_RANKS_MAX}, sizes = {.rising = true};
     const struct app_option rows[] = {
-        OPTION_TEXT("path", "NAME", "shared, memif or all (all)", &options.path),
+        OPTION_TEXT("path", "shared|memif|all", "kind of path (all)", &options.path),
         {"most", "RANKS", "-n: up to so many ranks: powers of two, and the numbers before them (8)", APP_OPTION_COUNT,
          &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
         OPTION_SIZES("ranks", "just these numbers of ranks", &ranks, 2, PLOGP_JOB_RANKS_MAX),
@@ -282,10 +282,6 @@ int plogp_main(int argc, char **argv)
     };
     int code;
     options.time_ns = 60 * NS_PER_S;
-    for (int i = 1; i < argc; i++) {
-        static char most_option[] = "--most";
-        argv[i] = strcmp(argv[i], "-n") == 0 ? most_option : argv[i];
-    }
     if (app_options_parse(usage, rows, 0, argc, argv, &code) < 0) {
         return code;
     }

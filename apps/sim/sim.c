@@ -9,7 +9,7 @@
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
-static const char usage[] = "sim [--seeds N] [options]\n"
+static const char usage[] = "sim [--seeds N] [OPTION...]\n\n"
                             "Runs random puts, gets and messages between simulated processes under random faults, in "
                             "virtual time, one world a\n"
                             "seed, and checks every byte, every notification and every order; then heals all and "
@@ -179,7 +179,7 @@ int sim_main(int argc, char **argv)
         {"seeds", "N", "worlds to run (1)", APP_OPTION_COUNT, &settings.seeds, 1, 0, NULL},
         {"first-seed", "S", "of the first world; the others count up (1)", APP_OPTION_COUNT, &world->seed, 0, 0, NULL},
         {"nodes", "N", "processes, one a node", APP_OPTION_COUNT, &world->nodes, 2, 24, NULL},
-        {"topology", "NAME", "star or clusters", APP_OPTION_TEXT, &settings.topology, 0, 0, NULL},
+        {"topology", "star|clusters", "of the nodes", APP_OPTION_TEXT, &settings.topology, 0, 0, NULL},
         {"loss", "PERCENT", "of frames, on each link", APP_OPTION_PERCENT, &world->loss, 0, 0, NULL},
         {"duplicate", "PERCENT", "of frames arrive twice", APP_OPTION_PERCENT, &world->duplicate, 0, 0, NULL},
         {"corrupt", "PERCENT", "of frames have bits turned over", APP_OPTION_PERCENT, &world->corrupt, 0, 0, NULL},
@@ -199,7 +199,7 @@ int sim_main(int argc, char **argv)
         {"delay", "TIME", "one way between nodes of a cluster", APP_OPTION_DURATION, &world->delay_ns, 0, 1000000000,
          NULL},
         {"operations", "N", "to post", APP_OPTION_COUNT, &world->operations, 1, 1000000, NULL},
-        {"mix", "NAME", "default, puts, large, messages or gets", APP_OPTION_TEXT, &settings.mix, 0, 0, NULL},
+        {"mix", "default|puts|large|messages|gets", "of operations", APP_OPTION_TEXT, &settings.mix, 0, 0, NULL},
         {"twice", NULL, "run each seed twice: both must take the same course", APP_OPTION_FLAG, &settings.twice, 0, 0,
          NULL},
         {"verbose", NULL, "every event to stderr", APP_OPTION_FLAG, &world->verbose, 0, 0, NULL},
