@@ -1,4 +1,4 @@
-/* A notified put: the child writes into the parent's memory. C or C++: cc put.c $(pkg-config --cflags --libs causeway) */
+/* A notified put: a child writes into its parent's memory. C, C++: cc put.c $(pkg-config --cflags --libs causeway) */
 #include <causeway/host.h>
 #include <stdio.h>
 #include <stdlib.h>

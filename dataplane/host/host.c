@@ -44,7 +44,7 @@ struct port_words {
     char device[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     char bell[PATH_BYTES + 8];
-    bool is_server; /* of a memif: its link comes up when the client is there */
+    bool is_client; /* of a memif: its server may come later */
 };
 
 static int memif_words(const char *text, struct port_words *words, char *error, size_t error_bytes)
@@ -52,8 +52,8 @@ static int memif_words(const char *text, struct port_words *words, char *error, 
     uint8_t mac[5];
     size_t length = strcspn(text, ",");
     const char *role = text + length;
-    words->is_server = strcmp(role, ",role=server") == 0;
-    if (length == 0 || length >= PATH_BYTES || (!words->is_server && strcmp(role, ",role=client") != 0)) {
+    words->is_client = strcmp(role, ",role=client") == 0;
+    if (length == 0 || length >= PATH_BYTES || (!words->is_client && strcmp(role, ",role=server") != 0)) {
         snprintf(error, error_bytes,
                  "port memif:%s: wanted is memif:SOCKET,role=server or role=client, with a path of at most %d bytes",
                  text, PATH_BYTES - 1);
@@ -84,7 +84,7 @@ static int device_words(const char *text, struct port_words *words, char *error,
 
 static int port_open(struct cw_host *host, const struct cw_host_config *config, char *error, size_t error_bytes)
 {
-    struct port_words words = {.is_server = true};
+    struct port_words words = {.is_client = false};
     struct cw_port_ethdev_config ethdev;
     const char *text = config->port != NULL ? config->port : "";
     bool is_memif = strncmp(text, "memif:", 6) == 0;
@@ -97,19 +97,18 @@ static int port_open(struct cw_host *host, const struct cw_host_config *config, 
     ethdev.device = words.device;
     ethdev.device_arguments = words.arguments[0] != 0 ? words.arguments : NULL;
     ethdev.mtu_bytes = config->mtu_bytes;
-    ethdev.doorbell_path = is_memif ? words.bell : NULL;
-    ethdev.doorbell_own = words.is_server ? 0 : 1;
-    ethdev.doorbell_peer = words.is_server ? 1 : 0;
+    ethdev.doorbell_path = words.bell[0] != 0 ? words.bell : NULL;
+    ethdev.doorbell_own = words.is_client ? 1 : 0;
+    ethdev.doorbell_peer = words.is_client ? 0 : 1;
     uint64_t until_ns = cw_clock_ns() + config->link_timeout_ns;
     do {
         status = cw_port_ethdev_open(&ethdev, &host->port, error, error_bytes);
         /* a client comes too early if the server has not made its socket yet */
-    } while (status == CW_ERROR_NOT_FOUND && !words.is_server && cw_clock_ns() < until_ns &&
-             usleep(LOOK_AGAIN_US) == 0);
+    } while (status == CW_ERROR_NOT_FOUND && words.is_client && cw_clock_ns() < until_ns && usleep(LOOK_AGAIN_US) == 0);
     if (status != CW_OK) {
         host->port = NULL;
     }
-    if (is_memif && words.is_server) {
+    if (!words.is_client) {
         memcpy(host->bell, words.bell, sizeof(host->bell));
     }
     return status;

@@ -36,8 +36,8 @@ struct cw_host_config {
     const char *port;
     uint32_t mtu_bytes;       /* of IPv4 packets: CW_PORT_MTU_MIN to CW_PORT_MTU_MAX (port.h) */
     uint64_t link_timeout_ns; /* how long cw_host_open waits for the other end and cw_host_peer for the link */
-    /* job_key is the caller's to set, ipv4 if several hosts share the network; address.mac, seed and waiting are set
-     * here. An ipv4 of 0: one of 10.0.0.0/8 that is drawn. */
+    /* job_key is the caller's to set, address.ipv4 if several hosts share the network: 0 draws one of 10.0.0.0/8. Seed
+     * and waiting are set by cw_host_open. */
     struct cw_endpoint_config endpoint;
     struct cw_loop_config loop;
 };
@@ -65,8 +65,8 @@ int cw_card_read(const char *card, struct cw_address *address);
 /* The own card. Any thread. */
 void cw_host_card(struct cw_host *host, char card[CW_CARD_BYTES]);
 
-/* Adds the host whose card that is, as cw_peer_add, once the link is up. CW_OK, CW_ERROR_LIMIT; CW_ERROR_ARGUMENT (it is
- * no card), CW_ERROR_TIMEOUT (no link). Any thread. */
+/* Adds the host whose card that is, as cw_peer_add, once the link is up. CW_OK; CW_ERROR_ARGUMENT (it is no card);
+ * CW_ERROR_LIMIT; CW_ERROR_TIMEOUT (no link). Any thread. */
 int cw_host_peer(struct cw_host *host, const char *card, uint32_t *peer);
 
 #ifdef __cplusplus

@@ -14,9 +14,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import exit_code, expect
+
 build, sources, compiler = map(os.path.abspath, sys.argv[1:3] + [shutil.which(sys.argv[3]) or sys.argv[3]])
 SECONDS_MAX = 120
-failures = 0
 
 ELSEWHERE = "another test runs it: "
 NOT_RUN = [
@@ -65,13 +67,6 @@ void snippet(unsigned char *key, unsigned char *memory, uint64_t bytes, unsigned
     (void)count;
 }
 """
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what, flush=True)
 
 
 def bare(line):
@@ -235,7 +230,7 @@ def main():
                     run("build/mpi/mpicc program.c -o program", folder)
                 print(f"{time.monotonic() - begin:6.1f} s  {os.path.basename(path)}: {lines[0]}", flush=True)
         end(servers)
-    sys.exit(1 if failures else 0)
+    sys.exit(exit_code())
 
 
 main()

@@ -10,16 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import exit_code, expect
+
 build, example, sanitizers, *compilers = sys.argv[1:]
 LINES_MAX = 60
-failures = 0
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def run(command, **how):
@@ -63,4 +58,4 @@ with tempfile.TemporaryDirectory() as folder:
     for compiler in filter(shutil.which, compilers):
         example_run(compiler, folder, libraries)
 
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import exit_code, expect
+
 causeway, pages, sources = sys.argv[1:]
-failures = 0
 
 # What is typed, the last word being completed; what is offered (None: nothing, so that the shell offers file names).
 CASES = [
@@ -31,13 +33,6 @@ CASES = [
     (["run", "-n", "2", "plan", ":", "--rec"], ["--record"]),
 ]
 GATEWAY = [(["gateway", "--multicast", "f"], ["flood"])]
-
-
-def expect(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("expected:", what)
 
 
 def text_of(*command, **how):
@@ -107,4 +102,4 @@ for shell, name in (("zsh", "_causeway"), ("bash", "causeway"), ("fish", "causew
     if shutil.which(shell):
         wrong = text_of(shell, "-n", os.path.join(pages, name))
         expect(not wrong, f"{shell} reads {name}: {wrong}")
-sys.exit(1 if failures else 0)
+sys.exit(exit_code())

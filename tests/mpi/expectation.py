@@ -7,7 +7,7 @@ def expect(condition, what):
     global failures
     if not condition:
         failures += 1
-        print("expected:", what)
+        print("expected:", what, flush=True)
 
 
 def exit_code():
