@@ -108,7 +108,13 @@ static int bench_put(int argc, char **argv)
 #ifndef CW_HAVE_DPDK
 static int bench_without_dpdk(int argc, char **argv)
 {
-    (void)argc;
+    static const struct app_option none[] = {{0}};
+    char usage[128];
+    snprintf(usage, sizeof(usage), "bench %s\n\nThis build has no DPDK, which this benchmark needs.", argv[0]);
+    int code;
+    if (app_options_parse(usage, none, 0, argc, argv, &code) < 0) {
+        return code;
+    }
     app_error("this build has no DPDK, which this benchmark needs", argv[0],
               "install libdpdk-dev and configure with -Ddpdk=enabled");
     return APP_EXIT_MACHINE;
