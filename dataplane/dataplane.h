@@ -71,8 +71,8 @@ struct cw_endpoint_config {
     uint32_t stream_count;         /* 1 .. CW_STREAMS_MAX: it is reached at so many UDP ports, from the address's on */
     uint32_t peer_count_max;       /* 1 .. CW_PEERS_MAX; each stream counts */
     uint32_t region_count_max;     /* 1 .. CW_REGIONS_MAX */
-    uint32_t
-        operation_count_max; /* puts, gets and messages under way, all peers together; one has at most half of what others leave */
+    /* puts, gets and messages under way, all peers together; one has at most half of what others leave */
+    uint32_t operation_count_max;
     uint32_t arrival_count_max;  /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
     uint32_t event_count_max;    /* a power of two, at least 256: all puts that share a packet must find room */
     uint32_t get_count_max;      /* gets under way, 1 .. 65534; shared in the same way */
@@ -150,8 +150,9 @@ int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_b
 
 /* What decides how much may be under way to a peer. */
 enum cw_traffic_control {
-    CW_TRAFFIC_DELAY =
-        0, /* the round trip: on a LAN, where queues are short and shared fairly by it; as CW_TRAFFIC_BANDWIDTH where no round trip turns out to be short */
+    /* the round trip: on a LAN, where queues are short and shared fairly by it; as CW_TRAFFIC_BANDWIDTH where no round
+     * trip turns out to be short */
+    CW_TRAFFIC_DELAY = 0,
     CW_TRAFFIC_RATE =
         1, /* a rate that is known, and kept, by the shaper if there is one: across a wide area of which it is told */
     CW_TRAFFIC_BANDWIDTH =
@@ -389,9 +390,9 @@ enum cw_event_kind {
         6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED (see
                                cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40 packets: the next
                                operation sets up another); all its operations have ended */
-    CW_EVENT_SENT = 7,  /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
+    CW_EVENT_SENT = 7,      /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
                           CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
-    CW_EVENT_GUEST = 8, /* the guest has news (core/guest.h): nothing else is filled in */
+    CW_EVENT_EXTENSION = 8, /* the extension has news (core/extension.h): nothing else is filled in */
 };
 
 struct cw_event {

@@ -21,7 +21,7 @@ static uint64_t backoff_ns(struct stream *stream)
     }
     double parameter = log((double)group->tree.live_count) + 1;
     double most_ns = BACKOFF_TRIPS * parameter * (double)stream->receiving->round_trip_ns;
-    double uniform = (double)(cw_guest_random(group->mcast->endpoint) >> 11) / (double)(1ull << 53);
+    double uniform = (double)(cw_extension_random(group->mcast->endpoint) >> 11) / (double)(1ull << 53);
     return (uint64_t)(most_ns / parameter * log1p(uniform * expm1(parameter)));
 }
 

@@ -17,7 +17,7 @@ void mcast_congestion_init(struct stream *stream)
     struct sending *sending = stream->sending;
     /* on a slow line so many packets are a queue of milliseconds, and the smallest round trip would be one with that
      * queue */
-    uint64_t room = cw_guest_line_packets(stream->group->mcast->endpoint);
+    uint64_t room = cw_extension_line_packets(stream->group->mcast->endpoint);
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(room, CW_MCAST_WINDOW_FIRST));
     sending->slow_start = true;
     sending->round_trip_least_ns = UINT64_MAX;
@@ -98,7 +98,7 @@ void mcast_congestion_progress(struct stream *stream)
         return;
     }
     const struct cw_endpoint *endpoint = stream->group->mcast->endpoint;
-    uint64_t window = window_next(sending, cw_guest_round_trip_target(endpoint, sending->round_trip_min_ns));
+    uint64_t window = window_next(sending, cw_extension_round_trip_target(endpoint, sending->round_trip_min_ns));
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(window, CW_MCAST_WINDOW));
     sending->round_end = sending->next;
     sending->round_trip_least_ns = UINT64_MAX;

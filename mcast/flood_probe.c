@@ -14,7 +14,7 @@ int mcast_flood_begin(struct cw_mcast *mcast)
         return CW_OK;
     }
     return config->keeps_flood_address ? mcast_membership_begin(mcast, &mcast->flood, config->flood_ipv4)
-                                       : cw_guest_join(mcast->endpoint, config->flood_ipv4);
+                                       : cw_extension_join(mcast->endpoint, config->flood_ipv4);
 }
 
 void mcast_flood_end(struct cw_mcast *mcast)
@@ -23,7 +23,7 @@ void mcast_flood_end(struct cw_mcast *mcast)
     if (config->keeps_flood_address && config->flood_ipv4 != 0) {
         mcast_membership_end(mcast, &mcast->flood);
     } else if (config->flood_ipv4 != 0) {
-        (void)cw_guest_leave(mcast->endpoint, config->flood_ipv4);
+        (void)cw_extension_leave(mcast->endpoint, config->flood_ipv4);
     }
 }
 
@@ -36,22 +36,22 @@ void cw_mcast_flood_probe(struct cw_mcast_group *group)
         .sender = (uint16_t)group->self,
         .epoch = group->epoch,
     };
-    struct cw_guest_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)group->id};
+    struct cw_extension_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)group->id};
     struct cw_wire_network network;
-    uint8_t *at = mcast->config.flood_ipv4 == 0 ? NULL : cw_guest_stage(mcast->endpoint);
+    uint8_t *at = mcast->config.flood_ipv4 == 0 ? NULL : cw_extension_stage(mcast->endpoint);
     if (at == NULL) {
         return;
     }
     memcpy(at, &prefix, sizeof(prefix));
     header.number = mcast_control_number(group);
-    cw_guest_group(mcast->endpoint, mcast->config.flood_ipv4, &network);
-    cw_guest_finish(mcast->endpoint, &network, &header, sizeof(prefix), mcast_key(group, group->self));
-    cw_guest_flush(mcast->endpoint);
+    cw_extension_group(mcast->endpoint, mcast->config.flood_ipv4, &network);
+    cw_extension_finish(mcast->endpoint, &network, &header, sizeof(prefix), mcast_key(group, group->self));
+    cw_extension_flush(mcast->endpoint);
 }
 
 void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *header, bool is_new)
 {
-    if (mcast->config.flood_ipv4 == 0 || !cw_guest_is_to_group(header) || !is_new) {
+    if (mcast->config.flood_ipv4 == 0 || !cw_extension_is_to_group(header) || !is_new) {
         mcast->counters.drop_malformed++;
         return;
     }

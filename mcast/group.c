@@ -11,7 +11,7 @@ const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t membe
 {
     struct member *found = &group->members[member];
     if (!found->has_key) {
-        cw_guest_key(group->mcast->endpoint, group->id, member, &found->key);
+        cw_extension_key(group->mcast->endpoint, group->id, member, &found->key);
         found->has_key = true;
     }
     return &found->key;
@@ -91,7 +91,7 @@ static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_grou
         return CW_ERROR_ARGUMENT;
     }
     for (uint32_t member = 0; member < config->member_count; member++) {
-        if (member != config->self && cw_guest_peer(mcast->endpoint, config->peers[member]) == NULL) {
+        if (member != config->self && cw_extension_peer(mcast->endpoint, config->peers[member]) == NULL) {
             return CW_ERROR_ARGUMENT;
         }
     }
@@ -146,7 +146,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     group->relay = group->tree;
     group->relay.arity = CW_MCAST_RELAY_ARITY;
     tree_renew(group);
-    cw_guest_group(mcast->endpoint, config->ipv4, &group->network);
+    cw_extension_group(mcast->endpoint, config->ipv4, &group->network);
     return group;
 }
 

@@ -1,4 +1,4 @@
-/* The guest: what comes for groups, what is due, and events. */
+/* The extension: what comes for groups, what is due, and events. */
 #include "mcast/mcast.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event)
 {
     assert(mcast->event_count < mcast->event_room);
     if (mcast->event_count == 0) {
-        cw_guest_notify(mcast->endpoint);
+        cw_extension_notify(mcast->endpoint);
     }
     struct cw_mcast_event *at = &mcast->events[(mcast->event_first + mcast->event_count++) % mcast->event_room];
     *at = *event;
@@ -110,7 +110,7 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
 {
     struct cw_mcast_group *group = stream->group;
     struct cw_endpoint *endpoint = group->mcast->endpoint;
-    uint8_t *at = cw_guest_stage(endpoint);
+    uint8_t *at = cw_extension_stage(endpoint);
     if (at == NULL) {
         return false;
     }
@@ -123,7 +123,7 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
     if (packet->data_bytes > 0) {
         memcpy(at + before_bytes, packet->data, packet->data_bytes);
     }
-    struct cw_guest_header header = {
+    struct cw_extension_header header = {
         .type = (uint8_t)packet->type,
         .flags = packet->flags,
         .flow = (uint32_t)group->id,
@@ -133,13 +133,13 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
         .echo_ns = receiving != NULL ? receiving->echo_ns : 0,
         .has_echo = receiving != NULL && receiving->echo_ns != 0,
     };
-    cw_guest_finish(endpoint, network, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
+    cw_extension_finish(endpoint, network, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
     return true;
 }
 
 static const struct cw_wire_network *network_of(const struct cw_mcast_group *group, uint32_t member)
 {
-    return cw_guest_peer(group->mcast->endpoint, group->members[member].peer);
+    return cw_extension_peer(group->mcast->endpoint, group->members[member].peer);
 }
 
 bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
@@ -179,7 +179,8 @@ static void pass_on(struct stream *stream, const struct cw_wire_header *header)
     uint32_t count = cw_mcast_tree_children(&group->relay, stream->sender, group->self, &first);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t child = cw_mcast_tree_member(&group->relay, stream->sender, first + i);
-        group->mcast->counters.relayed += cw_guest_pass_on(group->mcast->endpoint, network_of(group, child), header);
+        group->mcast->counters.relayed +=
+            cw_extension_pass_on(group->mcast->endpoint, network_of(group, child), header);
     }
 }
 
@@ -279,9 +280,9 @@ static bool has_length(const struct cw_wire_header *header)
     return is_open ? header->payload_bytes >= least : header->payload_bytes == least;
 }
 
-static void guest_receive(struct cw_guest *guest, const struct cw_wire_header *header, uint64_t now_ns)
+static void extension_receive(struct cw_extension *extension, const struct cw_wire_header *header, uint64_t now_ns)
 {
-    struct cw_mcast *mcast = (struct cw_mcast *)guest;
+    struct cw_mcast *mcast = (struct cw_mcast *)extension;
     const struct cw_mcast_prefix *prefix = (const struct cw_mcast_prefix *)(header + 1);
     mcast->now_ns = later(mcast->now_ns, now_ns);
     if (!has_length(header)) {
@@ -307,9 +308,9 @@ static void guest_receive(struct cw_guest *guest, const struct cw_wire_header *h
 
 /* ---- turns ---- */
 
-static uint32_t guest_turn(struct cw_guest *guest, uint64_t now_ns)
+static uint32_t extension_turn(struct cw_extension *extension, uint64_t now_ns)
 {
-    struct cw_mcast *mcast = (struct cw_mcast *)guest;
+    struct cw_mcast *mcast = (struct cw_mcast *)extension;
     uint32_t count = 0;
     mcast->now_ns = later(mcast->now_ns, now_ns);
     if (cw_wheel_due(&mcast->wheel, mcast->now_ns)) {
@@ -324,9 +325,9 @@ static uint32_t guest_turn(struct cw_guest *guest, uint64_t now_ns)
     return count;
 }
 
-static uint64_t guest_deadline(const struct cw_guest *guest)
+static uint64_t extension_deadline(const struct cw_extension *extension)
 {
-    const struct cw_mcast *mcast = (const struct cw_mcast *)guest;
+    const struct cw_mcast *mcast = (const struct cw_mcast *)extension;
     if (mcast->active_first != NULL) {
         return mcast->port_full ? mcast->now_ns + PORT_RETRY_NS : 0;
     }
@@ -385,15 +386,16 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
         return CW_ERROR_MEMORY;
     }
     made->config = *config;
-    made->guest = (struct cw_guest){.receive = guest_receive, .turn = guest_turn, .deadline = guest_deadline};
+    made->extension =
+        (struct cw_extension){.receive = extension_receive, .turn = extension_turn, .deadline = extension_deadline};
     made->endpoint = endpoint;
-    made->now_ns = cw_guest_now(endpoint);
-    made->payload_max = cw_guest_payload_max(endpoint) - (uint32_t)sizeof(struct cw_mcast_data);
+    made->now_ns = cw_extension_now(endpoint);
+    made->payload_max = cw_extension_payload_max(endpoint) - (uint32_t)sizeof(struct cw_mcast_data);
     /* own messages can always end */
     made->event_room = config->event_count_max + config->group_count_max * config->queue_max;
     made->events = calloc(made->event_room, sizeof(*made->events));
     cw_wheel_init(&made->wheel, made->now_ns);
-    status = made->events == NULL ? CW_ERROR_MEMORY : cw_endpoint_invite(endpoint, &made->guest);
+    status = made->events == NULL ? CW_ERROR_MEMORY : cw_endpoint_invite(endpoint, &made->extension);
     if (status == CW_OK && (status = mcast_flood_begin(made)) != CW_OK) {
         (void)cw_endpoint_invite(endpoint, NULL);
     }

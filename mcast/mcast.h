@@ -14,15 +14,15 @@
  *     up for long is named (CW_MCAST_LAGGARD), and named again.
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or exposure.
- *   - No clock, no randomness of its own, no I/O: it is a guest of an endpoint (dataplane/core/guest.h), turned with
- *     it, in real and in virtual time.
+ *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
+ *     (dataplane/core/extension.h), turned with it, in real and in virtual time.
  *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number,
  *     bounds. What fails is counted and dropped.
  *
  * Order of calls
  *   cw_mcast_create
- *   { cw_mcast_open  { cw_mcast_send | cw_mcast_expose | cw_mcast_release | cw_mcast_change | cw_mcast_events }*  cw_mcast_shut }*
- *   cw_mcast_destroy, before the endpoint's
+ *   { cw_mcast_open  { cw_mcast_send | cw_mcast_expose | cw_mcast_release | cw_mcast_change | cw_mcast_events }*
+ *   cw_mcast_shut }* cw_mcast_destroy, before the endpoint's
  *
  * Thread: whoever turns the endpoint.
  */
@@ -157,7 +157,7 @@ struct cw_mcast_event {
     const void *data;
 };
 
-/* Up to `count_max` events in the order in which they happened; returns how many. The endpoint gives CW_EVENT_GUEST
+/* Up to `count_max` events in the order in which they happened; returns how many. The endpoint gives CW_EVENT_EXTENSION
  * when there are any again after there were none. */
 uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max);
 

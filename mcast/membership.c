@@ -8,12 +8,12 @@ static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
     struct cw_address own = cw_endpoint_address(mcast->endpoint);
     uint8_t frame[CW_MCAST_IGMP_BYTES];
     cw_mcast_igmp_write(frame, own.mac, own.ipv4, ipv4, has_left);
-    (void)cw_guest_frame(mcast->endpoint, frame, sizeof(frame));
+    (void)cw_extension_frame(mcast->endpoint, frame, sizeof(frame));
 }
 
 int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4)
 {
-    int status = cw_guest_join(mcast->endpoint, ipv4);
+    int status = cw_extension_join(mcast->endpoint, ipv4);
     if (status != CW_OK) {
         return status;
     }
@@ -22,9 +22,9 @@ int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership
         .interval_ns = CW_MCAST_REPORT_FIRST_NS,
         .timer = {.kind = TIMER_MEMBERSHIP, .mcast = mcast, .membership = membership},
     };
-    mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
+    mcast->now_ns = later(mcast->now_ns, cw_extension_now(mcast->endpoint));
     mcast_membership_due(mcast, membership);
-    cw_guest_flush(mcast->endpoint);
+    cw_extension_flush(mcast->endpoint);
     return CW_OK;
 }
 
@@ -51,8 +51,8 @@ static bool is_shared(const struct cw_mcast *mcast, const struct membership *own
 void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership)
 {
     mcast_timer_stop(&membership->timer);
-    if (cw_guest_leave(mcast->endpoint, membership->ipv4) == CW_OK && !is_shared(mcast, membership)) {
+    if (cw_extension_leave(mcast->endpoint, membership->ipv4) == CW_OK && !is_shared(mcast, membership)) {
         tell(mcast, membership->ipv4, true);
-        cw_guest_flush(mcast->endpoint);
+        cw_extension_flush(mcast->endpoint);
     }
 }

@@ -1,8 +1,8 @@
 /* Packet: what multicast packets carry behind the header of dataplane/wire/wire.h, byte by byte as in WIRE.md.
  *
  * The header's `flow` is the low half of the group's id, its `tag` is made with the key of (group, author). Types are
- * those that the endpoint leaves to its guest. Nothing here decides anything; that a packet is authentic only its tag
- * says.
+ * those that the endpoint leaves to its extension. Nothing here decides anything; that a packet is authentic only its
+ * tag says.
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 #include "dataplane/wire/wire.h"
 
 enum cw_mcast_type {
-    CW_MCAST_DATA = CW_WIRE_GUEST_FIRST, /* to the group, or, as a repair, to one member */
-    CW_MCAST_STATE,                      /* a sender says how far it is; to the group */
-    CW_MCAST_ACK,                        /* to the parent in the tree */
-    CW_MCAST_NAK,                        /* to the sender */
-    CW_MCAST_FLOOD_PROBE,                /* to an address that no switch has been told of */
+    CW_MCAST_DATA = CW_WIRE_EXTENSION_FIRST, /* to the group, or, as a repair, to one member */
+    CW_MCAST_STATE,                          /* a sender says how far it is; to the group */
+    CW_MCAST_ACK,                            /* to the parent in the tree */
+    CW_MCAST_NAK,                            /* to the sender */
+    CW_MCAST_FLOOD_PROBE,                    /* to an address that no switch has been told of */
     CW_MCAST_TYPE_END,
 };
 
@@ -71,8 +71,9 @@ struct __attribute__((packed)) cw_mcast_ack {
     struct cw_mcast_prefix prefix;
     uint16_t laggard;   /* member of the subtree that has the least */
     uint16_t unreached; /* member of the subtree whom packets to the group do not reach; CW_MCAST_ALL_REACHED */
-    uint32_t
-        pause; /* how long a member of the subtree had not looked at its port before it got the newest packet, in units of 256 ns */
+    /* how long a member of the subtree had not looked at its port before it got the newest packet, in units of 256 ns
+     * */
+    uint32_t pause;
     uint64_t received; /* every member of the subtree has all packets below this */
     uint64_t released; /* ... has given back so many slots */
     uint64_t exposed;  /* ... has made so many exposures */

@@ -87,7 +87,7 @@ static void echo_note(struct receiving *receiving, const struct cw_wire_header *
 /* Whether packets come that were sent to all, or such only as were sent to this member. */
 static void reach_note(struct receiving *receiving, const struct cw_wire_header *header, uint64_t now_ns)
 {
-    if (cw_guest_is_to_group(header)) {
+    if (cw_extension_is_to_group(header)) {
         receiving->to_self = 0;
         return;
     }
@@ -317,9 +317,9 @@ int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uin
         return CW_ERROR_AGAIN;
     }
     receiving->exposures[receiving->exposed++ % most] = (struct exposure){to, bytes, context};
-    group->mcast->now_ns = later(group->mcast->now_ns, cw_guest_now(group->mcast->endpoint));
+    group->mcast->now_ns = later(group->mcast->now_ns, cw_extension_now(group->mcast->endpoint));
     mcast_report_changed(stream);
-    cw_guest_flush(group->mcast->endpoint);
+    cw_extension_flush(group->mcast->endpoint);
     return CW_OK;
 }
 

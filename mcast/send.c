@@ -342,12 +342,12 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     }
     sending->number_next += packets;
     *(put->is_long ? &sending->long_next : &sending->short_next) += 1;
-    mcast->now_ns = later(mcast->now_ns, cw_guest_now(mcast->endpoint));
+    mcast->now_ns = later(mcast->now_ns, cw_extension_now(mcast->endpoint));
     state_watch(stream);
     wake(stream);
     if (!mcast->port_full) {
         (void)mcast_send_turn(mcast);
-        cw_guest_flush(mcast->endpoint);
+        cw_extension_flush(mcast->endpoint);
     }
     return CW_OK;
 }

@@ -7,12 +7,12 @@
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   tell.c     a sender that hears nothing
- *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the guest: packets in, timers, events
+ *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the extension: packets in, timers, events
  *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told
  */
 #pragma once
 
-#include "dataplane/core/guest.h"
+#include "dataplane/core/extension.h"
 #include "dataplane/flow/wheel.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
@@ -90,9 +90,9 @@ struct sending {
     bool is_limited; /* something waited for the window in this round */
     uint64_t round_end;
     uint64_t round_trip_least_ns; /* of this round, of those that tell something of the network */
-    uint64_t
-        round_trip_floor_ns; /* of those whose packet may have waited for somebody to look at a port: without that time */
-    uint32_t round_pauses;   /* how many these are */
+    /* of those whose packet may have waited for somebody to look at a port: without that time */
+    uint64_t round_trip_floor_ns;
+    uint32_t round_pauses; /* how many these are */
     uint32_t round_sent;
     uint32_t round_lost;
     uint64_t round_trip_ns;           /* smoothed; 0: not measured */
@@ -229,7 +229,7 @@ struct cw_mcast_group {
 };
 
 struct cw_mcast {
-    struct cw_guest guest; /* first */
+    struct cw_extension extension; /* first */
     struct cw_mcast_config config;
     struct cw_endpoint *endpoint;
     uint64_t now_ns;
@@ -297,7 +297,7 @@ void mcast_events_forget(struct cw_mcast *mcast, const struct cw_mcast_group *gr
 
 /* ---- membership.c ---- */
 
-/* Lets the address in and tells the switches, again and again; as cw_guest_join. */
+/* Lets the address in and tells the switches, again and again; as cw_extension_join. */
 int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4);
 void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership);
 void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership);

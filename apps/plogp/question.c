@@ -21,7 +21,7 @@
 
 enum {
     ROUNDS_MAX = 400,
-    CALLS_WARM = 5, /* before the first look: buffers of all kinds have been touched, slots of boards, too */
+    CALLS_WARM = 5, /* before the first look: buffers of all kinds have been touched, slots of shared memory, too */
     WARM_MAX_BYTES = 65536,
     ROUNDS_LOOK = 2,
     ROUNDS_MIN = 5,

@@ -296,7 +296,7 @@ int joints_add(struct joints *joints, const struct cw_recording *recording, uint
     return status;
 }
 
-/* The same problem may have been carried out in several ways: the first calls on a host have no board yet. The most
+/* The same problem may have been carried out in several ways: the first calls on a host have no segment yet. The most
  * frequent one stands for all. */
 static void joint_merge(struct joint *into, struct joint *from)
 {

@@ -68,8 +68,8 @@ struct cw_groups_config {
     uint32_t rank;
     uint32_t
         address_base; /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
-    uint32_t
-        filter_budget; /* addresses that the port lets in at a time, the flood address's included; >= CW_GROUPS_FILTERS_LEAST */
+    /* addresses that the port lets in at a time, the flood address's included; >= CW_GROUPS_FILTERS_LEAST */
+    uint32_t filter_budget;
     uint64_t seed;          /* random: ids are made of it */
     struct cw_mcast *mcast; /* with cw_groups_flood_address(address_base) as flood_ipv4 */
     struct cw_groups_links links;
@@ -123,8 +123,8 @@ void cw_group_close(struct cw_group *group);
 void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
 /* The process of `rank` has ended. */
 void cw_groups_down(struct cw_groups *groups, uint32_t rank);
-/* Goes on: control messages, what has come by multicast. Call it when the endpoint gave CW_EVENT_GUEST, and as long as
- * cw_groups_is_busy. Returns how much it did. */
+/* Goes on: control messages, what has come by multicast. Call it when the endpoint gave CW_EVENT_EXTENSION, and as long
+ * as cw_groups_is_busy. Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
 /* Whether something is under way that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);

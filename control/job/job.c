@@ -196,17 +196,17 @@ static void take_down(void *context, uint32_t rank, int status)
     job->handler.path.down(job->handler.path.context, rank, status);
 }
 
-static void take_guest(void *context)
+static void take_extension(void *context)
 {
     struct cw_job *job = context;
-    job->guest_has_news = true;
+    job->extension_has_news = true;
 }
 
 uint32_t cw_job_poll(struct cw_job *job)
 {
     uint32_t count = cw_paths_poll(job->paths);
-    if (job->guest_has_news || (job->groups != NULL && cw_groups_is_busy(job->groups))) {
-        job->guest_has_news = false; /* first: what comes meanwhile is news again */
+    if (job->extension_has_news || (job->groups != NULL && cw_groups_is_busy(job->groups))) {
+        job->extension_has_news = false; /* first: what comes meanwhile is news again */
         count += job->groups != NULL ? cw_groups_poll(job->groups) : 0;
     }
     return count;
@@ -310,7 +310,7 @@ static int paths_open(struct cw_job *job, const struct report *report)
                 .arrived = take_arrived,
                 .complete = take_complete,
                 .down = take_down,
-                .guest = take_guest,
+                .extension = take_extension,
             },
     };
     if (copy != NULL && copy[0] != 0 && !config.copy_twice) {

@@ -11,7 +11,7 @@ struct cw_job {
     struct cw_wire wire; /* zero: none */
     struct cw_job_handler handler;
     struct cw_groups *groups;
-    bool guest_has_news;
+    bool extension_has_news;
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;
     char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */

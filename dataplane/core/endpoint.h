@@ -6,7 +6,7 @@
 #pragma once
 
 #include "dataplane/core/events.h"
-#include "dataplane/core/guest.h"
+#include "dataplane/core/extension.h"
 #include "dataplane/core/pool.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/random.h"
@@ -90,8 +90,8 @@ struct cw_endpoint {
     struct cw_gets gets;
     struct cw_message_pool messages;
 
-    struct cw_guest *guest; /* NULL: nobody */
-    bool guest_has_news;    /* and found no room for its event */
+    struct cw_extension *extension; /* NULL: nobody */
+    bool extension_has_news;        /* and found no room for its event */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };

@@ -186,10 +186,10 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     if (endpoint->messages.waiting_first != NULL) {
         work += cw_messages_turn(endpoint);
     }
-    if (endpoint->guest != NULL) {
-        work += endpoint->guest->turn(endpoint->guest, now_ns);
-        if (endpoint->guest_has_news) {
-            cw_guest_deliver(endpoint);
+    if (endpoint->extension != NULL) {
+        work += endpoint->extension->turn(endpoint->extension, now_ns);
+        if (endpoint->extension_has_news) {
+            cw_extension_deliver(endpoint);
         }
     }
     if (endpoint->staged_count > 0) {
@@ -229,14 +229,14 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
     }
     bool stuck = endpoint->arrivals.ready_first != NULL || endpoint->undelivered.first != NULL ||
                  endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
-                 endpoint->stop_count > 0 || endpoint->guest_has_news;
+                 endpoint->stop_count > 0 || endpoint->extension_has_news;
     if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }
     uint64_t next_ns = cw_wheel_next(&endpoint->wheel);
-    if (endpoint->guest != NULL) {
-        uint64_t guest_ns = endpoint->guest->deadline(endpoint->guest);
-        next_ns = guest_ns < next_ns ? guest_ns : next_ns;
+    if (endpoint->extension != NULL) {
+        uint64_t extension_ns = endpoint->extension->deadline(endpoint->extension);
+        next_ns = extension_ns < next_ns ? extension_ns : next_ns;
     }
     /* what waits for the application or for a slot is looked at now and then; taking events also ends it */
     uint64_t stuck_ns = endpoint->now_ns + CW_ACK_DELAY_NS;

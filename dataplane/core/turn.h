@@ -7,8 +7,8 @@
 /* Something was posted from outside a turn: sends it at once, unless `flags` (CW_MORE) say that more follows. */
 void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
 
-/* Tries to give CW_EVENT_GUEST. */
-void cw_guest_deliver(struct cw_endpoint *endpoint);
+/* Tries to give CW_EVENT_EXTENSION. */
+void cw_extension_deliver(struct cw_endpoint *endpoint);
 
 /* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the
  * next flush. */

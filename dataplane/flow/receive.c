@@ -128,10 +128,10 @@ struct burst {
     struct cw_wire_tags tags;
 };
 
-/* Of no established session: set-up packets, and a guest's. */
+/* Of no established session: set-up packets, and an extension's. */
 static inline bool has_no_session(const struct cw_wire_header *header)
 {
-    return header->type <= CW_WIRE_HELLO_REPLY || header->type >= CW_WIRE_GUEST_FIRST;
+    return header->type <= CW_WIRE_HELLO_REPLY || header->type >= CW_WIRE_EXTENSION_FIRST;
 }
 
 /* The number of a packet under the present session of its flow. */
@@ -363,9 +363,9 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
         cw_count(endpoint, counters[incoming->verdict], incoming->relayed ? 0 : 1);
         return;
     }
-    if (incoming->header->type >= CW_WIRE_GUEST_FIRST && incoming->header->type <= CW_WIRE_GUEST_LAST) {
-        if (endpoint->guest != NULL) {
-            endpoint->guest->receive(endpoint->guest, incoming->header, endpoint->now_ns);
+    if (incoming->header->type >= CW_WIRE_EXTENSION_FIRST && incoming->header->type <= CW_WIRE_EXTENSION_LAST) {
+        if (endpoint->extension != NULL) {
+            endpoint->extension->receive(endpoint->extension, incoming->header, endpoint->now_ns);
         } else {
             cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
         }

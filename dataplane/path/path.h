@@ -58,7 +58,7 @@ struct cw_path_handler {
     /* The rank is gone, what was under way to it has failed: CW_ERROR_PEER_FAILED, or CW_ERROR_PEER_RESTARTED: another
      * process is in its place. */
     void (*down)(void *context, uint32_t rank, int status);
-    void (*guest)(void *context); /* the endpoint's guest has news (core/guest.h); NULL: nobody cares */
+    void (*extension)(void *context); /* the endpoint's extension has news (core/extension.h); NULL: nobody cares */
 };
 
 struct cw_paths_config {
@@ -165,7 +165,7 @@ void cw_paths_wake(struct cw_paths *paths);
  * would keep it from running. */
 bool cw_paths_share_core(struct cw_paths *paths, uint32_t core);
 
-/* For those who share memory of their own with a rank of this host (shm/board.h). cw_paths_kick ends its sleep in
+/* For those who share memory of their own with a rank of this host (shm/segment.h). cw_paths_kick ends its sleep in
  * cw_paths_wait; behind a full barrier. */
 void cw_paths_kick(struct cw_paths *paths, uint32_t rank);
 /* Whether that rank is on this host and bytes can be copied from and to it at once; from then on cw_paths_watch looks

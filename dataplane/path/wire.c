@@ -387,9 +387,9 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
             session_end(paths, rank, event->status); /* what the process before had promised is lost */
         }
         break;
-    case CW_EVENT_GUEST:
-        if (handler->guest != NULL) {
-            handler->guest(handler->context);
+    case CW_EVENT_EXTENSION:
+        if (handler->extension != NULL) {
+            handler->extension(handler->context);
         }
         break;
     default:

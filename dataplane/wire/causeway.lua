@@ -217,7 +217,7 @@ local function ack(buffer, tree)
 end
 
 -- What each type of multicast carries behind the prefix; DATA and NAK are followed by more.
-local guests = {
+local extensions = {
   MCAST_DATA = {
     {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.mcast_lane_tag, 4}, {F.place, 4}, {F.message, 8},
     {F.mcast_position, 8}, {F.mcast_total, 8},
@@ -230,11 +230,11 @@ local guests = {
   MCAST_NAK = {{F.mcast_run_count, 4}, {F.mcast_reserved, 4}, {F.mcast_from, 8}},
   MCAST_FLOOD_PROBE = {},
 }
-local guest_bytes = {MCAST_DATA = 56, MCAST_STATE = 64, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_FLOOD_PROBE = 16}
+local extension_bytes = {MCAST_DATA = 56, MCAST_STATE = 64, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_FLOOD_PROBE = 16}
 
 -- Who has written it, and about whose stream, for the line of the packet; nil: malformed.
-local function guest(buffer, tree, name)
-  local fixed, bytes = guest_bytes[name], buffer:len()
+local function extension(buffer, tree, name)
+  local fixed, bytes = extension_bytes[name], buffer:len()
   if name == "MCAST_NAK" and bytes >= fixed then
     fixed = fixed + 4 * buffer(16, 4):le_uint()
   end
@@ -243,7 +243,7 @@ local function guest(buffer, tree, name)
     return nil
   end
   rows(tree, buffer, 0, {{F.group_high, 4}, {F.author, 2}, {F.sender, 2}, {F.epoch, 4}, {F.mcast_reserved, 4}})
-  local at = rows(tree, buffer, 16, guests[name])
+  local at = rows(tree, buffer, 16, extensions[name])
   if name == "MCAST_DATA" or name == "MCAST_STATE" then
     tree:add_le(F.long, buffer(20, 2))
     tree:add_le(F.pass_on, buffer(20, 2))
@@ -260,7 +260,7 @@ end
 -- A sealed packet: what finds its key, and how much there is that nobody else can read.
 local function sealed(buffer, tree, name, pinfo)
   local setup = name == "HELLO" or name == "HELLO_REPLY"
-  if not name or guests[name] or buffer:len() < 56 or (setup and buffer:len() ~= 132) then
+  if not name or extensions[name] or buffer:len() < 56 or (setup and buffer:len() ~= 132) then
     tree:add_proto_expert_info(malformed, "no such sealed packet")
     return
   end
@@ -321,12 +321,12 @@ function causeway.dissector(buffer, pinfo, root)
       ack(payload, tree)
     elseif name == "REJECT" and bytes == 16 then
       rows(tree, payload, 0, {{F.rejected, 4}, {F.rejected_put, 4}})
-    elseif guests[name] then
-      info = info .. " " .. (guest(payload, tree, name) or "")
+    elseif extensions[name] then
+      info = info .. " " .. (extension(payload, tree, name) or "")
     else
       tree:add_proto_expert_info(malformed, "this type has no such payload")
     end
-  elseif guests[name] then
+  elseif extensions[name] then
     tree:add_proto_expert_info(malformed, "this type has a payload")
   end
   pinfo.cols.info = info

@@ -66,13 +66,13 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
     if (found->version != CW_WIRE_VERSION) {
         return CW_WIRE_OTHER_VERSION;
     }
-    if (is_to_group && (found->type < CW_WIRE_GUEST_FIRST || found->type > CW_WIRE_GUEST_LAST)) {
+    if (is_to_group && (found->type < CW_WIRE_EXTENSION_FIRST || found->type > CW_WIRE_EXTENSION_LAST)) {
         return CW_WIRE_FOREIGN;
     }
     uint32_t behind = udp - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES;
     bool sealed = (found->flags & CW_WIRE_ENCRYPTED) != 0;
     bool fits =
-        sealed ? behind >= CW_WIRE_MAC_BYTES && found->type < CW_WIRE_GUEST_FIRST : found->payload_bytes == behind;
+        sealed ? behind >= CW_WIRE_MAC_BYTES && found->type < CW_WIRE_EXTENSION_FIRST : found->payload_bytes == behind;
     if (!fits || (found->flags & ~CW_WIRE_FLAGS_KNOWN) != 0) {
         return CW_WIRE_MALFORMED;
     }

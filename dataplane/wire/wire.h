@@ -35,8 +35,8 @@ enum cw_wire_type {
     CW_WIRE_PROBE = 5,
     CW_WIRE_REJECT = 6,
     CW_WIRE_BYE = 7,
-    CW_WIRE_GUEST_FIRST = 16, /* a guest's (core/guest.h) */
-    CW_WIRE_GUEST_LAST = 31,
+    CW_WIRE_EXTENSION_FIRST = 16, /* an extension's (core/extension.h) */
+    CW_WIRE_EXTENSION_LAST = 31,
 };
 
 enum cw_wire_flags {
@@ -196,7 +196,7 @@ enum cw_wire_verdict {
 };
 
 /* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and the `ports` from `own_port` on say
- * what is addressed to us; a guest's packet may also be addressed to any multicast group there; anything else is
+ * what is addressed to us; an extension's packet may also be addressed to any multicast group there; anything else is
  * CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with
  * the flag CW_WIRE_ENCRYPTED only version, type, flags and flow may be read before it has been opened (wire/sealed.h);
  * it is as long as its headers and its MAC at least. */

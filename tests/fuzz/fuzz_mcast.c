@@ -1,7 +1,7 @@
 /* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed.
  * Nothing may be written outside of slots and exposures (guards, sanitizers), and nobody may fall over. CW_TEST_PACKETS
  * tells how many packets. */
-#include "dataplane/core/guest.h"
+#include "dataplane/core/extension.h"
 #include "mcast/packet.h"
 #include "tests/simulation/mcast_world.h"
 
@@ -80,14 +80,14 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
     struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;
     struct cw_wire_network network;
     struct cw_wire_key key;
-    uint8_t *at = cw_guest_stage(endpoint);
+    uint8_t *at = cw_extension_stage(endpoint);
     if (at == NULL) {
         return;
     }
     uint8_t type = (uint8_t)(CW_MCAST_DATA + draw() % 5);
     uint32_t bytes = payload_write(at, type, id);
     bytes = draw() % 10 == 0 ? (uint32_t)(draw() % PAYLOAD_MAX) : bytes;
-    struct cw_guest_header header = {
+    struct cw_extension_header header = {
         .type = type,
         .flags = draw() % 2 == 0 ? CW_WIRE_ACK_NOW : 0,
         .flow = (uint32_t)id,
@@ -95,10 +95,10 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
         .echo = (uint32_t)draw(),
         .has_echo = true,
     };
-    cw_guest_key(endpoint, id, draw() % 50 == 0 ? 0 : HOSTILE, &key);
-    cw_guest_group(endpoint, 0xef010203u, &network);
-    cw_guest_finish(endpoint, &network, &header, bytes, &key);
-    cw_guest_flush(endpoint);
+    cw_extension_key(endpoint, id, draw() % 50 == 0 ? 0 : HOSTILE, &key);
+    cw_extension_group(endpoint, 0xef010203u, &network);
+    cw_extension_finish(endpoint, &network, &header, bytes, &key);
+    cw_extension_flush(endpoint);
 }
 
 static void nothing_falls_over(void **state)
@@ -141,7 +141,7 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
     uint64_t id = mcast_world_group(world);
     struct cw_wire_network network;
     struct cw_wire_key key;
-    uint8_t *at = cw_guest_stage(endpoint);
+    uint8_t *at = cw_extension_stage(endpoint);
     assert_non_null(at);
     memset(at, 0, sizeof(struct cw_mcast_data) + 8);
     *(struct cw_mcast_data *)at = (struct cw_mcast_data){
@@ -150,12 +150,12 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
         .message = message,
         .total = 8,
     };
-    struct cw_guest_header header = {
+    struct cw_extension_header header = {
         .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
-    cw_guest_key(endpoint, id, HOSTILE, &key);
-    cw_guest_group(endpoint, 0xef010203u, &network);
-    cw_guest_finish(endpoint, &network, &header, sizeof(struct cw_mcast_data) + 8, &key);
-    cw_guest_flush(endpoint);
+    cw_extension_key(endpoint, id, HOSTILE, &key);
+    cw_extension_group(endpoint, 0xef010203u, &network);
+    cw_extension_finish(endpoint, &network, &header, sizeof(struct cw_mcast_data) + 8, &key);
+    cw_extension_flush(endpoint);
 }
 
 /* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks

@@ -91,7 +91,7 @@ static void ways_of_one_problem_are_one_plan(void **state)
 {
     struct sample sample;
     sample_create(&sample, 0);
-    sample_bcast(&sample, 300, "binomial"); /* before there is a board */
+    sample_bcast(&sample, 300, "binomial"); /* before there is a segment */
     sample_bcast(&sample, 300, "host");
     sample_bcast(&sample, 300, "host");
     struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);

@@ -217,7 +217,7 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
     header->payload_bytes = 0xffff; /* is not looked at */
     assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &found), CW_WIRE_GOOD);
     assert_int_equal(cw_wire_sealed_bytes(found), CW_WIRE_FIELDS_BYTES + PAYLOAD_BYTES - CW_WIRE_MAC_BYTES);
-    header->type = CW_WIRE_GUEST_FIRST; /* which nobody seals */
+    header->type = CW_WIRE_EXTENSION_FIRST; /* which nobody seals */
     assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &found), CW_WIRE_MALFORMED);
     header->type = CW_WIRE_DATA;
     for (uint32_t payload = 0; payload <= PAYLOAD_BYTES; payload++) {

@@ -12,7 +12,7 @@
 #include "mpi/runtime/process.h"
 
 enum {
-    HOST_CALLS_BEFORE = 2, /* on a communicator, before it gets a board */
+    HOST_CALLS_BEFORE = 2, /* on a communicator, before it gets a segment */
     HOST_SPINS = 200,      /* looks before anything else is done meanwhile, where a rank has a core of its own */
 };
 
@@ -69,12 +69,12 @@ bool mpi_host_serves(struct mpi_collective *call)
     struct mpi_comm *comm = call->comm;
     struct mpi_collectives *collectives = comm->collectives;
     bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
-    if (call->has_rows || call->pattern != NULL || is_scatterv || comm->size < 2 || comm->size > CW_BOARD_MEMBERS_MAX ||
-        collectives->has_no_host) {
+    if (call->has_rows || call->pattern != NULL || is_scatterv || comm->size < 2 ||
+        comm->size > CW_SEGMENT_MEMBERS_MAX || collectives->has_no_host) {
         return false;
     }
     const struct service *service = &services[call->problem.collective];
-    uint64_t piece = CW_BOARD_LONG_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
+    uint64_t piece = CW_SEGMENT_LONG_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
     enum mpi_choice_verdict verdict = verdict_on(call);
     if (call->problem.element_bytes > piece || verdict == MPI_CHOICE_NO) {
         return false;
@@ -105,11 +105,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Wakes those who sleep, after something that they may wait for. */
 static void wake(const struct host_call *call)
 {
-    if (!cw_board_sleepers(call->board)) {
+    if (!cw_segment_sleepers(call->segment)) {
         return;
     }
     for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        if (rank != call->rank && cw_board_sleeps(call->board, rank)) {
+        if (rank != call->rank && cw_segment_sleeps(call->segment, rank)) {
             cw_paths_kick(mpi_process.paths, call->host->comm->group->ranks[rank]);
         }
     }
@@ -118,7 +118,7 @@ static void wake(const struct host_call *call)
 /* Tells all ranks what host->why says. Returns `code`. */
 static int broken(struct host_call *call, int code)
 {
-    cw_board_break(call->board, code, call->host->why);
+    cw_segment_break(call->segment, code, call->host->why);
     wake(call);
     return code;
 }
@@ -126,7 +126,7 @@ static int broken(struct host_call *call, int code)
 /* What another rank has said. */
 static int broken_by_another(struct host_call *call)
 {
-    int code = cw_board_why(call->board, call->host->why, sizeof(call->host->why));
+    int code = cw_segment_why(call->segment, call->host->why, sizeof(call->host->why));
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
@@ -135,11 +135,11 @@ static int broken_by_another(struct host_call *call)
 static int trouble_find(struct host_call *call)
 {
     struct mpi_host *host = call->host;
-    const struct cw_board *board = call->board;
-    uint64_t entered = atomic_load_explicit(&board->lines[call->rank].entered, memory_order_relaxed);
+    const struct cw_segment *segment = call->segment;
+    uint64_t entered = atomic_load_explicit(&segment->lines[call->rank].entered, memory_order_relaxed);
     for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        struct cw_board_call other;
-        if (cw_board_call_of(board, rank, &other) == entered && other.signature != call->entry.signature) {
+        struct cw_segment_call other;
+        if (cw_segment_call_of(segment, rank, &other) == entered && other.signature != call->entry.signature) {
             snprintf(host->why, sizeof(host->why),
                      "rank %u is in %s (root %u, %llu bytes), rank %u in %s (root %u, %llu bytes)", rank,
                      cw_collective_name((enum cw_collective)other.kind), other.root, (unsigned long long)other.bytes,
@@ -180,11 +180,11 @@ static int differs(struct host_call *call, uint32_t rank)
 static int passed_find(struct host_call *call, uint64_t entered, uint64_t round)
 {
     for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        struct cw_board_call other;
-        bool has_left = cw_board_call_of(call->board, rank, &other) > entered;
+        struct cw_segment_call other;
+        bool has_left = cw_segment_call_of(call->segment, rank, &other) > entered;
         bool is_signed =
-            atomic_load_explicit(cw_board_published(call->board, rank, round), memory_order_acquire) >= round;
-        if (is_signed ? cw_board_published_in(call->board, rank, round) != call->entry.signature : has_left) {
+            atomic_load_explicit(cw_segment_published(call->segment, rank, round), memory_order_acquire) >= round;
+        if (is_signed ? cw_segment_published_in(call->segment, rank, round) != call->entry.signature : has_left) {
             return differs(call, rank);
         }
     }
@@ -196,18 +196,18 @@ static int passed_find(struct host_call *call, uint64_t entered, uint64_t round)
 static int hopeless_find(const struct awaited *awaited)
 {
     struct host_call *call = awaited->call;
-    struct cw_board_call other;
+    struct cw_segment_call other;
     int code = trouble_find(call);
     if (code != MPI_SUCCESS) {
         return code;
     }
-    uint64_t own = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
+    uint64_t own = atomic_load_explicit(&call->segment->lines[call->rank].entered, memory_order_relaxed);
     if (awaited->owner == UINT32_MAX) {
         code = awaited->least == call->host->round ? passed_find(call, own, awaited->least) : MPI_SUCCESS;
         /* if the round is over by now, what was seen may be of later ones */
         return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ? MPI_SUCCESS : code;
     }
-    if (cw_board_call_of(call->board, awaited->owner, &other) <= own ||
+    if (cw_segment_call_of(call->segment, awaited->owner, &other) <= own ||
         atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least) {
         return MPI_SUCCESS;
     }
@@ -228,9 +228,9 @@ static bool is_over(void *context)
     if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0) {
         hope_check(awaited);
     }
-    /* pairs with cw_board_publish and cw_board_complete */
+    /* pairs with cw_segment_publish and cw_segment_complete */
     return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ||
-           cw_board_is_broken(awaited->call->board);
+           cw_segment_is_broken(awaited->call->segment);
 }
 
 static void doze(void *context, bool asleep)
@@ -239,7 +239,7 @@ static void doze(void *context, bool asleep)
     if (asleep) {
         hope_check(awaited);
     }
-    cw_board_doze(awaited->call->board, asleep);
+    cw_segment_doze(awaited->call->segment, asleep);
 }
 
 static void describe(void *context, struct mpi_said *said)
@@ -271,10 +271,11 @@ int host_round(struct host_call *call, bool writes, uint64_t *round)
 {
     struct mpi_host *host = call->host;
     *round = ++host->round;
-    if (cw_board_may_write(*round, call->is_short) > host->arrived) {
+    if (cw_segment_may_write(*round, call->is_short) > host->arrived) {
         /* all have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is
          * written only when nobody looks at the one that was there before. */
-        int code = await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, true), UINT32_MAX);
+        int code =
+            await_word(call, cw_segment_completed(call->segment), cw_segment_may_write(*round, true), UINT32_MAX);
         if (code == MPI_SUCCESS) {
             code = host_arrive(call, *round);
         }
@@ -283,20 +284,20 @@ int host_round(struct host_call *call, bool writes, uint64_t *round)
         }
         *round = ++host->round;
     }
-    return writes ? await_word(call, cw_board_completed(call->board), cw_board_may_write(*round, call->is_short),
+    return writes ? await_word(call, cw_segment_completed(call->segment), cw_segment_may_write(*round, call->is_short),
                                UINT32_MAX)
                   : MPI_SUCCESS;
 }
 
 void host_publish(struct host_call *call, uint64_t round)
 {
-    cw_board_publish(call->board, round, call->entry.signature);
+    cw_segment_publish(call->segment, round, call->entry.signature);
     wake(call);
 }
 
 int host_pass(struct host_call *call, uint64_t round)
 {
-    if (!cw_board_may_pass(round)) {
+    if (!cw_segment_may_pass(round)) {
         return host_arrive(call, round);
     }
     call->host->passed = mix(call->host->passed, call->entry.signature);
@@ -307,12 +308,12 @@ int host_pass(struct host_call *call, uint64_t round)
 bool host_arrive_last(struct host_call *call, uint64_t round)
 {
     struct mpi_host *host = call->host;
-    cw_board_sign(call->board, round, call->entry.signature);
-    enum cw_board_arrival arrival = cw_board_arrive(call->board, round, mix(host->passed, call->entry.signature));
-    if (arrival == CW_BOARD_DIFFERENT) {
+    cw_segment_sign(call->segment, round, call->entry.signature);
+    enum cw_segment_arrival arrival = cw_segment_arrive(call->segment, round, mix(host->passed, call->entry.signature));
+    if (arrival == CW_SEGMENT_DIFFERENT) {
         if (trouble_find(call) ==
             MPI_SUCCESS) { /* who differs has gone on to its next call, or did so in one that was passed by */
-            const struct cw_board_call *last = host->passed != 0 ? &host->passed_last : &call->entry;
+            const struct cw_segment_call *last = host->passed != 0 ? &host->passed_last : &call->entry;
             snprintf(host->why, sizeof(host->why),
                      "the calls did not match when rank %u was in %s (root %u, %llu bytes), or shortly before",
                      call->rank, cw_collective_name((enum cw_collective)last->kind), last->root,
@@ -323,12 +324,12 @@ bool host_arrive_last(struct host_call *call, uint64_t round)
     }
     host->arrived = round;
     host->passed = 0;
-    return arrival == CW_BOARD_LAST;
+    return arrival == CW_SEGMENT_LAST;
 }
 
 void host_complete(struct host_call *call, uint64_t round)
 {
-    cw_board_complete(call->board, round);
+    cw_segment_complete(call->segment, round);
     wake(call);
 }
 
@@ -342,8 +343,8 @@ int host_arrive(struct host_call *call, uint64_t round)
 
 int host_await(struct host_call *call, uint32_t rank, uint64_t round)
 {
-    int code = await_word(call, cw_board_published(call->board, rank, round), round, rank);
-    if (code != MPI_SUCCESS || cw_board_published_in(call->board, rank, round) == call->entry.signature) {
+    int code = await_word(call, cw_segment_published(call->segment, rank, round), round, rank);
+    if (code != MPI_SUCCESS || cw_segment_published_in(call->segment, rank, round) == call->entry.signature) {
         return code;
     }
     bool is_told = trouble_find(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
@@ -352,7 +353,7 @@ int host_await(struct host_call *call, uint32_t rank, uint64_t round)
 
 int host_await_all(struct host_call *call, uint64_t round)
 {
-    return await_word(call, cw_board_completed(call->board), round, UINT32_MAX);
+    return await_word(call, cw_segment_completed(call->segment), round, UINT32_MAX);
 }
 
 /* A copy that fails leaves the others waiting for nothing. */
@@ -374,7 +375,7 @@ int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t add
 
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes)
 {
-    if (cw_board_is_broken(call->board)) {
+    if (cw_segment_is_broken(call->segment)) {
         return broken_by_another(call);
     }
     uint32_t world = call->host->comm->group->ranks[rank];
@@ -416,7 +417,7 @@ static bool is_short(const struct mpi_collective *call, bool direct)
         longest = call->counts[rank] > longest ? call->counts[rank] : longest;
     }
     uint64_t blocks = services[call->problem.collective].by_block ? call->problem.ranks : 1;
-    return direct || longest <= CW_BOARD_SHORT_BYTES / blocks / call->problem.element_bytes;
+    return direct || longest <= CW_SEGMENT_SHORT_BYTES / blocks / call->problem.element_bytes;
 }
 
 bool mpi_host_takes_in_place(const struct mpi_collective *call)
@@ -444,7 +445,7 @@ void mpi_host_abandon(struct mpi_collective *of)
 {
     struct mpi_host *host = of->comm->collectives->host;
     struct host_call call = {
-        .host = host, .board = &host->board, .rank = (uint32_t)of->comm->rank, .ranks = (uint32_t)of->comm->size};
+        .host = host, .segment = &host->segment, .rank = (uint32_t)of->comm->rank, .ranks = (uint32_t)of->comm->size};
     snprintf(host->why, sizeof(host->why), "rank %d has no memory for its part", of->comm->rank);
     (void)broken(&call, MPI_ERR_NO_MEM);
 }
@@ -469,7 +470,7 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
     bool short_slots = is_short(of, direct);
     struct host_call call = {
         .host = host,
-        .board = &host->board,
+        .segment = &host->segment,
         .of = of,
         .entry = {.signature = signature_of(of),
                   .bytes = bytes,
@@ -480,15 +481,15 @@ int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
         .root = of->problem.root,
         .bytes = of->counts == NULL ? bytes : 0,
         .is_short = short_slots,
-        .slot_bytes = short_slots ? CW_BOARD_SHORT_BYTES : CW_BOARD_LONG_BYTES,
+        .slot_bytes = short_slots ? CW_SEGMENT_SHORT_BYTES : CW_SEGMENT_LONG_BYTES,
         .send = send,
         .receive = receive,
     };
-    if (cw_board_is_broken(call.board)) {
+    if (cw_segment_is_broken(call.segment)) {
         return broken_by_another(&call);
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
-    cw_board_enter(call.board, host->round + 1, &call.entry);
+    cw_segment_enter(call.segment, host->round + 1, &call.entry);
     host->call = &call;
     int code = direct ? service->direct(&call) : service->copied(&call);
     host->call = NULL;

@@ -2,7 +2,7 @@
  * messages.
  *
  * Purpose
- *   The ranks share a board (dataplane/shm/board.h), made with the third such call, so that communicators that are
+ *   The ranks share a segment (dataplane/shm/segment.h), made with the third such call, so that communicators that are
  *   hardly used cost nothing. Short blocks go through its slots; long ones are copied once, straight between the
  *   processes, where the kernel permits. Reductions are made where the data is: by the last rank to come if they are
  *   short, else a slice by each rank.
@@ -12,7 +12,7 @@
  *   - Operands of reductions are combined in rank order, always in the same way: results do not depend on who came
  *     when.
  *   - Calls that do not match are errors at those ranks that wait or notice: each says what it does when it enters.
- *     After that nobody uses the board again.
+ *     After that nobody uses the segment again.
  *
  * Within the lock of enter.h only.
  */

@@ -1,4 +1,4 @@
-/* The board of a communicator: made by all ranks together, and ended. */
+/* The segment of a communicator: made by all ranks together, and ended. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,9 @@
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/process.h"
 
-enum { HOST_BOARDS_MAX = 1024 }; /* of a process: mappings are not free */
+enum { HOST_SEGMENTS_MAX = 1024 }; /* of a process: mappings are not free */
 
-static uint32_t board_count;
+static uint32_t segment_count;
 
 bool host_all_are_here(const struct mpi_comm *comm)
 {
@@ -24,20 +24,20 @@ bool host_all_are_here(const struct mpi_comm *comm)
     return true;
 }
 
-enum { VERDICT_BOARD = 1, VERDICT_COPIES_ONCE = 2 };
+enum { VERDICT_SEGMENT = 1, VERDICT_COPIES_ONCE = 2 };
 
-/* What this rank can do with the board that rank 0 has made. */
-static uint32_t board_try(struct mpi_host *host, const struct cw_board_place *place)
+/* What this rank can do with the segment that rank 0 has made. */
+static uint32_t segment_try(struct mpi_host *host, const struct cw_segment_place *place)
 {
     const struct mpi_comm *comm = host->comm;
-    if (place->pid == 0 || (comm->rank > 0 && cw_board_open(place, (uint32_t)comm->rank, (uint32_t)comm->size,
-                                                            &host->board, host->why, sizeof(host->why)) != CW_OK)) {
+    if (place->pid == 0 || (comm->rank > 0 && cw_segment_open(place, (uint32_t)comm->rank, (uint32_t)comm->size,
+                                                              &host->segment, host->why, sizeof(host->why)) != CW_OK)) {
         return 0;
     }
-    uint32_t verdict = VERDICT_BOARD | VERDICT_COPIES_ONCE;
+    uint32_t verdict = VERDICT_SEGMENT | VERDICT_COPIES_ONCE;
     for (int rank = 0; rank < comm->size; rank++) {
         if (!cw_paths_reaches_memory(mpi_process.paths, comm->group->ranks[rank])) {
-            verdict = VERDICT_BOARD;
+            verdict = VERDICT_SEGMENT;
         }
     }
     return verdict;
@@ -46,31 +46,31 @@ static uint32_t board_try(struct mpi_host *host, const struct cw_board_place *pl
 struct mpi_host *host_make(struct mpi_comm *comm)
 {
     int tag = MPI_TAG_COLLECTIVE + (int)(comm->collectives->next_number++ & 0x3fffffff);
-    struct cw_board_place place = {0};
+    struct cw_segment_place place = {0};
     struct mpi_host *host = calloc(1, sizeof(*host));
     uint32_t verdict = 0;
     if (host != NULL) {
         host->comm = comm;
-        if (comm->rank == 0 && board_count < HOST_BOARDS_MAX &&
-            cw_board_create((uint32_t)comm->size, cw_clock_ns() ^ comm->context << 32, &host->board, host->why,
-                            sizeof(host->why)) == CW_OK) {
-            place = cw_board_place(&host->board);
+        if (comm->rank == 0 && segment_count < HOST_SEGMENTS_MAX &&
+            cw_segment_create((uint32_t)comm->size, cw_clock_ns() ^ comm->context << 32, &host->segment, host->why,
+                              sizeof(host->why)) == CW_OK) {
+            place = cw_segment_place(&host->segment);
         }
     }
     int code = mpi_internal_spread(comm, comm->group, tag, &place, sizeof(place));
     if (code == MPI_SUCCESS && host != NULL) {
-        verdict = board_try(host, &place);
+        verdict = segment_try(host, &place);
     }
     if (code == MPI_SUCCESS) {
         code = mpi_internal_agree(comm, tag, &verdict);
     }
     if (host != NULL && comm->rank == 0 && place.pid != 0) {
-        cw_board_seal(&host->board);
+        cw_segment_seal(&host->segment);
     }
     if (host != NULL) {
-        board_count += host->board.shared != NULL; /* mpi_host_destroy takes it off again */
+        segment_count += host->segment.shared != NULL; /* mpi_host_destroy takes it off again */
     }
-    if (code != MPI_SUCCESS || (verdict & VERDICT_BOARD) == 0) {
+    if (code != MPI_SUCCESS || (verdict & VERDICT_SEGMENT) == 0) {
         mpi_host_destroy(host);
         return NULL;
     }
@@ -111,9 +111,9 @@ void mpi_host_destroy(struct mpi_host *host)
         accounts_tell(host);
         free(host->accounts);
     }
-    if (host->board.shared != NULL) {
-        cw_board_close(&host->board);
-        board_count--;
+    if (host->segment.shared != NULL) {
+        cw_segment_close(&host->segment);
+        segment_count--;
     }
     free(host);
 }

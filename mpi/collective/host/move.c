@@ -1,4 +1,4 @@
-/* Data through the slots of a board: copied in by who has it, copied out by who wants it. What is longer than a slot
+/* Data through the slots of a segment: copied in by who has it, copied out by who wants it. What is longer than a slot
  * goes in pieces, one round each. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Reductions on a board. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2],
+/* Reductions on a segment. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2],
  * c[P-1]))), whoever does it. */
 #include <string.h>
 

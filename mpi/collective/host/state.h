@@ -1,7 +1,7 @@
 /* What the files host*.c share. */
 #pragma once
 
-#include "dataplane/shm/board.h"
+#include "dataplane/shm/segment.h"
 #include "mpi/collective/compiled/choice.h"
 #include "mpi/collective/host/host.h"
 
@@ -23,23 +23,23 @@ enum { HOST_SIZE_CLASSES = 65 };
 
 struct mpi_host {
     struct mpi_comm *comm;
-    struct cw_board board;
+    struct cw_segment segment;
     bool copies_once; /* between any two of its ranks */
     uint64_t round;   /* the last one that this rank began */
     uint64_t arrived; /* the last one that ranks arrive at; the same at all */
     uint64_t passed;  /* signatures of the calls since then; 0: none */
-    struct cw_board_call passed_last;
+    struct cw_segment_call passed_last;
     struct host_account (*accounts)[HOST_SIZE_CLASSES]; /* per collective; NULL: nobody asked */
     struct host_call *call;                             /* under way; NULL: none */
-    char why[CW_BOARD_WHY_BYTES];
+    char why[CW_SEGMENT_WHY_BYTES];
 };
 
 /* A call under way. */
 struct host_call {
     struct mpi_host *host;
-    struct cw_board *board;
+    struct cw_segment *segment;
     const struct mpi_collective *of;
-    struct cw_board_call entry;
+    struct cw_segment_call entry;
     uint32_t rank;
     uint32_t ranks;
     uint32_t root;
@@ -54,7 +54,7 @@ struct host_call {
 
 /* host/make.c. Whether all ranks share memory with this one; does not change when one fails. */
 bool host_all_are_here(const struct mpi_comm *comm);
-/* All ranks together. NULL at all of them: there is no board, and never will be. */
+/* All ranks together. NULL at all of them: there is no segment, and never will be. */
 struct mpi_host *host_make(struct mpi_comm *comm);
 
 /* The next round; if this rank `writes`, returns when its slots may be written. MPI_SUCCESS, or an error: the call is
@@ -85,11 +85,11 @@ static inline uint64_t host_least(uint64_t a, uint64_t b)
 
 static inline uint8_t *host_slot(const struct host_call *call, uint32_t rank, uint64_t round)
 {
-    return cw_board_slot(call->board, rank, round, call->is_short);
+    return cw_segment_slot(call->segment, rank, round, call->is_short);
 }
 static inline uint8_t *host_result(const struct host_call *call, uint64_t round)
 {
-    return cw_board_slot(call->board, call->ranks, round, call->is_short);
+    return cw_segment_slot(call->segment, call->ranks, round, call->is_short);
 }
 
 /* The collectives: host/move.c, host/direct.c, host/reduce.c. */

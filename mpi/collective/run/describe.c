@@ -94,12 +94,12 @@ void mpi_describe_collective(const struct mpi_collective *collective, struct mpi
 void mpi_describe_host(const struct host_call *call, uint32_t owner, struct mpi_said *said)
 {
     const struct mpi_comm *comm = call->of->comm;
-    uint64_t entered = atomic_load_explicit(&call->board->lines[call->rank].entered, memory_order_relaxed);
+    uint64_t entered = atomic_load_explicit(&call->segment->lines[call->rank].entered, memory_order_relaxed);
     uint32_t count = 0;
     place_say(call->of, said);
     for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        struct cw_board_call other;
-        uint64_t round = cw_board_call_of(call->board, rank, &other);
+        struct cw_segment_call other;
+        uint64_t round = cw_segment_call_of(call->segment, rank, &other);
         if (round >= entered) {
             continue;
         }

@@ -112,7 +112,7 @@ static void do_wrong(const char *how)
     } else if (is(how, "space_self")) {
         space_limit();
         send_to_itself();
-    } else if (is(how, "space")) { /* for what the others send to it as they make a board for the barrier */
+    } else if (is(how, "space")) { /* for what the others send to it as they make a segment for the barrier */
         space_limit();
         MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (is(how, "exit")) {
