@@ -22,9 +22,9 @@
 
 #include "collectives/algorithms/build.h"
 #include "collectives/check/check.h"
-#include "collectives/choose/asked.h"
 #include "collectives/choose/choose.h"
 #include "collectives/choose/measured.h"
+#include "collectives/choose/override.h"
 #include "collectives/draw/draw.h"
 #include "collectives/draw/dump.h"
 #include "collectives/execute/execute.h"

@@ -1,4 +1,4 @@
-/* What MPI chooses its algorithms by: the file of measured parameters, and algorithms that are asked for; and how
+/* What MPI chooses its algorithms by: the file of measured parameters, and overrides; and how
  * patient it is. */
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "apps/doctor/doctor.h"
-#include "collectives/choose/asked.h"
 #include "collectives/choose/measured.h"
+#include "collectives/choose/override.h"
 #include "control/job/wide_choice.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
@@ -91,7 +91,7 @@ static void tell_wide(struct doctor *doctor)
 void doctor_choices(struct doctor *doctor)
 {
     struct cw_settings_place place;
-    struct cw_asked asked;
+    struct cw_override override;
     char error[600];
     const char *words = getenv("CAUSEWAY_ALGORITHM");
     bool is_set = words != NULL && words[0] != '\0';
@@ -99,7 +99,7 @@ void doctor_choices(struct doctor *doctor)
     doctor_setting(doctor, "CAUSEWAY_PLOGP", place.path[0] == '\0' ? "none" : place.path, place.origin,
                    "the file of measured parameters that MPI chooses algorithms by");
     doctor_setting(doctor, "CAUSEWAY_ALGORITHM", is_set ? words : "none", is_set ? "environment" : "default",
-                   "algorithms of collectives that are asked for by name");
+                   "overrides of algorithms, by name");
     tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
     tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
     tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives without multicast groups");
@@ -114,7 +114,7 @@ void doctor_choices(struct doctor *doctor)
     tell_variable(doctor, "CAUSEWAY_TOPOLOGY", "the file of clusters, hosts and links of a wide area");
     tell_wide(doctor);
     tell_file(doctor, &place);
-    if (is_set && cw_asked_parse(words, NULL, &asked, error, sizeof(error)) != CW_OK) {
+    if (is_set && cw_override_parse(words, NULL, &override, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");
     }
 }

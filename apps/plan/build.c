@@ -4,7 +4,7 @@
 
 #include "apps/plan/plan.h"
 #include "collectives/check/check.h"
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 #include "collectives/draw/dump.h"
 #include "dataplane/status.h"
 
@@ -212,21 +212,21 @@ static void algorithm_print(const char *collective, const struct cw_algorithm *a
 /* Ways of MPI's calls that no plan can be built for. True: `name` is one of these calls. */
 static bool ways_print(const char *name, bool json)
 {
-    const struct cw_asked_way *way;
-    uint32_t call = CW_ASKED_COUNT;
-    for (uint32_t i = 0; (way = cw_asked_way_at(i)) != NULL; i++) {
-        if (name != NULL && strcmp(name, cw_asked_call_name(way->call)) != 0) {
+    const struct cw_override_way *way;
+    uint32_t call = CW_OVERRIDE_COUNT;
+    for (uint32_t i = 0; (way = cw_override_way_at(i)) != NULL; i++) {
+        if (name != NULL && strcmp(name, cw_override_call_name(way->call)) != 0) {
             continue;
         }
         if (!json && way->call != call) {
-            printf("%s (of MPI alone: CAUSEWAY_ALGORITHM%s)\n", cw_asked_call_name(way->call),
-                   way->call == CW_ASKED_ALLTOALLV ? "; and what alltoall has for different counts" : "");
+            printf("%s (of MPI alone: CAUSEWAY_ALGORITHM%s)\n", cw_override_call_name(way->call),
+                   way->call == CW_OVERRIDE_ALLTOALLV ? "; and what alltoall has for different counts" : "");
         }
         const struct cw_algorithm shown = {.name = way->name, .summary = way->summary, .source = way->source};
-        algorithm_print(cw_asked_call_name(way->call), &shown, json);
+        algorithm_print(cw_override_call_name(way->call), &shown, json);
         call = way->call;
     }
-    return call != CW_ASKED_COUNT;
+    return call != CW_OVERRIDE_COUNT;
 }
 
 int plan_list_main(int argc, char **argv)

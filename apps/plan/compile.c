@@ -29,7 +29,7 @@ struct options {
 /* ---- the table ---- */
 
 /* "world", or the context of a communicator that the program has made. */
-static const char *comm_text(const struct cw_book_comm *comm, char *text, size_t text_bytes)
+static const char *comm_text(const struct cw_bundle_comm *comm, char *text, size_t text_bytes)
 {
     if (comm->context == 1) {
         return "world";
@@ -50,7 +50,7 @@ static void row_print(const struct cw_compiled *compiled, const struct cw_compil
     char comm[32], call[32], now[32], then[32];
     bool is_expected = row->then != NULL && row->then_ns > 0;
     printf("%-7s %-15s %10llu %6llu  %-26s %9s  %-26s %9s  %s%s%s\n",
-           comm_text(&compiled->book->comms[row->comm], comm, sizeof(comm)), call_text(row, call, sizeof(call)),
+           comm_text(&compiled->bundle->comms[row->comm], comm, sizeof(comm)), call_text(row, call, sizeof(call)),
            (unsigned long long)row->bytes, (unsigned long long)row->calls, row->now,
            plan_time_text(row->now_ns, now, sizeof(now)), row->then != NULL ? row->then : "-",
            is_expected ? plan_time_text(row->then_ns, then, sizeof(then)) : "-", cw_compile_verdict_text(row->verdict),
@@ -61,7 +61,7 @@ static void row_json(const struct cw_compiled *compiled, const struct cw_compile
 {
     char comm[32], call[32];
     json_t *line = app_json_new();
-    app_json_text(line, "communicator", comm_text(&compiled->book->comms[row->comm], comm, sizeof(comm)));
+    app_json_text(line, "communicator", comm_text(&compiled->bundle->comms[row->comm], comm, sizeof(comm)));
     app_json_text(line, "call", call_text(row, call, sizeof(call)));
     app_json_count(line, "root", row->root);
     app_json_count(line, "bytes", row->bytes);
@@ -86,7 +86,7 @@ static void groups_print(const struct cw_compiled *compiled, bool json)
 {
     for (uint32_t i = 0; i < compiled->group_count; i++) {
         const struct cw_compile_group *group = &compiled->groups[i];
-        const struct cw_book_comm *comm = &compiled->book->comms[group->comm];
+        const struct cw_bundle_comm *comm = &compiled->bundle->comms[group->comm];
         char text[32];
         if (json) {
             json_t *line = app_json_new();
@@ -106,7 +106,7 @@ static void groups_print(const struct cw_compiled *compiled, bool json)
 /* Which control the plan does without. */
 static void control_print(const struct cw_compiled *compiled)
 {
-    uint64_t served = 0, exchanges = 0, votes = 0;
+    uint64_t served = 0, exchanges = 0, agreements = 0;
     double now_ns = 0, then_ns = 0;
     char now[32], then[32];
     for (uint32_t i = 0; i < compiled->row_count; i++) {
@@ -114,16 +114,16 @@ static void control_print(const struct cw_compiled *compiled)
         if (row->verdict == CW_COMPILE_SERVED) {
             served += row->calls;
             exchanges += strncmp(row->now, "counts + ", 9) == 0 ? row->calls : 0;
-            votes += row->has_rows ? row->calls : 0;
+            agreements += row->has_rows ? row->calls : 0;
             now_ns += row->now_ns * (double)row->calls;
             then_ns += (row->then_ns > 0 ? row->then_ns : row->now_ns) * (double)row->calls;
         }
     }
-    printf("%u plans for %llu of %llu calls: %s recorded, %s expected; %llu exchanges of counts eliminated, %llu votes "
-           "of a word a rank added\n",
-           compiled->book->plan_count, (unsigned long long)served, (unsigned long long)compiled->calls,
+    printf("%u plans for %llu of %llu calls: %s recorded, %s expected; %llu exchanges of counts eliminated, %llu "
+           "agreements of a word a rank added\n",
+           compiled->bundle->plan_count, (unsigned long long)served, (unsigned long long)compiled->calls,
            plan_time_text(now_ns, now, sizeof(now)), plan_time_text(then_ns, then, sizeof(then)),
-           (unsigned long long)exchanges, (unsigned long long)votes);
+           (unsigned long long)exchanges, (unsigned long long)agreements);
     if (compiled->unjoined > 0) {
         printf("%llu calls are not in the trace at all of their ranks\n", (unsigned long long)compiled->unjoined);
     }
@@ -193,11 +193,11 @@ static bool measured_read(struct cw_measured **measured)
     return true;
 }
 
-static int book_write(const struct cw_book *book, const char *path)
+static int bundle_write(const struct cw_bundle *bundle, const char *path)
 {
     void *bytes;
     size_t length;
-    int status = cw_book_encode(book, &bytes, &length);
+    int status = cw_bundle_encode(bundle, &bytes, &length);
     if (status != CW_OK) {
         return app_error_status(status, "the plans cannot be written", path);
     }
@@ -235,7 +235,7 @@ static int compile(const struct options *options, const struct cw_recording *con
     if (status != CW_OK) {
         return app_error_status(status, "the trace cannot be compiled", NULL);
     }
-    int code = book_write(compiled.book, options->output);
+    int code = bundle_write(compiled.bundle, options->output);
     if (code == APP_EXIT_SUCCESS) {
         compiled_print(&compiled, options->json);
     }

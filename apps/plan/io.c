@@ -7,7 +7,7 @@
 
 #include "apps/plan/plan.h"
 #include "collectives/check/check.h"
-#include "collectives/file/book.h"
+#include "collectives/file/bundle.h"
 #include "dataplane/status.h"
 
 enum { READ_FIRST = 1 << 16 };
@@ -80,23 +80,23 @@ char *plan_read_text(const char *path)
     return text;
 }
 
-/* Plan `number` of a book. */
-static int book_take(const char *bytes, size_t length, uint64_t number, struct cw_plan **plan, char *error,
-                     size_t error_bytes)
+/* Plan `number` of a bundle. */
+static int bundle_take(const char *bytes, size_t length, uint64_t number, struct cw_plan **plan, char *error,
+                       size_t error_bytes)
 {
-    struct cw_book *book;
-    int status = cw_book_decode(bytes, length, &book, error, error_bytes);
+    struct cw_bundle *bundle;
+    int status = cw_bundle_decode(bytes, length, &bundle, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
-    if (number == 0 || number > book->plan_count) {
-        snprintf(error, error_bytes, "this is a book of %u plans: say which one, as FILE#1", book->plan_count);
+    if (number == 0 || number > bundle->plan_count) {
+        snprintf(error, error_bytes, "this is a bundle of %u plans: say which one, as FILE#1", bundle->plan_count);
         status = CW_ERROR_ARGUMENT;
     } else {
-        *plan = book->plans[number - 1].plan;
-        book->plans[number - 1].plan = NULL;
+        *plan = bundle->plans[number - 1].plan;
+        bundle->plans[number - 1].plan = NULL;
     }
-    cw_book_destroy(book);
+    cw_bundle_destroy(bundle);
     return status;
 }
 
@@ -117,8 +117,8 @@ struct cw_plan *plan_read(const char *path, int *exit_code)
     if (bytes == NULL) {
         return NULL;
     }
-    int status = cw_book_is(bytes, length) ? book_take(bytes, length, number, &plan, error, sizeof(error))
-                                           : cw_plan_decode(bytes, length, &plan, error, sizeof(error));
+    int status = cw_bundle_is(bytes, length) ? bundle_take(bytes, length, number, &plan, error, sizeof(error))
+                                             : cw_plan_decode(bytes, length, &plan, error, sizeof(error));
     free(bytes);
     if (status != CW_OK) {
         app_error(error, path, "`causeway plan build` makes plan files");

@@ -71,7 +71,7 @@ bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via);
 
 /* ---- Files (plan/io.c) ---- */
 
-/* The plan in a file, or number N of a book of plans (FILE#N, from 1 on); NULL: reported, *exit_code says how. */
+/* The plan in a file, or number N of a bundle of plans (FILE#N, from 1 on); NULL: reported, *exit_code says how. */
 struct cw_plan *plan_read(const char *path, int *exit_code);
 
 /* The same, of a plan that passes the checker: for whatever does more with it than look at it. */

@@ -15,7 +15,7 @@
 
 #include "apps/plogp/arithmetic.h"
 #include "apps/plogp/measure.h"
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 
@@ -111,7 +111,7 @@ static void arenas_set(const struct plogp_measure *measure, const struct plogp_q
 {
     static char words[PLOGP_CONTENDERS_MAX][WORD_BYTES];
     for (uint32_t i = 0; i < question->contender_count && measure->rank == 0; i++) {
-        cw_asked_write(question->contenders[i].algorithm, &question->contenders[i].parameters, words[i], WORD_BYTES);
+        cw_override_write(question->contenders[i].algorithm, &question->contenders[i].parameters, words[i], WORD_BYTES);
     }
     MPI_Bcast(words, (int)question->contender_count * WORD_BYTES, MPI_CHAR, 0, measure->sync);
     for (uint32_t i = 0; i < question->contender_count; i++) {

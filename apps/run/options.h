@@ -14,7 +14,7 @@ struct run_options {
     struct cw_launch_config launch; /* points into the rest */
     struct cw_launch_program programs[RUN_PROGRAMS_MAX];
     const char *emulate; /* "4,memif"; NULL: all ranks are on this host */
-    const char *plan;    /* a book of plans; NULL: none */
+    const char *plan;    /* a bundle of plans; NULL: none */
     const char *binding; /* "core", "hwthread", "none"; NULL: none */
     cpu_set_t *cores;    /* of `launch`, to be freed */
     uint32_t per_host;   /* ranks that each host is to have; 0: nobody says */

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
-#include "collectives/file/book.h"
+#include "collectives/file/bundle.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
 
-enum { BOOK_FILE_MAX = 1 << 30 };
+enum { BUNDLE_FILE_MAX = 1 << 30 };
 
 /* Tells the ranks, which may run in another folder. False: the name is too long. */
 static bool name_tell(const char *variable, const char *path)
@@ -73,21 +73,21 @@ int run_plan_recorded(void)
 int run_plan_take(const char *path, uint32_t ranks)
 {
     size_t length;
-    struct cw_book *book;
+    struct cw_bundle *bundle;
     char error[400];
-    char *bytes = cw_settings_read(path, BOOK_FILE_MAX, &length);
+    char *bytes = cw_settings_read(path, BUNDLE_FILE_MAX, &length);
     if (bytes == NULL) {
         app_error("the plan cannot be read", path, strerror(errno));
         return APP_EXIT_USAGE;
     }
-    int status = cw_book_decode(bytes, length, &book, error, sizeof(error));
+    int status = cw_bundle_decode(bytes, length, &bundle, error, sizeof(error));
     free(bytes);
     if (status != CW_OK) {
         app_error(error, path, "`causeway plan compile` makes one");
         return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
     }
-    uint32_t wanted = book->ranks;
-    cw_book_destroy(book);
+    uint32_t wanted = bundle->ranks;
+    cw_bundle_destroy(bundle);
     if (wanted != ranks) {
         snprintf(error, sizeof(error), "the plan is for %u ranks, this job has %u", wanted, ranks);
         app_error(error, path, "record and compile it with as many");

@@ -11,5 +11,5 @@ bool run_plan_record(const char *path, int *exit_code);
 /* The job is over: APP_EXIT_FAILURE, after an error, if no rank has written the trace that was asked for. */
 int run_plan_recorded(void);
 
-/* The ranks use this book of plans, if it is one for so many. 0, or the exit code of the command, the reason told. */
+/* The ranks use this bundle of plans, if it is one for so many. 0, or the exit code of the command, the reason told. */
 int run_plan_take(const char *path, uint32_t ranks);

@@ -28,7 +28,7 @@ const char *cw_measured_origin_name(enum cw_measured_origin origin)
         [CW_BY_DEFAULTS] = "built-in figures",
         [CW_BY_MODEL] = "measured parameters",
         [CW_BY_TEST] = "tests",
-        [CW_BY_NAME] = "asked for",
+        [CW_BY_NAME] = "override",
         [CW_BY_PLAN] = "plan",
     };
     return names[origin];

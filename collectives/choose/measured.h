@@ -107,8 +107,9 @@ struct cw_measured_wide {
     uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
     uint64_t host_delay_ns; /* from host to host within a cluster */
     uint64_t rank_bps;      /* what a rank may send to another cluster; 0: not known */
-    uint64_t
-        link_bps; /* what all ranks of a cluster may send to another one together, at least rank_bps; 0: not known, taken for what one rank can send */
+    /* what all ranks of a cluster may send to another one together, at least rank_bps; 0: not known, taken for what one
+     * rank can send */
+    uint64_t link_bps;
     uint64_t delay_ns; /* from host to host across the link */
 };
 
@@ -148,8 +149,8 @@ enum cw_measured_origin {
     CW_BY_DEFAULTS = 0, /* a model, with built-in figures */
     CW_BY_MODEL = 1,    /* a model, with measured parameters */
     CW_BY_TEST = 2,     /* the soonest in tests */
-    CW_BY_NAME = 3,     /* somebody has asked for it */
-    CW_BY_PLAN = 4,     /* it was chosen before the program ran (book.h) */
+    CW_BY_NAME = 3,     /* an override names it */
+    CW_BY_PLAN = 4,     /* it was chosen before the program ran (bundle.h) */
     CW_ORIGINS = 5,
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);

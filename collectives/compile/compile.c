@@ -22,7 +22,7 @@ const char *cw_compile_verdict_text(enum cw_compile_verdict verdict)
         [CW_COMPILE_MISMATCH] = "as it is: the ranks' calls do not fit together",
         [CW_COMPILE_TRIVIAL] = "as it is: nothing is sent",
         [CW_COMPILE_FAILED] = "as it is: no plan can be made",
-        [CW_COMPILE_FULL] = "as it is: the book is full",
+        [CW_COMPILE_FULL] = "as it is: the bundle is full",
     };
     return texts[verdict];
 }
@@ -65,8 +65,8 @@ static bool is_trivial(const struct joint *joint)
     return joint->problem->ranks < 2 || (joint->row.bytes == 0 && joint->row.collective != CW_BARRIER);
 }
 
-/* How many all-to-all-v of a communicator there may be plans for: what its votes need bits for. */
-static uint32_t voted_count(const struct joints *joints, uint32_t comm)
+/* How many all-to-all-v of a communicator there may be plans for: what its agreements need bits for. */
+static uint32_t agreed_count(const struct joints *joints, uint32_t comm)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < joints->count; i++) {
@@ -76,15 +76,15 @@ static uint32_t voted_count(const struct joints *joints, uint32_t comm)
     return count;
 }
 
-static int book_add(struct cw_book *book, const struct joint *joint, struct cw_plan *plan)
+static int bundle_add(struct cw_bundle *bundle, const struct joint *joint, struct cw_plan *plan)
 {
-    struct cw_book_plan *plans = realloc(book->plans, (book->plan_count + 1ull) * sizeof(*plans));
+    struct cw_bundle_plan *plans = realloc(bundle->plans, (bundle->plan_count + 1ull) * sizeof(*plans));
     if (plans == NULL) {
         cw_plan_destroy(plan);
         return CW_ERROR_MEMORY;
     }
-    book->plans = plans;
-    plans[book->plan_count++] = (struct cw_book_plan){
+    bundle->plans = plans;
+    plans[bundle->plan_count++] = (struct cw_bundle_plan){
         .comm = joint->row.comm,
         .calls = joint->row.calls,
         .now_ns = (uint64_t)joint->row.now_ns,
@@ -98,7 +98,7 @@ static int joint_compile(struct joints *joints, struct joint *joint, const struc
 {
     struct cw_compile_row *row = &joint->row;
     struct cw_plan *plan = NULL;
-    row->now_ns = (double)joint->total_ns / ((double)row->calls * joints->book->comms[row->comm].size);
+    row->now_ns = (double)joint->total_ns / ((double)row->calls * joints->bundle->comms[row->comm].size);
     if (row->verdict != CW_COMPILE_SERVED) {
         return CW_OK;
     }
@@ -106,11 +106,11 @@ static int joint_compile(struct joints *joints, struct joint *joint, const struc
         row->verdict = CW_COMPILE_TRIVIAL;
     } else if (!recurs(joints, joint, request->calls_least)) {
         row->verdict = CW_COMPILE_RARE;
-    } else if (joints->book->plan_count == CW_BOOK_PLANS_MAX) {
+    } else if (joints->bundle->plan_count == CW_BUNDLE_PLANS_MAX) {
         row->verdict = CW_COMPILE_FULL;
     } else {
-        int status = joint_serve(joint, request, request->recordings[0], voted_count(joints, row->comm), &plan);
-        return status != CW_OK || plan == NULL ? status : book_add(joints->book, joint, plan);
+        int status = joint_serve(joint, request, request->recordings[0], agreed_count(joints, row->comm), &plan);
+        return status != CW_OK || plan == NULL ? status : bundle_add(joints->bundle, joint, plan);
     }
     return CW_OK;
 }
@@ -138,14 +138,14 @@ static int group_compare(const void *a, const void *b)
 /* Those used most are opened at once, as long as each of their ranks has an address left for them. */
 static int groups_plan(const struct joints *joints, struct cw_compiled *compiled, uint32_t filter_budget)
 {
-    struct cw_book *book = joints->book;
-    uint32_t *used = calloc(book->ranks, sizeof(*used));
-    compiled->groups = calloc(book->comm_count + 1ull, sizeof(*compiled->groups));
+    struct cw_bundle *bundle = joints->bundle;
+    uint32_t *used = calloc(bundle->ranks, sizeof(*used));
+    compiled->groups = calloc(bundle->comm_count + 1ull, sizeof(*compiled->groups));
     if (used == NULL || compiled->groups == NULL) {
         free(used);
         return CW_ERROR_MEMORY;
     }
-    for (uint32_t comm = 0; comm < book->comm_count; comm++) {
+    for (uint32_t comm = 0; comm < bundle->comm_count; comm++) {
         uint64_t uses = 0;
         for (uint32_t i = 0; i < joints->count; i++) {
             const struct joint *joint = &joints->all[i];
@@ -158,7 +158,7 @@ static int groups_plan(const struct joints *joints, struct cw_compiled *compiled
     qsort(compiled->groups, compiled->group_count, sizeof(*compiled->groups), group_compare);
     for (uint32_t i = 0; i < compiled->group_count; i++) {
         struct cw_compile_group *group = &compiled->groups[i];
-        struct cw_book_comm *comm = &book->comms[group->comm];
+        struct cw_bundle_comm *comm = &bundle->comms[group->comm];
         group->at_once = true;
         for (uint32_t rank = 0; rank < comm->size; rank++) {
             group->at_once = group->at_once && used[comm->members[rank]] + FILTERS_COMMON < filter_budget;
@@ -203,13 +203,13 @@ int cw_compile(const struct cw_compile_request *request, struct cw_compiled *com
     if (status != CW_OK) {
         return status;
     }
-    struct cw_compiled made = {.book = calloc(1, sizeof(*made.book))};
-    struct joints joints = {.book = made.book};
-    if (made.book == NULL) {
+    struct cw_compiled made = {.bundle = calloc(1, sizeof(*made.bundle))};
+    struct joints joints = {.bundle = made.bundle};
+    if (made.bundle == NULL) {
         return CW_ERROR_MEMORY;
     }
-    made.book->ranks = request->recordings[0]->ranks;
-    memcpy(made.book->program, request->recordings[0]->program, sizeof(made.book->program));
+    made.bundle->ranks = request->recordings[0]->ranks;
+    memcpy(made.bundle->program, request->recordings[0]->program, sizeof(made.bundle->program));
     for (uint32_t i = 0; status == CW_OK && i < request->recording_count; i++) {
         status = joints_add(&joints, request->recordings[i], i, error, error_bytes);
     }
@@ -230,7 +230,7 @@ int cw_compile(const struct cw_compile_request *request, struct cw_compiled *com
 
 void cw_compile_dispose(struct cw_compiled *compiled)
 {
-    cw_book_destroy(compiled->book);
+    cw_bundle_destroy(compiled->bundle);
     free(compiled->rows);
     free(compiled->groups);
 }

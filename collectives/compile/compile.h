@@ -1,4 +1,4 @@
-/* compile: from recordings of a program's collective calls to a book of plans for those that recur: what a compiler
+/* compile: from recordings of a program's collective calls to a bundle of plans for those that recur: what a compiler
  * does in compiled communication (Karwande, Yuan and Lowenthal 2003, section 1), after a run instead of before.
  *
  * Purpose
@@ -24,7 +24,7 @@
 #pragma once
 
 #include "collectives/choose/measured.h"
-#include "collectives/file/book.h"
+#include "collectives/file/bundle.h"
 #include "collectives/file/recording.h"
 
 /* A plan that is expected to gain less is not worth a change. */
@@ -39,13 +39,13 @@ enum cw_compile_verdict {
     CW_COMPILE_MISMATCH, /* the ranks' calls do not fit together */
     CW_COMPILE_TRIVIAL,  /* one rank, or nothing to send */
     CW_COMPILE_FAILED,   /* no plan could be built, or it did not pass the checker: `reason` */
-    CW_COMPILE_FULL,     /* the book has no room */
+    CW_COMPILE_FULL,     /* the bundle has no room */
     CW_COMPILE_VERDICTS,
 };
 
 /* Calls of one problem of a communicator. */
 struct cw_compile_row {
-    uint32_t comm; /* of the book */
+    uint32_t comm; /* of the bundle */
     enum cw_collective collective;
     bool has_rows;
     uint32_t root;
@@ -66,7 +66,7 @@ struct cw_compile_group {
 };
 
 struct cw_compiled {
-    struct cw_book *book;
+    struct cw_bundle *bundle;
     uint32_t row_count;
     struct cw_compile_row *rows; /* what took longest first */
     uint32_t group_count;

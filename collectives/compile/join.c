@@ -48,21 +48,21 @@ static int sequence_make(const struct cw_recording_rank *of, uint64_t context, s
     return CW_OK;
 }
 
-/* The book's index of a communicator; UINT32_MAX: its members are others than in another recording, or no memory. */
-static uint32_t book_comm(struct joints *joints, const struct cw_recording_comm *comm)
+/* The bundle's index of a communicator; UINT32_MAX: its members are others than in another recording, or no memory. */
+static uint32_t bundle_comm(struct joints *joints, const struct cw_recording_comm *comm)
 {
-    struct cw_book *book = joints->book;
-    for (uint32_t i = 0; i < book->comm_count; i++) {
-        const struct cw_book_comm *known = &book->comms[i];
+    struct cw_bundle *bundle = joints->bundle;
+    for (uint32_t i = 0; i < bundle->comm_count; i++) {
+        const struct cw_bundle_comm *known = &bundle->comms[i];
         if (known->context == comm->context) {
             bool is_same = known->size == comm->size &&
                            memcmp(known->members, comm->members, comm->size * sizeof(*comm->members)) == 0;
             return is_same ? i : UINT32_MAX;
         }
     }
-    struct cw_book_comm *comms = realloc(book->comms, (book->comm_count + 1ull) * sizeof(*comms));
-    book->comms = comms != NULL ? comms : book->comms;
-    uint32_t *flags = realloc(joints->comm_flags, (book->comm_count + 1ull) * sizeof(*flags));
+    struct cw_bundle_comm *comms = realloc(bundle->comms, (bundle->comm_count + 1ull) * sizeof(*comms));
+    bundle->comms = comms != NULL ? comms : bundle->comms;
+    uint32_t *flags = realloc(joints->comm_flags, (bundle->comm_count + 1ull) * sizeof(*flags));
     joints->comm_flags = flags != NULL ? flags : joints->comm_flags;
     uint32_t *members = malloc(comm->size * sizeof(*members));
     if (comms == NULL || flags == NULL || members == NULL) {
@@ -70,9 +70,10 @@ static uint32_t book_comm(struct joints *joints, const struct cw_recording_comm 
         return UINT32_MAX;
     }
     memcpy(members, comm->members, comm->size * sizeof(*members));
-    flags[book->comm_count] = comm->flags;
-    comms[book->comm_count] = (struct cw_book_comm){.context = comm->context, .size = comm->size, .members = members};
-    return book->comm_count++;
+    flags[bundle->comm_count] = comm->flags;
+    comms[bundle->comm_count] =
+        (struct cw_bundle_comm){.context = comm->context, .size = comm->size, .members = members};
+    return bundle->comm_count++;
 }
 
 /* ---- one call of all ranks ---- */
@@ -249,8 +250,8 @@ static int calls_join(struct joints *joints, uint32_t comm, uint32_t size, uint3
 static int comm_join(struct joints *joints, const struct cw_recording *recording, const struct cw_recording_comm *comm,
                      uint32_t index, char *error, size_t error_bytes)
 {
-    uint32_t in_book = book_comm(joints, comm);
-    if (in_book == UINT32_MAX) {
+    uint32_t in_bundle = bundle_comm(joints, comm);
+    if (in_bundle == UINT32_MAX) {
         snprintf(error, error_bytes, "communicator %llx has other ranks in one trace than in another",
                  (unsigned long long)comm->context);
         return CW_ERROR_ARGUMENT;
@@ -271,7 +272,7 @@ static int comm_join(struct joints *joints, const struct cw_recording *recording
         status = sequence_make(of, comm->context, &sequences[rank]);
     }
     if (status == CW_OK) {
-        status = calls_join(joints, in_book, comm->size, index, sequences);
+        status = calls_join(joints, in_bundle, comm->size, index, sequences);
     }
     for (uint32_t rank = 0; sequences != NULL && rank < comm->size; rank++) {
         free(sequences[rank].calls);
@@ -319,7 +320,7 @@ void joints_merge(struct joints *joints)
         uint32_t same = 0;
         while (same < kept && (joint->problem == NULL || joints->all[same].problem == NULL ||
                                joints->all[same].row.comm != joint->row.comm ||
-                               !cw_book_same(joints->all[same].problem, joint->problem))) {
+                               !cw_bundle_same(joints->all[same].problem, joint->problem))) {
             same++;
         }
         if (same < kept) {

@@ -11,7 +11,7 @@
 #define LIKE_PAIRS "rotated"
 
 /* A choice for a problem, as MPI would make it. */
-struct asked {
+struct question {
     const struct cw_measured *measured;
     enum cw_measured_path path;
     struct cw_choose_request request;
@@ -19,75 +19,76 @@ struct asked {
     struct cw_choice choice; /* by the model */
 };
 
-static int ask(struct asked *asked, const struct cw_problem *problem)
+static int ask(struct question *question, const struct cw_problem *problem)
 {
-    asked->request.problem = problem;
-    (void)cw_measured_network(asked->measured, asked->path, problem->ranks, &asked->network);
-    asked->request.network = &asked->network;
-    return cw_choose(&asked->request, &asked->choice);
+    question->request.problem = problem;
+    (void)cw_measured_network(question->measured, question->path, problem->ranks, &question->network);
+    question->request.network = &question->network;
+    return cw_choose(&question->request, &question->choice);
 }
 
 /* What the model says of an algorithm; 0: nothing. */
-static double model_says(const struct asked *asked, const char *name)
+static double model_says(const struct question *question, const char *name)
 {
-    for (uint32_t i = 0; i < asked->choice.count; i++) {
-        if (strcmp(asked->choice.candidates[i].algorithm->name, name) == 0) {
-            return asked->choice.candidates[i].time_ns;
+    for (uint32_t i = 0; i < question->choice.count; i++) {
+        if (strcmp(question->choice.candidates[i].algorithm->name, name) == 0) {
+            return question->choice.candidates[i].time_ns;
         }
     }
     return 0;
 }
 
-static double test_says(const struct asked *asked, const char *name)
+static double test_says(const struct question *question, const char *name)
 {
     double time_ns = 0;
-    (void)cw_measured_standing(asked->measured, asked->path, asked->request.problem, name, &time_ns);
+    (void)cw_measured_standing(question->measured, question->path, question->request.problem, name, &time_ns);
     return time_ns;
 }
 
 /* An all-gather of so many bytes of each rank, the soonest way; 0: nobody knows. */
-static double gather_price(const struct asked *like, uint32_t ranks, uint64_t bytes)
+static double gather_price(const struct question *like, uint32_t ranks, uint64_t bytes)
 {
     const struct cw_problem_request request = {
         .collective = CW_ALLGATHER, .ranks = ranks, .element_bytes = 1, .count = bytes};
     struct cw_problem *problem;
-    struct asked *asked = malloc(sizeof(*asked));
+    struct question *question = malloc(sizeof(*question));
     char reason[200];
     double time_ns = 0;
-    if (asked == NULL || cw_problem_create(&request, &problem, reason, sizeof(reason)) != CW_OK) {
-        free(asked);
+    if (question == NULL || cw_problem_create(&request, &problem, reason, sizeof(reason)) != CW_OK) {
+        free(question);
         return 0;
     }
-    *asked = *like;
-    if (ask(asked, problem) == CW_OK) {
-        time_ns = asked->choice.candidates[0].time_ns;
+    *question = *like;
+    if (ask(question, problem) == CW_OK) {
+        time_ns = question->choice.candidates[0].time_ns;
     }
     cw_problem_destroy(problem);
-    free(asked);
+    free(question);
     return time_ns;
 }
 
 /* How long the call is expected to take by `name`, from what it took; 0: nobody knows. Model or tests are asked about
  * both ways, and the ratio of their answers counts. */
-static double expect(const struct joint *joint, const struct asked *asked, const char *name, uint32_t voted_count)
+static double expect(const struct joint *joint, const struct question *question, const char *name,
+                     uint32_t agreed_count)
 {
     uint32_t ranks = joint->problem->ranks;
     const char *way = strcmp(joint->algorithm, CW_RECORDING_BY_PAIRS) == 0 ? LIKE_PAIRS : joint->algorithm;
-    double now = test_says(asked, way), then = test_says(asked, name);
+    double now = test_says(question, way), then = test_says(question, name);
     if (now <= 0 || then <= 0) {
-        now = model_says(asked, way);
-        then = model_says(asked, name);
+        now = model_says(question, way);
+        then = model_says(question, name);
     }
     if (now <= 0 || then <= 0) {
         return 0;
     }
     if ((joint->flags & CW_RECORDING_EXCHANGED) != 0) {
-        now += gather_price(asked, ranks, 2ull * ranks * sizeof(uint64_t));
+        now += gather_price(question, ranks, 2ull * ranks * sizeof(uint64_t));
     }
     if (joint->row.has_rows) {
-        double vote = gather_price(asked, ranks, (voted_count + 63ull) / 64 * sizeof(uint64_t));
-        then += vote;
-        now += (joint->flags & CW_RECORDING_PLANNED) != 0 ? vote : 0;
+        double agreement = gather_price(question, ranks, (agreed_count + 63ull) / 64 * sizeof(uint64_t));
+        then += agreement;
+        now += (joint->flags & CW_RECORDING_PLANNED) != 0 ? agreement : 0;
     }
     return joint->row.now_ns * then / now;
 }
@@ -117,25 +118,25 @@ static int plan_make(struct joint *joint, const struct cw_candidate *best, struc
 }
 
 /* What the ranks' choice would be; CW_OK or an error. */
-static int choose(const struct asked *asked, struct cw_candidate *best)
+static int choose(const struct question *question, struct cw_candidate *best)
 {
     enum cw_measured_origin origin;
-    int status = cw_measured_choose(asked->measured, asked->path, NULL, &asked->request, best, &origin);
-    best->parameters.eager_max_bytes = asked->request.eager_max_bytes;
-    best->parameters.cast_eager_max_bytes = asked->request.cast_eager_max_bytes;
+    int status = cw_measured_choose(question->measured, question->path, NULL, &question->request, best, &origin);
+    best->parameters.eager_max_bytes = question->request.eager_max_bytes;
+    best->parameters.cast_eager_max_bytes = question->request.cast_eager_max_bytes;
     return status;
 }
 
 int joint_serve(struct joint *joint, const struct cw_compile_request *request, const struct cw_recording *recording,
-                uint32_t voted_count, struct cw_plan **plan)
+                uint32_t agreed_count, struct cw_plan **plan)
 {
     struct cw_compile_row *row = &joint->row;
     struct cw_candidate best;
-    struct asked *asked = malloc(sizeof(*asked));
-    if (asked == NULL) {
+    struct question *question = malloc(sizeof(*question));
+    if (question == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *asked = (struct asked){
+    *question = (struct question){
         .measured = request->measured,
         .path = (joint->comm_flags & CW_RECORDING_WIRE) != 0 ? CW_MEASURED_WIRE : CW_MEASURED_SHARED,
         .request =
@@ -145,17 +146,17 @@ int joint_serve(struct joint *joint, const struct cw_compile_request *request, c
                 .cast_eager_max_bytes = recording->cast_eager_max_bytes,
             },
     };
-    int status = ask(asked, joint->problem);
-    status = status == CW_OK ? choose(asked, &best) : status;
+    int status = ask(question, joint->problem);
+    status = status == CW_OK ? choose(question, &best) : status;
     if (status != CW_OK) {
         row->verdict = CW_COMPILE_FAILED;
         snprintf(row->reason, sizeof(row->reason), "no algorithm fits");
-        free(asked);
+        free(question);
         return status == CW_ERROR_MEMORY ? status : CW_OK;
     }
     row->then = best.algorithm->name;
-    row->then_ns = expect(joint, asked, best.algorithm->name, voted_count);
-    free(asked);
+    row->then_ns = expect(joint, question, best.algorithm->name, agreed_count);
+    free(question);
     if (!request->all && row->then_ns <= 0) {
         row->verdict = CW_COMPILE_UNKNOWN;
         return CW_OK;

@@ -15,8 +15,8 @@ struct joint {
 };
 
 struct joints {
-    struct cw_book *book; /* its communicators are filled in */
-    uint32_t *comm_flags; /* per communicator of the book */
+    struct cw_bundle *bundle; /* its communicators are filled in */
+    uint32_t *comm_flags;     /* per communicator of the bundle */
     uint32_t count, room, last;
     struct joint *all;
     uint64_t calls, unjoined;
@@ -32,4 +32,4 @@ void joints_dispose(struct joints *joints);
 /* compile/price.c. Chooses, prices and builds; joint->row gets its verdict, *plan the plan if it is served. CW_OK or
  * CW_ERROR_MEMORY. */
 int joint_serve(struct joint *joint, const struct cw_compile_request *request, const struct cw_recording *recording,
-                uint32_t voted_count, struct cw_plan **plan);
+                uint32_t agreed_count, struct cw_plan **plan);

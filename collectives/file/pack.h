@@ -1,4 +1,4 @@
-/* pack: files of numbers: what recordings (recording.h) and plan books (book.h) are written with.
+/* pack: files of numbers: what recordings (recording.h) and plan bundles (bundle.h) are written with.
  *
  * Layout, little-endian: 8 bytes that name the kind of file; 4 bytes version; 4 bytes 0; 8 bytes length of the content;
  * the content, an LZ4 frame of numbers in 7-bit groups, lowest first; 8 bytes XXH3 of all before.

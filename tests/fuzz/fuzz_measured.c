@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/choose/asked.h"
 #include "collectives/choose/measured.h"
+#include "collectives/choose/override.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/fuzz/fuzz_text.h"
@@ -83,12 +83,12 @@ static void any_words_are_refused_or_sound(void **state)
     for (int round = 0; round < 100000; round++) {
         char text[300] = "bcast=segmented-chain:segment=8192,reduce=ring";
         char error[600] = "";
-        struct cw_asked asked;
+        struct cw_override override;
         uint32_t changes = (uint32_t)cw_random_below(&random, 6);
         for (uint32_t i = 0; i < changes; i++) {
             text[cw_random_below(&random, 60)] = letters[cw_random_below(&random, sizeof(letters))];
         }
-        assert_true(cw_asked_parse(text, NULL, &asked, error, sizeof(error)) == CW_OK || error[0] != '\0');
+        assert_true(cw_override_parse(text, NULL, &override, error, sizeof(error)) == CW_OK || error[0] != '\0');
     }
 }
 

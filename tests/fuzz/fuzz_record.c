@@ -1,4 +1,4 @@
-/* Recordings and books that somebody has damaged behind the checksum's back: refused with a reason, or sound: what is
+/* Recordings and bundles that somebody has damaged behind the checksum's back: refused with a reason, or sound: what is
  * read is compiled, or written and read again. Bytes of the content are changed, cut and doubled, and the file is
  * closed again as if nothing had happened. CW_TEST_PACKETS (100,000) / 10 files of each. */
 #include "tests/unit/recording_sample.h"
@@ -128,9 +128,9 @@ static void damaged_recordings_are_refused_or_compiled(void **state)
                   (unsigned long long)made);
 }
 
-static void damaged_books_are_refused_or_sound(void **state)
+static void damaged_bundles_are_refused_or_sound(void **state)
 {
-    static const struct cw_pack_kind kind = {"CWBOOK\r\n", "book of plans", CW_BOOK_VERSION};
+    static const struct cw_pack_kind kind = {"CWBOOK\r\n", "bundle of plans", CW_BUNDLE_VERSION};
     size_t length;
     char error[400] = "";
     struct cw_recording *recording;
@@ -143,27 +143,27 @@ static void damaged_books_are_refused_or_sound(void **state)
     cw_recording_destroy(recording);
     free(trace);
     void *file;
-    assert_int_equal(cw_book_encode(compiled.book, &file, &length), CW_OK);
+    assert_int_equal(cw_bundle_encode(compiled.bundle, &file, &length), CW_OK);
     cw_compile_dispose(&compiled);
     cw_random_seed(&random, 2);
     for (uint64_t i = 0; i < file_count(); i++) {
         size_t bad_length, again_length;
-        struct cw_book *book = NULL, *again = NULL;
+        struct cw_bundle *bundle = NULL, *again = NULL;
         void *bad = damaged(&random, &kind, file, length, &bad_length), *written;
-        if (cw_book_decode(bad, bad_length, &book, error, sizeof(error)) == CW_OK) {
+        if (cw_bundle_decode(bad, bad_length, &bundle, error, sizeof(error)) == CW_OK) {
             taken++;
-            assert_int_equal(cw_book_encode(book, &written, &again_length), CW_OK);
-            assert_int_equal(cw_book_decode(written, again_length, &again, error, sizeof(error)), CW_OK);
+            assert_int_equal(cw_bundle_encode(bundle, &written, &again_length), CW_OK);
+            assert_int_equal(cw_bundle_decode(written, again_length, &again, error, sizeof(error)), CW_OK);
             free(written);
-            cw_book_destroy(again);
-            cw_book_destroy(book);
+            cw_bundle_destroy(again);
+            cw_bundle_destroy(bundle);
         } else {
-            assert_true(error[0] != '\0' && book == NULL);
+            assert_true(error[0] != '\0' && bundle == NULL);
         }
         free(bad);
     }
     free(file);
-    print_message("%llu of %llu damaged books make sense\n", (unsigned long long)taken,
+    print_message("%llu of %llu damaged bundles make sense\n", (unsigned long long)taken,
                   (unsigned long long)file_count());
 }
 
@@ -171,7 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_recordings_are_refused_or_compiled),
-        cmocka_unit_test(damaged_books_are_refused_or_sound),
+        cmocka_unit_test(damaged_bundles_are_refused_or_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

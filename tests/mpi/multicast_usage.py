@@ -47,8 +47,8 @@ wire = ["--emulate", "4,memif"]
 for network, algorithm, more, says in [
     (wire, "static", {}, "static (by name)"),
     (wire, "dynamic", {}, "dynamic (by name)"),
-    (wire, "dynamic", {}, "static (dynamic was asked for, but all get something)"),
-    (wire, "dynamic", {}, "flat (dynamic was asked for, but one rank or host gets all)"),
+    (wire, "dynamic", {}, "static (the override is dynamic, but all get something)"),
+    (wire, "dynamic", {}, "flat (the override is dynamic, but one rank or host gets all)"),
     (wire, "static", {"CAUSEWAY_MULTICAST": "off"}, "pairs (no multicast here)"),
     ([], "dynamic", {}, "pairs (no multicast here)"),
 ]:

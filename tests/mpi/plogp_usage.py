@@ -91,7 +91,7 @@ with tempfile.TemporaryDirectory() as folder:
             expect(("direct (tests)" in found.get(0, ())) == others, f"rank 0's file counts: {first}, {second}: {found}")
     result = run(["run", "-n", "1", "--env", "CAUSEWAY_ALGORITHM=allreduce=bruck", program, "S", ":", "-n", "2", program, "S"],
                  CAUSEWAY_EXPLAIN="all")
-    expect(explained(result, "allreduce") == {rank: {"bruck (asked for)"} for rank in range(3)}, f"rank 0's words count: {result.stderr}")
+    expect(explained(result, "allreduce") == {rank: {"bruck (override)"} for rank in range(3)}, f"rank 0's words count: {result.stderr}")
 
     # what is wrong is said once, and ends the job
     bad = os.path.join(folder, "bad.json")

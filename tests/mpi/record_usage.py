@@ -47,7 +47,7 @@ def whole_way(folder, hosts):
     expect(any(row.get("call") == "gatherv" and not row["planned"] for row in rows), f"but for what cannot be: {rows}")
     for number in range(1, 9):
         result = run(["plan", "check", f"{plan}#{number}"])
-        expect(result.returncode == 0 and "passed" in result.stdout, f"plans of a book are plans: {result}")
+        expect(result.returncode == 0 and "passed" in result.stdout, f"plans of a bundle are plans: {result}")
     for arguments, counts in (
         (["persistent"], (48, 0)),
         (["persistent", "nonblocking"], (48, 0)),
@@ -64,7 +64,7 @@ def whole_way(folder, hosts):
     # without a plan counts would be exchanged: a miss does that
     result = run(start + ["--plan", plan, recorded, "alter=1"], CAUSEWAY_ALGORITHM="alltoallv=greedy", CAUSEWAY_EXPLAIN="1")
     expect(result.returncode == 0 and counted(result)[:2] == (37, 5), f"names serve what misses: {result}")
-    expect("greedy (asked for), 5 calls" in result.stderr and "(plan), 6 calls" in result.stderr, f"and it is explained: {result.stderr}")
+    expect("greedy (override), 5 calls" in result.stderr and "(plan), 6 calls" in result.stderr, f"and it is explained: {result.stderr}")
     # rank 0's plan counts, and rank 0's word on recording
     mixed = ["run", "--timeout", "60", *hosts, "-n", "1", "--env", f"CAUSEWAY_PLAN={plan}", recorded, ":", "-n", "3"]
     for variable in ("CAUSEWAY_PLAN=/does/not/exist", f"CAUSEWAY_RECORD={folder}/b.trace"):
@@ -110,7 +110,7 @@ def wrong(folder, plan):
     refused(["run", "-n", "3", "--plan", plan, integer_sort, "S"], "the plan is for 4 ranks, this job has 3")
     refused(["run", "-n", "3", "--env", f"CAUSEWAY_PLAN={plan}", integer_sort, "S"], "compiled for 4 ranks, this job has 3")
     refused(["run", "-n", "4", "--plan", plan, other, "S"], "compiled for the program is, this one is cg")
-    refused(["run", "-n", "4", "--plan", trace, integer_sort, "S"], "this is no book of plans")
+    refused(["run", "-n", "4", "--plan", trace, integer_sort, "S"], "this is no bundle of plans")
     refused(["run", "-n", "4", "--plan", "/does/not/exist", integer_sort, "S"], "cannot be read")
     refused(["run", "-n", "4", "--record", "/does/not/exist", integer_sort, "S"], "cannot be written")
     refused(["plan", "compile", trace + ".bad", "-o", plan], "altered")
@@ -136,7 +136,7 @@ def wrong(folder, plan):
 with tempfile.TemporaryDirectory() as temporary:
     for emulated in [[]] + ([["--emulate", "4,memif"], ["--emulate", "2,memif"]] if "wire" in sys.argv[6:] else []):
         whole_way(temporary, emulated)
-        book = kernel(temporary, emulated)
-    wrong(temporary, book)
+        bundle = kernel(temporary, emulated)
+    wrong(temporary, bundle)
 
 sys.exit(exit_code())

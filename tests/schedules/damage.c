@@ -1,11 +1,11 @@
-/* damage IN OUT: writes the plan in IN (of a book its first one) so that the checker refuses it, with a checksum that
+/* damage IN OUT: writes the plan in IN (of a bundle its first one) so that the checker refuses it, with a checksum that
  * fits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectives/check/check.h"
-#include "collectives/file/book.h"
+#include "collectives/file/bundle.h"
 #include "collectives/file/plan_file.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
@@ -32,13 +32,13 @@ static void *damaged(const char *bytes, size_t length, size_t *out_length)
     char error[400];
     void *out = NULL;
     struct cw_plan *plan = NULL;
-    struct cw_book *book = NULL;
-    if (cw_book_is(bytes, length)) {
-        if (cw_book_decode(bytes, length, &book, error, sizeof(error)) == CW_OK && book->plan_count > 0 &&
-            plan_damage(book->plans[0].plan)) {
-            (void)cw_book_encode(book, &out, out_length);
+    struct cw_bundle *bundle = NULL;
+    if (cw_bundle_is(bytes, length)) {
+        if (cw_bundle_decode(bytes, length, &bundle, error, sizeof(error)) == CW_OK && bundle->plan_count > 0 &&
+            plan_damage(bundle->plans[0].plan)) {
+            (void)cw_bundle_encode(bundle, &out, out_length);
         }
-        cw_book_destroy(book);
+        cw_bundle_destroy(bundle);
     } else if (cw_plan_decode(bytes, length, &plan, error, sizeof(error)) == CW_OK) {
         if (plan_damage(plan)) {
             (void)cw_plan_encode(plan, &out, out_length);
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     free(bytes);
     free(out);
     if (!written) {
-        fprintf(stderr, "usage: damage IN OUT, IN a plan or a book that can be damaged\n");
+        fprintf(stderr, "usage: damage IN OUT, IN a plan or a bundle that can be damaged\n");
     }
     return written ? 0 : 2;
 }

@@ -39,12 +39,12 @@ static void rows_become_a_matrix(void **state)
     sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
     sample_many(&sample, 5, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX); /* once, but an all-to-all-v recurs */
     struct cw_compiled compiled = compile(sample_recording(&sample), true, 3, 20);
-    assert_int_equal(compiled.book->plan_count, 2);
+    assert_int_equal(compiled.bundle->plan_count, 2);
     assert_int_equal(compiled.calls, 3);
     assert_int_equal(compiled.unjoined, 0);
     for (uint32_t i = 0; i < 2; i++) {
-        const struct cw_problem *problem = compiled.book->plans[i].plan->problem;
-        assert_int_equal(compiled.book->plans[i].calls, 2 - i);
+        const struct cw_problem *problem = compiled.bundle->plans[i].plan->problem;
+        assert_int_equal(compiled.bundle->plans[i].calls, 2 - i);
         for (uint32_t pair = 0; pair < 16; pair++) {
             assert_int_equal(problem->counts[pair], sample_bytes(pair / 4, pair % 4, 5 * i));
         }
@@ -59,7 +59,7 @@ static void what_does_not_fit_together_is_left(void **state)
     sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, 2);
     sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, 2);
     struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);
-    assert_int_equal(compiled.book->plan_count, 0);
+    assert_int_equal(compiled.bundle->plan_count, 0);
     assert_int_equal(compiled.rows[0].verdict, CW_COMPILE_MISMATCH);
     cw_compile_dispose(&compiled);
 }
@@ -72,7 +72,7 @@ static void only_what_is_sooner_is_planned(void **state)
         sample_bcast(&sample, 100000, "flat"); /* worse than a chain */
         sample_bcast(&sample, 300, "host");    /* nobody knows */
         sample_many(&sample, 0, CW_RECORDING_EXCHANGED, "all-to-all-based", UINT32_MAX);
-        sample_many(&sample, 1, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX); /* the vote alone would make it slower */
+        sample_many(&sample, 1, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX); /* the agreement alone would make it slower */
     }
     sample_bcast(&sample, 77, "flat");
     struct cw_compiled compiled = compile(sample_recording(&sample), false, 2, 20);
@@ -83,7 +83,7 @@ static void only_what_is_sooner_is_planned(void **state)
     assert_int_equal(row_of(&compiled, CW_BCAST, 77)->verdict, CW_COMPILE_RARE);
     assert_int_equal(row_of(&compiled, CW_ALLTOALL, 18640)->verdict, CW_COMPILE_SERVED); /* level 1 */
     assert_int_equal(row_of(&compiled, CW_ALLTOALL, 18641)->verdict, CW_COMPILE_SLOWER);
-    assert_int_equal(compiled.book->plan_count, 2);
+    assert_int_equal(compiled.bundle->plan_count, 2);
     cw_compile_dispose(&compiled);
 }
 
@@ -98,7 +98,7 @@ static void ways_of_one_problem_are_one_plan(void **state)
     assert_int_equal(compiled.row_count, 1);
     assert_int_equal(compiled.rows[0].calls, 3);
     assert_string_equal(compiled.rows[0].now, "host");
-    assert_int_equal(compiled.book->plan_count, 1);
+    assert_int_equal(compiled.bundle->plan_count, 1);
     cw_compile_dispose(&compiled);
 }
 
@@ -132,7 +132,7 @@ static void the_budget_goes_to_the_groups_used_most(void **state)
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(compiled.groups[i].uses, 6 - i);
         assert_int_equal(compiled.groups[i].at_once, i < 3); /* two addresses are everybody's */
-        opened += compiled.book->comms[i].opens_group;
+        opened += compiled.bundle->comms[i].opens_group;
     }
     assert_int_equal(opened, 3);
     cw_compile_dispose(&compiled);
@@ -155,7 +155,7 @@ static void other_runs_are_told_apart(void **state)
                                                .all = true,
                                                .filter_budget = 20};
     assert_int_equal(cw_compile(&request, &compiled, error, sizeof(error)), CW_OK);
-    assert_int_equal(compiled.book->plan_count, 1); /* once in each run */
+    assert_int_equal(compiled.bundle->plan_count, 1); /* once in each run */
     cw_compile_dispose(&compiled);
     recordings[1]->program[0] = 'x';
     assert_int_equal(cw_compile(&request, &compiled, error, sizeof(error)), CW_ERROR_ARGUMENT);
@@ -168,10 +168,10 @@ static void other_runs_are_told_apart(void **state)
     cw_recording_destroy(recordings[1]);
 }
 
-static void books_are_read_as_written(void **state)
+static void bundles_are_read_as_written(void **state)
 {
     struct sample sample;
-    struct cw_book *book = NULL;
+    struct cw_bundle *bundle = NULL;
     void *file;
     size_t length;
     char error[400] = "";
@@ -181,20 +181,20 @@ static void books_are_read_as_written(void **state)
         sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
     }
     struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);
-    assert_int_equal(cw_book_encode(compiled.book, &file, &length), CW_OK);
-    assert_int_equal(cw_book_decode(file, length, &book, error, sizeof(error)), CW_OK);
-    assert_string_equal(book->program, "sample");
-    assert_int_equal(book->ranks, SAMPLE_RANKS);
-    assert_int_equal(book->plan_count, 2);
-    assert_true(book->comms[0].opens_group);
-    for (uint32_t i = 0; i < book->plan_count; i++) {
-        assert_true(cw_book_same(book->plans[i].plan->problem, compiled.book->plans[i].plan->problem));
-        assert_int_equal(book->plans[i].now_ns, compiled.book->plans[i].now_ns);
+    assert_int_equal(cw_bundle_encode(compiled.bundle, &file, &length), CW_OK);
+    assert_int_equal(cw_bundle_decode(file, length, &bundle, error, sizeof(error)), CW_OK);
+    assert_string_equal(bundle->program, "sample");
+    assert_int_equal(bundle->ranks, SAMPLE_RANKS);
+    assert_int_equal(bundle->plan_count, 2);
+    assert_true(bundle->comms[0].opens_group);
+    for (uint32_t i = 0; i < bundle->plan_count; i++) {
+        assert_true(cw_bundle_same(bundle->plans[i].plan->problem, compiled.bundle->plans[i].plan->problem));
+        assert_int_equal(bundle->plans[i].now_ns, compiled.bundle->plans[i].now_ns);
     }
-    cw_book_destroy(book);
+    cw_bundle_destroy(bundle);
     cw_compile_dispose(&compiled);
     ((uint8_t *)file)[length - 1] ^= 1;
-    assert_int_equal(cw_book_decode(file, length, &book, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_bundle_decode(file, length, &bundle, error, sizeof(error)), CW_ERROR_ARGUMENT);
     free(file);
 }
 
@@ -207,7 +207,7 @@ int main(void)
         cmocka_unit_test(ways_of_one_problem_are_one_plan),
         cmocka_unit_test(the_budget_goes_to_the_groups_used_most),
         cmocka_unit_test(other_runs_are_told_apart),
-        cmocka_unit_test(books_are_read_as_written),
+        cmocka_unit_test(bundles_are_read_as_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

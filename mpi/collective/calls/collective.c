@@ -12,11 +12,11 @@
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/steps.h"
-#include "mpi/collective/run/vote.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -92,7 +92,7 @@ void mpi_collective_destroy(struct mpi_collective *collective)
         mpi_op_release(collective->op);
     }
     mpi_pattern_free(collective->pattern);
-    mpi_vote_free(collective->vote);
+    mpi_agreement_free(collective->agreement);
     mpi_aggregate_free(collective->aggregate);
     mpi_comm_release(collective->comm);
     void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
@@ -125,10 +125,10 @@ static bool is_timed(void)
 /* What has carried the call out, and in what time, for those who want to know. */
 static void account(struct mpi_collective *collective, bool by_host)
 {
-    const struct mpi_replay_entry *booked = collective->booked;
+    const struct mpi_replay_entry *planned = collective->planned;
     uint64_t took_ns = cw_clock_ns() - collective->begun_ns;
     bool by_plan = !by_host && !collective->by_pairs;
-    bool is_served = by_plan && booked != NULL && collective->plan == mpi_replay_plan(booked);
+    bool is_served = by_plan && planned != NULL && collective->plan == mpi_replay_plan(planned);
     mpi_replay_count(collective, is_served, took_ns);
     if (mpi_record_is_on()) {
         mpi_record_call(collective,
@@ -218,7 +218,7 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     collective->number = collective->comm->collectives->next_number;
     const bool is_exchanged = (collective->pattern != NULL && collective->pattern->phases == NULL) ||
                               (collective->aggregate != NULL && !collective->by_pairs);
-    collective->comm->collectives->next_number += collective->vote != NULL ? 3 : is_exchanged ? 2 : 1;
+    collective->comm->collectives->next_number += collective->agreement != NULL ? 3 : is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
 }
 
@@ -273,11 +273,11 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
         mpi_collective_destroy(collective);
         return code;
     }
-    collective->booked = mpi_replay_find(collective);
-    if (collective->booked == NULL && mpi_host_serves(collective)) {
+    collective->planned = mpi_replay_find(collective);
+    if (collective->planned == NULL && mpi_host_serves(collective)) {
         return host_block(collective);
     }
-    if (collective->booked == NULL && mpi_hierarchy_serves(collective)) {
+    if (collective->planned == NULL && mpi_hierarchy_serves(collective)) {
         return hierarchy_block(collective);
     }
     code = request_make(collective, &request);
@@ -303,7 +303,7 @@ int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request
         mpi_collective_destroy(collective);
         return code;
     }
-    collective->booked = mpi_replay_find(collective);
+    collective->planned = mpi_replay_find(collective);
     collective->mode = CW_RECORDING_NONBLOCKING;
     code = request_make(collective, &made);
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
@@ -328,7 +328,7 @@ int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info in
         mpi_collective_destroy(collective);
         return code;
     }
-    collective->booked = mpi_replay_find(collective);
+    collective->planned = mpi_replay_find(collective);
     collective->mode = CW_RECORDING_PERSISTENT;
     code = request_make(collective, &made);
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {

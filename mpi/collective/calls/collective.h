@@ -31,7 +31,7 @@ struct mpi_after {
 struct mpi_aggregate;
 struct mpi_pattern;
 struct mpi_replay_entry;
-struct mpi_vote;
+struct mpi_agreement;
 
 struct mpi_collective {
     struct mpi_progress_user user;
@@ -80,8 +80,8 @@ struct mpi_collective {
     struct mpi_aggregate *aggregate; /* NULL: not so */
 
     /* by a plan from a file (replay.h) */
-    struct mpi_replay_entry *booked; /* NULL: by none */
-    struct mpi_vote *vote;           /* the ranks have to agree on it first; NULL: they know it alike */
+    struct mpi_replay_entry *planned; /* NULL: by none */
+    struct mpi_agreement *agreement;  /* the ranks have to agree on it first; NULL: they know it alike */
 
     struct mpi_after *after;
 };

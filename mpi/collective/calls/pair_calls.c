@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 #include "mpi/collective/calls/calls.h"
 #include "mpi/collective/compiled/choice.h"
 #include "mpi/collective/compiled/pattern.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/pairs.h"
-#include "mpi/collective/run/vote.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
@@ -62,7 +62,7 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
     }
     struct mpi_collective *made = *call;
     const char *way = mpi_choice_scatterv(made->comm);
-    bool is_told = strcmp(way, CW_ASKED_PAIRS) != 0;
+    bool is_told = strcmp(way, CW_OVERRIDE_PAIRS) != 0;
     bool is_root = made->comm->rank == root, in_place = is_root && recvbuf == MPI_IN_PLACE;
     made->by_pairs = made->has_rows = true;
     made->problem.collective = CW_SCATTER;
@@ -86,8 +86,8 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
  * pairs. */
 static int many_make(struct mpi_collective *call, bool is_scheduled)
 {
-    if (mpi_replay_votes(call->comm)) {
-        return mpi_vote_make(call, is_scheduled);
+    if (mpi_replay_needs_agreement(call->comm)) {
+        return mpi_agreement_make(call, is_scheduled);
     }
     call->by_pairs = !is_scheduled;
     return is_scheduled ? mpi_pattern_make(call) : mpi_pairs_all(call);

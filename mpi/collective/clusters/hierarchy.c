@@ -171,7 +171,7 @@ static int inner_prepare(struct mpi_comm *inner, const struct mpi_collective *ca
     return MPI_SUCCESS;
 }
 
-/* What was asked for, or measured; kept per class of sizes. */
+/* Overridden, or measured; kept per class of sizes. */
 static enum mpi_choice_verdict verdict_on(const struct mpi_collective *call)
 {
     uint64_t bytes = call->problem.count * call->problem.element_bytes;

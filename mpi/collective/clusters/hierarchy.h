@@ -9,7 +9,7 @@
  *   ranks.
  *
  * Invariants
- *   - Whether a call is served here follows from what all ranks know alike: their hosts, what was asked for, how many
+ *   - Whether a call is served here follows from what all ranks know alike: their hosts, overrides, how many
  *     such calls there were.
  *   - The two inner communicators are made without a message, with the third such call: their contexts follow from the
  *     outer one's.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 #include "dataplane/status.h"
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/choice_contents.h"
@@ -33,7 +33,7 @@ struct other {
 
 static struct kept *all_kept;
 static struct cw_measured *measured; /* NULL: nothing */
-static struct cw_asked asked;        /* by the environment */
+static struct cw_override override;  /* by the environment */
 static struct other others[MPI_CHOICE_OTHERS_MAX];
 static uint32_t other_count;
 
@@ -64,7 +64,7 @@ int mpi_choice_start(char *error, size_t error_bytes)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (cw_asked_parse(words, other_is_known, &asked, reason, sizeof(reason)) != CW_OK) {
+    if (cw_override_parse(words, other_is_known, &override, reason, sizeof(reason)) != CW_OK) {
         snprintf(error, error_bytes, "CAUSEWAY_ALGORITHM: %s", reason);
         return MPI_ERR_ARG;
     }
@@ -197,21 +197,21 @@ static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *r
 
 /* ---- by name ---- */
 
-/* As which call a problem is asked for. */
+/* The call by which an override names a problem. */
 static uint32_t call_of(enum cw_collective collective, bool has_counts)
 {
-    return collective == CW_ALLTOALL && has_counts ? CW_ASKED_ALLTOALLV : (uint32_t)collective;
+    return collective == CW_ALLTOALL && has_counts ? CW_OVERRIDE_ALLTOALLV : (uint32_t)collective;
 }
 
-/* What is asked of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood
+/* The override of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood
  * is none, as the standard has it. */
-static const char *name_asked(const struct mpi_comm *comm, uint32_t call, struct cw_parameters *parameters,
-                              struct cw_asked *room)
+static const char *name_overriding(const struct mpi_comm *comm, uint32_t call, struct cw_parameters *parameters,
+                                   struct cw_override *room)
 {
     char reason[600];
     const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_algorithm");
-    const struct cw_asked *from = &asked;
-    if (hint != NULL && cw_asked_parse(hint, other_is_known, room, reason, sizeof(reason)) == CW_OK &&
+    const struct cw_override *from = &override;
+    if (hint != NULL && cw_override_parse(hint, other_is_known, room, reason, sizeof(reason)) == CW_OK &&
         room->of[call].name[0] != '\0') {
         from = room;
     }
@@ -226,13 +226,13 @@ static double time_tested(const struct mpi_comm *comm, const struct cw_problem *
     return time_ns;
 }
 
-/* False: nobody has asked for anything that fits. Without a word about senders there are as many as fill the link. */
-static bool choice_asked(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
+/* False: no override fits. Without a word about senders there are as many as fill the link. */
+static bool choice_override(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
 {
-    struct cw_asked room;
+    struct cw_override room;
     struct cw_parameters parameters;
     char reason[200];
-    const char *name = name_asked(comm, call_of(problem->collective, problem->has_counts), &parameters, &room);
+    const char *name = name_overriding(comm, call_of(problem->collective, problem->has_counts), &parameters, &room);
     const struct cw_algorithm *algorithm = name[0] == '\0' ? NULL : cw_algorithm_find(problem->collective, name);
     if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
         return false;
@@ -274,7 +274,7 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
     if (status != CW_OK) {
         return status;
     }
-    if (!choice_asked(comm, problem, choice)) {
+    if (!choice_override(comm, problem, choice)) {
         status = choice_keep(comm, &wide, choice, error, error_bytes);
     }
     if (status == CW_OK && cw_algorithm_fits(choice->algorithm, problem, reason, sizeof(reason)) != CW_OK) {
@@ -294,46 +294,46 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
 
 bool mpi_choice_is_scheduled(const struct mpi_comm *comm)
 {
-    struct cw_asked room;
+    struct cw_override room;
     struct cw_parameters parameters;
-    const char *name = name_asked(comm, CW_ASKED_ALLTOALLV, &parameters, &room);
-    return name[0] != '\0' && strcmp(name, CW_ASKED_PAIRS) != 0;
+    const char *name = name_overriding(comm, CW_OVERRIDE_ALLTOALLV, &parameters, &room);
+    return name[0] != '\0' && strcmp(name, CW_OVERRIDE_PAIRS) != 0;
 }
 
 const char *mpi_choice_scatterv(const struct mpi_comm *comm)
 {
-    struct cw_asked room;
+    struct cw_override room;
     struct cw_parameters parameters;
-    const char *name = name_asked(comm, CW_ASKED_SCATTERV, &parameters, &room);
-    return strcmp(name, CW_ASKED_STATIC) == 0    ? CW_ASKED_STATIC
-           : strcmp(name, CW_ASKED_DYNAMIC) == 0 ? CW_ASKED_DYNAMIC
-                                                 : CW_ASKED_PAIRS;
+    const char *name = name_overriding(comm, CW_OVERRIDE_SCATTERV, &parameters, &room);
+    return strcmp(name, CW_OVERRIDE_STATIC) == 0    ? CW_OVERRIDE_STATIC
+           : strcmp(name, CW_OVERRIDE_DYNAMIC) == 0 ? CW_OVERRIDE_DYNAMIC
+                                                    : CW_OVERRIDE_PAIRS;
 }
 
 int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,
                       size_t error_bytes)
 {
-    struct cw_asked room;
+    struct cw_override room;
     struct cw_parameters parameters;
     const char *name = "";
-    if (words != NULL && cw_asked_parse(words, other_is_known, &room, error, error_bytes) != CW_OK) {
+    if (words != NULL && cw_override_parse(words, other_is_known, &room, error, error_bytes) != CW_OK) {
         return CW_ERROR_ARGUMENT;
     }
     if (words != NULL) {
-        name = room.of[CW_ASKED_ALLTOALLV].name;
-        parameters = room.of[CW_ASKED_ALLTOALLV].parameters;
+        name = room.of[CW_OVERRIDE_ALLTOALLV].name;
+        parameters = room.of[CW_OVERRIDE_ALLTOALLV].parameters;
     }
     if (name[0] == '\0') {
-        name = name_asked(comm, CW_ASKED_ALLTOALLV, &parameters, &room);
+        name = name_overriding(comm, CW_OVERRIDE_ALLTOALLV, &parameters, &room);
     }
-    if (strcmp(name, CW_ASKED_PAIRS) == 0 && words != NULL) {
-        snprintf(error, error_bytes, "alltoallv=" CW_ASKED_PAIRS " has no phases; ask for an algorithm that has");
+    if (strcmp(name, CW_OVERRIDE_PAIRS) == 0 && words != NULL) {
+        snprintf(error, error_bytes, "alltoallv=" CW_OVERRIDE_PAIRS " has no phases; ask for an algorithm that has");
         return CW_ERROR_ARGUMENT;
     }
-    bool is_asked = name[0] != '\0' && strcmp(name, CW_ASKED_PAIRS) != 0;
+    bool is_overridden = name[0] != '\0' && strcmp(name, CW_OVERRIDE_PAIRS) != 0;
     *choice = (struct mpi_choice){
-        .algorithm = cw_algorithm_find(CW_ALLTOALL, is_asked ? name : "all-to-all-based"),
-        .parameters = is_asked ? parameters : cw_parameters_default(),
+        .algorithm = cw_algorithm_find(CW_ALLTOALL, is_overridden ? name : "all-to-all-based"),
+        .parameters = is_overridden ? parameters : cw_parameters_default(),
         .origin = CW_BY_NAME,
     };
     choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
@@ -343,13 +343,14 @@ int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi
 enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
                                          const char *name)
 {
-    struct cw_asked room;
+    struct cw_override room;
     struct cw_parameters parameters;
     struct cw_problem *problem;
     char reason[200];
-    const char *wanted = name_asked(comm, call_of(request->collective, request->counts != NULL), &parameters, &room);
+    const char *wanted =
+        name_overriding(comm, call_of(request->collective, request->counts != NULL), &parameters, &room);
     if (wanted[0] != '\0') {
-        return strcmp(wanted, name) == 0 ? MPI_CHOICE_ASKED : MPI_CHOICE_NO;
+        return strcmp(wanted, name) == 0 ? MPI_CHOICE_OVERRIDE : MPI_CHOICE_NO;
     }
     if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
         return MPI_CHOICE_OPEN;
@@ -375,6 +376,6 @@ void mpi_choices_forget(void)
     }
     cw_measured_destroy(measured);
     measured = NULL;
-    memset(&asked, 0, sizeof(asked));
+    memset(&override, 0, sizeof(override));
     mpi_contents_forget();
 }

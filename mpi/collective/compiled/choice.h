@@ -1,13 +1,13 @@
 /* choice: which algorithm carries out a collective call.
  *
  * Purpose
- *   In this order: the one asked for by name; the soonest in tests; the soonest by a model, fed with measured
+ *   In this order: the override; the soonest in tests; the soonest by a model, fed with measured
  *   parameters or, without any, with built-in figures (collectives/choose/measured.h). A communicator whose ranks are
  *   on several hosts asks for the wire, one on a single host for shared memory. One whose ranks are in several clusters
  *   asks with these (clusters/clusters.h), of a network with a long path between them; tests know of none.
  *
  * Who asks for an algorithm
- *   CAUSEWAY_ALGORITHM="bcast=binomial,allreduce=ring" for all communicators (collectives/choose/asked.h); the hint
+ *   CAUSEWAY_ALGORITHM="bcast=binomial,allreduce=ring" for all communicators (collectives/choose/override.h); the hint
  *   "causeway_algorithm" of a communicator (MPI_Comm_dup_with_info, MPI_Comm_set_info), with the same grammar, for its
  *   calls that have not been made before.
  *
@@ -54,8 +54,9 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
  * nobody knows before it. The same at all ranks. */
 bool mpi_choice_is_scheduled(const struct mpi_comm *comm);
 
-/* How MPI_Scatterv on this communicator is to be carried out: CW_ASKED_STATIC or CW_ASKED_DYNAMIC, if asked for by
- * name, else CW_ASKED_PAIRS: only the root knows the counts that a price would depend on. The same at all ranks. */
+/* How MPI_Scatterv on this communicator is to be carried out: CW_OVERRIDE_STATIC or CW_OVERRIDE_DYNAMIC, if asked for
+ * by name, else CW_OVERRIDE_PAIRS: only the root knows the counts that a price would depend on. The same at all ranks.
+ * */
 const char *mpi_choice_scatterv(const struct mpi_comm *comm);
 
 /* The algorithm for phases (phases.h): what `words` (NULL: none) ask for, else the communicator's hint or the
@@ -72,10 +73,10 @@ enum { MPI_CHOICE_OTHERS_MAX = 32 };
  * `name` is kept. */
 void mpi_choice_know(enum cw_collective collective, const char *name);
 
-/* Whether the call is to be served by the algorithm of that name: MPI_CHOICE_ASKED if it was asked for,
+/* Whether the call is to be served by the algorithm of that name: MPI_CHOICE_OVERRIDE if an override names it,
  * MPI_CHOICE_TESTED if it is the soonest in tests, MPI_CHOICE_NO if another one was or is, MPI_CHOICE_OPEN if nobody
  * has asked and it has not been tested. The same at all ranks. */
-enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_ASKED = 1, MPI_CHOICE_OPEN = 2, MPI_CHOICE_TESTED = 3 };
+enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_OVERRIDE = 1, MPI_CHOICE_OPEN = 2, MPI_CHOICE_TESTED = 3 };
 enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
                                          const char *name);
 

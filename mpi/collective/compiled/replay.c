@@ -8,7 +8,7 @@
 #include <xxhash.h>
 
 #include "collectives/check/check.h"
-#include "collectives/file/book.h"
+#include "collectives/file/bundle.h"
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay_contents.h"
@@ -21,14 +21,14 @@ struct mpi_replay_entry {
     struct mpi_plan *plan;
     struct cw_problem *problem;
     uint32_t number; /* of the communicator's, from 1 on */
-    bool is_voted;
+    bool is_agreed;
     uint32_t bit;
     uint64_t row[2]; /* digest of what this rank sends and expects */
     uint64_t now_ns; /* as recorded */
 };
 
 struct mpi_replay {
-    uint32_t voted_count;
+    uint32_t agreed_count;
     uint32_t entry_count;
     bool has[CW_COLLECTIVE_COUNT]; /* plans for a collective, of whatever size */
     struct mpi_replay_entry entries[];
@@ -43,10 +43,10 @@ static struct {
     uint32_t unusable; /* plans that this job's paths cannot carry out, or this version does not know */
 } counted;
 
-static struct cw_book *book;
+static struct cw_bundle *bundle;
 static bool is_on;
 
-/* ---- the book ---- */
+/* ---- the bundle ---- */
 
 int mpi_replay_start(char *error, size_t error_bytes)
 {
@@ -57,25 +57,25 @@ int mpi_replay_start(char *error, size_t error_bytes)
     if (code != MPI_SUCCESS || bytes == NULL) {
         return code;
     }
-    if (cw_book_decode(bytes, length, &book, reason, sizeof(reason)) != CW_OK) {
+    if (cw_bundle_decode(bytes, length, &bundle, reason, sizeof(reason)) != CW_OK) {
         snprintf(error, error_bytes, "%s: %s; `causeway plan compile` makes one", mpi_replay_contents_place(), reason);
         return MPI_ERR_FILE;
     }
-    if (book->ranks != mpi_process.size) {
+    if (bundle->ranks != mpi_process.size) {
         snprintf(error, error_bytes,
                  "%s was compiled for %u ranks, this job has %u; record and compile it with as many",
-                 mpi_replay_contents_place(), book->ranks, mpi_process.size);
+                 mpi_replay_contents_place(), bundle->ranks, mpi_process.size);
         return MPI_ERR_FILE;
     }
     if (mpi_process.rank == 0 &&
-        strncmp(book->program, program_invocation_short_name, sizeof(book->program) - 1) != 0) {
+        strncmp(bundle->program, program_invocation_short_name, sizeof(bundle->program) - 1) != 0) {
         snprintf(error, error_bytes, "%s was compiled for the program %s, this one is %s; record and compile this one",
-                 mpi_replay_contents_place(), book->program, program_invocation_short_name);
+                 mpi_replay_contents_place(), bundle->program, program_invocation_short_name);
         return MPI_ERR_FILE;
     }
     /* rank 0's contents are everybody's */
-    for (uint32_t i = 0; mpi_process.rank == 0 && i < book->plan_count; i++) {
-        if (cw_check_refuse(book->plans[i].plan, reason, sizeof(reason)) != CW_OK) {
+    for (uint32_t i = 0; mpi_process.rank == 0 && i < bundle->plan_count; i++) {
+        if (cw_check_refuse(bundle->plans[i].plan, reason, sizeof(reason)) != CW_OK) {
             snprintf(error, error_bytes, "%s: number %u: %s; `causeway plan compile` makes another",
                      mpi_replay_contents_place(), i + 1, reason);
             return MPI_ERR_FILE;
@@ -93,8 +93,8 @@ bool mpi_replay_is_on(void)
 
 void mpi_replay_forget(void)
 {
-    cw_book_destroy(book);
-    book = NULL;
+    cw_bundle_destroy(bundle);
+    bundle = NULL;
     is_on = false;
     memset(&counted, 0, sizeof(counted));
     mpi_replay_contents_forget();
@@ -138,8 +138,8 @@ static _Noreturn void memory_missing(void)
     mpi_process_abort(MPI_ERR_NO_MEM);
 }
 
-/* Takes this rank's part and the problem out of the book, which nobody else asks for them: contexts come once. */
-static void entry_make(struct mpi_replay *replay, struct cw_book_plan *from, uint32_t rank)
+/* Takes this rank's part and the problem out of the bundle, which nobody else asks for them: contexts come once. */
+static void entry_make(struct mpi_replay *replay, struct cw_bundle_plan *from, uint32_t rank)
 {
     struct mpi_replay_entry *entry = &replay->entries[replay->entry_count];
     struct cw_plan *plan = from->plan;
@@ -159,16 +159,16 @@ static void entry_make(struct mpi_replay *replay, struct cw_book_plan *from, uin
     *entry = (struct mpi_replay_entry){
         .plan = made,
         .number = ++replay->entry_count,
-        .is_voted = problem->collective == CW_ALLTOALL && problem->has_counts,
+        .is_agreed = problem->collective == CW_ALLTOALL && problem->has_counts,
         .now_ns = from->now_ns,
     };
-    for (uint32_t other = 0; entry->is_voted && other < problem->ranks; other++) {
+    for (uint32_t other = 0; entry->is_agreed && other < problem->ranks; other++) {
         row[other] = cw_problem_pair_bytes(problem, rank, other);
         row[problem->ranks + other] = cw_problem_pair_bytes(problem, other, rank);
     }
-    if (entry->is_voted) {
+    if (entry->is_agreed) {
         row_digest(row, problem->ranks, entry->row);
-        entry->bit = replay->voted_count++;
+        entry->bit = replay->agreed_count++;
     } else {
         replay->has[problem->collective] = true;
     }
@@ -177,7 +177,7 @@ static void entry_make(struct mpi_replay *replay, struct cw_book_plan *from, uin
     from->plan = NULL;
 }
 
-static bool comm_fits(const struct cw_book_comm *known, const struct mpi_comm *comm)
+static bool comm_fits(const struct cw_bundle_comm *known, const struct mpi_comm *comm)
 {
     return known->context == comm->context && known->size == (uint32_t)comm->size &&
            memcmp(known->members, comm->group->ranks, known->size * sizeof(*known->members)) == 0;
@@ -186,22 +186,22 @@ static bool comm_fits(const struct cw_book_comm *known, const struct mpi_comm *c
 void mpi_replay_attach(struct mpi_comm *comm)
 {
     uint32_t index = 0, count = 0;
-    while (book != NULL && index < book->comm_count && !comm_fits(&book->comms[index], comm)) {
+    while (bundle != NULL && index < bundle->comm_count && !comm_fits(&bundle->comms[index], comm)) {
         index++;
     }
-    if (book == NULL || index == book->comm_count || comm->size < 2) {
+    if (bundle == NULL || index == bundle->comm_count || comm->size < 2) {
         return;
     }
-    for (uint32_t i = 0; i < book->plan_count; i++) {
-        count += book->plans[i].comm == index;
+    for (uint32_t i = 0; i < bundle->plan_count; i++) {
+        count += bundle->plans[i].comm == index;
     }
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     struct mpi_replay *made = calloc(1, sizeof(*made) + count * sizeof(made->entries[0]));
     if (collectives == NULL || made == NULL) {
         memory_missing();
     }
-    for (uint32_t i = 0; i < book->plan_count; i++) {
-        struct cw_book_plan *plan = &book->plans[i];
+    for (uint32_t i = 0; i < bundle->plan_count; i++) {
+        struct cw_bundle_plan *plan = &bundle->plans[i];
         if (plan->comm != index || plan->plan == NULL) {
             continue;
         }
@@ -212,7 +212,7 @@ void mpi_replay_attach(struct mpi_comm *comm)
         }
     }
     collectives->replay = made;
-    if (book->comms[index].opens_group) {
+    if (bundle->comms[index].opens_group) {
         mpi_cast_open(comm);
     }
 }
@@ -253,7 +253,7 @@ struct mpi_replay_entry *mpi_replay_find(const struct mpi_collective *collective
         return NULL;
     }
     for (uint32_t i = 0; i < replay->entry_count; i++) {
-        if (!replay->entries[i].is_voted && problem_fits(replay->entries[i].problem, &collective->problem)) {
+        if (!replay->entries[i].is_agreed && problem_fits(replay->entries[i].problem, &collective->problem)) {
             return &replay->entries[i];
         }
     }
@@ -270,15 +270,15 @@ uint32_t mpi_replay_number(const struct mpi_replay_entry *entry)
     return entry->number;
 }
 
-bool mpi_replay_votes(const struct mpi_comm *comm)
+bool mpi_replay_needs_agreement(const struct mpi_comm *comm)
 {
     const struct mpi_replay *replay = replay_of(comm);
-    return replay != NULL && replay->voted_count > 0;
+    return replay != NULL && replay->agreed_count > 0;
 }
 
 uint32_t mpi_replay_words(const struct mpi_comm *comm)
 {
-    return (comm->collectives->replay->voted_count + 63) / 64;
+    return (comm->collectives->replay->agreed_count + 63) / 64;
 }
 
 void mpi_replay_fit(const struct mpi_comm *comm, const uint64_t *row, uint64_t *bits)
@@ -288,7 +288,7 @@ void mpi_replay_fit(const struct mpi_comm *comm, const uint64_t *row, uint64_t *
     row_digest(row, (uint32_t)comm->size, digest);
     for (uint32_t i = 0; i < replay->entry_count; i++) {
         const struct mpi_replay_entry *entry = &replay->entries[i];
-        if (entry->is_voted && entry->row[0] == digest[0] && entry->row[1] == digest[1]) {
+        if (entry->is_agreed && entry->row[0] == digest[0] && entry->row[1] == digest[1]) {
             bits[entry->bit / 64] |= 1ull << entry->bit % 64;
         }
     }
@@ -300,7 +300,7 @@ struct mpi_replay_entry *mpi_replay_elect(const struct mpi_comm *comm, const uin
     uint32_t words = mpi_replay_words(comm);
     for (uint32_t i = 0; i < replay->entry_count; i++) {
         struct mpi_replay_entry *entry = &replay->entries[i];
-        uint64_t common = entry->is_voted ? 1ull << entry->bit % 64 : 0;
+        uint64_t common = entry->is_agreed ? 1ull << entry->bit % 64 : 0;
         for (int rank = 0; rank < comm->size && common != 0; rank++) {
             common &= all[(uint64_t)rank * words + entry->bit / 64];
         }
@@ -321,8 +321,8 @@ void mpi_replay_count(const struct mpi_collective *collective, bool is_served, u
     }
     if (is_served) {
         counted.hits++;
-        counted.saved_ns += (int64_t)collective->booked->now_ns - (int64_t)took_ns;
-    } else if (collective->vote != NULL) {
+        counted.saved_ns += (int64_t)collective->planned->now_ns - (int64_t)took_ns;
+    } else if (collective->agreement != NULL) {
         counted.misses[MISS_COUNTS]++;
     } else if (replay != NULL && !collective->has_rows && replay->has[collective->problem.collective]) {
         counted.misses[MISS_SIZE]++;

@@ -1,15 +1,16 @@
-/* replay: plans that were made before the program ran (collectives/file/book.h), at the calls that they are for.
+/* replay: plans that were made before the program ran (collectives/file/bundle.h), at the calls that they are for.
  *
  * Purpose
- *   CAUSEWAY_PLAN=FILE (`causeway run --plan`) names a book. What it has for a communicator is attached to it when it
- *   is made, its multicast group is opened then if the book says so, and calls that the book has a plan for are served
- *   by it: found without any exchange where all ranks know the problem alike, by a vote (vote.h) where they do not.
+ *   CAUSEWAY_PLAN=FILE (`causeway run --plan`) names a bundle. What it has for a communicator is attached to it when it
+ *   is made, its multicast group is opened then if the bundle says so, and calls that the bundle has a plan for are
+ *   served by it: found without any exchange where all ranks know the problem alike, by an agreement (agreement.h)
+ *   where they do not.
  *
  * Invariants
- *   - All ranks have the same book: rank 0's counts. Ranks tell each other a digest with their cards; only if these
+ *   - All ranks have the same bundle: rank 0's counts. Ranks tell each other a digest with their cards; only if these
  *     differ does rank 0 send the contents (choice.h has the same of its files).
  *   - A call is served by a plan at all ranks, or at none.
- *   - A book that is damaged, of another program or of another number of ranks ends the job in MPI_Init, at rank 0,
+ *   - A bundle that is damaged, of another program or of another number of ranks ends the job in MPI_Init, at rank 0,
  *     with one line and exit code 2: who asks for a plan is not left believing that it is used.
  *   - Hits and misses are counted when a call has been carried out, by what has carried it out.
  *
@@ -44,14 +45,14 @@ struct mpi_plan *mpi_replay_plan(const struct mpi_replay_entry *entry);
 /* Which one it is of the communicator's, for people and for comparison: 24 bits. */
 uint32_t mpi_replay_number(const struct mpi_replay_entry *entry);
 
-/* Whether all-to-all-v on this communicator is voted on; how many words of bits that takes; the bits that `row`
+/* Whether all-to-all-v on this communicator is agreed on; how many words of bits that takes; the bits that `row`
  * (compiled/pattern.h) fits; and what all ranks' bits come to, NULL: no plan. */
-bool mpi_replay_votes(const struct mpi_comm *comm);
+bool mpi_replay_needs_agreement(const struct mpi_comm *comm);
 uint32_t mpi_replay_words(const struct mpi_comm *comm);
 void mpi_replay_fit(const struct mpi_comm *comm, const uint64_t *row, uint64_t *bits);
 struct mpi_replay_entry *mpi_replay_elect(const struct mpi_comm *comm, const uint64_t *all);
 
-/* A call has been carried out, without an error: counts hit or miss. `is_served`: by `booked`. */
+/* A call has been carried out, without an error: counts hit or miss. `is_served`: by `planned`. */
 void mpi_replay_count(const struct mpi_collective *collective, bool is_served, uint64_t took_ns);
 
 /* Rank 0 says what the plan was worth (MPI_Finalize; all ranks call it, before the last barrier). */

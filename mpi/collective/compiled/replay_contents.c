@@ -13,7 +13,7 @@
 #include "mpi/point/internal.h"
 #include "mpi/runtime/process.h"
 
-enum { BOOK_FILE_MAX = 1 << 30, FAILURE_BYTES = 512 };
+enum { BUNDLE_FILE_MAX = 1 << 30, FAILURE_BYTES = 512 };
 
 static char *contents;
 static size_t contents_bytes;
@@ -44,7 +44,7 @@ int mpi_replay_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
     const char *path = variable_take("CAUSEWAY_PLAN", place);
     (void)variable_take("CAUSEWAY_RECORD", record_path);
     if (path != NULL) {
-        contents = cw_settings_read(path, BOOK_FILE_MAX, &contents_bytes);
+        contents = cw_settings_read(path, BUNDLE_FILE_MAX, &contents_bytes);
         if (contents == NULL) {
             snprintf(failure, sizeof(failure), "CAUSEWAY_PLAN: %.300s: %s; `causeway plan compile` makes one", path,
                      strerror(errno));
@@ -70,7 +70,7 @@ static int contents_spread(void)
     struct mpi_comm *world = mpi_comm_world;
     struct {
         uint64_t bytes;
-        uint64_t has_book;
+        uint64_t has_bundle;
         uint64_t records;
     } told = {contents_bytes, contents != NULL, record_path[0] != '\0'};
     int code = mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, &told, sizeof(told));
@@ -79,15 +79,15 @@ static int contents_spread(void)
     }
     if (world->rank != 0) {
         free(contents);
-        contents = told.has_book != 0 ? malloc(told.bytes + 1) : NULL;
+        contents = told.has_bundle != 0 ? malloc(told.bytes + 1) : NULL;
         contents_bytes = told.bytes;
         snprintf(place, sizeof(place), "rank 0's plan");
         snprintf(record_path, sizeof(record_path), "%s", told.records != 0 ? "rank 0's file" : "");
-        if (told.has_book != 0 && contents == NULL) {
+        if (told.has_bundle != 0 && contents == NULL) {
             return MPI_ERR_NO_MEM;
         }
     }
-    return told.has_book == 0 || told.bytes == 0
+    return told.has_bundle == 0 || told.bytes == 0
                ? MPI_SUCCESS
                : mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
 }

@@ -1,11 +1,11 @@
-/* replay contents: the book's bytes and whether the job is recorded: the same at all ranks in the end (replay.h). */
+/* replay contents: the bundle's bytes and whether the job is recorded: the same at all ranks in the end (replay.h). */
 #pragma once
 
 #include <stddef.h>
 
-/* After the job is open: what rank 0 has; NULL: no book. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an MPI
- * error with a line in `error`. */
+/* After the job is open: what rank 0 has; NULL: no bundle. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an
+ * MPI error with a line in `error`. */
 int mpi_replay_contents_settle(const void **bytes, size_t *length, char *error, size_t error_bytes);
-/* The book's name, for people. */
+/* The bundle's name, for people. */
 const char *mpi_replay_contents_place(void);
 void mpi_replay_contents_forget(void);

@@ -52,7 +52,7 @@ static uint32_t class_of(uint64_t bytes)
     return bytes == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes);
 }
 
-/* What was asked for, or measured; kept per class of sizes. */
+/* Overridden, or measured; kept per class of sizes. */
 static enum mpi_choice_verdict verdict_on(const struct mpi_collective *call)
 {
     struct mpi_collectives *collectives = call->comm->collectives;

@@ -83,7 +83,7 @@ struct mpi_host *host_make(struct mpi_comm *comm)
 
 static const char *origin_name(enum mpi_choice_verdict verdict)
 {
-    return verdict == MPI_CHOICE_ASKED    ? cw_measured_origin_name(CW_BY_NAME)
+    return verdict == MPI_CHOICE_OVERRIDE ? cw_measured_origin_name(CW_BY_NAME)
            : verdict == MPI_CHOICE_TESTED ? cw_measured_origin_name(CW_BY_TEST)
                                           : "shared memory";
 }

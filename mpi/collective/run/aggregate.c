@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 #include "dataplane/core/clock.h"
 #include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/state.h"
@@ -28,9 +28,9 @@ static const struct {
     const char *name;
     const char *algorithm; /* of the scatter */
 } ways[WAY_COUNT] = {
-    [WAY_PAIRS] = {CW_ASKED_PAIRS, NULL},
-    [WAY_STATIC] = {CW_ASKED_STATIC, "multicast"},
-    [WAY_DYNAMIC] = {CW_ASKED_DYNAMIC, "multicast"},
+    [WAY_PAIRS] = {CW_OVERRIDE_PAIRS, NULL},
+    [WAY_STATIC] = {CW_OVERRIDE_STATIC, "multicast"},
+    [WAY_DYNAMIC] = {CW_OVERRIDE_DYNAMIC, "multicast"},
     [WAY_ONE_BY_ONE] = {"flat", "flat"},
 };
 
@@ -48,8 +48,9 @@ struct mpi_aggregate {
     bool is_told;
     enum way way;      /* known when it is told */
     struct told *told; /* NULL: by pairs */
-    struct mpi_comm *
-        members; /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets nothing */
+    /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets nothing
+     * */
+    struct mpi_comm *members;
     uint64_t *counts;       /* of the scatter's ranks, if they are members */
     struct mpi_plan *tells; /* own ones; NULL: not yet */
     struct mpi_plan *moves;
@@ -66,7 +67,7 @@ int mpi_aggregate_make(struct mpi_collective *collective, const char *way)
     collective->aggregate = made;
     collective->by_pairs = !mpi_cast_serves(comm);
     if (made != NULL && !collective->by_pairs) {
-        made->is_dynamic = strcmp(way, CW_ASKED_DYNAMIC) == 0;
+        made->is_dynamic = strcmp(way, CW_OVERRIDE_DYNAMIC) == 0;
         made->told = calloc(1, sizeof(*made->told) + (size_t)comm->size * sizeof(made->told->bytes[0]));
     }
     return made != NULL && (collective->by_pairs || made->told != NULL)
@@ -334,8 +335,8 @@ void mpi_aggregate_account(const struct mpi_collective *collective)
     bool is_asked = aggregate->way == (aggregate->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);
     const char *origin = is_asked                        ? "by name"
                          : aggregate->way == WAY_PAIRS   ? "no multicast here"
-                         : aggregate->way == WAY_STATIC  ? "dynamic was asked for, but all get something"
-                         : aggregate->is_dynamic && gets ? "dynamic was asked for, but one rank or host gets all"
+                         : aggregate->way == WAY_STATIC  ? "the override is dynamic, but all get something"
+                         : aggregate->is_dynamic && gets ? "the override is dynamic, but one rank or host gets all"
                                                          : "nobody else gets anything";
     mpi_explain_calls("scatterv", ways[aggregate->way].name, (uint32_t)comm->size, (uint64_t)bytes, origin, 1, 0,
                       cw_clock_ns() - aggregate->started_ns);

@@ -25,7 +25,7 @@
 
 struct mpi_aggregate;
 
-/* For a call whose sides are made, by a name that mpi_choice_scatterv gave, but CW_ASKED_PAIRS. Where there is no
+/* For a call whose sides are made, by a name that mpi_choice_scatterv gave, but CW_OVERRIDE_PAIRS. Where there is no
  * multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
 int mpi_aggregate_make(struct mpi_collective *collective, const char *way);
 /* NULL is allowed. */

@@ -8,8 +8,8 @@
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/state.h"
-#include "mpi/collective/run/vote.h"
 #include "mpi/point/describe.h"
 
 enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24, ROOT_BITS = 12 /* of plain collectives; the others tell sizes */ };
@@ -18,7 +18,7 @@ enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24, ROOT_BITS = 12 /* of plain collective
 enum {
     KIND_COUNTS = CW_COLLECTIVE_COUNT, /* of an alltoallv, before its data */
     KIND_ALLTOALLV,                    /* in the place of the root a digest of its phases, or 0 */
-    KIND_VOTE,                         /* on which plan serves an alltoallv */
+    KIND_AGREEMENT,                    /* on which plan serves an alltoallv */
     KIND_PLANNED,                      /* alltoallv by a plan, whose number is in the place of the root */
     KIND_TELLING,                      /* of a scatterv by multicast: the root's counts */
     KIND_SCATTERV,                     /* ... and its data */
@@ -147,11 +147,11 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
     if (collective->comm->collectives->outer != 0) {
         return collective->comm->collectives->outer - 1;
     }
-    if (collective->vote != NULL && collective->vote->is_under_way) {
-        return (uint32_t)KIND_VOTE << KIND_ROOT_BITS;
+    if (collective->agreement != NULL && collective->agreement->is_under_way) {
+        return (uint32_t)KIND_AGREEMENT << KIND_ROOT_BITS;
     }
-    if (collective->vote != NULL && collective->booked != NULL) {
-        return (uint32_t)KIND_PLANNED << KIND_ROOT_BITS | mpi_replay_number(collective->booked);
+    if (collective->agreement != NULL && collective->planned != NULL) {
+        return (uint32_t)KIND_PLANNED << KIND_ROOT_BITS | mpi_replay_number(collective->planned);
     }
     if (pattern != NULL && pattern->phases != NULL) {
         return (uint32_t)KIND_ALLTOALLV << KIND_ROOT_BITS |
@@ -176,7 +176,7 @@ static void kind_text(uint32_t kind, char *text, size_t text_bytes)
         snprintf(text, text_bytes, "alltoallv, exchanging counts");
     } else if (collective == KIND_ALLTOALLV && root != 0) {
         snprintf(text, text_bytes, "alltoallv by phases %06x", root);
-    } else if (collective == KIND_VOTE) {
+    } else if (collective == KIND_AGREEMENT) {
         snprintf(text, text_bytes, "alltoallv, agreeing on a plan");
     } else if (collective == KIND_PLANNED) {
         snprintf(text, text_bytes, "alltoallv by plan %u", root);

@@ -8,9 +8,9 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/host/host.h"
+#include "mpi/collective/run/call_log.h"
 #include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/past.h"
 #include "mpi/collective/run/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
@@ -135,7 +135,7 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
         return;
     }
     bool goes_otherwise = head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
-    if (mpi_past_differs(comm, head) || (goes_otherwise && mpi_host_mismatch(comm, head->source))) {
+    if (mpi_call_log_differs(comm, head) || (goes_otherwise && mpi_host_mismatch(comm, head->source))) {
         mpi_exchange_refuse_one(comm, head->source, head->number, head->run, &refusal);
     }
 }

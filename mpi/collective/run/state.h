@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/schedule/problem.h"
-#include "mpi/collective/run/past.h"
+#include "mpi/collective/run/call_log.h"
 #include "mpi/collective/run/transport.h"
 
 struct cw_chooser;
@@ -24,8 +24,8 @@ struct mpi_collectives {
     struct mpi_exchange *exchanges; /* under way */
     struct mpi_exchange *held;      /* those that later ones wait for, in order */
     struct mpi_early_list early;
-    struct mpi_past past;   /* calls that are over */
-    struct mpi_plan *plans; /* the last used first */
+    struct mpi_call_log log; /* calls that are over */
+    struct mpi_plan *plans;  /* the last used first */
     uint32_t plan_count;
     struct mpi_replay *replay;       /* NULL: no plan was made for it */
     struct cw_group *cast;           /* NULL: not yet, or never (cast.h) */

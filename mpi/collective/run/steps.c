@@ -11,11 +11,11 @@
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/operations/elements.h"
 #include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/vote.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
@@ -176,10 +176,10 @@ void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_c
     mpi_exchange_refuse(comm, number, collective->run_count, &refusal);
 }
 
-/* What comes first is numbered as the call, what follows by the next number: vote, exchange of counts, data. */
+/* What comes first is numbered as the call, what follows by the next number: agreement, exchange of counts, data. */
 static uint32_t exchange_number(const struct mpi_collective *collective)
 {
-    return collective->vote != NULL ? collective->number + 1 : collective->number;
+    return collective->agreement != NULL ? collective->number + 1 : collective->number;
 }
 
 static uint32_t data_number(const struct mpi_collective *collective)
@@ -237,31 +237,31 @@ static int pattern_poll(struct mpi_collective *collective)
 
 /* ---- by a plan from a file, on which the ranks may have to agree first ---- */
 
-/* Runs the vote; `booked` and what follows is known when it is over. */
-static int vote_start(struct mpi_collective *collective)
+/* Runs the agreement; `planned` and what follows is known when it is over. */
+static int agreement_start(struct mpi_collective *collective)
 {
-    struct mpi_vote *vote = collective->vote;
-    const struct cw_problem_request exchange = mpi_vote_exchange(collective);
+    struct mpi_agreement *agreement = collective->agreement;
+    const struct cw_problem_request exchange = mpi_agreement_exchange(collective);
     struct mpi_plan *plan;
     char error[200];
     int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
     if (code == MPI_SUCCESS) {
-        vote->is_under_way = true;
-        code = mpi_step_run(collective, collective->comm, plan, collective->number, mpi_vote_own(vote, exchange.ranks),
-                            vote->all);
+        agreement->is_under_way = true;
+        code = mpi_step_run(collective, collective->comm, plan, collective->number,
+                            mpi_agreement_own(agreement, exchange.ranks), agreement->all);
     }
     if (code != MPI_SUCCESS) {
-        vote->is_under_way = false;
+        agreement->is_under_way = false;
         mpi_step_refuse(collective, collective->comm, collective->number);
     }
     return code;
 }
 
-static int booked_start(struct mpi_collective *collective)
+static int planned_start(struct mpi_collective *collective)
 {
     uint32_t number = exchange_number(collective);
-    int code = plan_start(collective, mpi_replay_plan(collective->booked), number);
-    if (code != MPI_SUCCESS && collective->vote != NULL) {
+    int code = plan_start(collective, mpi_replay_plan(collective->planned), number);
+    if (code != MPI_SUCCESS && collective->agreement != NULL) {
         mpi_step_refuse(collective, collective->comm, number);
     }
     return code;
@@ -271,22 +271,22 @@ static int booked_start(struct mpi_collective *collective)
 
 int mpi_steps_begin(struct mpi_collective *collective)
 {
-    if (collective->vote != NULL && !collective->vote->is_over) {
-        return vote_start(collective);
+    if (collective->agreement != NULL && !collective->agreement->is_over) {
+        return agreement_start(collective);
     }
-    return collective->booked != NULL      ? booked_start(collective)
+    return collective->planned != NULL     ? planned_start(collective)
            : collective->aggregate != NULL ? mpi_aggregate_start(collective)
            : collective->by_pairs          ? mpi_pairs_detach(collective)
            : collective->pattern != NULL   ? pattern_start(collective)
                                            : plan_start(collective, NULL, collective->number);
 }
 
-static int vote_poll(struct mpi_collective *collective);
+static int agreement_poll(struct mpi_collective *collective);
 
 int mpi_steps_poll(struct mpi_collective *collective)
 {
-    if (collective->vote != NULL && collective->vote->is_under_way) {
-        return vote_poll(collective);
+    if (collective->agreement != NULL && collective->agreement->is_under_way) {
+        return agreement_poll(collective);
     }
     return collective->by_pairs            ? mpi_pairs_poll(collective)
            : collective->pattern != NULL   ? pattern_poll(collective)
@@ -294,14 +294,14 @@ int mpi_steps_poll(struct mpi_collective *collective)
                                            : plan_poll(collective);
 }
 
-static int vote_poll(struct mpi_collective *collective)
+static int agreement_poll(struct mpi_collective *collective)
 {
     int code = mpi_step_poll(collective);
     if (code == MPI_ERR_PENDING) {
         return code;
     }
-    collective->vote->is_under_way = false;
-    code = code == MPI_SUCCESS ? mpi_vote_settle(collective) : code;
+    collective->agreement->is_under_way = false;
+    code = code == MPI_SUCCESS ? mpi_agreement_settle(collective) : code;
     code = code == MPI_SUCCESS ? mpi_steps_begin(collective) : code;
     if (code == MPI_SUCCESS && collective->by_pairs) {
         mpi_pairs_start(collective);

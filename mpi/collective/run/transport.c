@@ -6,10 +6,10 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/run/assembly.h"
+#include "mpi/collective/run/call_log.h"
 #include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/direct.h"
-#include "mpi/collective/run/past.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/transport_state.h"
@@ -419,7 +419,7 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
         mpi_kept.dropped++;
         return;
     }
-    if (exchange == NULL && !mpi_past_takes(comm, &head)) {
+    if (exchange == NULL && !mpi_call_log_takes(comm, &head)) {
         exchange_early_keep(comm, rank, data, bytes);
     }
     if (exchange == NULL) {
@@ -450,7 +450,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     };
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
-    mpi_past_tell(exchange);
+    mpi_call_log_tell(exchange);
     if (collectives->early.first != NULL) {
         exchange_early_take(&collectives->early, comm, exchange);
     }
@@ -472,7 +472,7 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
     if (exchange->is_held) {
         exchange_unhold(exchange);
     }
-    mpi_past_note(exchange);
+    mpi_call_log_note(exchange);
     while (exchange->first != NULL) {
         struct mpi_exchange_event *event = exchange->first;
         exchange->first = event->next;

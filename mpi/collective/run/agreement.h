@@ -1,5 +1,5 @@
-/* vote: which plan of a book, if any, serves a call of which each rank knows only its own counts; before anything of it
- * is sent.
+/* agreement: which plan of a bundle, if any, serves a call of which each rank knows only its own counts; before
+ * anything of it is sent.
  *
  * Purpose
  *   A rank sees which plans (replay.h) its row and column fit: a bit each. The ranks gather these bits (an all-gather
@@ -9,11 +9,11 @@
  *
  * Invariants
  *   - All ranks come to the same end, since all have all bits. Two plans that fit all ranks' rows would be for the same
- *     counts: a book has no two of these.
+ *     counts: a bundle has no two of these.
  *   - Nothing of the call's data has been sent when a plan is found not to fit, so nothing has to be taken back: the
  *     call goes on as it would have without a plan.
- *   - The call takes three numbers of its communicator, whatever it comes to: vote, exchange of counts or data, data. A
- *     persistent call votes with its first start.
+ *   - The call takes three numbers of its communicator, whatever it comes to: agreement, exchange of counts or data,
+ *     data. A persistent call agreements with its first start.
  *
  * Within the lock of enter.h only.
  */
@@ -21,7 +21,7 @@
 
 #include "mpi/collective/calls/collective.h"
 
-struct mpi_vote {
+struct mpi_agreement {
     bool is_scheduled; /* without a plan counts are exchanged */
     bool is_under_way;
     bool is_over;
@@ -30,13 +30,13 @@ struct mpi_vote {
 };
 
 /* For a call whose sides are made. MPI_SUCCESS or the error, raised. */
-int mpi_vote_make(struct mpi_collective *collective, bool is_scheduled);
-void mpi_vote_free(struct mpi_vote *vote);
+int mpi_agreement_make(struct mpi_collective *collective, bool is_scheduled);
+void mpi_agreement_free(struct mpi_agreement *agreement);
 
-/* The all-gather; from `mpi_vote_own` to `all`. */
-struct cw_problem_request mpi_vote_exchange(const struct mpi_collective *collective);
-uint64_t *mpi_vote_own(struct mpi_vote *vote, uint32_t ranks);
+/* The all-gather; from `mpi_agreement_own` to `all`. */
+struct cw_problem_request mpi_agreement_exchange(const struct mpi_collective *collective);
+uint64_t *mpi_agreement_own(struct mpi_agreement *agreement, uint32_t ranks);
 
-/* It is over: the call is served by `booked`, or else made ready to be carried out without a plan. MPI_SUCCESS or the
+/* It is over: the call is served by `planned`, or else made ready to be carried out without a plan. MPI_SUCCESS or the
  * error, raised. */
-int mpi_vote_settle(struct mpi_collective *collective);
+int mpi_agreement_settle(struct mpi_collective *collective);

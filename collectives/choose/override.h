@@ -1,4 +1,4 @@
-/* asked: algorithms that somebody asks for by name, for measuring and for trying out.
+/* override: algorithms named by the user, for measuring and for trying out.
  *
  *   bcast=binomial,allreduce=ring,allgather=concurrent:concurrency=4,bcast=segmented-chain:segment=65536,alltoallv=greedy:threshold=1024
  *
@@ -16,41 +16,42 @@
 #include "collectives/algorithms/build.h"
 
 enum {
-    CW_ASKED_ALLTOALLV = CW_COLLECTIVE_COUNT, /* behind the collectives of problem.h */
-    CW_ASKED_SCATTERV,
-    CW_ASKED_COUNT,
+    CW_OVERRIDE_ALLTOALLV = CW_COLLECTIVE_COUNT, /* behind the collectives of problem.h */
+    CW_OVERRIDE_SCATTERV,
+    CW_OVERRIDE_COUNT,
 };
 
-#define CW_ASKED_PAIRS   "pairs" /* of alltoallv and scatterv */
-#define CW_ASKED_STATIC  "static"
-#define CW_ASKED_DYNAMIC "dynamic"
+#define CW_OVERRIDE_PAIRS   "pairs" /* of alltoallv and scatterv */
+#define CW_OVERRIDE_STATIC  "static"
+#define CW_OVERRIDE_DYNAMIC "dynamic"
 
 /* A way to carry out a call that is no algorithm of the registry. */
-struct cw_asked_way {
-    uint32_t call; /* of cw_asked's `of` */
+struct cw_override_way {
+    uint32_t call; /* of cw_override's `of` */
     const char *name;
     const char *summary;
     const char *source;
 };
 
 /* The ways there are, by index; NULL: no more. */
-const struct cw_asked_way *cw_asked_way_at(uint32_t index);
+const struct cw_override_way *cw_override_way_at(uint32_t index);
 /* The name of a call: of a collective, "alltoallv" or "scatterv". */
-const char *cw_asked_call_name(uint32_t call);
+const char *cw_override_call_name(uint32_t call);
 
-struct cw_asked {
+struct cw_override {
     struct {
         char name[CW_ALGORITHM_NAME_MAX]; /* "": whatever is best */
         struct cw_parameters parameters;
-    } of[CW_ASKED_COUNT]; /* by enum cw_collective, or CW_ASKED_ALLTOALLV, CW_ASKED_SCATTERV */
+    } of[CW_OVERRIDE_COUNT]; /* by enum cw_collective, or CW_OVERRIDE_ALLTOALLV, CW_OVERRIDE_SCATTERV */
 };
 
 /* Names beside those of the registry, of algorithms that are no schedules; may be NULL. */
-typedef bool (*cw_asked_known)(enum cw_collective collective, const char *name);
+typedef bool (*cw_override_known)(enum cw_collective collective, const char *name);
 
 /* CW_OK; CW_ERROR_ARGUMENT with a line in `error`, which lists what there is. */
-int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *asked, char *error, size_t error_bytes);
+int cw_override_parse(const char *text, cw_override_known known, struct cw_override *override, char *error,
+                      size_t error_bytes);
 
 /* The word for one algorithm with its parameters, as above. */
-void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
-                    size_t text_bytes);
+void cw_override_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
+                       size_t text_bytes);

@@ -1,4 +1,4 @@
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,26 +20,26 @@ __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t erro
     return CW_ERROR_ARGUMENT;
 }
 
-static const struct cw_asked_way ways[] = {
-    {CW_ASKED_ALLTOALLV, CW_ASKED_PAIRS, "a message between each pair of ranks, all at once", "Causeway"},
-    {CW_ASKED_SCATTERV, CW_ASKED_PAIRS, "the root sends each rank its block", "Causeway"},
-    {CW_ASKED_SCATTERV, CW_ASKED_STATIC,
+static const struct cw_override_way ways[] = {
+    {CW_OVERRIDE_ALLTOALLV, CW_OVERRIDE_PAIRS, "a message between each pair of ranks, all at once", "Causeway"},
+    {CW_OVERRIDE_SCATTERV, CW_OVERRIDE_PAIRS, "the root sends each rank its block", "Causeway"},
+    {CW_OVERRIDE_SCATTERV, CW_OVERRIDE_STATIC,
      "counts, then all blocks in one multicast to the communicator's group; each rank takes its own",
      "Karwande, Yuan and Lowenthal 2003, section 4.1"},
-    {CW_ASKED_SCATTERV, CW_ASKED_DYNAMIC,
+    {CW_OVERRIDE_SCATTERV, CW_OVERRIDE_DYNAMIC,
      "counts to the communicator's group, all blocks to a group of those that get something, opened for it",
      "Karwande, Yuan and Lowenthal 2003, section 4.1"},
 };
 
-const struct cw_asked_way *cw_asked_way_at(uint32_t index)
+const struct cw_override_way *cw_override_way_at(uint32_t index)
 {
     return index < sizeof(ways) / sizeof(ways[0]) ? &ways[index] : NULL;
 }
 
 static bool way_is_known(uint32_t call, const char *name)
 {
-    const struct cw_asked_way *way;
-    for (uint32_t i = 0; (way = cw_asked_way_at(i)) != NULL; i++) {
+    const struct cw_override_way *way;
+    for (uint32_t i = 0; (way = cw_override_way_at(i)) != NULL; i++) {
         if (way->call == call && strcmp(way->name, name) == 0) {
             return true;
         }
@@ -47,18 +47,18 @@ static bool way_is_known(uint32_t call, const char *name)
     return false;
 }
 
-const char *cw_asked_call_name(uint32_t call)
+const char *cw_override_call_name(uint32_t call)
 {
-    return call == CW_ASKED_ALLTOALLV  ? "alltoallv"
-           : call == CW_ASKED_SCATTERV ? "scatterv"
-                                       : cw_collective_name((enum cw_collective)call);
+    return call == CW_OVERRIDE_ALLTOALLV  ? "alltoallv"
+           : call == CW_OVERRIDE_SCATTERV ? "scatterv"
+                                          : cw_collective_name((enum cw_collective)call);
 }
 
-/* CW_ASKED_COUNT: there is none of that name. */
+/* CW_OVERRIDE_COUNT: there is none of that name. */
 static uint32_t call_find(const char *name)
 {
     uint32_t call = 0;
-    while (call < CW_ASKED_COUNT && strcmp(name, cw_asked_call_name(call)) != 0) {
+    while (call < CW_OVERRIDE_COUNT && strcmp(name, cw_override_call_name(call)) != 0) {
         call++;
     }
     return call;
@@ -68,15 +68,16 @@ static uint32_t call_find(const char *name)
  * no clusters; those of a scatterv are the root's. */
 static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
 {
-    return call == CW_ASKED_ALLTOALLV
+    return call == CW_OVERRIDE_ALLTOALLV
                ? algorithm->collective == CW_ALLTOALL && (algorithm->needs & (CW_NEEDS_EQUAL | CW_NEEDS_CLUSTERS)) == 0
                : (uint32_t)algorithm->collective == call;
 }
 
-static bool algorithm_is_known(uint32_t call, const char *name, cw_asked_known known)
+static bool algorithm_is_known(uint32_t call, const char *name, cw_override_known known)
 {
     if (call >= CW_COLLECTIVE_COUNT) {
-        const struct cw_algorithm *algorithm = call == CW_ASKED_ALLTOALLV ? cw_algorithm_find(CW_ALLTOALL, name) : NULL;
+        const struct cw_algorithm *algorithm =
+            call == CW_OVERRIDE_ALLTOALLV ? cw_algorithm_find(CW_ALLTOALL, name) : NULL;
         return way_is_known(call, name) || (algorithm != NULL && call_takes(call, algorithm));
     }
     return cw_algorithm_find((enum cw_collective)call, name) != NULL ||
@@ -86,9 +87,9 @@ static bool algorithm_is_known(uint32_t call, const char *name, cw_asked_known k
 static int refuse_collective(const char *name, char *error, size_t error_bytes)
 {
     char names[300] = "";
-    for (uint32_t i = 0; i < CW_ASKED_COUNT; i++) {
+    for (uint32_t i = 0; i < CW_OVERRIDE_COUNT; i++) {
         size_t used = strlen(names);
-        snprintf(names + used, sizeof(names) - used, " %s", cw_asked_call_name(i));
+        snprintf(names + used, sizeof(names) - used, " %s", cw_override_call_name(i));
     }
     return refuse(error, error_bytes, "'%.40s' is no collective; there are%s", name, names);
 }
@@ -96,8 +97,8 @@ static int refuse_collective(const char *name, char *error, size_t error_bytes)
 static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t error_bytes)
 {
     char names[500] = "";
-    const struct cw_asked_way *way;
-    for (uint32_t i = 0; (way = cw_asked_way_at(i)) != NULL; i++) {
+    const struct cw_override_way *way;
+    for (uint32_t i = 0; (way = cw_override_way_at(i)) != NULL; i++) {
         if (way->call == call) {
             size_t used = strlen(names);
             snprintf(names + used, sizeof(names) - used, " %s", way->name);
@@ -110,7 +111,7 @@ static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t
             snprintf(names + used, sizeof(names) - used, " %s", algorithm->name);
         }
     }
-    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_asked_call_name(call), name,
+    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_override_call_name(call), name,
                   names);
 }
 
@@ -142,7 +143,8 @@ static int parameter_parse(char *word, struct cw_parameters *parameters, char *e
     return CW_OK;
 }
 
-static int word_parse(char *word, cw_asked_known known, struct cw_asked *asked, char *error, size_t error_bytes)
+static int word_parse(char *word, cw_override_known known, struct cw_override *override, char *error,
+                      size_t error_bytes)
 {
     char *rest = NULL;
     char *name = strchr(word, '=');
@@ -151,7 +153,7 @@ static int word_parse(char *word, cw_asked_known known, struct cw_asked *asked, 
     }
     *name++ = '\0';
     uint32_t call = call_find(word);
-    if (call == CW_ASKED_COUNT) {
+    if (call == CW_OVERRIDE_COUNT) {
         return refuse_collective(word, error, error_bytes);
     }
     char *parameter = strchr(name, ':');
@@ -168,15 +170,16 @@ static int word_parse(char *word, cw_asked_known known, struct cw_asked *asked, 
         status = parameter_parse(next, &parameters, error, error_bytes);
     }
     if (status == CW_OK) {
-        snprintf(asked->of[call].name, sizeof(asked->of[call].name), "%s", name);
-        asked->of[call].parameters = parameters;
+        snprintf(override->of[call].name, sizeof(override->of[call].name), "%s", name);
+        override->of[call].parameters = parameters;
     }
     return status;
 }
 
-int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *asked, char *error, size_t error_bytes)
+int cw_override_parse(const char *text, cw_override_known known, struct cw_override *override, char *error,
+                      size_t error_bytes)
 {
-    struct cw_asked made;
+    struct cw_override made;
     memset(&made, 0, sizeof(made));
     while (*text != '\0') {
         char word[WORD_MAX];
@@ -192,12 +195,12 @@ int cw_asked_parse(const char *text, cw_asked_known known, struct cw_asked *aske
         }
         text += length + (text[length] == ',');
     }
-    *asked = made;
+    *override = made;
     return CW_OK;
 }
 
-void cw_asked_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
-                    size_t text_bytes)
+void cw_override_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,
+                       size_t text_bytes)
 {
     char segment[40] = "", degree[24] = "", concurrency[32] = "", threshold[40] = "", senders[28] = "";
     if ((algorithm->takes & CW_TAKES_SEGMENT) != 0 && parameters->segment_bytes > 0) {

@@ -1,7 +1,7 @@
-/* Algorithms that are asked for by name: what is understood, and what is said of the rest. */
+/* Overrides of algorithms: what is understood, and what is said of the rest. */
 #include <string.h>
 
-#include "collectives/choose/asked.h"
+#include "collectives/choose/override.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 
@@ -12,33 +12,34 @@ static bool host_is_known(enum cw_collective collective, const char *name)
 
 static void words_are_understood(void **state)
 {
-    struct cw_asked asked;
+    struct cw_override override;
     char error[600] = "";
     const char *text =
         "bcast=binomial,allgather=concurrent:concurrency=4,,bcast=d-ary:segment=65536:degree=3,reduce-scatter=ring,"
         "alltoallv=greedy:threshold=1024";
-    assert_int_equal(cw_asked_parse(text, NULL, &asked, error, sizeof(error)), CW_OK);
-    assert_string_equal(asked.of[CW_BCAST].name, "d-ary"); /* the last word counts */
-    assert_int_equal(asked.of[CW_BCAST].parameters.segment_bytes, 65536);
-    assert_int_equal(asked.of[CW_BCAST].parameters.degree, 3);
-    assert_int_equal(asked.of[CW_ALLGATHER].parameters.concurrency, 4);
-    assert_string_equal(asked.of[CW_REDUCE_SCATTER].name, "ring");
-    assert_string_equal(asked.of[CW_BARRIER].name, "");
-    assert_string_equal(asked.of[CW_ALLTOALL].name, ""); /* another call */
-    assert_string_equal(asked.of[CW_ASKED_ALLTOALLV].name, "greedy");
-    assert_int_equal(asked.of[CW_ASKED_ALLTOALLV].parameters.threshold_bytes, 1024);
-    assert_int_equal(cw_asked_parse("alltoallv=pairs,alltoall=bruck", NULL, &asked, error, sizeof(error)), CW_OK);
-    assert_string_equal(asked.of[CW_ALLTOALL].name, "bruck");
-    assert_string_equal(asked.of[CW_ASKED_ALLTOALLV].name, "pairs");
-    assert_int_equal(cw_asked_parse("scatterv=dynamic,scatter=binomial", NULL, &asked, error, sizeof(error)), CW_OK);
-    assert_string_equal(asked.of[CW_SCATTER].name, "binomial");
-    assert_string_equal(asked.of[CW_ASKED_SCATTERV].name, "dynamic");
-    assert_int_equal(cw_asked_parse("scatterv=static,scatterv=pairs", NULL, &asked, error, sizeof(error)), CW_OK);
-    assert_string_equal(asked.of[CW_ASKED_SCATTERV].name, "pairs");
-    assert_int_equal(cw_asked_parse("", NULL, &asked, error, sizeof(error)), CW_OK);
-    assert_string_equal(asked.of[CW_BCAST].name, "");
-    assert_int_equal(cw_asked_parse("bcast=of-another-kind", host_is_known, &asked, error, sizeof(error)), CW_OK);
-    assert_string_equal(asked.of[CW_BCAST].name, "of-another-kind");
+    assert_int_equal(cw_override_parse(text, NULL, &override, error, sizeof(error)), CW_OK);
+    assert_string_equal(override.of[CW_BCAST].name, "d-ary"); /* the last word counts */
+    assert_int_equal(override.of[CW_BCAST].parameters.segment_bytes, 65536);
+    assert_int_equal(override.of[CW_BCAST].parameters.degree, 3);
+    assert_int_equal(override.of[CW_ALLGATHER].parameters.concurrency, 4);
+    assert_string_equal(override.of[CW_REDUCE_SCATTER].name, "ring");
+    assert_string_equal(override.of[CW_BARRIER].name, "");
+    assert_string_equal(override.of[CW_ALLTOALL].name, ""); /* another call */
+    assert_string_equal(override.of[CW_OVERRIDE_ALLTOALLV].name, "greedy");
+    assert_int_equal(override.of[CW_OVERRIDE_ALLTOALLV].parameters.threshold_bytes, 1024);
+    assert_int_equal(cw_override_parse("alltoallv=pairs,alltoall=bruck", NULL, &override, error, sizeof(error)), CW_OK);
+    assert_string_equal(override.of[CW_ALLTOALL].name, "bruck");
+    assert_string_equal(override.of[CW_OVERRIDE_ALLTOALLV].name, "pairs");
+    assert_int_equal(cw_override_parse("scatterv=dynamic,scatter=binomial", NULL, &override, error, sizeof(error)),
+                     CW_OK);
+    assert_string_equal(override.of[CW_SCATTER].name, "binomial");
+    assert_string_equal(override.of[CW_OVERRIDE_SCATTERV].name, "dynamic");
+    assert_int_equal(cw_override_parse("scatterv=static,scatterv=pairs", NULL, &override, error, sizeof(error)), CW_OK);
+    assert_string_equal(override.of[CW_OVERRIDE_SCATTERV].name, "pairs");
+    assert_int_equal(cw_override_parse("", NULL, &override, error, sizeof(error)), CW_OK);
+    assert_string_equal(override.of[CW_BCAST].name, "");
+    assert_int_equal(cw_override_parse("bcast=of-another-kind", host_is_known, &override, error, sizeof(error)), CW_OK);
+    assert_string_equal(override.of[CW_BCAST].name, "of-another-kind");
 }
 
 static void the_rest_is_refused(void **state)
@@ -72,18 +73,18 @@ static void the_rest_is_refused(void **state)
         {"reduce=binomial,bcast=what", "bcast has no algorithm 'what'"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_asked asked = {.of = {[CW_SCAN] = {.name = "untouched"}}};
+        struct cw_override override = {.of = {[CW_SCAN] = {.name = "untouched"}}};
         char error[600] = "";
-        int status = cw_asked_parse(rows[i].text, host_is_known, &asked, error, sizeof(error));
+        int status = cw_override_parse(rows[i].text, host_is_known, &override, error, sizeof(error));
         if (i == 4) {
             assert_int_equal(status, CW_OK); /* known */
-            status = cw_asked_parse(rows[i].text, NULL, &asked, error, sizeof(error));
-            asked = (struct cw_asked){.of = {[CW_SCAN] = {.name = "untouched"}}};
+            status = cw_override_parse(rows[i].text, NULL, &override, error, sizeof(error));
+            override = (struct cw_override){.of = {[CW_SCAN] = {.name = "untouched"}}};
         }
         if (status != CW_ERROR_ARGUMENT || strstr(error, rows[i].says) == NULL) {
             fail_msg("%s: %d, '%s'", rows[i].text, status, error);
         }
-        assert_string_equal(asked.of[CW_SCAN].name, "untouched");
+        assert_string_equal(override.of[CW_SCAN].name, "untouched");
     }
 }
 
@@ -93,15 +94,15 @@ static void what_is_written_is_understood(void **state)
     struct cw_parameters parameters = {.segment_bytes = 12345, .degree = 5, .concurrency = 7, .threshold_bytes = 99};
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
-        struct cw_asked asked;
+        struct cw_override override;
         char text[160], error[600] = "";
-        cw_asked_write(algorithm, &parameters, text, sizeof(text));
-        assert_int_equal(cw_asked_parse(text, NULL, &asked, error, sizeof(error)), CW_OK);
-        assert_string_equal(asked.of[algorithm->collective].name, algorithm->name);
+        cw_override_write(algorithm, &parameters, text, sizeof(text));
+        assert_int_equal(cw_override_parse(text, NULL, &override, error, sizeof(error)), CW_OK);
+        assert_string_equal(override.of[algorithm->collective].name, algorithm->name);
         assert_true((algorithm->takes & CW_TAKES_SEGMENT) == 0 ||
-                    asked.of[algorithm->collective].parameters.segment_bytes == 12345);
+                    override.of[algorithm->collective].parameters.segment_bytes == 12345);
         assert_true((algorithm->takes & CW_TAKES_THRESHOLD) == 0 ||
-                    asked.of[algorithm->collective].parameters.threshold_bytes == 99);
+                    override.of[algorithm->collective].parameters.threshold_bytes == 99);
     }
 }
 

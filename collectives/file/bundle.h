@@ -1,5 +1,5 @@
-/* book: a file of many plans, for the collective calls of a program: what `causeway plan compile` writes and `causeway
- * run --plan` uses.
+/* bundle: a file of many plans, for the collective calls of a program: what `causeway plan compile` writes and
+ * `causeway run --plan` uses.
  *
  * Purpose
  *   Plans (plan_file.h) with the communicator each is for, how often its call was recorded and how long it took; and
@@ -21,18 +21,18 @@
 #include "collectives/schedule/plan.h"
 
 enum {
-    CW_BOOK_VERSION = 1,
-    CW_BOOK_PLANS_MAX = 4096,
+    CW_BUNDLE_VERSION = 1,
+    CW_BUNDLE_PLANS_MAX = 4096,
 };
 
-struct cw_book_comm {
+struct cw_bundle_comm {
     uint64_t context;
     uint32_t size;
     bool opens_group;
     uint32_t *members; /* ranks in MPI_COMM_WORLD */
 };
 
-struct cw_book_plan {
+struct cw_bundle_plan {
     uint32_t comm;    /* index */
     uint64_t calls;   /* recorded */
     uint64_t now_ns;  /* such a call took as recorded, on average */
@@ -40,25 +40,25 @@ struct cw_book_plan {
     struct cw_plan *plan;
 };
 
-struct cw_book {
+struct cw_bundle {
     char program[CW_RECORDING_NAME_MAX];
     uint32_t ranks;
     uint32_t comm_count;
     uint32_t plan_count;
-    struct cw_book_comm *comms;
-    struct cw_book_plan *plans;
+    struct cw_bundle_comm *comms;
+    struct cw_bundle_plan *plans;
 };
 
-/* Whether a file is a book, and not a plan. */
-bool cw_book_is(const void *bytes, size_t length);
+/* Whether a file is a bundle, and not a plan. */
+bool cw_bundle_is(const void *bytes, size_t length);
 
 /* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, CW_ERROR_LIMIT. */
-int cw_book_encode(const struct cw_book *book, void **bytes, size_t *length);
-/* CW_OK: to be given to cw_book_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED;
+int cw_bundle_encode(const struct cw_bundle *bundle, void **bytes, size_t *length);
+/* CW_OK: to be given to cw_bundle_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED;
  * CW_ERROR_MEMORY. */
-int cw_book_decode(const void *bytes, size_t length, struct cw_book **book, char *error, size_t error_bytes);
+int cw_bundle_decode(const void *bytes, size_t length, struct cw_bundle **bundle, char *error, size_t error_bytes);
 /* Frees it with its plans; NULL is allowed. */
-void cw_book_destroy(struct cw_book *book);
+void cw_bundle_destroy(struct cw_bundle *bundle);
 
 /* Whether two problems are the same to a caller of MPI. */
-bool cw_book_same(const struct cw_problem *a, const struct cw_problem *b);
+bool cw_bundle_same(const struct cw_problem *a, const struct cw_problem *b);

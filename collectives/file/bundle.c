@@ -1,4 +1,4 @@
-#include "collectives/file/book.h"
+#include "collectives/file/bundle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 #include "collectives/file/plan_file.h"
 #include "dataplane/status.h"
 
-static const struct cw_pack_kind kind = {"CWBOOK\r\n", "book of plans", CW_BOOK_VERSION};
+static const struct cw_pack_kind kind = {"CWBOOK\r\n", "bundle of plans", CW_BUNDLE_VERSION};
 
-bool cw_book_is(const void *bytes, size_t length)
+bool cw_bundle_is(const void *bytes, size_t length)
 {
     return cw_pack_is(&kind, bytes, length);
 }
 
-bool cw_book_same(const struct cw_problem *a, const struct cw_problem *b)
+bool cw_bundle_same(const struct cw_problem *a, const struct cw_problem *b)
 {
     if (a->collective != b->collective || a->ranks != b->ranks || a->root != b->root ||
         a->element_bytes != b->element_bytes || a->ordered != b->ordered || a->count != b->count ||
@@ -25,23 +25,23 @@ bool cw_book_same(const struct cw_problem *a, const struct cw_problem *b)
     return !a->has_counts || memcmp(a->counts, b->counts, entries * sizeof(*a->counts)) == 0;
 }
 
-int cw_book_encode(const struct cw_book *book, void **bytes, size_t *length)
+int cw_bundle_encode(const struct cw_bundle *bundle, void **bytes, size_t *length)
 {
     struct cw_packer packer = {0};
     int status = CW_OK;
-    cw_pack_text(&packer, book->program);
-    cw_pack_number(&packer, book->ranks);
-    cw_pack_number(&packer, book->comm_count);
-    for (uint32_t i = 0; i < book->comm_count; i++) {
-        const struct cw_book_comm *comm = &book->comms[i];
+    cw_pack_text(&packer, bundle->program);
+    cw_pack_number(&packer, bundle->ranks);
+    cw_pack_number(&packer, bundle->comm_count);
+    for (uint32_t i = 0; i < bundle->comm_count; i++) {
+        const struct cw_bundle_comm *comm = &bundle->comms[i];
         cw_pack_number(&packer, comm->context);
         cw_pack_number(&packer, comm->size);
         cw_pack_number(&packer, comm->opens_group);
         cw_pack_ranks(&packer, comm->members, comm->size);
     }
-    cw_pack_number(&packer, book->plan_count);
-    for (uint32_t i = 0; status == CW_OK && i < book->plan_count; i++) {
-        const struct cw_book_plan *plan = &book->plans[i];
+    cw_pack_number(&packer, bundle->plan_count);
+    for (uint32_t i = 0; status == CW_OK && i < bundle->plan_count; i++) {
+        const struct cw_bundle_plan *plan = &bundle->plans[i];
         void *file;
         size_t file_bytes;
         status = cw_plan_encode(plan->plan, &file, &file_bytes);
@@ -61,24 +61,24 @@ int cw_book_encode(const struct cw_book *book, void **bytes, size_t *length)
     return status;
 }
 
-static void comms_read(struct cw_unpacker *unpacker, struct cw_book *book)
+static void comms_read(struct cw_unpacker *unpacker, struct cw_bundle *bundle)
 {
     uint32_t count = (uint32_t)cw_unpack_count(unpacker, UINT32_MAX, 4, "has more communicators than it can hold");
-    book->comms = calloc(count + 1u, sizeof(*book->comms));
-    if (book->comms == NULL) {
+    bundle->comms = calloc(count + 1u, sizeof(*bundle->comms));
+    if (bundle->comms == NULL) {
         cw_unpack_no_memory(unpacker);
     }
-    while (unpacker->status == CW_OK && book->comm_count < count) {
-        struct cw_book_comm *comm = &book->comms[book->comm_count++];
+    while (unpacker->status == CW_OK && bundle->comm_count < count) {
+        struct cw_bundle_comm *comm = &bundle->comms[bundle->comm_count++];
         comm->context = cw_unpack_number(unpacker);
         comm->size =
-            (uint32_t)cw_unpack_limited(unpacker, book->ranks, "has a communicator of more ranks than there are");
+            (uint32_t)cw_unpack_limited(unpacker, bundle->ranks, "has a communicator of more ranks than there are");
         comm->opens_group = cw_unpack_limited(unpacker, 1, "is garbled where a group is opened") != 0;
-        comm->members = cw_unpack_ranks(unpacker, comm->size, book->ranks - 1);
+        comm->members = cw_unpack_ranks(unpacker, comm->size, bundle->ranks - 1);
     }
 }
 
-static void plan_read(struct cw_unpacker *unpacker, struct cw_book *book, struct cw_book_plan *plan)
+static void plan_read(struct cw_unpacker *unpacker, struct cw_bundle *bundle, struct cw_bundle_plan *plan)
 {
     char reason[300], what[400];
     plan->comm = (uint32_t)cw_unpack_number(unpacker);
@@ -96,39 +96,39 @@ static void plan_read(struct cw_unpacker *unpacker, struct cw_book *book, struct
     } else if (status != CW_OK) {
         snprintf(what, sizeof(what), "has a plan that is damaged: %s", reason);
         cw_unpack_fail(unpacker, what);
-    } else if (plan->comm >= book->comm_count || book->comms[plan->comm].size != plan->plan->problem->ranks) {
+    } else if (plan->comm >= bundle->comm_count || bundle->comms[plan->comm].size != plan->plan->problem->ranks) {
         cw_unpack_fail(unpacker, "has a plan for another communicator than it says");
     }
-    for (const struct cw_book_plan *other = book->plans; unpacker->status == CW_OK && other < plan; other++) {
-        if (other->comm == plan->comm && cw_book_same(other->plan->problem, plan->plan->problem)) {
+    for (const struct cw_bundle_plan *other = bundle->plans; unpacker->status == CW_OK && other < plan; other++) {
+        if (other->comm == plan->comm && cw_bundle_same(other->plan->problem, plan->plan->problem)) {
             cw_unpack_fail(unpacker, "has two plans for the same calls");
         }
     }
 }
 
-static void book_read(struct cw_unpacker *unpacker, struct cw_book *book)
+static void bundle_read(struct cw_unpacker *unpacker, struct cw_bundle *bundle)
 {
-    cw_unpack_text(unpacker, book->program, sizeof(book->program), "has a garbled name of a program");
-    book->ranks = (uint32_t)cw_unpack_limited(unpacker, CW_RANKS_MAX, "has too many ranks");
-    if (unpacker->status == CW_OK && book->ranks == 0) {
+    cw_unpack_text(unpacker, bundle->program, sizeof(bundle->program), "has a garbled name of a program");
+    bundle->ranks = (uint32_t)cw_unpack_limited(unpacker, CW_RANKS_MAX, "has too many ranks");
+    if (unpacker->status == CW_OK && bundle->ranks == 0) {
         cw_unpack_fail(unpacker, "has no ranks");
     }
     if (unpacker->status != CW_OK) {
         return;
     }
-    comms_read(unpacker, book);
-    uint32_t count = (uint32_t)cw_unpack_count(unpacker, CW_BOOK_PLANS_MAX, 32, "has more plans than it can hold");
-    book->plans = calloc(count + 1u, sizeof(*book->plans));
-    if (book->plans == NULL) {
+    comms_read(unpacker, bundle);
+    uint32_t count = (uint32_t)cw_unpack_count(unpacker, CW_BUNDLE_PLANS_MAX, 32, "has more plans than it can hold");
+    bundle->plans = calloc(count + 1u, sizeof(*bundle->plans));
+    if (bundle->plans == NULL) {
         cw_unpack_no_memory(unpacker);
     }
-    while (unpacker->status == CW_OK && book->plan_count < count) {
-        plan_read(unpacker, book, &book->plans[book->plan_count++]);
+    while (unpacker->status == CW_OK && bundle->plan_count < count) {
+        plan_read(unpacker, bundle, &bundle->plans[bundle->plan_count++]);
     }
     cw_unpack_end(unpacker);
 }
 
-int cw_book_decode(const void *bytes, size_t length, struct cw_book **book, char *error, size_t error_bytes)
+int cw_bundle_decode(const void *bytes, size_t length, struct cw_bundle **bundle, char *error, size_t error_bytes)
 {
     struct cw_unpacker unpacker;
     uint8_t *content;
@@ -136,33 +136,33 @@ int cw_book_decode(const void *bytes, size_t length, struct cw_book **book, char
     if (status != CW_OK) {
         return status;
     }
-    struct cw_book *made = calloc(1, sizeof(*made));
+    struct cw_bundle *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         cw_unpack_no_memory(&unpacker);
     } else {
-        book_read(&unpacker, made);
+        bundle_read(&unpacker, made);
     }
     free(content);
     if (unpacker.status != CW_OK) {
-        cw_book_destroy(made);
+        cw_bundle_destroy(made);
         return unpacker.status;
     }
-    *book = made;
+    *bundle = made;
     return CW_OK;
 }
 
-void cw_book_destroy(struct cw_book *book)
+void cw_bundle_destroy(struct cw_bundle *bundle)
 {
-    if (book == NULL) {
+    if (bundle == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < book->comm_count; i++) {
-        free(book->comms[i].members);
+    for (uint32_t i = 0; i < bundle->comm_count; i++) {
+        free(bundle->comms[i].members);
     }
-    for (uint32_t i = 0; i < book->plan_count; i++) {
-        cw_plan_destroy(book->plans[i].plan);
+    for (uint32_t i = 0; i < bundle->plan_count; i++) {
+        cw_plan_destroy(bundle->plans[i].plan);
     }
-    free(book->comms);
-    free(book->plans);
-    free(book);
+    free(bundle->comms);
+    free(bundle->plans);
+    free(bundle);
 }
