@@ -7,8 +7,8 @@ enum {
     CW_MCAST_RUNS_MAX = 64,      /* runs of missing packets in one NAK; what does not fit comes with the next */
 
     /* fixed sizes */
-    CW_MCAST_ARITY =
-        16, /* children of a member in the acknowledgement tree, unless configured: a level costs a trip, a child a packet */
+    /* children of a member in the acknowledgement tree, unless configured: a level costs a trip, a child a packet */
+    CW_MCAST_ARITY = 16,
     CW_MCAST_INLINE_MAX = 64,   /* bytes of a message that are copied when it is posted */
     CW_MCAST_WINDOW = 4096,     /* packet numbers of a stream in flight; a power of two */
     CW_MCAST_ACK_EVERY = 16,    /* packets that one acknowledgement waits for at most */
@@ -25,8 +25,8 @@ enum {
     CW_MCAST_DEFAULT_QUEUE = 64, /* messages posted to a group and not complete */
     CW_MCAST_DEFAULT_SLOTS = 16, /* short messages of one sender that a member keeps until they are released */
     CW_MCAST_DEFAULT_SLOT_BYTES =
-        16384, /* longer ones need an exposure, and wait for everybody's; touched only as far as they are used */
-    CW_MCAST_DEFAULT_EXPOSURES = 16, /* of one sender's long messages, open at a time */
+        16384, /* longer ones need a registration, and wait for everybody's; touched only as far as they are used */
+    CW_MCAST_DEFAULT_REGISTRATIONS = 16, /* of one sender's long messages, open at a time */
     CW_MCAST_DEFAULT_EVENTS = 1024,
 };
 

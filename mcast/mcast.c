@@ -155,7 +155,7 @@ bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
     if (packet->to != NOBODY) {
         return packet_write(stream, packet, network_of(group, packet->to));
     }
-    if (group->spread == CW_MCAST_BY_NETWORK && !packet->by_members) {
+    if (group->delivery == CW_MCAST_BY_NETWORK && !packet->by_members) {
         return packet_write(stream, packet, &group->network);
     }
     uint32_t first;
@@ -343,7 +343,7 @@ void cw_mcast_config_init(struct cw_mcast_config *config)
         .queue_max = CW_MCAST_DEFAULT_QUEUE,
         .slot_count = CW_MCAST_DEFAULT_SLOTS,
         .slot_bytes = CW_MCAST_DEFAULT_SLOT_BYTES,
-        .exposure_max = CW_MCAST_DEFAULT_EXPOSURES,
+        .registration_max = CW_MCAST_DEFAULT_REGISTRATIONS,
         .event_count_max = CW_MCAST_DEFAULT_EVENTS,
         .lag_ns = CW_MCAST_LAG_NS,
     };
@@ -359,7 +359,7 @@ static int config_check(const struct cw_mcast_config *config, char *error, size_
         {"queue_max", config->queue_max, 1, 4096},
         {"slot_count", config->slot_count, 1, 4096},
         {"slot_bytes", config->slot_bytes, 1, 65536},
-        {"exposure_max", config->exposure_max, 1, 4096},
+        {"registration_max", config->registration_max, 1, 4096},
         {"event_count_max", config->event_count_max, 1, 1u << 20},
         {"lag_ns", config->lag_ns, 1000000, UINT64_MAX / 4},
     };

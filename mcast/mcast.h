@@ -5,15 +5,15 @@
  *   everybody has is told up a tree. Each member may send: its messages arrive at all others completely, once, and in
  *   the order in which they were posted; messages of different senders are not ordered among each other. Short messages
  *   (up to slot_bytes) land in slots that each member keeps for each sender and gives back (cw_mcast_release); long
- *   ones where the member has said (cw_mcast_expose): the k-th long message of a sender goes into the k-th exposure,
- *   and leaves when everybody has made it.
+ *   ones where the member has said (cw_mcast_register): the k-th long message of a sender goes into the k-th
+ *   registration, and leaves when everybody has made it.
  *
  * Invariants
  *   - A message is complete at its sender when every live member has all of it. Until then its memory must not change.
  *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group
  *     up for long is named (CW_MCAST_LAGGARD), and named again.
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
- *     a message than its slot or exposure.
+ *     a message than its slot or registration.
  *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
  *     (dataplane/core/extension.h), turned with it, in real and in virtual time.
  *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number,
@@ -21,7 +21,7 @@
  *
  * Order of calls
  *   cw_mcast_create
- *   { cw_mcast_open  { cw_mcast_send | cw_mcast_expose | cw_mcast_release | cw_mcast_change | cw_mcast_events }*
+ *   { cw_mcast_open  { cw_mcast_send | cw_mcast_register | cw_mcast_release | cw_mcast_change | cw_mcast_events }*
  *   cw_mcast_shut }* cw_mcast_destroy, before the endpoint's
  *
  * Thread: whoever turns the endpoint.
@@ -36,10 +36,10 @@ struct cw_mcast_group;
 
 struct cw_mcast_config {
     uint32_t group_count_max;
-    uint32_t queue_max;    /* messages of the own stream in a group that are not complete */
-    uint32_t slot_count;   /* per sender; the same at all members */
-    uint32_t slot_bytes;   /* likewise */
-    uint32_t exposure_max; /* per sender; likewise */
+    uint32_t queue_max;        /* messages of the own stream in a group that are not complete */
+    uint32_t slot_count;       /* per sender; the same at all members */
+    uint32_t slot_bytes;       /* likewise */
+    uint32_t registration_max; /* per sender; likewise */
     uint32_t event_count_max;
     uint64_t lag_ns; /* without progress for so long, somebody is named */
     /* An address that no group has, and that all ports let in; switches are told so by one, its keeper. What comes to
@@ -65,7 +65,7 @@ void cw_mcast_flood_probe(struct cw_mcast_group *group);
 /* ---- groups ---- */
 
 /* How data packets get to the members. */
-enum cw_mcast_spread {
+enum cw_mcast_delivery {
     CW_MCAST_BY_NETWORK = 0, /* one packet to the group's address; the network copies it; until it proves not to */
     CW_MCAST_BY_MEMBERS =
         1, /* each member passes packets on to its children in the tree: where the network does not reach everybody */
@@ -79,7 +79,7 @@ struct cw_mcast_group_config {
         *peers;     /* [member_count]: their numbers at this endpoint (cw_peer_add); that of `self` is not looked at */
     uint32_t ipv4;  /* of the group, 224.0.0.0/4, host byte order; groups may share one: they are told apart by id */
     uint32_t arity; /* of the acknowledgement tree; 0: CW_MCAST_ARITY; member_count: flat */
-    enum cw_mcast_spread spread;
+    enum cw_mcast_delivery delivery;
     bool joins_late; /* the others have been at it: this member begins with the epoch below */
     uint32_t epoch;  /* of the membership, >= 1; the same at all */
     void *owner;     /* comes with its events */
@@ -101,7 +101,7 @@ int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *li
 
 /* From now on own packets travel like this: each member for itself, what comes either way counts. BY_NETWORK is left by
  * itself, within a quarter of a second, if a member gets packets for itself, but none for the group. */
-void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread);
+void cw_mcast_delivery_set(struct cw_mcast_group *group, enum cw_mcast_delivery delivery);
 
 /* ---- messages ---- */
 
@@ -126,8 +126,8 @@ struct cw_mcast_put {
 int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put);
 
 /* Where the next long message of a member goes; longer ones are cut off at `bytes`, and said so. CW_OK; CW_ERROR_AGAIN:
- * exposure_max are open; CW_ERROR_ARGUMENT. */
-int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
+ * registration_max are open; CW_ERROR_ARGUMENT. */
+int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
 
 /* Bytes of the longest short message. */
 uint32_t cw_mcast_short_max(const struct cw_mcast *mcast);
@@ -138,7 +138,7 @@ int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender);
 enum cw_mcast_event_kind {
     CW_MCAST_MESSAGE = 1, /* a short message: data, bytes; valid until cw_mcast_release */
     CW_MCAST_ARRIVED =
-        2, /* a long one: bytes as sent, context of its exposure, status: CW_OK or CW_ERROR_LIMIT: it was cut off */
+        2, /* a long one: bytes as sent, context of its registration, status: CW_OK or CW_ERROR_LIMIT: it was cut off */
     CW_MCAST_COMPLETE = 3, /* an own message: context, status */
     CW_MCAST_LAGGARD = 4,  /* `member` has had the least of the own stream for lag_ns, and nothing more since */
     CW_MCAST_UNREACHED =
@@ -181,7 +181,7 @@ struct cw_mcast_counters {
     uint64_t drop_checksum;
     uint64_t drop_malformed;
     uint64_t drop_window;
-    uint64_t drop_room; /* no slot, exposure, memory or event for it: comes again */
+    uint64_t drop_room; /* no slot, registration, memory or event for it: comes again */
 };
 struct cw_mcast_counters cw_mcast_counters(const struct cw_mcast *mcast);
 

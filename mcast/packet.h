@@ -32,7 +32,7 @@ struct __attribute__((packed)) cw_mcast_prefix {
 static_assert(sizeof(struct cw_mcast_prefix) == 16, "fixed");
 
 enum cw_mcast_data_flags {
-    CW_MCAST_LONG = 1,    /* it belongs into an exposure */
+    CW_MCAST_LONG = 1,    /* it belongs into a registration */
     CW_MCAST_PASS_ON = 2, /* whoever gets it sends it on to its children in the tree */
 };
 
@@ -74,9 +74,9 @@ struct __attribute__((packed)) cw_mcast_ack {
     /* how long a member of the subtree had not looked at its port before it got the newest packet, in units of 256 ns
      * */
     uint32_t pause;
-    uint64_t received; /* every member of the subtree has all packets below this */
-    uint64_t released; /* ... has given back so many slots */
-    uint64_t exposed;  /* ... has made so many exposures */
+    uint64_t received;   /* every member of the subtree has all packets below this */
+    uint64_t released;   /* ... has given back so many slots */
+    uint64_t registered; /* ... has made so many registrations */
 };
 static_assert(sizeof(struct cw_mcast_ack) == 48, "fixed");
 

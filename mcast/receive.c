@@ -16,8 +16,8 @@ int mcast_receiving_make(struct stream *stream)
     stream->receiving = receiving;
     receiving->messages = calloc(config->queue_max, sizeof(struct incoming));
     receiving->slots = malloc((size_t)config->slot_count * config->slot_bytes);
-    receiving->exposures = calloc(config->exposure_max, sizeof(struct exposure));
-    if (receiving->messages == NULL || receiving->slots == NULL || receiving->exposures == NULL) {
+    receiving->registrations = calloc(config->registration_max, sizeof(struct registration));
+    if (receiving->messages == NULL || receiving->slots == NULL || receiving->registrations == NULL) {
         return CW_ERROR_MEMORY;
     }
     receiving->is_joined = !stream->group->joins_late;
@@ -49,7 +49,7 @@ void mcast_receiving_destroy(struct stream *stream)
     mcast_timer_stop(&receiving->ask_timer);
     free(receiving->messages);
     free(receiving->slots);
-    free(receiving->exposures);
+    free(receiving->registrations);
     free(receiving);
     stream->receiving = NULL;
 }
@@ -116,15 +116,15 @@ static enum place place_find(const struct stream *stream, const struct cw_mcast_
         .is_long = (data->flags & CW_MCAST_LONG) != 0,
     };
     if (incoming->is_long) {
-        uint64_t place = cw_wire_number_expand(receiving->exposures_used, data->place);
-        if (place < receiving->exposures_used || place >= receiving->exposed) {
+        uint64_t place = cw_wire_number_expand(receiving->registrations_used, data->place);
+        if (place < receiving->registrations_used || place >= receiving->registered) {
             return PLACE_LATER;
         }
-        const struct exposure *exposure = &receiving->exposures[place % config->exposure_max];
+        const struct registration *registration = &receiving->registrations[place % config->registration_max];
         incoming->place = place;
-        incoming->to = exposure->to;
-        incoming->room = exposure->bytes;
-        incoming->context = exposure->context;
+        incoming->to = registration->to;
+        incoming->room = registration->bytes;
+        incoming->context = registration->context;
         return PLACE_FOUND;
     }
     uint64_t place = cw_wire_number_expand(receiving->short_notified, data->place);
@@ -163,7 +163,7 @@ void mcast_deliver(struct stream *stream)
     struct cw_mcast *mcast = stream->group->mcast;
     struct incoming *incoming = incoming_at(stream, receiving->message_base);
     for (; is_complete(incoming); incoming = incoming_at(stream, receiving->message_base)) {
-        if (incoming->place != (incoming->is_long ? receiving->exposures_used : receiving->short_notified)) {
+        if (incoming->place != (incoming->is_long ? receiving->registrations_used : receiving->short_notified)) {
             /* it is not the next one of its kind: its sender counts wrongly, for good */
             mcast->counters.drop_malformed++;
             break;
@@ -186,7 +186,7 @@ void mcast_deliver(struct stream *stream)
                                .context = incoming->context,
                                .data = incoming->to,
                            });
-        *(incoming->is_long ? &receiving->exposures_used : &receiving->short_notified) += 1;
+        *(incoming->is_long ? &receiving->registrations_used : &receiving->short_notified) += 1;
         incoming->is_open = false;
         receiving->message_base++;
     }
@@ -274,7 +274,7 @@ static void join(struct stream *stream, const struct cw_mcast_mark *mark)
     receiving->base = receiving->end = receiving->known_next = mark->number;
     receiving->message_base = mark->message;
     receiving->short_notified = receiving->short_released = mark->short_at;
-    receiving->exposed = receiving->exposures_used = mark->long_at;
+    receiving->registered = receiving->registrations_used = mark->long_at;
 }
 
 void mcast_receive_state(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_state *state)
@@ -302,7 +302,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
 
 /* ---- calls ---- */
 
-int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context)
+int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context)
 {
     if (sender >= group->member_count || sender == group->self || (to == NULL && bytes > 0)) {
         return CW_ERROR_ARGUMENT;
@@ -312,11 +312,11 @@ int cw_mcast_expose(struct cw_mcast_group *group, uint32_t sender, void *to, uin
         return CW_ERROR_MEMORY;
     }
     struct receiving *receiving = stream->receiving;
-    uint32_t most = group->mcast->config.exposure_max;
-    if (!receiving->is_joined || receiving->exposed - receiving->exposures_used == most) {
+    uint32_t most = group->mcast->config.registration_max;
+    if (!receiving->is_joined || receiving->registered - receiving->registrations_used == most) {
         return CW_ERROR_AGAIN;
     }
-    receiving->exposures[receiving->exposed++ % most] = (struct exposure){to, bytes, context};
+    receiving->registrations[receiving->registered++ % most] = (struct registration){to, bytes, context};
     group->mcast->now_ns = later(group->mcast->now_ns, cw_extension_now(group->mcast->endpoint));
     mcast_report_changed(stream);
     cw_extension_flush(group->mcast->endpoint);

@@ -55,14 +55,14 @@ static bool is_behind(const struct counts *one, const struct counts *other)
     if (one->received != other->received) {
         return one->received < other->received;
     }
-    return one->exposed != other->exposed ? one->exposed < other->exposed : one->released < other->released;
+    return one->registered != other->registered ? one->registered < other->registered : one->released < other->released;
 }
 
 static void least(struct counts *all, const struct counts *more)
 {
     all->received = earlier(all->received, more->received);
     all->released = earlier(all->released, more->released);
-    all->exposed = earlier(all->exposed, more->exposed);
+    all->registered = earlier(all->registered, more->registered);
 }
 
 /* Whether packets of the stream come to this member only if they are sent to it. */
@@ -110,7 +110,7 @@ static struct counts gather(const struct stream *stream, uint32_t *laggard)
     if (receiving != NULL) {
         *laggard = group->self;
         if (receiving->is_joined) {
-            all = behind = (struct counts){receiving->base, receiving->short_released, receiving->exposed};
+            all = behind = (struct counts){receiving->base, receiving->short_released, receiving->registered};
         } else {
             all = behind = (struct counts){0, 0, 0};
         }
@@ -140,7 +140,7 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
         .pause = mcast_time_said(pause_find(stream)),
         .received = all->received,
         .released = all->released,
-        .exposed = all->exposed,
+        .registered = all->registered,
     };
     mcast_timer_stop(&stream->report.timer);
     if (mcast_transmit(stream, &(struct outgoing){
@@ -162,7 +162,7 @@ static bool is_urgent(const struct stream *stream, const struct counts *all)
     const struct report *report = &stream->report;
     uint32_t slots = stream->group->mcast->config.slot_count / 4;
     return (all->received >= report->urgent && report->told.received < report->urgent) ||
-           all->received >= report->told.received + CW_MCAST_ACK_EVERY || all->exposed > report->told.exposed ||
+           all->received >= report->told.received + CW_MCAST_ACK_EVERY || all->registered > report->told.registered ||
            all->released >= report->told.released + (slots > 0 ? slots : 1);
 }
 
@@ -234,7 +234,7 @@ void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_
             .laggard = ack->laggard < stream->group->member_count ? ack->laggard : member,
             .unreached = ack->unreached < stream->group->member_count ? ack->unreached : NOBODY,
             .pause_ns = (uint64_t)ack->pause << CW_MCAST_ROUND_TRIP_SHIFT,
-            .counts = {ack->received, ack->released, ack->exposed},
+            .counts = {ack->received, ack->released, ack->registered},
             .heard_ns = stream->group->mcast->now_ns,
             .number = number,
         };

@@ -113,7 +113,7 @@ static void wake(struct stream *stream)
 static bool has_credit(const struct stream *stream, const struct message *message)
 {
     const struct sending *sending = stream->sending;
-    return message->is_long ? message->long_before < sending->exposed
+    return message->is_long ? message->long_before < sending->registered
                             : message->short_before < sending->released + stream->group->mcast->config.slot_count;
 }
 
@@ -165,7 +165,7 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
     uint64_t position = (number - message->first) * room;
     uint64_t left = message->bytes - position;
     uint32_t head_bytes = position == 0 ? message->head_bytes : 0; /* the first packet has room for all of it */
-    bool passes = group->spread == CW_MCAST_BY_MEMBERS && to == NOBODY;
+    bool passes = group->delivery == CW_MCAST_BY_MEMBERS && to == NOBODY;
     if (to == NOBODY && !passes) {
         mcast_send_noted(stream);
     }
@@ -373,10 +373,10 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     uint64_t now_ns = stream->group->mcast->now_ns;
     uint64_t received = earlier(counts->received, sending->next);
     uint64_t released = earlier(counts->released, sending->short_next);
-    bool moved = received > sending->base || released > sending->released || counts->exposed > sending->exposed;
+    bool moved = received > sending->base || released > sending->released || counts->registered > sending->registered;
     sending->laggard = laggard;
     sending->released = later(sending->released, released);
-    sending->exposed = later(sending->exposed, counts->exposed);
+    sending->registered = later(sending->registered, counts->registered);
     for (; sending->base < received; sending->base++) {
         packet_forget(sending, sending->base, now_ns, later(pause_ns, mcast_pause(stream->group->mcast)),
                       sending->base + 1 == received);
@@ -443,11 +443,11 @@ void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_h
 
 /* ---- another way ---- */
 
-void cw_mcast_spread(struct cw_mcast_group *group, enum cw_mcast_spread spread)
+void cw_mcast_delivery_set(struct cw_mcast_group *group, enum cw_mcast_delivery delivery)
 {
     struct stream *stream = group->streams[group->self];
-    bool has_changed = group->spread != spread;
-    group->spread = spread;
+    bool has_changed = group->delivery != delivery;
+    group->delivery = delivery;
     if (!has_changed || stream == NULL) {
         return;
     }
@@ -466,10 +466,10 @@ void mcast_send_unreached(struct stream *stream, uint32_t member)
 {
     const struct sending *sending = stream->sending;
     struct cw_mcast_group *group = stream->group;
-    if (group->spread != CW_MCAST_BY_NETWORK || sending->to_group < CW_MCAST_UNREACHED_PACKETS ||
+    if (group->delivery != CW_MCAST_BY_NETWORK || sending->to_group < CW_MCAST_UNREACHED_PACKETS ||
         group->mcast->now_ns - sending->to_group_ns < CW_MCAST_UNREACHED_NS || !mcast_event_room(group->mcast)) {
         return;
     }
-    cw_mcast_spread(group, CW_MCAST_BY_MEMBERS);
+    cw_mcast_delivery_set(group, CW_MCAST_BY_MEMBERS);
     mcast_event(group->mcast, &(struct cw_mcast_event){.kind = CW_MCAST_UNREACHED, .group = group, .member = member});
 }

@@ -83,7 +83,7 @@ struct sending {
     uint32_t repair_count;
     /* credit, of the slowest member */
     uint64_t released;
-    uint64_t exposed;
+    uint64_t registered;
     /* congestion */
     uint32_t window;
     bool slow_start;
@@ -128,7 +128,7 @@ struct incoming {
     bool is_long;
 };
 
-struct exposure {
+struct registration {
     uint8_t *to;
     uint64_t bytes;
     uint64_t context;
@@ -147,9 +147,9 @@ struct receiving {
     uint8_t *slots;            /* [slot_count * slot_bytes] */
     uint64_t short_notified;
     uint64_t short_released;
-    struct exposure *exposures; /* [exposure_max] */
-    uint64_t exposed;
-    uint64_t exposures_used;
+    struct registration *registrations; /* [registration_max] */
+    uint64_t registered;
+    uint64_t registrations_used;
     uint32_t echo; /* timestamp of the latest packet of this stream */
     uint64_t echo_ns;
     uint64_t round_trip_ns; /* as the sender says */
@@ -167,7 +167,7 @@ struct receiving {
 struct counts {
     uint64_t received;
     uint64_t released;
-    uint64_t exposed;
+    uint64_t registered;
 };
 
 struct child {
@@ -218,7 +218,7 @@ struct cw_mcast_group {
     struct stream **streams; /* [member_count]; NULL: not needed yet */
     uint32_t epoch;
     bool joins_late;
-    enum cw_mcast_spread spread;
+    enum cw_mcast_delivery delivery;
     struct cw_mcast_tree tree;
     struct cw_mcast_tree relay; /* the same members, with the arity of passing on */
     uint32_t *tree_places;
@@ -255,7 +255,7 @@ struct outgoing {
     enum cw_mcast_type type;
     uint16_t flags;  /* of the header */
     uint32_t to;     /* a member; NOBODY: the group */
-    bool by_members; /* to == NOBODY: through the tree, whatever the group's spread is */
+    bool by_members; /* to == NOBODY: through the tree, whatever the group's delivery mode is */
     uint64_t number;
     void *fixed;
     uint32_t fixed_bytes;

@@ -26,7 +26,7 @@ static bool state_transmit(struct stream *stream, bool by_members)
 static void state_send(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    bool is_network = stream->group->spread == CW_MCAST_BY_NETWORK;
+    bool is_network = stream->group->delivery == CW_MCAST_BY_NETWORK;
     /* whoever has not answered to the first may not be reached by the network */
     if (is_network) {
         mcast_send_noted(stream);
@@ -95,7 +95,7 @@ void mcast_send_epoch(struct stream *stream, bool somebody_joins)
         .short_at = is_posted ? mcast_message(stream, at)->short_before : sending->short_next,
         .long_at = is_posted ? mcast_message(stream, at)->long_before : sending->long_next,
     };
-    sending->exposed = earlier(sending->exposed, sending->joined.long_at);
+    sending->registered = earlier(sending->registered, sending->joined.long_at);
     state_send(stream);
 }
 

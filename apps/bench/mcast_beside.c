@@ -15,7 +15,7 @@
 enum {
     STREAM_PUT_BYTES = 65536,
     STREAM_PUTS = 8,     /* under way */
-    BESIDE_MESSAGES = 4, /* under way, or exposed at each member */
+    BESIDE_MESSAGES = 4, /* under way, or registered at each member */
     FRAMES = 16000,      /* that the line has time for in a measurement */
     FRAME_BYTES = 1538,  /* full, on the line */
     PINGS_MAX = 20000,
@@ -143,7 +143,7 @@ static void multicast_work(struct party *party)
             } else if (events[i].kind == CW_MCAST_MESSAGE) {
                 (void)cw_mcast_release(party->group, events[i].member);
             } else if (events[i].kind == CW_MCAST_ARRIVED) {
-                status_set(world, cw_mcast_expose(party->group, 0, world->received, world->of->bytes, 0));
+                status_set(world, cw_mcast_register(party->group, 0, world->received, world->of->bytes, 0));
             }
         }
     }
@@ -208,7 +208,7 @@ static int group_open(struct party *party)
     status = status == CW_OK ? cw_mcast_open(party->mcast, &group, &party->group) : status;
     bool is_long = world->of->bytes > CW_MCAST_DEFAULT_SLOT_BYTES;
     for (int i = 0; status == CW_OK && is_long && party->rank > 0 && i < BESIDE_MESSAGES; i++) {
-        status = cw_mcast_expose(party->group, 0, world->received, world->of->bytes, 0);
+        status = cw_mcast_register(party->group, 0, world->received, world->of->bytes, 0);
     }
     return status;
 }

@@ -79,8 +79,8 @@ static void enter(struct member *member)
     member->before = 0;
     for (uint32_t sender = 0; world->is_long && sender < world->senders; sender++) {
         if (sender != member->index) {
-            fault_set(world, cw_mcast_expose(member->group, sender, member->received + sender * world->bytes,
-                                             world->bytes, 0));
+            fault_set(world, cw_mcast_register(member->group, sender, member->received + sender * world->bytes,
+                                               world->bytes, 0));
         }
     }
     send_if_due(member);

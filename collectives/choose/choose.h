@@ -47,11 +47,11 @@ struct cw_choice {
 
 struct cw_choose_request {
     const struct cw_problem *problem;
-    const struct cw_network *network; /* valid (cw_network_validate) */
-    uint64_t eager_max_bytes;         /* what the transport sends without a handshake */
-    bool multicast;                   /* whether the network multicasts */
-    uint64_t cast_eager_max_bytes;    /* what it multicasts without one, if that is more */
-    uint64_t far_eager_max_bytes;     /* what it sends to other clusters without one, if that is more */
+    const struct cw_network *network;   /* valid (cw_network_validate) */
+    uint64_t eager_max_bytes;           /* what the transport sends without a handshake */
+    bool multicast;                     /* whether the network multicasts */
+    uint64_t multicast_eager_max_bytes; /* what it multicasts without one, if that is more */
+    uint64_t far_eager_max_bytes;       /* what it sends to other clusters without one, if that is more */
 };
 
 /* Ranks all candidates. CW_OK; CW_ERROR_UNSUPPORTED if there is none; CW_ERROR_MEMORY. */

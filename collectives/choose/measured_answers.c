@@ -284,7 +284,7 @@ static bool choose_tested(const struct cw_measured *measured, enum cw_measured_p
             .time_ns = answers[i].time_ns,
         };
         best->parameters.eager_max_bytes = request->eager_max_bytes;
-        best->parameters.cast_eager_max_bytes = request->cast_eager_max_bytes;
+        best->parameters.multicast_eager_max_bytes = request->multicast_eager_max_bytes;
         best->parameters.far_eager_max_bytes = request->far_eager_max_bytes;
         return true;
     }

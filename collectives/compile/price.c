@@ -123,7 +123,7 @@ static int choose(const struct question *question, struct cw_candidate *best)
     enum cw_measured_origin origin;
     int status = cw_measured_choose(question->measured, question->path, NULL, &question->request, best, &origin);
     best->parameters.eager_max_bytes = question->request.eager_max_bytes;
-    best->parameters.cast_eager_max_bytes = question->request.cast_eager_max_bytes;
+    best->parameters.multicast_eager_max_bytes = question->request.multicast_eager_max_bytes;
     return status;
 }
 
@@ -143,7 +143,7 @@ int joint_serve(struct joint *joint, const struct cw_compile_request *request, c
             {
                 .eager_max_bytes = recording->eager_max_bytes,
                 .multicast = (joint->comm_flags & CW_RECORDING_MULTICASTS) != 0,
-                .cast_eager_max_bytes = recording->cast_eager_max_bytes,
+                .multicast_eager_max_bytes = recording->multicast_eager_max_bytes,
             },
     };
     int status = ask(question, joint->problem);

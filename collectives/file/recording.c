@@ -17,7 +17,7 @@ int cw_recording_encode(const struct cw_recording *head, const uint8_t *const *p
     cw_pack_text(&packer, head->program);
     cw_pack_number(&packer, head->ranks);
     cw_pack_number(&packer, head->eager_max_bytes);
-    cw_pack_number(&packer, head->cast_eager_max_bytes);
+    cw_pack_number(&packer, head->multicast_eager_max_bytes);
     for (uint32_t rank = 0; rank < head->ranks; rank++) {
         cw_pack_number(&packer, lengths[rank]);
         cw_pack_bytes(&packer, parts[rank], lengths[rank]);
@@ -117,7 +117,7 @@ static void recording_read(struct cw_unpacker *unpacker, struct cw_recording *re
     cw_unpack_text(unpacker, recording->program, sizeof(recording->program), "has a garbled name of a program");
     recording->ranks = (uint32_t)cw_unpack_number(unpacker);
     recording->eager_max_bytes = cw_unpack_number(unpacker);
-    recording->cast_eager_max_bytes = cw_unpack_number(unpacker);
+    recording->multicast_eager_max_bytes = cw_unpack_number(unpacker);
     if (recording->ranks == 0 || recording->ranks > CW_RANKS_MAX ||
         recording->ranks > unpacker->length - unpacker->position) {
         recording->ranks = 0;

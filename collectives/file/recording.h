@@ -94,7 +94,7 @@ struct cw_recording {
     char program[CW_RECORDING_NAME_MAX];
     uint32_t ranks;
     uint64_t eager_max_bytes;
-    uint64_t cast_eager_max_bytes;
+    uint64_t multicast_eager_max_bytes;
     struct cw_recording_rank *of; /* per rank */
 };
 

@@ -21,7 +21,7 @@ static uint32_t child_make(struct interpreter *interpreter, uint32_t parent, uin
 }
 
 /* One message per cluster on the links, with those to its other members behind it. */
-static void multicast_spread(struct interpreter *interpreter, uint32_t parent, const uint32_t *members, uint32_t count)
+static void multicast_forward(struct interpreter *interpreter, uint32_t parent, const uint32_t *members, uint32_t count)
 {
     uint32_t own = interpreter->ranks[interpreter->ops[interpreter->messages[parent].op].rank].cluster;
     interpreter->messages[parent].pending = count;
@@ -92,7 +92,7 @@ static void send(struct interpreter *interpreter, uint32_t index)
     message->references = 1;
     interpreter_event_add(interpreter, message->sent, EVENT_SENT, index, 0);
     if (multicast) {
-        multicast_spread(interpreter, index, members, count);
+        multicast_forward(interpreter, index, members, count);
     } else {
         message->target = op->peer;
         message->next = INTERPRET_NONE;

@@ -168,9 +168,9 @@ uint32_t cw_emit_receive(struct cw_emit *emit, uint32_t peer, struct cw_place to
 
 /* ---- Multicast ---- */
 
-static bool cast_goes_eagerly(const struct cw_emit *emit, uint64_t bytes)
+static bool multicast_goes_eagerly(const struct cw_emit *emit, uint64_t bytes)
 {
-    return goes_eagerly(emit, bytes) || bytes <= emit->parameters.cast_eager_max_bytes;
+    return goes_eagerly(emit, bytes) || bytes <= emit->parameters.multicast_eager_max_bytes;
 }
 
 static uint32_t group_add(struct cw_emit *emit, const uint32_t *members, uint32_t count)
@@ -218,7 +218,7 @@ uint32_t cw_emit_multicast(struct cw_emit *emit, const uint32_t *members, uint32
         emit->after_count = 0;
         return CW_NO_OP;
     }
-    bool eager = cast_goes_eagerly(emit, bytes);
+    bool eager = multicast_goes_eagerly(emit, bytes);
     uint32_t ready = CW_NO_OP;
     if (!eager) {
         uint32_t first = emit->schedule.op_count;
@@ -256,7 +256,7 @@ uint32_t cw_emit_multicast_receive(struct cw_emit *emit, uint32_t peer, uint32_t
         emit->after_count = 0;
         return CW_NO_OP;
     }
-    bool eager = cast_goes_eagerly(emit, bytes);
+    bool eager = multicast_goes_eagerly(emit, bytes);
     if (!eager) {
         ready_signal(emit, peer, to, bytes);
     }

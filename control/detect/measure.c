@@ -227,7 +227,7 @@ static int result_make(struct hosts *hosts, char **text)
 }
 
 /* What rank 0 has found all have. */
-static int result_spread(const struct hosts *hosts, char **text)
+static int result_bcast(const struct hosts *hosts, char **text)
 {
     static const char text_key[] = "detect-text", why_key[] = "detect-why";
     struct cw_job *job = hosts->of->job;
@@ -259,7 +259,7 @@ int cw_detect_job(const struct cw_detect_job *of, char **text, char *why, char *
         status = round_run(&hosts, round, &leader);
     }
     status = status == CW_OK && hosts.rank == 0 ? result_make(&hosts, &made) : status;
-    status = status == CW_OK ? result_spread(&hosts, &made) : status;
+    status = status == CW_OK ? result_bcast(&hosts, &made) : status;
     cw_detect_destroy(hosts.detect);
     free(hosts.first);
     if (status != CW_OK) {

@@ -90,7 +90,7 @@ static void all_have_joined(struct cw_group *group)
     /* of another rank's making another number, whatever it draws */
     message.id = draw(groups) << 16 | (uint64_t)(groups->config.rank & 0x7fff) << 1 | 1;
     message.address = (uint8_t)groups_filters_choose(group->offers.may, group->offers.has, draw(groups));
-    message.spread = groups->unreached == NO_RANK ? CW_MCAST_BY_NETWORK : CW_MCAST_BY_MEMBERS;
+    message.delivery = groups->unreached == NO_RANK ? CW_MCAST_BY_NETWORK : CW_MCAST_BY_MEMBERS;
     message.rank = groups->unreached;
     everybody_tell(group, &message);
 }
@@ -161,7 +161,7 @@ static int mcast_open(struct cw_group *group, const struct message *message)
                 .self = group->self,
                 .peers = peers,
                 .ipv4 = groups->config.address_base + message->address,
-                .spread = message->spread == CW_MCAST_BY_MEMBERS ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK,
+                .delivery = message->delivery == CW_MCAST_BY_MEMBERS ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK,
                 .epoch = 1,
                 .owner = group,
             },
@@ -197,7 +197,7 @@ static void take_open(struct cw_group *group, const struct message *message)
     group->is_shared = groups->filters.uses[group->address] > 0;
     group->id = message->id;
     group->unreached = message->rank;
-    group->spread = (enum cw_mcast_spread)message->spread;
+    group->delivery = (enum cw_mcast_delivery)message->delivery;
     groups_filters_take(&groups->filters, group->address);
     group->stage = STAGE_READY;
     struct message ready = groups_message(group, MESSAGE_READY);
@@ -211,7 +211,7 @@ static void take_go(struct cw_group *group)
     }
     group->stage = STAGE_OPEN;
     groups_flood_probe(group);
-    if (groups_leader(group) == group->self && group->spread == CW_MCAST_BY_NETWORK) {
+    if (groups_leader(group) == group->self && group->delivery == CW_MCAST_BY_NETWORK) {
         groups_probe(group);
     }
     if (group->is_closed) {
@@ -288,7 +288,7 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
         groups_fail(group, message->reason < FAIL_END ? (enum fail_reason)message->reason : FAIL_LIMIT, message->rank);
         break;
     case MESSAGE_SPREAD:
-        groups_spread(group, message->rank, false);
+        groups_deliver_by_members(group, message->rank, false);
         break;
     case MESSAGE_DEAD:
         if (about != NO_RANK && about != group->self) {

@@ -46,7 +46,7 @@ void cw_groups_destroy(struct cw_groups *groups)
         groups_free(groups->first);
     }
     waiting_free(groups->out_first);
-    waiting_free(groups->strays);
+    waiting_free(groups->unknown);
     free(groups);
 }
 
@@ -132,21 +132,21 @@ static struct cw_group *group_make(struct cw_groups *groups, const struct cw_gro
 }
 
 /* What came for the group before it was known here. */
-static void strays_take(struct cw_groups *groups, const struct cw_group *group)
+static void unknown_take(struct cw_groups *groups, const struct cw_group *group)
 {
-    struct waiting **link = &groups->strays;
+    struct waiting **link = &groups->unknown;
     struct waiting *mine = NULL, **last = &mine;
     while (*link != NULL) {
-        struct waiting *stray = *link;
-        if (stray->message.scope != group->scope || stray->message.number != group->number) {
-            link = &stray->next;
+        struct waiting *unknown = *link;
+        if (unknown->message.scope != group->scope || unknown->message.number != group->number) {
+            link = &unknown->next;
             continue;
         }
-        *link = stray->next;
-        stray->next = NULL;
-        *last = stray;
-        last = &stray->next;
-        groups->stray_count--;
+        *link = unknown->next;
+        unknown->next = NULL;
+        *last = unknown;
+        last = &unknown->next;
+        groups->unknown_count--;
     }
     for (struct waiting *at = mine; at != NULL; at = at->next) {
         (void)groups_agree_take(groups, at->rank, &at->message);
@@ -169,7 +169,7 @@ int cw_group_open(struct cw_groups *groups, const struct cw_group_request *reque
         return CW_ERROR_MEMORY;
     }
     groups_agree_begin(made);
-    strays_take(groups, made);
+    unknown_take(groups, made);
     *group = made;
     return CW_OK;
 }
@@ -292,20 +292,20 @@ static uint32_t queue_send(struct cw_groups *groups)
     return count;
 }
 
-static void stray_keep(struct cw_groups *groups, uint32_t rank, const struct message *message)
+static void unknown_keep(struct cw_groups *groups, uint32_t rank, const struct message *message)
 {
-    struct waiting *stray = groups->stray_count < CW_GROUPS_STRAYS_MAX ? malloc(sizeof(*stray)) : NULL;
-    if (stray == NULL) {
+    struct waiting *unknown = groups->unknown_count < CW_GROUPS_UNKNOWN_MAX ? malloc(sizeof(*unknown)) : NULL;
+    if (unknown == NULL) {
         groups->malformed++;
         return;
     }
-    struct waiting **link = &groups->strays;
+    struct waiting **link = &groups->unknown;
     while (*link != NULL) {
         link = &(*link)->next;
     }
-    *stray = (struct waiting){.rank = rank, .message = *message};
-    *link = stray;
-    groups->stray_count++;
+    *unknown = (struct waiting){.rank = rank, .message = *message};
+    *link = unknown;
+    groups->unknown_count++;
 }
 
 void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes)
@@ -317,7 +317,7 @@ void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, u
     }
     memcpy(&message, data, sizeof(message));
     if (!groups_agree_take(groups, rank, &message) && (message.kind == MESSAGE_JOIN || message.kind == MESSAGE_FAIL)) {
-        stray_keep(groups, rank, &message);
+        unknown_keep(groups, rank, &message);
     }
 }
 

@@ -40,7 +40,7 @@ enum {
     CW_GROUPS_FILTERS = 20,   /* that a port lets in at a time, unless configured: what network cards have */
     CW_GROUPS_FILTERS_LEAST = 2,
     CW_GROUPS_WHY_BYTES = 160,
-    CW_GROUPS_STRAYS_MAX = 65536, /* messages for groups that this member has not opened yet */
+    CW_GROUPS_UNKNOWN_MAX = 65536, /* messages for groups that this member has not opened yet */
 };
 
 struct cw_groups;

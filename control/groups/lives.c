@@ -61,23 +61,23 @@ void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
 
 /* ---- reach ---- */
 
-static int group_spread(void *argument)
+static int group_deliver_by_members(void *argument)
 {
     struct cw_group *group = argument;
-    cw_mcast_spread(group->mcast, CW_MCAST_BY_MEMBERS);
+    cw_mcast_delivery_set(group->mcast, CW_MCAST_BY_MEMBERS);
     return CW_OK;
 }
 
-void groups_spread(struct cw_group *group, uint32_t rank, bool is_first_hand)
+void groups_deliver_by_members(struct cw_group *group, uint32_t rank, bool is_first_hand)
 {
     struct cw_groups *groups = group->groups;
     groups->unreached = groups->unreached == NO_RANK ? rank : groups->unreached;
-    if (group->spread == CW_MCAST_BY_MEMBERS || group->mcast == NULL) {
+    if (group->delivery == CW_MCAST_BY_MEMBERS || group->mcast == NULL) {
         return;
     }
-    group->spread = CW_MCAST_BY_MEMBERS;
+    group->delivery = CW_MCAST_BY_MEMBERS;
     group->unreached = rank;
-    (void)groups->config.links.run(groups->config.links.context, group_spread, group);
+    (void)groups->config.links.run(groups->config.links.context, group_deliver_by_members, group);
     if (is_first_hand) { /* so that the others need not find out one by one */
         struct message message = groups_message(group, MESSAGE_SPREAD);
         message.rank = rank;

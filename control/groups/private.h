@@ -1,7 +1,7 @@
 /* What the files of groups share.
  *
  *   groups/groups.c           calls, messages between ranks     groups/agree.c    opening and closing: what members tell each other
- *   groups/casts.c     what goes and comes by multicast  groups/why.c      what people are told
+ *   groups/deliver.c     what goes and comes by multicast  groups/why.c      what people are told
  *   groups/filters.c   the budget of addresses           groups/lives.c    members that die, networks that do not reach
  */
 #pragma once
@@ -29,8 +29,8 @@ enum fail_reason { FAIL_DIFFERENT = 1, FAIL_DIED = 2, FAIL_LIMIT = 3, FAIL_MEMOR
 /* On the way between ranks. */
 struct message {
     uint8_t kind;
-    uint8_t spread; /* OPEN */
-    uint8_t reason; /* FAIL */
+    uint8_t delivery; /* OPEN */
+    uint8_t reason;   /* FAIL */
     uint8_t address;
     uint32_t rank; /* whom it is about: FAIL, SPREAD, DEAD */
     uint64_t scope, number;
@@ -70,7 +70,7 @@ struct cw_group {
     bool is_shared;   /* its address has other groups, too */
     uint32_t address;
     uint64_t id;
-    enum cw_mcast_spread spread;
+    enum cw_mcast_delivery delivery;
     uint32_t unreached;
     enum fail_reason reason;
     uint32_t reason_rank;
@@ -86,8 +86,8 @@ struct cw_groups {
     struct groups_filters filters;
     struct cw_group *first;
     struct waiting *out_first, *out_last; /* also to this rank itself */
-    struct waiting *strays;
-    uint32_t stray_count;
+    struct waiting *unknown;
+    uint32_t unknown_count;
     uint64_t random;
     uint64_t malformed;
     uint32_t unreached;
@@ -107,7 +107,7 @@ struct message groups_message(const struct cw_group *group, enum message_kind ki
 /* Frees it, shut. */
 void groups_free(struct cw_group *group);
 
-/* ---- groups/casts.c ---- */
+/* ---- groups/deliver.c ---- */
 
 /* Takes what has come; returns how much. */
 uint32_t groups_events_take(struct cw_groups *groups);
@@ -133,4 +133,4 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
 
 void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand);
 /* Packets go through the members from now on. */
-void groups_spread(struct cw_group *group, uint32_t rank, bool is_first_hand);
+void groups_deliver_by_members(struct cw_group *group, uint32_t rank, bool is_first_hand);

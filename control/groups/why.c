@@ -62,7 +62,7 @@ void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes)
         snprintf(text, text_bytes, "waits for rank %" PRIu32 " to say that all have opened it", group->ranks[leader]);
         return;
     }
-    if (group->spread == CW_MCAST_BY_MEMBERS) {
+    if (group->delivery == CW_MCAST_BY_MEMBERS) {
         snprintf(text, text_bytes,
                  "multicast packets do not reach rank %" PRIu32 ": members pass them on (does a switch drop them?)",
                  group->unreached);

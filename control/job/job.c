@@ -251,16 +251,16 @@ static int control_run(void *context, int (*function)(void *argument), void *arg
     return cw_loop_call(job->wire.loop, owner_run, &call);
 }
 
-static void cast_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+static void multicast_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
 {
     const struct cw_job *job = context;
-    job->handler.cast(job->handler.path.context, group, rank, data, bytes);
+    job->handler.multicast(job->handler.path.context, group, rank, data, bytes);
 }
 
-static void cast_complete(void *context, uint64_t put_context, int status)
+static void multicast_complete(void *context, uint64_t put_context, int status)
 {
     const struct cw_job *job = context;
-    job->handler.cast_complete(job->handler.path.context, put_context, status);
+    job->handler.multicast_complete(job->handler.path.context, put_context, status);
 }
 
 static int groups_open(struct cw_job *job, const struct report *report)
@@ -281,8 +281,8 @@ static int groups_open(struct cw_job *job, const struct report *report)
                 .peer = control_peer,
                 .ask = control_ask,
                 .run = control_run,
-                .message = cast_come,
-                .complete = cast_complete,
+                .message = multicast_come,
+                .complete = multicast_complete,
             },
     };
     int status = cw_groups_create(&config, &job->groups);

@@ -35,8 +35,8 @@ enum {
 /* What comes in: by paths, and by groups (groups/groups.h). */
 struct cw_job_handler {
     struct cw_path_handler path; /* `extension` is the job's own */
-    void (*cast)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
-    void (*cast_complete)(void *context, uint64_t put_context, int status);
+    void (*multicast)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
+    void (*multicast_complete)(void *context, uint64_t put_context, int status);
 };
 
 /* Messages of paths with this tag are the job's own, in whatever lane. */

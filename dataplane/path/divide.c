@@ -140,7 +140,7 @@ static uint64_t part_bytes(uint64_t bytes, uint32_t streams)
     return (part + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 
-int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, uint64_t operation)
 {
     uint32_t streams = paths->peers[rank].streams;
@@ -159,7 +159,7 @@ int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_expos
     whole->kind = WIRE_GET;
     *division = (struct path_division){
         .whole = whole,
-        .token = exposure->token,
+        .token = registration->token,
         .offset = offset,
         .bytes = bytes,
         .part_bytes = part_bytes(bytes, streams),

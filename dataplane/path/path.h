@@ -14,8 +14,8 @@
  *
  * Order of calls
  *   cw_paths_create, cw_paths_card; cards go to all ranks by other means; cw_paths_add for each rank, the own one too
- *   { cw_paths_send | cw_paths_expose, cw_paths_get, cw_paths_put, cw_paths_conceal | cw_paths_poll | cw_paths_wait }*
- *   cw_paths_destroy
+ *   { cw_paths_send | cw_paths_register, cw_paths_get, cw_paths_put, cw_paths_deregister | cw_paths_poll |
+ *   cw_paths_wait }* cw_paths_destroy
  *
  * Thread: one at a time for all calls (a lock of the caller's), but cw_paths_wake: any.
  */
@@ -122,28 +122,28 @@ int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, cons
 const char *cw_paths_failure(const struct cw_paths *paths);
 
 /* Memory that one other rank may reach. */
-struct cw_exposure {
+struct cw_registration {
     uint64_t token;
     uint64_t address; /* on the own host; the token alone will do for others, and is the same for all of them */
 };
 
-/* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the exposure. CW_OK;
+/* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the registration. CW_OK;
  * CW_ERROR_LIMIT: no more at a time. */
-int cw_paths_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
-                    struct cw_exposure *exposure);
+int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                      struct cw_registration *registration);
 /* Nothing touches the memory any more when it returns CW_OK. CW_ERROR_AGAIN: packets still hold on to it: poll, call
  * again. */
-int cw_paths_conceal(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure);
+int cw_paths_deregister(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration);
 
 enum { CW_PATHS_DONE = 1 };
 
-/* Gets `bytes` from `offset` of what `rank` has exposed. CW_PATHS_DONE: they are there, nothing else comes; CW_OK: the
- * handler's `complete` will tell; CW_ERROR_AGAIN; other codes: failed. */
-int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
-                 uint64_t bytes, uint64_t operation);
+/* Gets `bytes` from `offset` of what `rank` has registered. CW_PATHS_DONE: they are there, nothing else comes; CW_OK:
+ * the handler's `complete` will tell; CW_ERROR_AGAIN; other codes: failed. */
+int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
+                 void *to, uint64_t bytes, uint64_t operation);
 /* Puts `bytes` there; the handler of `rank` gets `arrived` with `lane_tag`. The rest as cw_paths_get; `from` may change
  * when it is done. */
-int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 
 /* The number of a rank at this process's endpoint, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the

@@ -4,8 +4,8 @@
 #include "dataplane/path/path.h"
 
 enum {
-    CW_PATH_EXPOSURES = 4096,    /* at a time, where single copies are forbidden */
-    CW_PATH_RECORDS_A_RING = 64, /* taken from one ring before the next has its turn */
+    CW_PATH_REGISTRATIONS = 4096, /* at a time, where single copies are forbidden */
+    CW_PATH_RECORDS_A_RING = 64,  /* taken from one ring before the next has its turn */
 };
 
 /* The kinds of records in a ring. */
@@ -74,7 +74,7 @@ struct path_stream {
     uint64_t operation;
 };
 
-struct path_exposed {
+struct path_registered {
     uint64_t token; /* 0: free */
     uint8_t *base;
     uint64_t bytes;
@@ -88,9 +88,9 @@ struct cw_paths {
     struct path_peer *peers;
     uint32_t *rank_of_wire_peer;
     uint32_t wire_peer_count;
-    struct path_exposed *exposed; /* made with the first one */
-    uint64_t exposed_count;       /* ever: makes tokens */
-    struct path_stream *streams;  /* in order of posting */
+    struct path_registered *registered; /* made with the first one */
+    uint64_t registered_count;          /* ever: makes tokens */
+    struct path_stream *streams;        /* in order of posting */
     uint64_t stream_number;
     struct path_wire *wire;          /* NULL: no loop */
     struct path_division *divisions; /* gets of which parts wait for room at the endpoint */
@@ -103,9 +103,9 @@ struct cw_paths {
 /* shared.c */
 int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                      const void *data, uint32_t bytes);
-int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, uint64_t operation);
-int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 uint32_t path_shared_poll(struct cw_paths *paths);
 /* Fails a rank of this host that is stopped for too long. */
@@ -132,11 +132,11 @@ void path_wire_destroy(struct cw_paths *paths);
 int path_wire_add(struct cw_paths *paths, uint32_t rank);
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes);
-int path_wire_expose(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
-int path_wire_conceal(struct cw_paths *paths, uint64_t token);
-int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
-                  uint64_t bytes, uint64_t operation);
-int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
+int path_wire_deregister(struct cw_paths *paths, uint64_t token);
+int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
+                  void *to, uint64_t bytes, uint64_t operation);
+int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                   const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 uint32_t path_wire_poll(struct cw_paths *paths);
 /* The same, but sleeps up to `timeout_ns` for the first packet, or the alarm. */
@@ -154,7 +154,7 @@ void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation
 
 /* divide.c: long gets on several streams. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided, or no more
  * streams can be had. */
-int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, uint64_t operation);
 /* A part has ended. */
 void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part, int status);
@@ -162,9 +162,9 @@ void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part,
 void path_divide_poll(struct cw_paths *paths);
 
 /* stream.c: where single copies are forbidden */
-int path_stream_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
-                       uint64_t *token);
-void path_stream_conceal(struct cw_paths *paths, uint64_t token);
+int path_stream_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                         uint64_t *token);
+void path_stream_deregister(struct cw_paths *paths, uint64_t token);
 int path_stream_get(struct cw_paths *paths, uint32_t rank, const struct path_place *place, void *to, uint64_t bytes,
                     uint64_t operation);
 int path_stream_put(struct cw_paths *paths, uint32_t rank, const struct path_place *place, const void *from,

@@ -61,7 +61,7 @@ void cw_paths_destroy(struct cw_paths *paths)
     path_wire_destroy(paths);
     cw_inbox_destroy(paths->inbox);
     free(paths->rank_of_wire_peer);
-    free(paths->exposed);
+    free(paths->registered);
     free(paths->peers);
     free(paths);
 }
@@ -231,49 +231,49 @@ int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, cons
     return path_shared_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
 }
 
-int cw_paths_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
-                    struct cw_exposure *exposure)
+int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                      struct cw_registration *registration)
 {
-    *exposure = (struct cw_exposure){.address = (uint64_t)(uintptr_t)base};
+    *registration = (struct cw_registration){.address = (uint64_t)(uintptr_t)base};
     if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
-        return path_wire_expose(paths, base, bytes, rights, &exposure->token);
+        return path_wire_register(paths, base, bytes, rights, &registration->token);
     }
     int status = path_shared_attach(paths, rank);
     if (status != CW_OK || paths->peers[rank].single_copy) {
         return status;
     }
-    return path_stream_expose(paths, rank, base, bytes, rights, &exposure->token);
+    return path_stream_register(paths, rank, base, bytes, rights, &registration->token);
 }
 
-int cw_paths_conceal(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure)
+int cw_paths_deregister(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration)
 {
-    if (exposure->token == 0) {
+    if (registration->token == 0) {
         return CW_OK;
     }
     if (paths->wire != NULL && paths->peers[rank].card.address.ipv4 != 0 &&
         memcmp(paths->peers[rank].card.host, paths->config.host, sizeof(paths->config.host)) != 0) {
-        return path_wire_conceal(paths, exposure->token); /* also if the rank has gone since */
+        return path_wire_deregister(paths, registration->token); /* also if the rank has gone since */
     }
-    path_stream_conceal(paths, exposure->token);
+    path_stream_deregister(paths, registration->token);
     return CW_OK;
 }
 
-int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
-                 uint64_t bytes, uint64_t operation)
+int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
+                 void *to, uint64_t bytes, uint64_t operation)
 {
     if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
-        return path_wire_get(paths, rank, exposure, offset, to, bytes, operation);
+        return path_wire_get(paths, rank, registration, offset, to, bytes, operation);
     }
-    return path_shared_get(paths, rank, exposure, offset, to, bytes, operation);
+    return path_shared_get(paths, rank, registration, offset, to, bytes, operation);
 }
 
-int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
 {
     if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
-        return path_wire_put(paths, rank, exposure, offset, from, bytes, lane_tag, operation);
+        return path_wire_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
     }
-    return path_shared_put(paths, rank, exposure, offset, from, bytes, lane_tag, operation);
+    return path_shared_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
 }
 
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)

@@ -71,7 +71,7 @@ int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, c
     return CW_OK;
 }
 
-int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, uint64_t operation)
 {
     struct path_peer *peer = &paths->peers[rank];
@@ -79,20 +79,20 @@ int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_expos
     if (status != CW_OK) {
         return status;
     }
-    if (exposure->token != 0 || !peer->single_copy) {
-        struct path_place place = {.token = exposure->token, .offset = offset};
+    if (registration->token != 0 || !peer->single_copy) {
+        struct path_place place = {.token = registration->token, .offset = offset};
         return path_stream_get(paths, rank, &place, to, bytes, operation);
     }
     paths->counters.copies_single++;
     if (rank == paths->config.rank) {
-        memmove(to, (const uint8_t *)(uintptr_t)exposure->address + offset, bytes);
+        memmove(to, (const uint8_t *)(uintptr_t)registration->address + offset, bytes);
         return CW_PATHS_DONE;
     }
-    status = cw_copy_from(peer->card.inbox.pid, to, exposure->address + offset, bytes);
+    status = cw_copy_from(peer->card.inbox.pid, to, registration->address + offset, bytes);
     return status == CW_OK ? CW_PATHS_DONE : status;
 }
 
-int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
 {
     struct path_peer *peer = &paths->peers[rank];
@@ -100,8 +100,8 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_expos
     if (status != CW_OK) {
         return status;
     }
-    if (exposure->token != 0 || !peer->single_copy) {
-        struct path_place place = {.token = exposure->token, .offset = offset};
+    if (registration->token != 0 || !peer->single_copy) {
+        struct path_place place = {.token = registration->token, .offset = offset};
         return path_stream_put(paths, rank, &place, from, bytes, lane_tag, operation);
     }
     if (cw_ring_reserve(&peer->sender.ring, 0) ==
@@ -111,9 +111,9 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_expos
     }
     paths->counters.copies_single++;
     if (rank == paths->config.rank) {
-        memmove((uint8_t *)(uintptr_t)exposure->address + offset, from, bytes);
+        memmove((uint8_t *)(uintptr_t)registration->address + offset, from, bytes);
     } else {
-        status = cw_copy_to(peer->card.inbox.pid, exposure->address + offset, from, bytes);
+        status = cw_copy_to(peer->card.inbox.pid, registration->address + offset, from, bytes);
         if (status != CW_OK) {
             return status;
         }

@@ -8,20 +8,20 @@
 /* Data of one record: several fit a ring, so that both sides copy at the same time. */
 enum { STREAM_PIECE_BYTES = 8192 };
 
-int path_stream_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
-                       uint64_t *token)
+int path_stream_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
+                         uint64_t *token)
 {
-    if (paths->exposed == NULL) {
-        paths->exposed = calloc(CW_PATH_EXPOSURES, sizeof(*paths->exposed));
-        if (paths->exposed == NULL) {
+    if (paths->registered == NULL) {
+        paths->registered = calloc(CW_PATH_REGISTRATIONS, sizeof(*paths->registered));
+        if (paths->registered == NULL) {
             return CW_ERROR_MEMORY;
         }
     }
-    for (uint64_t tried = 0; tried < CW_PATH_EXPOSURES; tried++) {
-        uint64_t made = ++paths->exposed_count;
-        struct path_exposed *exposed = &paths->exposed[made % CW_PATH_EXPOSURES];
-        if (exposed->token == 0) {
-            *exposed = (struct path_exposed){
+    for (uint64_t tried = 0; tried < CW_PATH_REGISTRATIONS; tried++) {
+        uint64_t made = ++paths->registered_count;
+        struct path_registered *registered = &paths->registered[made % CW_PATH_REGISTRATIONS];
+        if (registered->token == 0) {
+            *registered = (struct path_registered){
                 .token = made,
                 .base = base,
                 .bytes = bytes,
@@ -39,13 +39,13 @@ int path_stream_expose(struct cw_paths *paths, uint32_t rank, void *base, uint64
 static uint8_t *place_find(struct cw_paths *paths, uint32_t rank, const struct path_place *place, uint64_t bytes,
                            uint32_t right)
 {
-    if (paths->exposed == NULL || place->token == 0) {
+    if (paths->registered == NULL || place->token == 0) {
         return NULL;
     }
-    struct path_exposed *exposed = &paths->exposed[place->token % CW_PATH_EXPOSURES];
-    bool allowed = exposed->token == place->token && exposed->rank == rank && (exposed->rights & right) != 0 &&
-                   bytes <= exposed->bytes && place->offset <= exposed->bytes - bytes;
-    return allowed ? exposed->base + place->offset : NULL;
+    struct path_registered *registered = &paths->registered[place->token % CW_PATH_REGISTRATIONS];
+    bool allowed = registered->token == place->token && registered->rank == rank && (registered->rights & right) != 0 &&
+                   bytes <= registered->bytes && place->offset <= registered->bytes - bytes;
+    return allowed ? registered->base + place->offset : NULL;
 }
 
 static void stream_append(struct cw_paths *paths, struct path_stream *stream)
@@ -73,10 +73,11 @@ static struct path_stream *stream_make(struct cw_paths *paths, enum path_stream_
     return stream;
 }
 
-void path_stream_conceal(struct cw_paths *paths, uint64_t token)
+void path_stream_deregister(struct cw_paths *paths, uint64_t token)
 {
-    struct path_exposed *exposed = paths->exposed == NULL ? NULL : &paths->exposed[token % CW_PATH_EXPOSURES];
-    if (exposed == NULL || exposed->token != token) {
+    struct path_registered *registered =
+        paths->registered == NULL ? NULL : &paths->registered[token % CW_PATH_REGISTRATIONS];
+    if (registered == NULL || registered->token != token) {
         return;
     }
     for (struct path_stream *stream = paths->streams; stream != NULL; stream = stream->next) {
@@ -84,7 +85,7 @@ void path_stream_conceal(struct cw_paths *paths, uint64_t token)
             stream->status = CW_ERROR_REMOTE_ACCESS; /* nothing is read from it any more */
         }
     }
-    exposed->token = 0;
+    registered->token = 0;
 }
 
 int path_stream_get(struct cw_paths *paths, uint32_t rank, const struct path_place *place, void *to, uint64_t bytes,

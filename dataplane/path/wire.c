@@ -14,15 +14,15 @@ enum {
 
 struct path_wire {
     struct cw_pool messages; /* a struct path_wire_operation, and message_bytes_max bytes behind it */
-    struct path_concealed *concealed;
+    struct path_deregistered *deregistered;
     uint32_t *slots; /* of messages that the loop could not take back yet */
     uint32_t slot_count;
     uint32_t slots_max;
 };
 
 /* A region that packets still hold on to. */
-struct path_concealed {
-    struct path_concealed *next;
+struct path_deregistered {
+    struct path_deregistered *next;
     uint64_t region;
 };
 
@@ -43,10 +43,10 @@ void path_wire_destroy(struct cw_paths *paths)
     if (wire == NULL) {
         return;
     }
-    while (wire->concealed != NULL) {
-        struct path_concealed *concealed = wire->concealed;
-        wire->concealed = concealed->next;
-        free(concealed);
+    while (wire->deregistered != NULL) {
+        struct path_deregistered *deregistered = wire->deregistered;
+        wire->deregistered = deregistered->next;
+        free(deregistered);
     }
     cw_pool_dispose(&wire->messages);
     free(wire->slots);
@@ -120,13 +120,13 @@ static int region_deregister(struct cw_endpoint *endpoint, void *context)
     return cw_region_deregister(endpoint, *(uint64_t *)context);
 }
 
-int path_wire_expose(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
+int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
     struct region_call call = {.base = base, .bytes = bytes, .rights = rights, .token = token};
     return cw_loop_call(paths->config.loop, region_register, &call);
 }
 
-int path_wire_conceal(struct cw_paths *paths, uint64_t token)
+int path_wire_deregister(struct cw_paths *paths, uint64_t token)
 {
     int status = cw_loop_call(paths->config.loop, region_deregister, &token);
     return status == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
@@ -135,27 +135,27 @@ int path_wire_conceal(struct cw_paths *paths, uint64_t token)
 /* Lets go of a region of our own, now or when the packets have. */
 static void region_forget(struct cw_paths *paths, uint64_t region)
 {
-    if (path_wire_conceal(paths, region) != CW_ERROR_AGAIN) {
+    if (path_wire_deregister(paths, region) != CW_ERROR_AGAIN) {
         return;
     }
-    struct path_concealed *concealed = malloc(sizeof(*concealed));
-    if (concealed != NULL) { /* else it stays registered: a leak, but nothing wrong */
-        *concealed = (struct path_concealed){.next = paths->wire->concealed, .region = region};
-        paths->wire->concealed = concealed;
+    struct path_deregistered *deregistered = malloc(sizeof(*deregistered));
+    if (deregistered != NULL) { /* else it stays registered: a leak, but nothing wrong */
+        *deregistered = (struct path_deregistered){.next = paths->wire->deregistered, .region = region};
+        paths->wire->deregistered = deregistered;
     }
 }
 
 static void regions_forget(struct cw_paths *paths)
 {
-    struct path_concealed **link = &paths->wire->concealed;
+    struct path_deregistered **link = &paths->wire->deregistered;
     while (*link != NULL) {
-        struct path_concealed *concealed = *link;
-        if (path_wire_conceal(paths, concealed->region) == CW_ERROR_AGAIN) {
-            link = &concealed->next;
+        struct path_deregistered *deregistered = *link;
+        if (path_wire_deregister(paths, deregistered->region) == CW_ERROR_AGAIN) {
+            link = &deregistered->next;
             continue;
         }
-        *link = concealed->next;
-        free(concealed);
+        *link = deregistered->next;
+        free(deregistered);
     }
 }
 
@@ -223,7 +223,7 @@ struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t ran
     }
     made->rank = rank;
     made->operation = operation;
-    *status = path_wire_expose(paths, memory, bytes, CW_REGION_LOCAL, &made->region);
+    *status = path_wire_register(paths, memory, bytes, CW_REGION_LOCAL, &made->region);
     if (*status != CW_OK) {
         free(made);
         *status = *status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : *status;
@@ -247,10 +247,10 @@ static int operation_posted(struct cw_paths *paths, struct path_wire_operation *
     return status;
 }
 
-int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset, void *to,
-                  uint64_t bytes, uint64_t operation)
+int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
+                  void *to, uint64_t bytes, uint64_t operation)
 {
-    int status = path_divide_get(paths, rank, exposure, offset, to, bytes, operation);
+    int status = path_divide_get(paths, rank, registration, offset, to, bytes, operation);
     if (status != CW_ERROR_UNSUPPORTED) {
         return status;
     }
@@ -261,7 +261,7 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
     made->kind = WIRE_GET;
     struct cw_get get = {
         .peer = paths->peers[rank].wire_peer,
-        .region = exposure->token,
+        .region = registration->token,
         .offset = offset,
         .bytes = bytes,
         .local_region = made->region,
@@ -270,7 +270,7 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
     return operation_posted(paths, made, cw_loop_get(paths->config.loop, &get));
 }
 
-int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposure *exposure, uint64_t offset,
+int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                   const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
 {
     int status;
@@ -282,7 +282,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_exposur
     struct cw_put put = {
         .peer = paths->peers[rank].wire_peer,
         .lane_tag = lane_tag,
-        .region = exposure->token,
+        .region = registration->token,
         .offset = offset,
         .source = {.kind = CW_SOURCE_CONTIGUOUS, .region = made->region, .contiguous = {.data = from, .bytes = bytes}},
         .context = (uint64_t)(uintptr_t)made,
@@ -408,7 +408,7 @@ static uint32_t events_take(struct cw_paths *paths, const struct cw_event *event
 uint32_t path_wire_poll(struct cw_paths *paths)
 {
     struct cw_event events[WIRE_BURST];
-    if (paths->wire->concealed != NULL) {
+    if (paths->wire->deregistered != NULL) {
         regions_forget(paths);
     }
     if (paths->wire->slot_count > 0) {

@@ -109,7 +109,7 @@ local F = {
   unreached = ProtoField.uint16("causeway.mcast.unreached", "Not reached by the group's address"),
   mcast_received = ProtoField.uint64("causeway.mcast.received", "Received below"),
   released = ProtoField.uint64("causeway.mcast.released", "Slots given back"),
-  exposed = ProtoField.uint64("causeway.mcast.exposed", "Exposures made"),
+  registered = ProtoField.uint64("causeway.mcast.registered", "Registrations made"),
   mcast_run_count = ProtoField.uint32("causeway.mcast.run_count", "Runs"),
   mcast_from = ProtoField.uint64("causeway.mcast.from", "From"),
   mcast_missing = ProtoField.uint16("causeway.mcast.run.missing", "Missing"),
@@ -226,7 +226,7 @@ local extensions = {
     {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.next, 8}, {F.joined_number, 8}, {F.joined_message, 8},
     {F.joined_short, 8}, {F.joined_long, 8},
   },
-  MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.pause, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.exposed, 8}},
+  MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.pause, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.registered, 8}},
   MCAST_NAK = {{F.mcast_run_count, 4}, {F.mcast_reserved, 4}, {F.mcast_from, 8}},
   MCAST_FLOOD_PROBE = {},
 }

@@ -201,5 +201,5 @@ void mpi_comm_stop(void)
         mpi_comm_release(comm);
     }
     mpi_comm_world = mpi_comm_self = NULL;
-    mpi_match_forget_strangers();
+    mpi_match_forget_unknown();
 }

@@ -2,7 +2,7 @@
  *
  * Contexts are numbered by rank 0 of the new communicator: its rank in MPI_COMM_WORLD and how many it has numbered. So
  * a context is never used twice, and making a communicator takes no agreement but one message from rank 0. Messages may
- * come before this process has made the communicator: they wait as strangers (point/match.h).
+ * come before this process has made the communicator: they wait as messages of an unknown context (point/match.h).
  *
  * Within the lock of enter.h only.
  */

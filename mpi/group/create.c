@@ -247,7 +247,7 @@ int mpi_comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *new
         return code;
     }
     uint64_t context = members->rank == 0 ? mpi_context_next() : 0;
-    code = mpi_internal_spread(found, members, MPI_TAG_CREATE_GROUP + (tag & 0x3fffffff), &context, sizeof(context));
+    code = mpi_internal_bcast(found, members, MPI_TAG_CREATE_GROUP + (tag & 0x3fffffff), &context, sizeof(context));
     return code != MPI_SUCCESS ? code : group_make(found, members, context, newcomm);
 }
 

@@ -43,12 +43,12 @@ void mpi_group_release(struct mpi_group *group)
     if (--group->references > 0) {
         return;
     }
-    mpi_group_conceal(group);
+    mpi_group_deregister(group);
     free(group->ranks);
     free(group);
 }
 
-void mpi_group_conceal(struct mpi_group *group)
+void mpi_group_deregister(struct mpi_group *group)
 {
     if (group->handle != NULL) {
         mpi_handle_free(MPI_KIND_GROUP, (uintptr_t)group->handle);

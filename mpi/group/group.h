@@ -25,7 +25,7 @@ void mpi_group_release(struct mpi_group *group);
 /* The handle of a group, made with the first call; the caller's reference becomes the handle's. 0: no memory. */
 MPI_Group mpi_group_handle(struct mpi_group *group);
 /* Ends the handle, if it has one; the reference stays. */
-void mpi_group_conceal(struct mpi_group *group);
+void mpi_group_deregister(struct mpi_group *group);
 /* The rank in `group` of a process by its rank in MPI_COMM_WORLD; MPI_UNDEFINED: it is no member. */
 int mpi_group_rank_of(const struct mpi_group *group, uint32_t world_rank);
 /* MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL. */

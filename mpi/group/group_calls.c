@@ -256,7 +256,7 @@ int mpi_group_free(MPI_Group *group)
         return code;
     }
     if (*group != MPI_GROUP_EMPTY) {
-        mpi_group_conceal(found); /* a communicator may hold the group still, but a freed handle names nothing */
+        mpi_group_deregister(found); /* a communicator may hold the group still, but a freed handle names nothing */
         mpi_group_release(found);
     }
     *group = MPI_GROUP_NULL;

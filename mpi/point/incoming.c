@@ -67,7 +67,7 @@ static void message_keep(struct mpi_comm *comm, uint32_t rank, enum mpi_message_
         .rank = rank,
         .bytes = is_offer ? parts->offer.bytes : parts->bytes,
         .number = is_offer ? parts->offer.number : parts->answer.number,
-        .exposure = parts->offer.exposure,
+        .registration = parts->offer.registration,
     };
     memcpy(message->data, parts->data, parts->bytes);
     if (!mpi_match_keep(comm, message)) {
@@ -99,7 +99,7 @@ static void message_match(uint32_t rank, enum mpi_message_kind kind, struct part
         return;
     }
     if (kind == MPI_SENT_LONG) {
-        mpi_receive_long(request, &parts->envelope, rank, parts->offer.bytes, &parts->offer.exposure,
+        mpi_receive_long(request, &parts->envelope, rank, parts->offer.bytes, &parts->offer.registration,
                          parts->offer.number);
         return;
     }

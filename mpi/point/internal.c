@@ -27,7 +27,7 @@ static int transfer(struct mpi_comm *comm, enum mpi_request_kind kind, int peer,
     return request.error == MPI_SUCCESS ? MPI_SUCCESS : mpi_request_raise(&request, comm->handle, request.error);
 }
 
-int mpi_internal_spread(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes)
+int mpi_internal_bcast(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes)
 {
     int mask = 1;
     int code = MPI_SUCCESS;
@@ -61,7 +61,7 @@ int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits)
             *bits &= others;
         }
     }
-    return code != MPI_SUCCESS ? code : mpi_internal_spread(comm, comm->group, tag, bits, sizeof(*bits));
+    return code != MPI_SUCCESS ? code : mpi_internal_bcast(comm, comm->group, tag, bits, sizeof(*bits));
 }
 
 static bool is_drained(void *context)

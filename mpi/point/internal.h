@@ -13,7 +13,7 @@
 
 /* Brings `data` from rank 0 of a group, whose members are all in `comm`, to all of it, down a binomial tree. All
  * members call it. MPI_SUCCESS or the error, raised. */
-int mpi_internal_spread(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes);
+int mpi_internal_bcast(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes);
 
 /* What the bits of all ranks of `comm` have in common, known to all of them. All call it. MPI_SUCCESS or the error,
  * raised. */

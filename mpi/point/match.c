@@ -25,8 +25,8 @@ struct mpi_matching {
     struct source_queues sources[];
 };
 
-static struct mpi_message *stranger_first;
-static struct mpi_message *stranger_last;
+static struct mpi_message *unknown_first;
+static struct mpi_message *unknown_last;
 
 /* Made with the first use; NULL: no memory. */
 static struct mpi_matching *matching_of(struct mpi_comm *comm)
@@ -125,30 +125,30 @@ bool mpi_match_withdraw(struct mpi_request *request)
     return matching != NULL && queue_remove(queue_of(matching, request->peer), request);
 }
 
-static void stranger_append(struct mpi_message *message)
+static void unknown_append(struct mpi_message *message)
 {
-    message->arrival_previous = stranger_last;
+    message->arrival_previous = unknown_last;
     message->arrival_next = NULL;
-    if (stranger_last == NULL) {
-        stranger_first = message;
+    if (unknown_last == NULL) {
+        unknown_first = message;
     } else {
-        stranger_last->arrival_next = message;
+        unknown_last->arrival_next = message;
     }
-    stranger_last = message;
+    unknown_last = message;
 }
 
-static void stranger_remove(struct mpi_message *message)
+static void unknown_remove(struct mpi_message *message)
 {
-    *(message->arrival_previous == NULL ? &stranger_first : &message->arrival_previous->arrival_next) =
+    *(message->arrival_previous == NULL ? &unknown_first : &message->arrival_previous->arrival_next) =
         message->arrival_next;
-    *(message->arrival_next == NULL ? &stranger_last : &message->arrival_next->arrival_previous) =
+    *(message->arrival_next == NULL ? &unknown_last : &message->arrival_next->arrival_previous) =
         message->arrival_previous;
 }
 
 bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message)
 {
     if (comm == NULL) {
-        stranger_append(message);
+        unknown_append(message);
         return true;
     }
     struct mpi_matching *matching = matching_of(comm);
@@ -207,7 +207,7 @@ void mpi_match_let_go(struct mpi_message *message)
 bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number)
 {
     struct mpi_message *message =
-        comm != NULL ? comm->matching == NULL ? NULL : comm->matching->arrival_first : stranger_first;
+        comm != NULL ? comm->matching == NULL ? NULL : comm->matching->arrival_first : unknown_first;
     while (message != NULL && !(message->rank == rank && message->number == number && message->kind != MPI_SENT_EAGER &&
                                 message->envelope.context == envelope->context)) {
         message = message->arrival_next;
@@ -218,7 +218,7 @@ bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope
     if (comm != NULL) {
         message_remove(comm->matching, message);
     } else {
-        stranger_remove(message);
+        unknown_remove(message);
     }
     mpi_match_let_go(message);
     return true;
@@ -226,12 +226,12 @@ bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope
 
 void mpi_match_adopt(struct mpi_comm *comm)
 {
-    for (struct mpi_message *message = stranger_first, *next; message != NULL; message = next) {
+    for (struct mpi_message *message = unknown_first, *next; message != NULL; message = next) {
         next = message->arrival_next;
         if (message->envelope.context != comm->context) {
             continue;
         }
-        stranger_remove(message);
+        unknown_remove(message);
         if (message->envelope.source < 0 || message->envelope.source >= comm->size || !mpi_match_keep(comm, message)) {
             mpi_match_let_go(message);
         }
@@ -255,10 +255,10 @@ void mpi_matching_destroy(struct mpi_matching *matching)
     }
 }
 
-void mpi_match_forget_strangers(void)
+void mpi_match_forget_unknown(void)
 {
-    messages_free(stranger_first);
-    stranger_first = stranger_last = NULL;
+    messages_free(unknown_first);
+    unknown_first = unknown_last = NULL;
 }
 
 void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request))

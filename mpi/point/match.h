@@ -7,7 +7,8 @@
  * Invariants
  *   - A message goes to the first receive posted that fits it; a receive gets the first fitting message of its source.
  *   - No posted receive fits an unexpected message of the same communicator.
- *   - Messages for a communicator that this process has not made yet are strangers; mpi_match_adopt gives them a home.
+ *   - Messages for a communicator that this process has not made yet are of an unknown context; mpi_match_adopt gives
+ *     them a home.
  *
  * Within the lock of enter.h only.
  */
@@ -23,13 +24,13 @@
 /* A message that has come and was not expected. */
 struct mpi_message {
     MPI_Message handle;    /* of a matched probe */
-    struct mpi_comm *comm; /* NULL: a stranger */
+    struct mpi_comm *comm; /* NULL: of an unknown context */
     struct mpi_envelope envelope;
     enum mpi_message_kind kind;
     uint32_t rank; /* of the sender, in MPI_COMM_WORLD */
     uint64_t bytes;
-    uint32_t number;             /* SYNC, LONG, WANT: whom to answer */
-    struct cw_exposure exposure; /* LONG */
+    uint32_t number;                     /* SYNC, LONG, WANT: whom to answer */
+    struct cw_registration registration; /* LONG */
     struct mpi_message *source_next, *source_previous;
     struct mpi_message *arrival_next, *arrival_previous;
     uint8_t data[]; /* EAGER, SYNC */
@@ -38,7 +39,7 @@ struct mpi_message {
 /* The receive that a message belongs to, taken out of its queue; NULL: none is posted. */
 struct mpi_request *mpi_match_arrival(struct mpi_comm *comm, const struct mpi_envelope *envelope);
 
-/* Keeps a message until a receive wants it; `comm` NULL: a stranger. False: no memory. */
+/* Keeps a message until a receive wants it; `comm` NULL: of an unknown context. False: no memory. */
 bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message);
 
 /* The first message that fits, taken out of its queue if `take`; NULL: none has come. */
@@ -61,11 +62,11 @@ bool mpi_match_is_posted(const struct mpi_request *request);
 void mpi_match_each_posted(const struct mpi_comm *comm,
                            void (*function)(const struct mpi_request *request, void *context), void *context);
 
-/* A communicator has been made: strangers with its context are its own. */
+/* A communicator has been made: messages with its context are its own. */
 void mpi_match_adopt(struct mpi_comm *comm);
 /* Frees the queues with what is left in them. */
 void mpi_matching_destroy(struct mpi_matching *matching);
-void mpi_match_forget_strangers(void);
+void mpi_match_forget_unknown(void);
 
 /* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may
  * withdraw it. */

@@ -20,9 +20,9 @@ enum mpi_message_kind {
     MPI_SENT_CANCELLED = 6,  /* mpi_answer_to: yes; status: whether it had been matched before */
     MPI_SENT_COLLECTIVE = 7, /* collective/run/transport.h */
     MPI_SENT_CREDIT = 8,     /* mpi_answer_to: so many bytes are given back (credit.h) */
-    MPI_SENT_WANT = 9,       /* mpi_envelope, mpi_offer that exposes nothing: wants MPI_SENT_CLEAR when it is matched */
-    MPI_SENT_CLEAR = 10,     /* mpi_answer_to: send the data; status: the receive's number */
-    MPI_SENT_DATA = 11,      /* mpi_answer_to: of the receive; then the data */
+    MPI_SENT_WANT = 9,   /* mpi_envelope, mpi_offer that registers nothing: wants MPI_SENT_CLEAR when it is matched */
+    MPI_SENT_CLEAR = 10, /* mpi_answer_to: send the data; status: the receive's number */
+    MPI_SENT_DATA = 11,  /* mpi_answer_to: of the receive; then the data */
 };
 
 /* Who sent what to match; `source` is the sender's rank in the communicator. */
@@ -39,7 +39,7 @@ struct mpi_answer_to {
 
 struct mpi_offer {
     uint64_t bytes;
-    struct cw_exposure exposure;
+    struct cw_registration registration;
     uint32_t number;
     uint32_t reserved; /* 0 */
 };

@@ -74,32 +74,32 @@ void mpi_numbers_each_of(uint32_t rank, void (*function)(struct mpi_request *req
     }
 }
 
-struct concealed {
-    struct concealed *next;
+struct deregistered {
+    struct deregistered *next;
     uint32_t rank;
-    struct cw_exposure exposure;
+    struct cw_registration registration;
 };
 
-static struct concealed *concealed_first;
+static struct deregistered *deregistered_first;
 
-void mpi_conceal(uint32_t rank, const struct cw_exposure *exposure)
+void mpi_deregister(uint32_t rank, const struct cw_registration *registration)
 {
-    if (cw_paths_conceal(mpi_process.paths, rank, exposure) != CW_ERROR_AGAIN) {
+    if (cw_paths_deregister(mpi_process.paths, rank, registration) != CW_ERROR_AGAIN) {
         return;
     }
-    struct concealed *kept = malloc(sizeof(*kept));
-    if (kept != NULL) { /* else it stays exposed: a leak, but nothing wrong */
-        *kept = (struct concealed){.next = concealed_first, .rank = rank, .exposure = *exposure};
-        concealed_first = kept;
+    struct deregistered *kept = malloc(sizeof(*kept));
+    if (kept != NULL) { /* else it stays registered: a leak, but nothing wrong */
+        *kept = (struct deregistered){.next = deregistered_first, .rank = rank, .registration = *registration};
+        deregistered_first = kept;
     }
 }
 
-void mpi_conceal_progress(void)
+void mpi_deregister_progress(void)
 {
-    struct concealed **link = &concealed_first;
+    struct deregistered **link = &deregistered_first;
     while (*link != NULL) {
-        struct concealed *kept = *link;
-        if (cw_paths_conceal(mpi_process.paths, kept->rank, &kept->exposure) == CW_ERROR_AGAIN) {
+        struct deregistered *kept = *link;
+        if (cw_paths_deregister(mpi_process.paths, kept->rank, &kept->registration) == CW_ERROR_AGAIN) {
             link = &kept->next;
             continue;
         }

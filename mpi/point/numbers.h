@@ -1,4 +1,4 @@
-/* numbers: requests that wait for an answer of the other side, which names them by number; exposures that cannot be
+/* numbers: requests that wait for an answer of the other side, which names them by number; registrations that cannot be
  * taken back yet.
  *
  * Within the lock of enter.h only.
@@ -15,7 +15,7 @@ struct mpi_request *mpi_number_find(uint32_t number);
 /* Calls `function` for all requests that wait for an answer of the process `rank`. */
 void mpi_numbers_each_of(uint32_t rank, void (*function)(struct mpi_request *request));
 
-/* Takes an exposure back, now or as soon as the path lets go of the memory. */
-void mpi_conceal(uint32_t rank, const struct cw_exposure *exposure);
+/* Takes a registration back, now or as soon as the path lets go of the memory. */
+void mpi_deregister(uint32_t rank, const struct cw_registration *registration);
 /* Tries again what it would not let go of. */
-void mpi_conceal_progress(void);
+void mpi_deregister_progress(void);

@@ -2,8 +2,8 @@
  *
  * A send is eager if its bytes fit a message of the path and mpi_process.eager_max_bytes: it is complete when the path
  * has taken it. Without credit (credit.h) it is announced, and
- * sent when the receiver has matched it. A longer one exposes its memory, offers it, and is complete when the receiver
- * has said so. What the path does not take (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
+ * sent when the receiver has matched it. A longer one registers its memory, offers it, and is complete when the
+ * receiver has said so. What the path does not take (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
  *
  * Within the lock of enter.h only.
  */
@@ -40,7 +40,7 @@ void mpi_receive_message(struct mpi_request *request, struct mpi_message *messag
 void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *envelope, const void *data,
                        uint64_t bytes);
 void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank, uint64_t bytes,
-                      const struct cw_exposure *exposure, uint32_t number);
+                      const struct cw_registration *registration, uint32_t number);
 
 /* An announced message has been matched: asks for its data, which mpi_receive_end takes, or an error. */
 void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank,

@@ -89,14 +89,14 @@ static void receive_done(struct mpi_operation *operation, int status)
 }
 
 void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank, uint64_t bytes,
-                      const struct cw_exposure *exposure, uint32_t number)
+                      const struct cw_registration *registration, uint32_t number)
 {
     receive_matched(request, envelope, bytes);
     request->rank = rank;
     request->number = number;
     request->error = bytes > (uint64_t)request->bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     request->get.done = receive_done;
-    request->exposure = *exposure;
+    request->registration = *registration;
     void *to = (uint8_t *)request->buffer + request->type->true_lb;
     if (!request->type->dense && request->received > 0) {
         to = request->packed = malloc((size_t)request->received);
@@ -144,8 +144,8 @@ static struct mpi_request **waiting_end = &mpi_gets_waiting;
 
 void mpi_get_start(struct mpi_request *request, void *to)
 {
-    int status = cw_paths_get(mpi_process.paths, request->rank, &request->exposure, 0, to, (uint64_t)request->received,
-                              (uint64_t)(uintptr_t)&request->get);
+    int status = cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to,
+                              (uint64_t)request->received, (uint64_t)(uintptr_t)&request->get);
     if (status == CW_ERROR_AGAIN) {
         request->next = NULL;
         *waiting_end = request;
@@ -175,7 +175,7 @@ void mpi_receive_message(struct mpi_request *request, struct mpi_message *messag
 {
     switch (message->kind) {
     case MPI_SENT_LONG:
-        mpi_receive_long(request, &message->envelope, message->rank, message->bytes, &message->exposure,
+        mpi_receive_long(request, &message->envelope, message->rank, message->bytes, &message->registration,
                          message->number);
         break;
     case MPI_SENT_WANT:

@@ -81,8 +81,8 @@ struct mpi_request {
     uint8_t *packed;    /* NULL: the bytes are moved from and to `buffer` itself */
     uint32_t number;    /* by which the other side names it, while it waits for an answer (point/numbers.h) */
     uint32_t rank;      /* of the other side, in MPI_COMM_WORLD, once it is known */
-    struct cw_exposure exposure;
-    bool is_exposed;
+    struct cw_registration registration;
+    bool is_registered;
     struct mpi_operation get; /* receive of a long message */
     uint64_t order;           /* receive: when it was posted, in its communicator */
     struct mpi_request *next; /* in the queue that it waits in */

@@ -100,9 +100,9 @@ static void send_end(struct mpi_request *request, int code)
         mpi_number_free(request->number);
         request->number = 0;
     }
-    if (request->is_exposed) {
-        mpi_conceal(request->rank, &request->exposure);
-        request->is_exposed = false;
+    if (request->is_registered) {
+        mpi_deregister(request->rank, &request->registration);
+        request->is_registered = false;
     }
     free(request->packed);
     request->packed = NULL;
@@ -153,19 +153,19 @@ static void send_synchronous(struct mpi_request *request, const void *data)
 
 static void send_long(struct mpi_request *request, const void *data)
 {
-    int status = cw_paths_expose(mpi_process.paths, request->rank, (void *)(uintptr_t)data, (uint64_t)request->bytes,
-                                 CW_REGION_READ, &request->exposure);
+    int status = cw_paths_register(mpi_process.paths, request->rank, (void *)(uintptr_t)data, (uint64_t)request->bytes,
+                                   CW_REGION_READ, &request->registration);
     if (status != CW_OK) {
         send_end(request, mpi_error_of_status(status));
         return;
     }
-    request->is_exposed = true;
+    request->is_registered = true;
     struct {
         struct mpi_envelope envelope;
         struct mpi_offer offer;
     } head = {
         .envelope = envelope_of(request),
-        .offer = {.bytes = (uint64_t)request->bytes, .exposure = request->exposure, .number = request->number},
+        .offer = {.bytes = (uint64_t)request->bytes, .registration = request->registration, .number = request->number},
     };
     send_message(request, MPI_SENT_LONG, &head, sizeof(head), NULL, 0);
 }
@@ -187,7 +187,7 @@ static void send_announced(struct mpi_request *request)
 void mpi_send_clear(uint32_t number, uint32_t receive_number)
 {
     struct mpi_request *request = mpi_number_find(number);
-    if (request == NULL || request->kind != MPI_REQUEST_SEND || request->is_exposed) {
+    if (request == NULL || request->kind != MPI_REQUEST_SEND || request->is_registered) {
         return;
     }
     const struct mpi_answer_to answer = {.number = receive_number};

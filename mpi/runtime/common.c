@@ -36,18 +36,18 @@ int mpi_common_make(struct mpi_common *common, const char *word, const char *tex
     return CW_OK;
 }
 
-int mpi_common_spread(struct mpi_common *common)
+int mpi_common_bcast(struct mpi_common *common)
 {
     struct mpi_comm *world = mpi_comm_world;
     uint64_t count = common->count;
-    int code = mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, &count, sizeof(count));
+    int code = mpi_internal_bcast(world, world->group, MPI_TAG_CREATE_GROUP, &count, sizeof(count));
     if (code == MPI_SUCCESS && world->rank != 0 && room_take(common, (size_t)count) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
     if (code != MPI_SUCCESS || count == 0) {
         return code;
     }
-    return mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, common->bytes, common->count);
+    return mpi_internal_bcast(world, world->group, MPI_TAG_CREATE_GROUP, common->bytes, common->count);
 }
 
 const char *mpi_common_word(const struct mpi_common *common)

@@ -2,7 +2,7 @@
  * ranks decide alike may depend on them, and on nothing else that is a rank's own. Whether it has to be sent at all a
  * digest in the cards tells (control/job/job.h).
  *
- * Order of calls: mpi_common_make, mpi_common_spread if ranks differ, mpi_common_word and _text, mpi_common_free.
+ * Order of calls: mpi_common_make, mpi_common_bcast if ranks differ, mpi_common_word and _text, mpi_common_free.
  * Within the lock of enter.h only.
  */
 #pragma once
@@ -19,7 +19,7 @@ struct mpi_common {
 int mpi_common_make(struct mpi_common *common, const char *word, const char *text, size_t text_bytes);
 
 /* Rank 0's take the place of all others; all ranks of the job call it. MPI_SUCCESS, or an MPI error. */
-int mpi_common_spread(struct mpi_common *common);
+int mpi_common_bcast(struct mpi_common *common);
 
 /* "" without one; valid until the next call. */
 const char *mpi_common_word(const struct mpi_common *common);

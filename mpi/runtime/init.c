@@ -10,7 +10,7 @@
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/collective/run/transport.h"
 #include "mpi/group/communicator.h"
@@ -139,8 +139,8 @@ static int job_start(void)
                 .complete = mpi_incoming_complete,
                 .down = mpi_incoming_down,
             },
-        .cast = mpi_cast_message,
-        .cast_complete = mpi_cast_complete,
+        .multicast = mpi_multicast_message,
+        .multicast_complete = mpi_multicast_complete,
     };
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
@@ -257,14 +257,14 @@ int mpi_finalize(void)
     mpi_record_finish();
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
-    mpi_cast_settle();
+    mpi_multicast_settle();
     if (mpi_explain_is_wanted()) {
-        char *text = mpi_cast_report();
+        char *text = mpi_multicast_report();
         mpi_explain_lines(text);
         free(text);
     }
     mpi_comm_stop();
-    mpi_cast_finish();
+    mpi_multicast_finish();
     cw_control_destroy(mpi_process.control);
     mpi_process.control = NULL;
     mpi_waiting_stop();

@@ -7,7 +7,7 @@
 #include "control/job/job.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/core/crowding.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
@@ -28,8 +28,8 @@ static uint32_t round_count;
 uint32_t mpi_progress(void)
 {
     uint32_t count = cw_job_poll(mpi_process.job);
-    if (mpi_casts_waiting != NULL) {
-        count += mpi_cast_progress();
+    if (mpi_multicasts_waiting != NULL) {
+        count += mpi_multicast_progress();
     }
     if (mpi_outbox_waiting > 0) {
         count += mpi_outbox_progress();
@@ -45,7 +45,7 @@ uint32_t mpi_progress(void)
         count += user->turn(user);
     }
     if (++round_count % 1024 == 0) {
-        mpi_conceal_progress();
+        mpi_deregister_progress();
     }
     return count;
 }

@@ -74,7 +74,7 @@ static int common_settle(char *error, size_t error_bytes)
     bool is_told = mpi_process.rank == 0 && failure[0] != '\0';
     if (!is_told && !cw_job_notes_agree(mpi_process.job)) {
         cw_wide_seal(mpi_process.size, mpi_process.paths); /* what has to be said first, too */
-        code = mpi_common_spread(&common);
+        code = mpi_common_bcast(&common);
         if (mpi_process.rank != 0) {
             failure[0] = '\0'; /* of rank 0 only it counts */
             snprintf(place, sizeof(place), "rank 0's topology file");

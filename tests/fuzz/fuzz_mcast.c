@@ -1,6 +1,6 @@
 /* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed.
- * Nothing may be written outside of slots and exposures (guards, sanitizers), and nobody may fall over. CW_TEST_PACKETS
- * tells how many packets. */
+ * Nothing may be written outside of slots and registrations (guards, sanitizers), and nobody may fall over.
+ * CW_TEST_PACKETS tells how many packets. */
 #include "dataplane/core/extension.h"
 #include "mcast/packet.h"
 #include "tests/simulation/mcast_world.h"
@@ -66,7 +66,7 @@ static uint32_t payload_write(uint8_t *at, uint8_t type, uint64_t id)
     case CW_MCAST_ACK:
         packet->ack.received = near(CW_MCAST_NUMBER_FIRST + draw() % 100);
         packet->ack.released = near(draw() % 20);
-        packet->ack.exposed = near(draw() % 20);
+        packet->ack.registered = near(draw() % 20);
         return sizeof(packet->ack);
     default:
         packet->nak.from = near(CW_MCAST_NUMBER_FIRST);

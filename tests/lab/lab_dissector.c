@@ -163,7 +163,7 @@ static const struct {
       {"pause", 20, 4},
       {"received", 24, 8},
       {"released", 32, 8},
-      {"exposed", 40, 8}}},
+      {"registered", 40, 8}}},
     {CW_MCAST_NAK,
      sizeof(struct cw_mcast_nak) + 2 * sizeof(struct cw_wire_run),
      {{"run_count", 16, 4},

@@ -1,7 +1,7 @@
 #include "tests/simulation/mcast_world.h"
 #include "tests/unit/bridge_frames.h"
 
-enum { EXPOSURES_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
+enum { REGISTRATIONS_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
 
 /* ---- what is sent ---- */
 
@@ -93,20 +93,21 @@ static void post(struct mcast_member *member)
     }
 }
 
-/* Exposes memory for the next long messages of each sender. A slow one takes its time. */
-static void expose(struct mcast_member *member)
+/* Registers memory for the next long messages of each sender. A slow one takes its time. */
+static void register_ahead(struct mcast_member *member)
 {
     struct mcast_world *world = member->world;
     for (uint32_t sender = 0; sender < world->config.senders; sender++) {
-        uint64_t *at = &member->from[sender].exposed;
+        uint64_t *at = &member->from[sender].registered;
         if (sender == member->index || !world->live[sender]) {
             continue;
         }
-        while (*at < world->config.messages && *at < member->from[sender].next + EXPOSURES_AHEAD) {
+        while (*at < world->config.messages && *at < member->from[sender].next + REGISTRATIONS_AHEAD) {
             if (is_long(world, sender, *at)) {
-                uint8_t *to = member->from[sender].buffer + *at % (EXPOSURES_AHEAD + 1) * (world->config.long_max + 1);
+                uint8_t *to =
+                    member->from[sender].buffer + *at % (REGISTRATIONS_AHEAD + 1) * (world->config.long_max + 1);
                 to[world->config.long_max] = 0x77;
-                if (cw_mcast_expose(member->group, sender, to, world->config.long_max, *at) != CW_OK) {
+                if (cw_mcast_register(member->group, sender, to, world->config.long_max, *at) != CW_OK) {
                     break;
                 }
             }
@@ -139,22 +140,22 @@ static void arrived(struct mcast_member *member, const struct cw_mcast_event *ev
         }
     }
     uint64_t message = member->from[sender].next;
-    bool is_exposed = event->kind == CW_MCAST_ARRIVED;
+    bool is_registered = event->kind == CW_MCAST_ARRIVED;
     if (sender >= world->config.senders || message >= world->config.messages) {
         fault(member, sender, "nothing more may come");
         return;
     }
-    if (is_exposed != is_long(world, sender, message) || event->bytes != bytes_of(world, sender, message) ||
+    if (is_registered != is_long(world, sender, message) || event->bytes != bytes_of(world, sender, message) ||
         event->lane_tag != tag_of(world, sender, message) || event->status != CW_OK) {
         fault(member, sender, "it is another one");
-    } else if (is_exposed && event->context != message) {
-        fault(member, sender, "it is in another exposure");
+    } else if (is_registered && event->context != message) {
+        fault(member, sender, "it is in another registration");
     } else if (memcmp(event->data, source_of(world, sender, message), event->bytes) != 0) {
         fault(member, sender, "bytes are wrong");
-    } else if (is_exposed && ((const uint8_t *)event->data)[world->config.long_max] != 0x77) {
-        fault(member, sender, "bytes behind the exposure were written");
+    } else if (is_registered && ((const uint8_t *)event->data)[world->config.long_max] != 0x77) {
+        fault(member, sender, "bytes behind the registration were written");
     }
-    member->from[sender].held += !is_exposed;
+    member->from[sender].held += !is_registered;
     member->from[sender].next++;
 }
 
@@ -191,7 +192,7 @@ static bool work_once(struct mcast_member *member)
         take(member, &events[i]);
     }
     release(member);
-    expose(member);
+    register_ahead(member);
     post(member);
     return count > 0 || member->posted > posted;
 }
@@ -234,7 +235,7 @@ static void group_open(struct mcast_member *member, bool joins_late)
         .peers = peers,
         .ipv4 = GROUP_IPV4,
         .arity = config->arity,
-        .spread = config->spread,
+        .delivery = config->delivery,
         .joins_late = joins_late,
         .epoch = joins_late ? world->epoch : 1,
     };
@@ -260,7 +261,7 @@ static void member_create(struct mcast_world *world, uint32_t index)
         .unreached = UINT32_MAX,
     };
     for (uint32_t sender = 0; sender < config->senders && config->long_max > 0; sender++) {
-        member->from[sender].buffer = malloc((EXPOSURES_AHEAD + 1) * (config->long_max + 1));
+        member->from[sender].buffer = malloc((REGISTRATIONS_AHEAD + 1) * (config->long_max + 1));
     }
     struct cw_mcast_config mcast = config->mcast;
     mcast.flood_ipv4 = FLOOD_IPV4;
@@ -455,7 +456,7 @@ void mcast_world_print(const struct mcast_world *world)
            "epoch %u, at %.3f ms\n",
            config->members, config->senders, config->messages, (unsigned long long)config->short_max,
            config->mcast.slot_count, (unsigned long long)config->long_max, config->mcast.queue_max, config->arity,
-           config->spread, world->epoch, (double)sim_hosts_now(&world->hosts) / 1e6);
+           config->delivery, world->epoch, (double)sim_hosts_now(&world->hosts) / 1e6);
     const uint64_t *value = (const uint64_t *)&counters;
     for (size_t i = 0; i < sizeof(counters) / sizeof(uint64_t); i++) {
         printf("%llu ", (unsigned long long)value[i]);

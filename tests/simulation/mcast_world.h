@@ -4,7 +4,8 @@
  * What each member sends is a function of (seed, member, number of the message): kind, length and bytes. So each other
  * member knows what must come, and in which order, without asking anything that is tested.
  *
- * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*  mcast_world_destroy
+ * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*
+ * mcast_world_destroy
  */
 #pragma once
 
@@ -22,12 +23,12 @@ struct mcast_world_config {
     uint64_t short_max;
     uint64_t long_max; /* 0: no long ones */
     bool is_uniform;   /* all are long, and as long as that */
-    bool is_slow;      /* receivers keep slots and exposures for a while */
+    bool is_slow;      /* receivers keep slots and registrations for a while */
     uint32_t arity;    /* 0: the usual one */
-    enum cw_mcast_spread spread;
+    enum cw_mcast_delivery delivery;
     enum cw_simulator_multicast multicast; /* a learning switch */
-    bool
-        learning; /* switches learn groups from the members' reports; of several, the first hears a querier at member 0's port */
+    /* switches learn groups from the members' reports; of several, the first hears a querier at member 0's port */
+    bool learning;
     uint32_t switches;     /* members in blocks; 0: one */
     uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
     struct cw_simulator_node_config node;
@@ -36,11 +37,11 @@ struct mcast_world_config {
 
 /* What a member knows of another one that sends. */
 struct mcast_sender {
-    uint64_t next;    /* the message that must come next */
-    uint64_t exposed; /* messages looked at for exposures so far */
-    uint8_t *buffer;  /* memory of open exposures, by turns */
-    uint32_t held;    /* short messages notified and not released */
-    bool is_new;      /* the member came late, and has not heard of this one yet */
+    uint64_t next;       /* the message that must come next */
+    uint64_t registered; /* messages looked at for registrations so far */
+    uint8_t *buffer;     /* memory of open registrations, by turns */
+    uint32_t held;       /* short messages notified and not released */
+    bool is_new;         /* the member came late, and has not heard of this one yet */
 };
 
 struct mcast_member {

@@ -23,7 +23,7 @@ static void config_draw(struct mcast_world_config *config, uint64_t seed, uint64
     config->senders = 1 + (uint32_t)simulation_drawn(random, config->members < 4 ? config->members : 4);
     config->messages = 5 + (uint32_t)simulation_drawn(random, 40);
     config->arity = arities[simulation_drawn(random, 5)];
-    config->spread = simulation_drawn(random, 4) == 0 ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK;
+    config->delivery = simulation_drawn(random, 4) == 0 ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK;
     config->is_slow = simulation_drawn(random, 2) == 0;
     config->short_max = simulation_drawn(random, 4) == 0 ? 64 : 4096;
     config->long_max = simulation_drawn(random, 3) == 0 ? 0 : 20000 + simulation_drawn(random, 60000);
@@ -201,7 +201,7 @@ static void groups_reach_across_switches(void **state)
         config.members += 2;
         config.switches = 2 + (uint32_t)simulation_drawn(&random, 2);
         config.learning = simulation_drawn(&random, 2) == 0;
-        config.spread = CW_MCAST_BY_NETWORK;
+        config.delivery = CW_MCAST_BY_NETWORK;
         if (config.learning) {
             /* a source address that became another host's would stay, for 300 s, in a switch that this host sends
              * nothing through */
@@ -284,7 +284,7 @@ static void a_network_that_drops_is_noticed(void **state)
         struct mcast_world world;
         uint64_t random;
         config_draw(&config, seed, &random);
-        config.spread = CW_MCAST_BY_NETWORK;
+        config.delivery = CW_MCAST_BY_NETWORK;
         config.learning = true;
         config.multicast = CW_SIMULATOR_DROPS;
         mcast_world_create(&world, &config);

@@ -82,7 +82,7 @@ static inline void *sample_file(struct sample *sample, size_t *length)
     const uint8_t *bytes[SAMPLE_RANKS];
     uint64_t lengths[SAMPLE_RANKS];
     const struct cw_recording head = {
-        .program = "sample", .ranks = SAMPLE_RANKS, .eager_max_bytes = 8192, .cast_eager_max_bytes = 4000};
+        .program = "sample", .ranks = SAMPLE_RANKS, .eager_max_bytes = 8192, .multicast_eager_max_bytes = 4000};
     void *file;
     for (uint32_t rank = 0; rank < SAMPLE_RANKS; rank++) {
         cw_recorder_part(sample->recorders[rank], &parts[rank]);

@@ -1,5 +1,5 @@
-/* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; what is not exposed
- * is refused; the dead are told. */
+/* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; what is not
+ * registered is refused; the dead are told. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct rank {
     uint32_t completed;
     int last_status;
     bool is_down;
-    struct cw_exposure exposure; /* last one told */
+    struct cw_registration registration; /* last one told */
 };
 
 static void take_message(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
@@ -29,8 +29,8 @@ static void take_message(void *context, uint32_t from, uint32_t lane_tag, const 
     struct rank *rank = context;
     assert_int_equal(from, 1 - rank->number);
     assert_int_equal(lane_tag, rank->messages);
-    if (bytes == sizeof(rank->exposure)) {
-        memcpy(&rank->exposure, data, sizeof(rank->exposure));
+    if (bytes == sizeof(rank->registration)) {
+        memcpy(&rank->registration, data, sizeof(rank->registration));
     }
     rank->messages++;
 }
@@ -157,23 +157,23 @@ static void memory_check(const uint8_t *memory)
     }
 }
 
-/* Thousands of messages, more than the ring holds, in order; then a get of what the other exposes, and a put into
+/* Thousands of messages, more than the ring holds, in order; then a get of what the other registers, and a put into
  * it. */
 static void child_talks(struct rank *rank)
 {
     static uint8_t out[5000];
     uint8_t *source = memory_make(true), *target = memory_make(false);
-    struct cw_exposure exposure;
+    struct cw_registration registration;
     uint32_t tag = 0;
     for (; tag < 3000; tag++) {
         send(rank, tag, out, tag % 7 == 0 ? 5000 : 3);
     }
-    assert_int_equal(cw_paths_expose(rank->paths, 0, source, LONG_BYTES, CW_REGION_READ, &exposure), CW_OK);
-    send(rank, tag++, &exposure, sizeof(exposure));
+    assert_int_equal(cw_paths_register(rank->paths, 0, source, LONG_BYTES, CW_REGION_READ, &registration), CW_OK);
+    send(rank, tag++, &registration, sizeof(registration));
     await(rank, &rank->messages, 1); /* it has got it */
-    assert_int_equal(cw_paths_conceal(rank->paths, 0, &exposure), CW_OK);
-    assert_int_equal(cw_paths_expose(rank->paths, 0, target, LONG_BYTES, CW_REGION_WRITE, &exposure), CW_OK);
-    send(rank, tag++, &exposure, sizeof(exposure));
+    assert_int_equal(cw_paths_deregister(rank->paths, 0, &registration), CW_OK);
+    assert_int_equal(cw_paths_register(rank->paths, 0, target, LONG_BYTES, CW_REGION_WRITE, &registration), CW_OK);
+    send(rank, tag++, &registration, sizeof(registration));
     await(rank, &rank->arrived, 1);
     memory_check(target);
     send(rank, tag++, "", 0);
@@ -196,12 +196,12 @@ static void parent_talks(struct rank *rank, pid_t child)
     (void)child;
     uint8_t *source = memory_make(true), *target = memory_make(false);
     await(rank, &rank->messages, 3001);
-    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->exposure, 0, target, LONG_BYTES, 5), 1);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 0, target, LONG_BYTES, 5), 1);
     assert_int_equal(rank->last_status, CW_OK);
     memory_check(target);
     send(rank, 0, "", 0);
     await(rank, &rank->messages, 3002);
-    operation_await(rank, cw_paths_put(rank->paths, 1, &rank->exposure, 0, source, LONG_BYTES, 77, 5), 2);
+    operation_await(rank, cw_paths_put(rank->paths, 1, &rank->registration, 0, source, LONG_BYTES, 77, 5), 2);
     await(rank, &rank->messages, 3003);
     send(rank, 1, "", 0);
     free(source);
@@ -219,12 +219,12 @@ static void in_two_copies(void **state)
 }
 
 /* Through the ring each side checks what the other may touch. */
-static void child_exposes_a_little(struct rank *rank)
+static void child_registers_a_little(struct rank *rank)
 {
     static uint8_t memory[100];
-    struct cw_exposure exposure;
-    assert_int_equal(cw_paths_expose(rank->paths, 0, memory, 100, CW_REGION_READ, &exposure), CW_OK);
-    send(rank, 0, &exposure, sizeof(exposure));
+    struct cw_registration registration;
+    assert_int_equal(cw_paths_register(rank->paths, 0, memory, 100, CW_REGION_READ, &registration), CW_OK);
+    send(rank, 0, &registration, sizeof(registration));
     await(rank, &rank->messages, 1);
 }
 
@@ -233,19 +233,19 @@ static void parent_wants_more(struct rank *rank, pid_t child)
     (void)child;
     static uint8_t memory[200];
     await(rank, &rank->messages, 1);
-    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->exposure, 60, memory, 40, 5), 1);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 60, memory, 40, 5), 1);
     assert_int_equal(rank->last_status, CW_OK);
-    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->exposure, 61, memory, 40, 5), 2);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 61, memory, 40, 5), 2);
     assert_int_equal(rank->last_status, CW_ERROR_REMOTE_ACCESS);
-    struct cw_exposure forged = {.token = rank->exposure.token + 1};
+    struct cw_registration forged = {.token = rank->registration.token + 1};
     operation_await(rank, cw_paths_get(rank->paths, 1, &forged, 0, memory, 1, 5), 3);
     assert_int_equal(rank->last_status, CW_ERROR_REMOTE_ACCESS);
     send(rank, 0, "", 0);
 }
 
-static void only_what_is_exposed_is_reached(void **state)
+static void only_what_is_registered_is_reached(void **state)
 {
-    pair_run(true, parent_wants_more, child_exposes_a_little);
+    pair_run(true, parent_wants_more, child_registers_a_little);
 }
 
 static void child_waits_for_ever(struct rank *rank)
@@ -318,7 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_one_copy),
         cmocka_unit_test(in_two_copies),
-        cmocka_unit_test(only_what_is_exposed_is_reached),
+        cmocka_unit_test(only_what_is_registered_is_reached),
         cmocka_unit_test(the_dead_are_told),
         cmocka_unit_test(the_stopped_are_told),
         cmocka_unit_test(other_hosts_need_a_port),

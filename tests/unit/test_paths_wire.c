@@ -146,15 +146,15 @@ static void both_poll(struct host hosts[2])
     }
 }
 
-static void exposure_of(struct host *host, void *memory, uint32_t rights, struct cw_exposure *exposure)
+static void registration_of(struct host *host, void *memory, uint32_t rights, struct cw_registration *registration)
 {
-    assert_int_equal(cw_paths_expose(host->paths, 1 - host->rank, memory, LONG_BYTES, rights, exposure), CW_OK);
+    assert_int_equal(cw_paths_register(host->paths, 1 - host->rank, memory, LONG_BYTES, rights, registration), CW_OK);
 }
 
-static void concealed(struct host hosts[2], struct host *host, const struct cw_exposure *exposure)
+static void deregistered(struct host hosts[2], struct host *host, const struct cw_registration *registration)
 {
     int status;
-    while ((status = cw_paths_conceal(host->paths, 1 - host->rank, exposure)) == CW_ERROR_AGAIN) {
+    while ((status = cw_paths_deregister(host->paths, 1 - host->rank, registration)) == CW_ERROR_AGAIN) {
         both_poll(hosts);
     }
     assert_int_equal(status, CW_OK);
@@ -203,9 +203,9 @@ static void memory_check(const uint8_t *memory, uint32_t from)
 static void memory_moves(struct host hosts[2])
 {
     uint8_t *source = memory_make(true), *target = memory_make(false), *other = memory_make(false);
-    struct cw_exposure readable, writable;
-    exposure_of(&hosts[1], source, CW_REGION_READ, &readable);
-    exposure_of(&hosts[1], other, CW_REGION_WRITE, &writable);
+    struct cw_registration readable, writable;
+    registration_of(&hosts[1], source, CW_REGION_READ, &readable);
+    registration_of(&hosts[1], other, CW_REGION_WRITE, &writable);
     assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, 5), CW_OK);
     assert_int_equal(cw_paths_put(hosts[0].paths, 1, &writable, 0, source, LONG_BYTES, 77, 5), CW_OK);
     while (hosts[0].completed < 2 || hosts[1].arrived < 1) {
@@ -214,13 +214,13 @@ static void memory_moves(struct host hosts[2])
     assert_int_equal(hosts[0].last_status, CW_OK);
     memory_check(target, 100);
     memory_check(other, 0);
-    concealed(hosts, &hosts[1], &readable);
+    deregistered(hosts, &hosts[1], &readable);
     assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 10, 5), CW_OK);
     while (hosts[0].completed < 3) {
         both_poll(hosts);
     }
     assert_int_equal(hosts[0].last_status, CW_ERROR_REMOTE_ACCESS);
-    concealed(hosts, &hosts[1], &writable);
+    deregistered(hosts, &hosts[1], &writable);
     free(source);
     free(target);
     free(other);
@@ -229,11 +229,11 @@ static void memory_moves(struct host hosts[2])
 /* Long gets go by several sessions, each of which carries some of it; short ones by the first. */
 static void gets_are_divided(struct host hosts[2])
 {
-    struct cw_exposure readable;
+    struct cw_registration readable;
     struct cw_peer_info info;
     uint8_t *source = memory_make(true), *target = memory_make(false);
     uint32_t ends = hosts[0].completed;
-    exposure_of(&hosts[1], source, CW_REGION_READ, &readable);
+    registration_of(&hosts[1], source, CW_REGION_READ, &readable);
     cw_paths_divide(hosts[0].paths, 1, STREAMS);
     assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 1000, 5), CW_OK);
     while (hosts[0].completed < ends + 1) {
@@ -251,7 +251,7 @@ static void gets_are_divided(struct host hosts[2])
         assert_true(info.stream >= 1 && info.stream <= STREAMS);
         assert_true(info.packets_sent >= 65536 / 1500);
     }
-    concealed(hosts, &hosts[1], &readable);
+    deregistered(hosts, &hosts[1], &readable);
     assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, 5), CW_OK);
     while (hosts[0].completed < ends + 3) { /* told once, not once a part */
         both_poll(hosts);

@@ -64,7 +64,7 @@ static void check_against(const struct cw_window *window, const struct reference
 }
 
 /* Numbers come in an order that is shuffled within `spread`. */
-static void check_random_order(uint64_t seed, uint64_t first, uint32_t spread)
+static void check_random_order(uint64_t seed, uint64_t first, uint32_t delivery)
 {
     struct cw_random random;
     cw_random_seed(&random, seed);
@@ -80,7 +80,7 @@ static void check_random_order(uint64_t seed, uint64_t first, uint32_t spread)
         if (base == first + NUMBERS) {
             break;
         }
-        uint64_t number = base + cw_random_below(&random, spread);
+        uint64_t number = base + cw_random_below(&random, delivery);
         if (number < first + NUMBERS && !reference->seen[number - first]) {
             assert_true(cw_window_mark(&window, &pool, number));
             reference->seen[number - first] = true;

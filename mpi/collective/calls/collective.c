@@ -11,9 +11,9 @@
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/aggregate.h"
 #include "mpi/collective/run/agreement.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
+#include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/steps.h"
@@ -93,7 +93,7 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     }
     mpi_pattern_free(collective->pattern);
     mpi_agreement_free(collective->agreement);
-    mpi_aggregate_free(collective->aggregate);
+    mpi_multicast_scatterv_free(collective->scatterv);
     mpi_comm_release(collective->comm);
     void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
                             collective->receive_packed};
@@ -111,7 +111,7 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory nobody hears of it */
         mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
-        mpi_cast_open(comm); /* as whoever hears of it */
+        mpi_multicast_open(comm); /* as whoever hears of it */
     }
 }
 
@@ -145,8 +145,8 @@ static void collective_end(struct mpi_collective *collective, int code)
     if (code == MPI_SUCCESS && collective->begun_ns != 0) {
         account(collective, false);
     }
-    if (code == MPI_SUCCESS && collective->aggregate != NULL) {
-        mpi_aggregate_account(collective);
+    if (code == MPI_SUCCESS && collective->scatterv != NULL) {
+        mpi_multicast_scatterv_account(collective);
     }
     if (collective->is_joined) {
         mpi_progress_leave(&collective->user);
@@ -217,7 +217,7 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     collective->request = *request;
     collective->number = collective->comm->collectives->next_number;
     const bool is_exchanged = (collective->pattern != NULL && collective->pattern->phases == NULL) ||
-                              (collective->aggregate != NULL && !collective->by_pairs);
+                              (collective->scatterv != NULL && !collective->by_pairs);
     collective->comm->collectives->next_number += collective->agreement != NULL ? 3 : is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
 }

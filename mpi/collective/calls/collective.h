@@ -4,8 +4,8 @@
  *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run
  *   (plans.h), or, where ranks know only their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw),
  *   messages between pairs (run/pairs.h), or an exchange of the counts and then a plan (compiled/pattern.h), or counts
- *   that the root tells and then a plan (aggregate.h). Blocking, non-blocking and persistent calls differ only in who
- *   starts and awaits it.
+ *   that the root tells and then a plan (multicast_scatterv.h). Blocking, non-blocking and persistent calls differ only
+ *   in who starts and awaits it.
  *
  * Invariants
  *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and
@@ -28,7 +28,7 @@ struct mpi_after {
     int (*end)(struct mpi_after *after, int code);
 };
 
-struct mpi_aggregate;
+struct mpi_multicast_scatterv;
 struct mpi_pattern;
 struct mpi_replay_entry;
 struct mpi_agreement;
@@ -77,7 +77,7 @@ struct mpi_collective {
     struct mpi_pattern *pattern; /* NULL: neither */
 
     /* by a plan whose counts the root tells first */
-    struct mpi_aggregate *aggregate; /* NULL: not so */
+    struct mpi_multicast_scatterv *scatterv; /* NULL: not so */
 
     /* by a plan from a file (replay.h) */
     struct mpi_replay_entry *planned; /* NULL: by none */

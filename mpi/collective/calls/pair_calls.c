@@ -7,8 +7,8 @@
 #include "mpi/collective/compiled/choice.h"
 #include "mpi/collective/compiled/pattern.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/run/aggregate.h"
 #include "mpi/collective/run/agreement.h"
+#include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
@@ -77,7 +77,7 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
         code = mpi_side_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
     }
     if (code == MPI_SUCCESS && is_told) {
-        code = mpi_aggregate_make(made, way);
+        code = mpi_multicast_scatterv_make(made, way);
     }
     return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);
 }

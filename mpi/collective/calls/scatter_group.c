@@ -2,13 +2,13 @@
  * Lowenthal 2003, section 4.1).
  *
  * The group is a communicator of its own, of the root and of all ranks whose count is not 0, with the root as rank 0;
- * its multicasts go to the group that it has (cast.h). */
+ * its multicasts go to the group that it has (multicast.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi/collective/calls/calls.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/group/communicator.h"
@@ -29,7 +29,7 @@ struct mpi_scatter_group {
 };
 
 /* What the root tells all: the context that the communicator is to have, then the bytes of each rank. */
-static int counts_spread(struct mpi_comm *comm, int root, struct mpi_counts counts, MPI_Datatype type, uint64_t *told)
+static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts counts, MPI_Datatype type, uint64_t *told)
 {
     int code = MPI_SUCCESS;
     if (comm->rank == root) {
@@ -42,15 +42,15 @@ static int counts_spread(struct mpi_comm *comm, int root, struct mpi_counts coun
         }
         mpi_side_dispose(&send);
     }
-    int spread = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
-    if (spread != MPI_SUCCESS && !host_all_are_here(comm)) {
+    int agreed = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
+    if (agreed != MPI_SUCCESS && !host_all_are_here(comm)) {
         /* between hosts others may not have noticed, and go on to tell what they expect */
         mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
     }
-    if (code == MPI_SUCCESS && spread == MPI_SUCCESS && told[0] == 0) {
+    if (code == MPI_SUCCESS && agreed == MPI_SUCCESS && told[0] == 0) {
         return mpi_error(comm->handle, MPI_ERR_COUNT, "the root's counts or type are wrong, and it has said so there");
     }
-    return code != MPI_SUCCESS ? code : spread;
+    return code != MPI_SUCCESS ? code : agreed;
 }
 
 /* Whether all ranks expect what the root sends them: the same answer at all. */
@@ -144,8 +144,8 @@ static int members_make(struct mpi_scatter_group *group, uint64_t context)
     if (group->members == NULL) {
         return mpi_error(group->parent->handle, MPI_ERR_NO_MEM, "no memory for a communicator of %d", group->count);
     }
-    if (mpi_cast_serves(group->members)) {
-        mpi_cast_open(group->members);
+    if (mpi_multicast_serves(group->members)) {
+        mpi_multicast_open(group->members);
         return multicast_ask(group);
     }
     return MPI_SUCCESS;
@@ -174,7 +174,7 @@ int mpix_scatterv_open_group(struct mpi_counts sendcounts, MPI_Datatype sendtype
     if (told == NULL) {
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", found->size);
     }
-    code = counts_spread(found, root, sendcounts, sendtype, told);
+    code = counts_bcast(found, root, sendcounts, sendtype, told);
     if (code == MPI_SUCCESS) {
         code = expectations_check(found, told + 1, expected);
     }

@@ -91,7 +91,7 @@ int mpi_contents_settle(const char **words, const char **text, size_t *text_byte
     }
     int code = MPI_SUCCESS;
     if (!cw_job_notes_agree(mpi_process.job)) {
-        code = mpi_common_spread(&common);
+        code = mpi_common_bcast(&common);
         if (mpi_process.rank != 0) {
             snprintf(place, sizeof(place), "rank 0's file");
         }

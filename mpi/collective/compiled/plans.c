@@ -8,7 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/choice.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/process.h"
@@ -148,7 +148,7 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
         .parameters = cw_parameters_default(),
     };
     choice.parameters.eager_max_bytes = eager ? mpi_process.eager_max_bytes : 0;
-    choice.parameters.cast_eager_max_bytes = eager ? mpi_cast_eager_max() : 0;
+    choice.parameters.multicast_eager_max_bytes = eager ? mpi_multicast_eager_max() : 0;
     return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
 }
 
@@ -182,7 +182,7 @@ int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *reques
         char error[200];
         struct mpi_choice choice = {.algorithm = usual->algorithm, .parameters = usual->parameters};
         choice.parameters.eager_max_bytes = 0;
-        choice.parameters.cast_eager_max_bytes = 0;
+        choice.parameters.multicast_eager_max_bytes = 0;
         int code = code_of_status(plan_build(comm, request, &choice, &usual->held, error, sizeof(error)));
         if (code != MPI_SUCCESS) {
             return code;

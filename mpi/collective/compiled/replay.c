@@ -12,7 +12,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay_contents.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/runtime/process.h"
 #include "mpi_functions.h"
@@ -105,7 +105,7 @@ void mpi_replay_forget(void)
 /* What the transport of MPI cannot carry out in this job. The same at all ranks: their limits are. */
 static bool is_usable(const struct cw_plan *plan)
 {
-    uint64_t longest = mpi_process.eager_max_bytes, longest_cast = mpi_cast_eager_max();
+    uint64_t longest = mpi_process.eager_max_bytes, longest_multicast = mpi_multicast_eager_max();
     if (cw_algorithm_find(plan->problem->collective, plan->algorithm) == NULL) {
         return false;
     }
@@ -113,7 +113,7 @@ static bool is_usable(const struct cw_plan *plan)
         const struct cw_schedule *schedule = &plan->schedules[rank];
         for (uint32_t i = 0; i < schedule->op_count; i++) {
             const struct cw_op *op = &schedule->ops[i];
-            uint64_t most = op->kind == CW_OP_MULTICAST ? longest_cast : longest;
+            uint64_t most = op->kind == CW_OP_MULTICAST ? longest_multicast : longest;
             bool sends = op->kind == CW_OP_PUT || op->kind == CW_OP_MULTICAST;
             if (sends && (op->flags & CW_OP_EAGER) != 0 && (op->bytes > most || op->last_bytes > most)) {
                 return false;
@@ -213,7 +213,7 @@ void mpi_replay_attach(struct mpi_comm *comm)
     }
     collectives->replay = made;
     if (bundle->comms[index].opens_group) {
-        mpi_cast_open(comm);
+        mpi_multicast_open(comm);
     }
 }
 

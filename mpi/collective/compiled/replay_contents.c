@@ -65,7 +65,7 @@ int mpi_replay_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 }
 
 /* Rank 0's contents take the place of all others. */
-static int contents_spread(void)
+static int contents_bcast(void)
 {
     struct mpi_comm *world = mpi_comm_world;
     struct {
@@ -73,7 +73,7 @@ static int contents_spread(void)
         uint64_t has_bundle;
         uint64_t records;
     } told = {contents_bytes, contents != NULL, record_path[0] != '\0'};
-    int code = mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, &told, sizeof(told));
+    int code = mpi_internal_bcast(world, world->group, MPI_TAG_CREATE_GROUP, &told, sizeof(told));
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -89,7 +89,7 @@ static int contents_spread(void)
     }
     return told.has_bundle == 0 || told.bytes == 0
                ? MPI_SUCCESS
-               : mpi_internal_spread(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
+               : mpi_internal_bcast(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
 }
 
 int mpi_replay_contents_settle(const void **bytes, size_t *length, char *error, size_t error_bytes)
@@ -98,7 +98,7 @@ int mpi_replay_contents_settle(const void **bytes, size_t *length, char *error, 
         snprintf(error, error_bytes, "%s", failure);
         return MPI_ERR_NO_SUCH_FILE;
     }
-    int code = cw_job_notes_agree(mpi_process.job) ? MPI_SUCCESS : contents_spread();
+    int code = cw_job_notes_agree(mpi_process.job) ? MPI_SUCCESS : contents_bcast();
     if (code != MPI_SUCCESS) {
         snprintf(error, error_bytes, "rank 0's plan cannot be had");
         return code;

@@ -57,7 +57,7 @@ struct mpi_host *host_make(struct mpi_comm *comm)
             place = cw_segment_place(&host->segment);
         }
     }
-    int code = mpi_internal_spread(comm, comm->group, tag, &place, sizeof(place));
+    int code = mpi_internal_bcast(comm, comm->group, tag, &place, sizeof(place));
     if (code == MPI_SUCCESS && host != NULL) {
         verdict = segment_try(host, &place);
     }

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/transport_state.h"
@@ -69,7 +69,7 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
     }
     struct mpi_call_log *log = &comm->collectives->log;
     if (log->calls[at].kind != head->call) { /* a refusal's is none */
-        mpi_cast_open(comm);
+        mpi_multicast_open(comm);
     }
     if (log->calls[at].kind != head->call && head->kind != EXCHANGE_REFUSE && !log->calls[at].has_failed) {
         mpi_describe_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));

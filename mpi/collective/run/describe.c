@@ -7,8 +7,8 @@
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/aggregate.h"
 #include "mpi/collective/run/agreement.h"
+#include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/point/describe.h"
 
@@ -160,11 +160,11 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
     if (pattern != NULL) {
         return (uint32_t)(pattern->is_exchanging ? KIND_COUNTS : KIND_ALLTOALLV) << KIND_ROOT_BITS;
     }
-    if (collective->aggregate == NULL) {
+    if (collective->scatterv == NULL) {
         return (uint32_t)collective->problem.collective << KIND_ROOT_BITS | size_digest(&collective->problem) |
                (collective->problem.root & ((1u << ROOT_BITS) - 1));
     }
-    uint32_t kind = mpi_aggregate_is_telling(collective->aggregate) ? KIND_TELLING : KIND_SCATTERV;
+    uint32_t kind = mpi_multicast_scatterv_is_telling(collective->scatterv) ? KIND_TELLING : KIND_SCATTERV;
     return kind << KIND_ROOT_BITS | (collective->problem.root & ((1u << KIND_ROOT_BITS) - 1));
 }
 

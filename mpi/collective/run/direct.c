@@ -28,9 +28,9 @@ struct direct_target {
 };
 
 struct mpi_direct {
-    bool is_exposed;
-    uint32_t exposed_to; /* a rank: the wire's regions are the same for all */
-    struct cw_exposure exposures[SIDES];
+    bool is_registered;
+    uint32_t registered_to; /* a rank: the wire's regions are the same for all */
+    struct cw_registration registrations[SIDES];
     struct direct_target *targets;
 };
 
@@ -62,34 +62,34 @@ bool mpi_direct_is_word(const struct cw_transport_put *put, uint32_t rank)
            cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_WIRE && !cw_paths_divides(mpi_process.paths, rank);
 }
 
-static void sides_conceal(struct mpi_direct *direct)
+static void sides_deregister(struct mpi_direct *direct)
 {
     for (uint32_t i = 0; i < SIDES; i++) {
-        if (direct->exposures[i].token != 0) {
-            mpi_conceal(direct->exposed_to, &direct->exposures[i]);
+        if (direct->registrations[i].token != 0) {
+            mpi_deregister(direct->registered_to, &direct->registrations[i]);
         }
     }
-    memset(direct->exposures, 0, sizeof(direct->exposures));
-    direct->is_exposed = false;
+    memset(direct->registrations, 0, sizeof(direct->registrations));
+    direct->is_registered = false;
 }
 
 /* False: too many regions at a time, say. */
-static bool sides_expose(const struct mpi_exchange *exchange, struct mpi_direct *direct, uint32_t rank)
+static bool sides_register(const struct mpi_exchange *exchange, struct mpi_direct *direct, uint32_t rank)
 {
     int status = CW_OK;
-    direct->exposed_to = rank;
+    direct->registered_to = rank;
     for (uint32_t i = 0; i < SIDES && status == CW_OK; i++) {
         uint64_t bytes = exchange->buffer_bytes[sides[i]];
         if (bytes > 0) {
-            status = cw_paths_expose(mpi_process.paths, rank, exchange->buffers[sides[i]], bytes, CW_REGION_WRITE,
-                                     &direct->exposures[i]);
+            status = cw_paths_register(mpi_process.paths, rank, exchange->buffers[sides[i]], bytes, CW_REGION_WRITE,
+                                       &direct->registrations[i]);
         }
     }
-    direct->is_exposed = status == CW_OK;
-    if (!direct->is_exposed) {
-        sides_conceal(direct);
+    direct->is_registered = status == CW_OK;
+    if (!direct->is_registered) {
+        sides_deregister(direct);
     }
-    return direct->is_exposed;
+    return direct->is_registered;
 }
 
 int mpi_direct_tell(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
@@ -97,12 +97,12 @@ int mpi_direct_tell(struct mpi_exchange *exchange, uint32_t rank, const struct e
     struct mpi_direct *direct = direct_of(exchange);
     struct exchange_head word = *head;
     word.kind = EXCHANGE_READY;
-    if (direct == NULL || (!direct->is_exposed && !sides_expose(exchange, direct, rank))) {
+    if (direct == NULL || (!direct->is_registered && !sides_register(exchange, direct, rank))) {
         return mpi_exchange_send_eager(exchange->comm, rank, &word, sizeof(word), NULL, 0);
     }
     struct direct_regions regions;
     for (uint32_t i = 0; i < SIDES; i++) {
-        regions.token[i] = direct->exposures[i].token;
+        regions.token[i] = direct->registrations[i].token;
         regions.bytes[i] = exchange->buffer_bytes[sides[i]];
     }
     return mpi_exchange_send_eager(exchange->comm, rank, &word, sizeof(word), &regions, sizeof(regions));
@@ -168,15 +168,15 @@ static void put_end(struct mpi_operation *operation, int status)
     free(put);
 }
 
-/* The exposure of the place of a put; false: it has not been told, or has no room. */
+/* The registration of the place of a put; false: it has not been told, or has no room. */
 static bool place_find(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
-                       struct cw_exposure *exposure)
+                       struct cw_registration *registration)
 {
     const struct direct_target *target = target_find(exchange, (int32_t)put->peers[0]);
     for (uint32_t i = 0; target != NULL && i < SIDES; i++) {
         uint64_t bytes = target->regions.bytes[i];
         if (put->buffer == sides[i] && put->bytes <= bytes && put->offset <= bytes - put->bytes) {
-            *exposure = (struct cw_exposure){.token = target->regions.token[i]};
+            *registration = (struct cw_registration){.token = target->regions.token[i]};
             return true;
         }
     }
@@ -186,8 +186,8 @@ static bool place_find(const struct mpi_exchange *exchange, const struct cw_tran
 int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put *put, uint32_t rank,
                    const struct exchange_head *head)
 {
-    struct cw_exposure exposure;
-    if (!place_find(exchange, put, &exposure)) {
+    struct cw_registration registration;
+    if (!place_find(exchange, put, &registration)) {
         return CW_ERROR_UNSUPPORTED;
     }
     struct direct_operation *made = malloc(sizeof(*made));
@@ -197,7 +197,7 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
     *made = (struct direct_operation){
         .operation = {.done = put_end, .sent = put_sent}, .exchange = exchange, .context = put->context};
     uint32_t lane_tag = lane_tag_of(exchange);
-    int status = cw_paths_put(mpi_process.paths, rank, &exposure, put->offset, put->data, put->bytes, lane_tag,
+    int status = cw_paths_put(mpi_process.paths, rank, &registration, put->offset, put->data, put->bytes, lane_tag,
                               (uint64_t)(uintptr_t)&made->operation);
     if (status != CW_OK) {
         free(made);
@@ -228,7 +228,7 @@ void mpi_direct_end(struct mpi_exchange *exchange)
     if (direct == NULL) {
         return;
     }
-    sides_conceal(direct);
+    sides_deregister(direct);
     while (direct->targets != NULL) {
         struct direct_target *next = direct->targets->next;
         free(direct->targets);

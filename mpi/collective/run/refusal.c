@@ -9,8 +9,8 @@
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/call_log.h"
-#include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
@@ -74,7 +74,7 @@ void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t 
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
 {
     const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = peer};
-    mpi_cast_open(exchange->comm);
+    mpi_multicast_open(exchange->comm);
     if (!exchange->is_told) {
         exchange->is_told = true;
         mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
@@ -148,7 +148,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     }
     memcpy(&refusal, data, sizeof(refusal));
     exchange->is_told = true;
-    mpi_cast_open(exchange->comm);
+    mpi_multicast_open(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
         exchange->failure = CW_ERROR_ARGUMENT;

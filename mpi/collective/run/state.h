@@ -27,16 +27,16 @@ struct mpi_collectives {
     struct mpi_call_log log; /* calls that are over */
     struct mpi_plan *plans;  /* the last used first */
     uint32_t plan_count;
-    struct mpi_replay *replay;       /* NULL: no plan was made for it */
-    struct cw_group *cast;           /* NULL: not yet, or never (cast.h) */
-    struct mpi_clusters *clusters;   /* NULL: one, or not asked for yet */
-    bool knows_clusters;             /* it has been asked for */
-    struct mpi_host *host;           /* NULL: not yet, or never */
-    uint32_t calls_before_host;      /* blocking ones */
-    bool has_no_host;                /* there never will be one */
-    struct mpi_hierarchy *hierarchy; /* NULL: not yet, or never */
-    uint32_t calls_before_hierarchy; /* blocking ones */
-    bool has_no_hierarchy;           /* there never will be any */
+    struct mpi_replay *replay;        /* NULL: no plan was made for it */
+    struct cw_group *multicast_group; /* NULL: not yet, or never (multicast.h) */
+    struct mpi_clusters *clusters;    /* NULL: one, or not asked for yet */
+    bool knows_clusters;              /* it has been asked for */
+    struct mpi_host *host;            /* NULL: not yet, or never */
+    uint32_t calls_before_host;       /* blocking ones */
+    bool has_no_host;                 /* there never will be one */
+    struct mpi_hierarchy *hierarchy;  /* NULL: not yet, or never */
+    uint32_t calls_before_hierarchy;  /* blocking ones */
+    bool has_no_hierarchy;            /* there never will be any */
     uint32_t outer; /* of an inner communicator: 1 + mpi_describe_kind of the call that it serves; else 0 */
     uint8_t hierarchy_verdicts[CW_COLLECTIVE_COUNT][65]; /* as host_verdicts */
     uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT]

@@ -10,10 +10,10 @@
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/operations/elements.h"
-#include "mpi/collective/run/aggregate.h"
 #include "mpi/collective/run/agreement.h"
-#include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
+#include "mpi/collective/run/multicast.h"
+#include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/point/point.h"
@@ -84,7 +84,7 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
         return MPI_ERR_NO_MEM;
     }
     if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
-        mpi_cast_open(comm);
+        mpi_multicast_open(comm);
     }
     bool is_persistent = collective->mode == CW_RECORDING_PERSISTENT;
     collective->run->exchange.ordinal = comm == collective->comm && !is_persistent ? collective->ordinal : 0;
@@ -137,11 +137,11 @@ int mpi_step_poll(struct mpi_collective *collective)
         return MPI_ERR_PENDING;
     }
     if (status != CW_OK) {
-        mpi_cast_abandon(&run->exchange);
+        mpi_multicast_abandon(&run->exchange);
     }
     /* after a failure nobody will get what was offered; but what reads or writes memory of this call must end */
     bool may_end = status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
-                                   : run->exchange.operations_open == 0 && run->exchange.casts_open == 0;
+                                   : run->exchange.operations_open == 0 && run->exchange.multicasts_open == 0;
     if (!may_end) {
         return MPI_ERR_PENDING;
     }
@@ -274,11 +274,11 @@ int mpi_steps_begin(struct mpi_collective *collective)
     if (collective->agreement != NULL && !collective->agreement->is_over) {
         return agreement_start(collective);
     }
-    return collective->planned != NULL     ? planned_start(collective)
-           : collective->aggregate != NULL ? mpi_aggregate_start(collective)
-           : collective->by_pairs          ? mpi_pairs_detach(collective)
-           : collective->pattern != NULL   ? pattern_start(collective)
-                                           : plan_start(collective, NULL, collective->number);
+    return collective->planned != NULL    ? planned_start(collective)
+           : collective->scatterv != NULL ? mpi_multicast_scatterv_start(collective)
+           : collective->by_pairs         ? mpi_pairs_detach(collective)
+           : collective->pattern != NULL  ? pattern_start(collective)
+                                          : plan_start(collective, NULL, collective->number);
 }
 
 static int agreement_poll(struct mpi_collective *collective);
@@ -288,10 +288,10 @@ int mpi_steps_poll(struct mpi_collective *collective)
     if (collective->agreement != NULL && collective->agreement->is_under_way) {
         return agreement_poll(collective);
     }
-    return collective->by_pairs            ? mpi_pairs_poll(collective)
-           : collective->pattern != NULL   ? pattern_poll(collective)
-           : collective->aggregate != NULL ? mpi_aggregate_poll(collective)
-                                           : plan_poll(collective);
+    return collective->by_pairs           ? mpi_pairs_poll(collective)
+           : collective->pattern != NULL  ? pattern_poll(collective)
+           : collective->scatterv != NULL ? mpi_multicast_scatterv_poll(collective)
+                                          : plan_poll(collective);
 }
 
 static int agreement_poll(struct mpi_collective *collective)

@@ -2,8 +2,8 @@
  *
  * Purpose
  *   Some calls are one run of a plan, or messages between pairs. Others need a word first: an agreement (agreement.h),
- *   an exchange of counts (compiled/pattern.h), the root's counts (aggregate.h). Each of these is a run of a plan, too,
- *   and each step begins when the one before it is over.
+ *   an exchange of counts (compiled/pattern.h), the root's counts (multicast_scatterv.h). Each of these is a run of a
+ *   plan, too, and each step begins when the one before it is over.
  *
  * Invariants
  *   - A call has one run at a time. What it sends first is numbered as the call, what follows by the next numbers.

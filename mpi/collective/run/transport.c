@@ -7,9 +7,9 @@
 #include "dataplane/status.h"
 #include "mpi/collective/run/assembly.h"
 #include "mpi/collective/run/call_log.h"
-#include "mpi/collective/run/cast.h"
 #include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/direct.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/transport_state.h"
@@ -23,8 +23,8 @@ struct mpi_exchange_put {
     uint64_t context;
     uint32_t rank;
     uint16_t number;
-    struct cw_exposure exposure;
-    struct mpi_cast *cast; /* whose part it is; NULL: none's */
+    struct cw_registration registration;
+    struct mpi_multicast *multicast; /* whose part it is; NULL: none's */
 };
 
 /* A get of an offer. */
@@ -103,15 +103,17 @@ int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const vo
 }
 
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
-                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_cast *cast, uint64_t context)
+                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
+                            uint64_t context)
 {
     struct mpi_exchange_put *kept = malloc(sizeof(*kept));
     if (kept == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *kept = (struct mpi_exchange_put){.context = context, .rank = rank, .number = exchange->put_count++, .cast = cast};
+    *kept = (struct mpi_exchange_put){
+        .context = context, .rank = rank, .number = exchange->put_count++, .multicast = multicast};
     int status =
-        cw_paths_expose(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ, &kept->exposure);
+        cw_paths_register(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ, &kept->registration);
     if (status != CW_OK) {
         free(kept);
         return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;
@@ -121,13 +123,13 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
         struct exchange_offer offer;
     } message = {
         .head = *head,
-        .offer = {.offset = offset, .bytes = bytes, .exposure = kept->exposure},
+        .offer = {.offset = offset, .bytes = bytes, .registration = kept->registration},
     };
     message.head.put = kept->number;
     status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE),
                            &message, sizeof(message), NULL, 0);
     if (status != CW_OK) {
-        mpi_conceal(rank, &kept->exposure);
+        mpi_deregister(rank, &kept->registration);
         free(kept);
         return status;
     }
@@ -159,7 +161,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
     if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two, or to another cluster */
-        return mpi_cast_put(exchange, put);
+        return mpi_multicast_put(exchange, put);
     }
     mpi_exchange_head_fill(exchange, put, &head);
     if (!put->eager) {
@@ -228,7 +230,7 @@ static void get_end(struct mpi_operation *operation, int status)
 static void get_start(struct mpi_exchange_get *get)
 {
     uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
-    int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.exposure, 0, to, get->offer.bytes,
+    int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.registration, 0, to, get->offer.bytes,
                               (uint64_t)(uintptr_t)&get->operation);
     if (status == CW_ERROR_AGAIN) {
         get->next = mpi_exchange_waiting;
@@ -297,14 +299,14 @@ static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct 
         return;
     }
     *link = put->next;
-    struct mpi_cast *cast = put->cast;
-    if (cast == NULL) {
+    struct mpi_multicast *multicast = put->multicast;
+    if (multicast == NULL) {
         mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     }
-    mpi_conceal(rank, &put->exposure);
+    mpi_deregister(rank, &put->registration);
     free(put);
-    if (cast != NULL) {
-        mpi_cast_got(cast);
+    if (multicast != NULL) {
+        mpi_multicast_got(multicast);
     }
 }
 
@@ -459,7 +461,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
 
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
 {
-    return exchange->puts == NULL && exchange->operations_open == 0 && exchange->casts_open == 0;
+    return exchange->puts == NULL && exchange->operations_open == 0 && exchange->multicasts_open == 0;
 }
 
 void mpi_exchange_end(struct mpi_exchange *exchange)
@@ -484,9 +486,9 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
     while (exchange->puts != NULL) { /* only after a failure */
         struct mpi_exchange_put *put = exchange->puts;
         exchange->puts = put->next;
-        mpi_conceal(put->rank, &put->exposure);
-        if (put->cast != NULL) {
-            mpi_cast_lost(put->cast);
+        mpi_deregister(put->rank, &put->registration);
+        if (put->multicast != NULL) {
+            mpi_multicast_lost(put->multicast);
         }
         free(put);
     }

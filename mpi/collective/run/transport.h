@@ -35,7 +35,7 @@ struct mpi_exchange {
     uint16_t put_count;                      /* offered ones so far: their numbers */
     struct mpi_direct *direct;               /* what has been told of places (direct.h); NULL: nothing */
     uint32_t operations_open;                /* own gets and direct puts under way */
-    uint32_t casts_open;                     /* own long multicasts under way (cast.h) */
+    uint32_t multicasts_open;                /* own long multicasts under way (multicast.h) */
     struct mpi_exchange_parts *parts;        /* eager multicasts that have come in part (assembly.h) */
     struct mpi_exchange *next;               /* of the communicator */
     struct cw_transport transport;
@@ -52,20 +52,21 @@ void mpi_exchange_end(struct mpi_exchange *exchange);
 /* Whether all that it has offered or put is there, and all that it gets is here. */
 bool mpi_exchange_is_idle(const struct mpi_exchange *exchange);
 
-/* ---- for cast.h and direct.h ---- */
+/* ---- for multicast.h and direct.h ---- */
 
 struct exchange_head;
-struct mpi_cast;
+struct mpi_multicast;
 /* What has become of a put: its last byte has left; its source may be reused. */
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
-/* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the cast
- * (mpi_cast_got), or without one to the schedule, with `context`. */
+/* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the multicast
+ * (mpi_multicast_got), or without one to the schedule, with `context`. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes);
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
-                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_cast *cast, uint64_t context);
+                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
+                            uint64_t context);
 
 /* A message of kind MPI_SENT_COLLECTIVE. */
 void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);

@@ -9,12 +9,12 @@
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/transport_state.h"
 #include "mpi/point/credit.h"
 
-static struct mpi_early_list strangers;
+static struct mpi_early_list unknown;
 
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
 {
@@ -27,7 +27,7 @@ void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data,
     *early = (struct mpi_early){.rank = rank, .bytes = bytes};
     memcpy(early->data, data, bytes);
     mpi_kept_add_early(sizeof(*early) + bytes);
-    struct mpi_early_list *list = comm == NULL ? &strangers : &collectives->early;
+    struct mpi_early_list *list = comm == NULL ? &unknown : &collectives->early;
     *(list->last == NULL ? &list->first : &list->last->next) = early;
     list->last = early;
 }
@@ -53,8 +53,8 @@ void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *com
 
 void mpi_collectives_adopt(struct mpi_comm *comm)
 {
-    if (strangers.first != NULL) {
-        exchange_early_take(&strangers, comm, NULL);
+    if (unknown.first != NULL) {
+        exchange_early_take(&unknown, comm, NULL);
     }
 }
 
@@ -86,14 +86,14 @@ void mpi_collectives_destroy(struct mpi_collectives *collectives)
         mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);
         mpi_hierarchy_destroy(collectives->hierarchy);
-        mpi_cast_close(collectives->cast);
+        mpi_multicast_close(collectives->multicast_group);
         free(collectives);
     }
 }
 
 void mpi_collectives_forget(void)
 {
-    early_free(&strangers);
+    early_free(&unknown);
 }
 
 void mpi_exchange_hold(struct mpi_exchange *exchange)

@@ -39,7 +39,7 @@ struct exchange_head {
 struct exchange_offer {
     uint64_t offset;
     uint64_t bytes;
-    struct cw_exposure exposure;
+    struct cw_registration registration;
 };
 
 /* Of a multicast that comes in several messages, in order, with the data behind this: of a direct one (PIECE), or a

@@ -1,4 +1,4 @@
-#include "mpi/collective/run/aggregate.h"
+#include "mpi/collective/run/multicast_scatterv.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "collectives/choose/override.h"
 #include "dataplane/core/clock.h"
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/steps.h"
 #include "mpi/runtime/error.h"
@@ -42,7 +42,7 @@ struct told {
 };
 static_assert(sizeof(struct told) == 16, "the same at all ranks");
 
-struct mpi_aggregate {
+struct mpi_multicast_scatterv {
     bool is_dynamic; /* as asked for */
     bool is_telling;
     bool is_told;
@@ -60,12 +60,12 @@ struct mpi_aggregate {
 
 /* ---- life ---- */
 
-int mpi_aggregate_make(struct mpi_collective *collective, const char *way)
+int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *way)
 {
     const struct mpi_comm *comm = collective->comm;
-    struct mpi_aggregate *made = calloc(1, sizeof(*made));
-    collective->aggregate = made;
-    collective->by_pairs = !mpi_cast_serves(comm);
+    struct mpi_multicast_scatterv *made = calloc(1, sizeof(*made));
+    collective->scatterv = made;
+    collective->by_pairs = !mpi_multicast_serves(comm);
     if (made != NULL && !collective->by_pairs) {
         made->is_dynamic = strcmp(way, CW_OVERRIDE_DYNAMIC) == 0;
         made->told = calloc(1, sizeof(*made->told) + (size_t)comm->size * sizeof(made->told->bytes[0]));
@@ -75,7 +75,7 @@ int mpi_aggregate_make(struct mpi_collective *collective, const char *way)
                : mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", comm->size);
 }
 
-/* A plan of the aggregate's own: --explain tells of the call, not of its parts. */
+/* A plan of the message of all blocks's own: --explain tells of the call, not of its parts. */
 static void plan_drop(struct mpi_plan *plan)
 {
     if (plan != NULL) {
@@ -84,25 +84,25 @@ static void plan_drop(struct mpi_plan *plan)
     }
 }
 
-void mpi_aggregate_free(struct mpi_aggregate *aggregate)
+void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv)
 {
-    if (aggregate == NULL) {
+    if (scatterv == NULL) {
         return;
     }
-    plan_drop(aggregate->tells);
-    plan_drop(aggregate->moves);
-    if (aggregate->members != NULL) {
-        mpi_comm_forget(aggregate->members);
+    plan_drop(scatterv->tells);
+    plan_drop(scatterv->moves);
+    if (scatterv->members != NULL) {
+        mpi_comm_forget(scatterv->members);
     }
-    free(aggregate->told);
-    free(aggregate->counts);
-    free(aggregate->aside);
-    free(aggregate);
+    free(scatterv->told);
+    free(scatterv->counts);
+    free(scatterv->aside);
+    free(scatterv);
 }
 
-bool mpi_aggregate_is_telling(const struct mpi_aggregate *aggregate)
+bool mpi_multicast_scatterv_is_telling(const struct mpi_multicast_scatterv *scatterv)
 {
-    return aggregate->is_telling;
+    return scatterv->is_telling;
 }
 
 /* ---- what the root tells ---- */
@@ -132,33 +132,33 @@ static enum way way_decide(const struct mpi_comm *comm, const uint64_t *bytes, b
 
 static void told_fill(const struct mpi_collective *collective)
 {
-    struct told *told = collective->aggregate->told;
+    struct told *told = collective->scatterv->told;
     for (int rank = 0; rank < collective->comm->size; rank++) {
         told->bytes[rank] = (uint64_t)mpi_side_block_bytes(&collective->send, rank);
     }
-    told->way = way_decide(collective->comm, told->bytes, collective->aggregate->is_dynamic);
+    told->way = way_decide(collective->comm, told->bytes, collective->scatterv->is_dynamic);
     told->context = told->way == WAY_DYNAMIC ? mpi_context_next() : 0;
 }
 
 static int telling_start(struct mpi_collective *collective)
 {
-    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     struct mpi_comm *comm = collective->comm;
     const struct cw_problem_request request = {
         .collective = CW_BCAST,
         .ranks = (uint32_t)comm->size,
         .root = collective->problem.root,
         .element_bytes = 1,
-        .count = sizeof(*aggregate->told) + (uint64_t)comm->size * sizeof(aggregate->told->bytes[0]),
+        .count = sizeof(*scatterv->told) + (uint64_t)comm->size * sizeof(scatterv->told->bytes[0]),
     };
     if ((uint32_t)comm->rank == request.root) {
         told_fill(collective);
     }
-    aggregate->is_telling = collective->exchanges = true;
-    int code = aggregate->tells != NULL ? MPI_SUCCESS
-                                        : mpi_plan_make_named(comm, &request, "multicast", true, &aggregate->tells);
+    scatterv->is_telling = collective->exchanges = true;
+    int code = scatterv->tells != NULL ? MPI_SUCCESS
+                                       : mpi_plan_make_named(comm, &request, "multicast", true, &scatterv->tells);
     if (code == MPI_SUCCESS) {
-        code = mpi_step_run(collective, comm, aggregate->tells, collective->number, aggregate->told, aggregate->told);
+        code = mpi_step_run(collective, comm, scatterv->tells, collective->number, scatterv->told, scatterv->told);
     }
     if (code != MPI_SUCCESS) {
         mpi_step_refuse(collective, comm, collective->number);
@@ -171,81 +171,81 @@ static int telling_start(struct mpi_collective *collective)
 /* The communicator of those that get something, and the root, and their counts. */
 static int members_make(struct mpi_collective *collective)
 {
-    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     struct mpi_comm *comm = collective->comm;
     int *ranks = malloc((size_t)comm->size * sizeof(*ranks));
-    aggregate->counts = malloc((size_t)comm->size * sizeof(*aggregate->counts));
+    scatterv->counts = malloc((size_t)comm->size * sizeof(*scatterv->counts));
     int count = 0;
-    for (int rank = 0; ranks != NULL && aggregate->counts != NULL && rank < comm->size; rank++) {
-        if ((uint32_t)rank == collective->problem.root || aggregate->told->bytes[rank] > 0) {
-            aggregate->counts[count] = aggregate->told->bytes[rank];
+    for (int rank = 0; ranks != NULL && scatterv->counts != NULL && rank < comm->size; rank++) {
+        if ((uint32_t)rank == collective->problem.root || scatterv->told->bytes[rank] > 0) {
+            scatterv->counts[count] = scatterv->told->bytes[rank];
             ranks[count++] = rank;
         }
     }
-    aggregate->members = count == 0 ? NULL : mpi_comm_among(comm, ranks, count, aggregate->told->context);
+    scatterv->members = count == 0 ? NULL : mpi_comm_among(comm, ranks, count, scatterv->told->context);
     free(ranks);
-    return aggregate->members != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    return scatterv->members != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 /* The scatter's plan, made with the first run; members' ranks are in the order of the communicator's, so that the
  * root's blocks lie alike. */
 static int moves_make(struct mpi_collective *collective)
 {
-    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     struct mpi_comm *comm = collective->comm;
-    const struct told *told = aggregate->told;
+    const struct told *told = scatterv->told;
     struct cw_problem_request request = {.collective = CW_SCATTER, .element_bytes = 1, .counts = told->bytes};
     request.root = collective->problem.root;
-    if (aggregate->way == WAY_DYNAMIC) {
+    if (scatterv->way == WAY_DYNAMIC) {
         int code = members_make(collective);
         if (code != MPI_SUCCESS) {
             return code;
         }
-        request.counts = aggregate->counts;
-        request.root = (uint32_t)mpi_group_rank_of(aggregate->members->group, comm->group->ranks[request.root]);
-        comm = aggregate->members;
+        request.counts = scatterv->counts;
+        request.root = (uint32_t)mpi_group_rank_of(scatterv->members->group, comm->group->ranks[request.root]);
+        comm = scatterv->members;
     }
     request.ranks = (uint32_t)comm->size;
-    return mpi_plan_make_named(comm, &request, ways[aggregate->way].algorithm, aggregate->way != WAY_DYNAMIC,
-                               &aggregate->moves);
+    return mpi_plan_make_named(comm, &request, ways[scatterv->way].algorithm, scatterv->way != WAY_DYNAMIC,
+                               &scatterv->moves);
 }
 
 static uint64_t own_bytes(const struct mpi_collective *collective)
 {
-    return collective->aggregate->told->bytes[collective->comm->rank];
+    return collective->scatterv->told->bytes[collective->comm->rank];
 }
 
 /* Whether the data are no concern of this rank. */
 static bool is_left_out(const struct mpi_collective *collective)
 {
-    return collective->aggregate->way == WAY_DYNAMIC && own_bytes(collective) == 0 &&
+    return collective->scatterv->way == WAY_DYNAMIC && own_bytes(collective) == 0 &&
            (uint32_t)collective->comm->rank != collective->problem.root;
 }
 
 /* Runs the scatter. A block that is not as long as expected comes aside. */
 static int data_run(struct mpi_collective *collective, struct mpi_comm *comm, uint32_t number)
 {
-    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     uint64_t own = own_bytes(collective);
     void *send = NULL, *receive = NULL;
     int code = mpi_sides_open(collective, false, &send, &receive);
     if (code == MPI_SUCCESS && own != (uint64_t)collective->receive.bytes) {
-        aggregate->aside = aggregate->aside != NULL ? aggregate->aside : malloc(own + 1);
-        receive = aggregate->aside;
+        scatterv->aside = scatterv->aside != NULL ? scatterv->aside : malloc(own + 1);
+        receive = scatterv->aside;
         code = receive != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
-    return code != MPI_SUCCESS ? code : mpi_step_run(collective, comm, aggregate->moves, number, send, receive);
+    return code != MPI_SUCCESS ? code : mpi_step_run(collective, comm, scatterv->moves, number, send, receive);
 }
 
 static int data_start(struct mpi_collective *collective)
 {
-    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     if (is_left_out(collective)) {
         return MPI_SUCCESS;
     }
-    int code = aggregate->moves != NULL ? MPI_SUCCESS : moves_make(collective);
-    bool is_among = aggregate->members != NULL; /* if not, and dynamic: no memory; nobody is in what is refused then */
-    struct mpi_comm *comm = is_among ? aggregate->members : collective->comm;
+    int code = scatterv->moves != NULL ? MPI_SUCCESS : moves_make(collective);
+    bool is_among = scatterv->members != NULL; /* if not, and dynamic: no memory; nobody is in what is refused then */
+    struct mpi_comm *comm = is_among ? scatterv->members : collective->comm;
     uint32_t number = is_among ? 0 : collective->number + 1;
     code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);
     if (code != MPI_SUCCESS) {
@@ -262,7 +262,7 @@ static int aside_take(struct mpi_collective *collective)
     MPI_Count bytes = own < side->bytes ? own : side->bytes;
     char why[200];
     if (bytes > 0) {
-        mpi_type_unpack(side->type, side->count, side->buffer, 0, collective->aggregate->aside, bytes);
+        mpi_type_unpack(side->type, side->count, side->buffer, 0, collective->scatterv->aside, bytes);
     }
     if (own <= side->bytes) {
         return MPI_SUCCESS;
@@ -276,44 +276,45 @@ static int aside_take(struct mpi_collective *collective)
 
 /* ---- steps ---- */
 
-int mpi_aggregate_start(struct mpi_collective *collective)
+int mpi_multicast_scatterv_start(struct mpi_collective *collective)
 {
-    collective->aggregate->started_ns = cw_clock_ns();
-    return collective->by_pairs             ? MPI_SUCCESS
-           : collective->aggregate->is_told ? data_start(collective)
-                                            : telling_start(collective);
+    collective->scatterv->started_ns = cw_clock_ns();
+    return collective->by_pairs            ? MPI_SUCCESS
+           : collective->scatterv->is_told ? data_start(collective)
+                                           : telling_start(collective);
 }
 
 static int telling_poll(struct mpi_collective *collective)
 {
-    struct mpi_aggregate *aggregate = collective->aggregate;
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     int code = mpi_step_poll(collective);
     if (code == MPI_ERR_PENDING) {
         return code;
     }
-    aggregate->is_telling = false;
-    bool makes_sense = aggregate->told->way > WAY_PAIRS && aggregate->told->way < WAY_COUNT;
+    scatterv->is_telling = false;
+    bool makes_sense = scatterv->told->way > WAY_PAIRS && scatterv->told->way < WAY_COUNT;
     code = code == MPI_SUCCESS && !makes_sense ? MPI_ERR_INTERN : code;
     if (code != MPI_SUCCESS) { /* the root may be past that already, and wait for this rank to be ready */
         mpi_step_refuse(collective, collective->comm, collective->number + 1);
         return code;
     }
-    aggregate->is_told = true;
-    aggregate->way = (enum way)aggregate->told->way;
+    scatterv->is_told = true;
+    scatterv->way = (enum way)scatterv->told->way;
     code = data_start(collective);
-    return code == MPI_SUCCESS ? mpi_aggregate_poll(collective) : code; /* at once: who waits may go to sleep next */
+    return code == MPI_SUCCESS ? mpi_multicast_scatterv_poll(collective)
+                               : code; /* at once: who waits may go to sleep next */
 }
 
-int mpi_aggregate_poll(struct mpi_collective *collective)
+int mpi_multicast_scatterv_poll(struct mpi_collective *collective)
 {
-    if (collective->aggregate->is_telling) {
+    if (collective->scatterv->is_telling) {
         return telling_poll(collective);
     }
     if (is_left_out(collective)) {
         return MPI_SUCCESS;
     }
     int code = mpi_step_poll(collective);
-    if (code == MPI_SUCCESS && collective->aggregate->aside != NULL) {
+    if (code == MPI_SUCCESS && collective->scatterv->aside != NULL) {
         return aside_take(collective);
     }
     if (code == MPI_SUCCESS) {
@@ -322,22 +323,22 @@ int mpi_aggregate_poll(struct mpi_collective *collective)
     return code;
 }
 
-void mpi_aggregate_account(const struct mpi_collective *collective)
+void mpi_multicast_scatterv_account(const struct mpi_collective *collective)
 {
-    const struct mpi_aggregate *aggregate = collective->aggregate;
-    const struct mpi_comm *comm = aggregate->members != NULL ? aggregate->members : collective->comm;
+    const struct mpi_multicast_scatterv *scatterv = collective->scatterv;
+    const struct mpi_comm *comm = scatterv->members != NULL ? scatterv->members : collective->comm;
     MPI_Count bytes =
         collective->send.block_count > 0 ? collective->send.bytes / collective->comm->size : collective->receive.bytes;
     bool gets = false; /* somebody but the root */
-    for (int rank = 0; aggregate->is_told && rank < collective->comm->size; rank++) {
-        gets = gets || ((uint32_t)rank != collective->problem.root && aggregate->told->bytes[rank] > 0);
+    for (int rank = 0; scatterv->is_told && rank < collective->comm->size; rank++) {
+        gets = gets || ((uint32_t)rank != collective->problem.root && scatterv->told->bytes[rank] > 0);
     }
-    bool is_asked = aggregate->way == (aggregate->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);
-    const char *origin = is_asked                        ? "by name"
-                         : aggregate->way == WAY_PAIRS   ? "no multicast here"
-                         : aggregate->way == WAY_STATIC  ? "the override is dynamic, but all get something"
-                         : aggregate->is_dynamic && gets ? "the override is dynamic, but one rank or host gets all"
-                                                         : "nobody else gets anything";
-    mpi_explain_calls("scatterv", ways[aggregate->way].name, (uint32_t)comm->size, (uint64_t)bytes, origin, 1, 0,
-                      cw_clock_ns() - aggregate->started_ns);
+    bool is_asked = scatterv->way == (scatterv->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);
+    const char *origin = is_asked                       ? "by name"
+                         : scatterv->way == WAY_PAIRS   ? "no multicast here"
+                         : scatterv->way == WAY_STATIC  ? "the override is dynamic, but all get something"
+                         : scatterv->is_dynamic && gets ? "the override is dynamic, but one rank or host gets all"
+                                                        : "nobody else gets anything";
+    mpi_explain_calls("scatterv", ways[scatterv->way].name, (uint32_t)comm->size, (uint64_t)bytes, origin, 1, 0,
+                      cw_clock_ns() - scatterv->started_ns);
 }

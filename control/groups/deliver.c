@@ -59,9 +59,9 @@ static void event_take(struct cw_groups *groups, const struct cw_mcast_event *ev
         }
         break;
     case CW_MCAST_UNREACHED:
-        groups_spread(group, group->ranks[event->member], true);
+        groups_deliver_by_members(group, group->ranks[event->member], true);
         break;
-    case CW_MCAST_ARRIVED: /* nothing is exposed */
+    case CW_MCAST_ARRIVED: /* nothing is registered */
         break;
     }
 }

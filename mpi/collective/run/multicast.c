@@ -1,4 +1,4 @@
-#include "mpi/collective/run/cast.h"
+#include "mpi/collective/run/multicast.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "mpi/runtime/waiting.h"
 
 /* A multicast under way. */
-struct mpi_cast {
-    struct mpi_cast *next;         /* of those that wait */
+struct mpi_multicast {
+    struct mpi_multicast *next;    /* of those that wait */
     struct mpi_comm *comm;         /* held */
     struct mpi_exchange *exchange; /* whose put is complete with it; NULL: it was when it was copied */
     struct exchange_head head;
@@ -36,12 +36,12 @@ struct mpi_cast {
 };
 
 /* Short multicasts that a rank may be ahead of its receivers; the next one is complete only when it has come to all. */
-enum { CASTS_AHEAD = 32 };
+enum { MULTICASTS_AHEAD = 32 };
 
-struct mpi_cast *mpi_casts_waiting;
-static uint32_t casts_open; /* waiting or under way */
+struct mpi_multicast *mpi_multicasts_waiting;
+static uint32_t multicasts_open; /* waiting or under way */
 
-bool mpi_cast_serves(const struct mpi_comm *comm)
+bool mpi_multicast_serves(const struct mpi_comm *comm)
 {
     if (mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL || comm->size < 2 ||
         mpi_clusters_are_several(comm)) {
@@ -56,15 +56,15 @@ bool mpi_cast_serves(const struct mpi_comm *comm)
     return false;
 }
 
-uint64_t mpi_cast_eager_max(void)
+uint64_t mpi_multicast_eager_max(void)
 {
     return mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL ? 0 : EXCHANGE_PARTS_MAX_BYTES;
 }
 
-void mpi_cast_open(struct mpi_comm *comm)
+void mpi_multicast_open(struct mpi_comm *comm)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (collectives == NULL || collectives->cast != NULL || !mpi_cast_serves(comm)) {
+    if (collectives == NULL || collectives->multicast_group != NULL || !mpi_multicast_serves(comm)) {
         return;
     }
     const struct cw_group_request request = {
@@ -72,157 +72,159 @@ void mpi_cast_open(struct mpi_comm *comm)
         .ranks = comm->group->ranks,
         .count = (uint32_t)comm->size,
     };
-    if (cw_group_open(cw_job_groups(mpi_process.job), &request, &collectives->cast) != CW_OK) {
-        collectives->cast = NULL; /* no memory: what it multicasts goes to each by itself */
+    if (cw_group_open(cw_job_groups(mpi_process.job), &request, &collectives->multicast_group) != CW_OK) {
+        collectives->multicast_group = NULL; /* no memory: what it multicasts goes to each by itself */
     }
 }
 
-void mpi_cast_close(struct cw_group *group)
+void mpi_multicast_close(struct cw_group *group)
 {
     if (group != NULL) {
         cw_group_close(group);
     }
 }
 
-void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
+void mpi_multicast_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
 {
     text[0] = '\0';
-    if (comm->collectives != NULL && comm->collectives->cast != NULL) {
-        cw_group_why(comm->collectives->cast, text, text_bytes);
+    if (comm->collectives != NULL && comm->collectives->multicast_group != NULL) {
+        cw_group_why(comm->collectives->multicast_group, text, text_bytes);
     }
 }
 
 /* ---- sending ---- */
 
 /* The call need not wait any more for what the group has of it; to each by itself it begins anew. */
-static void group_leave(struct mpi_cast *cast)
+static void group_leave(struct mpi_multicast *multicast)
 {
-    if (cast->is_single) {
+    if (multicast->is_single) {
         return;
     }
-    cast->is_single = true;
-    cast->position = 0;
-    if (cast->exchange != NULL) {
-        cast->exchange->casts_open--;
+    multicast->is_single = true;
+    multicast->position = 0;
+    if (multicast->exchange != NULL) {
+        multicast->exchange->multicasts_open--;
     }
 }
 
-static void cast_end(struct mpi_cast *cast)
+static void multicast_end(struct mpi_multicast *multicast)
 {
-    group_leave(cast);
-    if (cast->exchange != NULL) {
-        mpi_exchange_put_tell(cast->exchange, CW_TRANSPORT_COMPLETE, cast->context);
+    group_leave(multicast);
+    if (multicast->exchange != NULL) {
+        mpi_exchange_put_tell(multicast->exchange, CW_TRANSPORT_COMPLETE, multicast->context);
     }
-    casts_open--;
+    multicasts_open--;
     mpi_progress_pending(-1);
-    mpi_comm_release(cast->comm);
-    free(cast->peers);
-    free(cast);
+    mpi_comm_release(multicast->comm);
+    free(multicast->peers);
+    free(multicast);
 }
 
 /* What the data of a message stand behind; `piece` only if it is one of several. */
-struct cast_message {
+struct multicast_message {
     struct exchange_head head;
     struct exchange_piece piece;
 };
 
 /* The next message of a multicast, for a way that takes messages of `message_max` bytes: how many bytes of data go with
  * it. */
-static uint64_t message_make(const struct mpi_cast *cast, uint64_t message_max, struct cast_message *message,
-                             uint32_t *head_bytes)
+static uint64_t message_make(const struct mpi_multicast *multicast, uint64_t message_max,
+                             struct multicast_message *message, uint32_t *head_bytes)
 {
-    uint64_t bytes = cast->bytes - cast->position;
-    message->head = cast->head;
+    uint64_t bytes = multicast->bytes - multicast->position;
+    message->head = multicast->head;
     *head_bytes = sizeof(message->head);
-    if (cast->is_eager && cast->bytes + sizeof(message->head) <= message_max) {
+    if (multicast->is_eager && multicast->bytes + sizeof(message->head) <= message_max) {
         return bytes;
     }
     uint64_t room = message_max - sizeof(*message);
     bytes = bytes < room ? bytes : room;
     *head_bytes = sizeof(*message);
-    message->head.kind = cast->is_eager ? EXCHANGE_PART : EXCHANGE_PIECE;
+    message->head.kind = multicast->is_eager ? EXCHANGE_PART : EXCHANGE_PIECE;
     message->piece = (struct exchange_piece){
-        .offset = (cast->is_eager ? 0 : cast->offset) + cast->position,
-        .left = cast->bytes - cast->position - bytes,
-        .bytes = cast->bytes,
+        .offset = (multicast->is_eager ? 0 : multicast->offset) + multicast->position,
+        .left = multicast->bytes - multicast->position - bytes,
+        .bytes = multicast->bytes,
     };
     return bytes;
 }
 
 /* One message of it. CW_OK; CW_ERROR_AGAIN; CW_ERROR_UNSUPPORTED. */
-static int piece_send(struct mpi_cast *cast)
+static int piece_send(struct mpi_multicast *multicast)
 {
-    struct cast_message message;
+    struct multicast_message message;
     uint32_t head_bytes;
-    uint64_t bytes = message_make(cast, cw_group_message_max(cw_job_groups(mpi_process.job)), &message, &head_bytes);
-    int status = cw_group_send(cast->comm->collectives->cast, &message, head_bytes, cast->data + cast->position, bytes,
-                               (uint64_t)(uintptr_t)cast);
+    uint64_t bytes =
+        message_make(multicast, cw_group_message_max(cw_job_groups(mpi_process.job)), &message, &head_bytes);
+    int status = cw_group_send(multicast->comm->collectives->multicast_group, &message, head_bytes,
+                               multicast->data + multicast->position, bytes, (uint64_t)(uintptr_t)multicast);
     if (status == CW_OK) {
-        cast->position += bytes;
-        cast->under_way++;
-        cast->is_sent = cast->position == cast->bytes;
+        multicast->position += bytes;
+        multicast->under_way++;
+        multicast->is_sent = multicast->position == multicast->bytes;
     }
     return status;
 }
 
 /* All of an eager one to one rank, as far as the path takes it. */
-static int peer_send_eager(struct mpi_cast *cast, uint32_t rank)
+static int peer_send_eager(struct mpi_multicast *multicast, uint32_t rank)
 {
     uint64_t message_max = cw_paths_message_max(mpi_process.paths, rank);
     int status;
     do {
-        struct cast_message message;
+        struct multicast_message message;
         uint32_t head_bytes;
-        uint64_t bytes = message_make(cast, message_max, &message, &head_bytes);
-        status = mpi_exchange_send_eager(cast->comm, rank, &message, head_bytes, cast->data + cast->position, bytes);
-        cast->position += status == CW_OK ? bytes : 0;
-    } while (status == CW_OK && cast->position < cast->bytes);
+        uint64_t bytes = message_make(multicast, message_max, &message, &head_bytes);
+        status = mpi_exchange_send_eager(multicast->comm, rank, &message, head_bytes,
+                                         multicast->data + multicast->position, bytes);
+        multicast->position += status == CW_OK ? bytes : 0;
+    } while (status == CW_OK && multicast->position < multicast->bytes);
     return status;
 }
 
 /* To each by itself. */
-static int peers_send(struct mpi_cast *cast)
+static int peers_send(struct mpi_multicast *multicast)
 {
     int status = CW_OK;
-    while (status == CW_OK && cast->peer_at < cast->peer_count) {
-        uint32_t rank = cast->comm->group->ranks[cast->peers[cast->peer_at]];
-        if (cast->is_eager) {
-            status = peer_send_eager(cast, rank);
-            cast->position = status == CW_OK ? 0 : cast->position;
+    while (status == CW_OK && multicast->peer_at < multicast->peer_count) {
+        uint32_t rank = multicast->comm->group->ranks[multicast->peers[multicast->peer_at]];
+        if (multicast->is_eager) {
+            status = peer_send_eager(multicast, rank);
+            multicast->position = status == CW_OK ? 0 : multicast->position;
         } else {
-            status = mpi_exchange_send_offer(cast->exchange, rank, &cast->head, cast->data, cast->bytes, cast->offset,
-                                             cast, 0);
-            cast->under_way += status == CW_OK;
+            status = mpi_exchange_send_offer(multicast->exchange, rank, &multicast->head, multicast->data,
+                                             multicast->bytes, multicast->offset, multicast, 0);
+            multicast->under_way += status == CW_OK;
         }
-        cast->peer_at += status == CW_OK;
+        multicast->peer_at += status == CW_OK;
     }
-    cast->is_sent = cast->peer_at == cast->peer_count;
+    multicast->is_sent = multicast->peer_at == multicast->peer_count;
     return status;
 }
 
 /* True: it has moved on. A failure is told by who watches the ranks: the calls that need this end with it. */
-static bool cast_step(struct mpi_cast *cast)
+static bool multicast_step(struct mpi_multicast *multicast)
 {
-    struct cw_group *group = cast->comm->collectives->cast;
-    bool is_whole = cast->peer_count + 1 == (uint32_t)cast->comm->size;
-    int status = group == NULL || !is_whole || cast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
+    struct cw_group *group = multicast->comm->collectives->multicast_group;
+    bool is_whole = multicast->peer_count + 1 == (uint32_t)multicast->comm->size;
+    int status = group == NULL || !is_whole || multicast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
     bool has_moved = false;
-    while (status == CW_OK && !cast->is_sent) {
-        status = piece_send(cast);
+    while (status == CW_OK && !multicast->is_sent) {
+        status = piece_send(multicast);
         has_moved = has_moved || status == CW_OK;
     }
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
-        uint64_t position = cast->position;
-        uint32_t peer_at = cast->peer_at;
-        has_moved = !cast->is_single;
-        group_leave(cast);
-        status = peers_send(cast);
-        has_moved = has_moved || cast->position != position || cast->peer_at != peer_at;
+        uint64_t position = multicast->position;
+        uint32_t peer_at = multicast->peer_at;
+        has_moved = !multicast->is_single;
+        group_leave(multicast);
+        status = peers_send(multicast);
+        has_moved = has_moved || multicast->position != position || multicast->peer_at != peer_at;
     }
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
-        cast->is_sent = true;
-        if (cast->exchange != NULL) {
-            cast->exchange->failure = status;
+        multicast->is_sent = true;
+        if (multicast->exchange != NULL) {
+            multicast->exchange->failure = status;
         }
     }
     return has_moved;
@@ -239,20 +241,20 @@ static bool peers_live(const struct mpi_comm *comm, const struct cw_transport_pu
     return true;
 }
 
-int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put)
+int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put)
 {
     if (!peers_live(exchange->comm, put)) {
         return CW_ERROR_PEER_FAILED;
     }
-    bool is_copied = put->eager && casts_open < CASTS_AHEAD;
-    struct mpi_cast *cast = malloc(sizeof(*cast) + (is_copied ? put->bytes : 0));
+    bool is_copied = put->eager && multicasts_open < MULTICASTS_AHEAD;
+    struct mpi_multicast *multicast = malloc(sizeof(*multicast) + (is_copied ? put->bytes : 0));
     uint32_t *peers = malloc(put->peer_count * sizeof(*peers));
-    if (cast == NULL || peers == NULL) {
-        free(cast);
+    if (multicast == NULL || peers == NULL) {
+        free(multicast);
         free(peers);
         return CW_ERROR_MEMORY;
     }
-    *cast = (struct mpi_cast){
+    *multicast = (struct mpi_multicast){
         .comm = exchange->comm,
         .exchange = is_copied ? NULL : exchange,
         .context = put->context,
@@ -264,95 +266,95 @@ int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *p
         .peers = peers,
     };
     memcpy(peers, put->peers, put->peer_count * sizeof(*peers));
-    mpi_exchange_head_fill(exchange, put, &cast->head);
-    mpi_comm_retain(cast->comm);
-    casts_open++;
+    mpi_exchange_head_fill(exchange, put, &multicast->head);
+    mpi_comm_retain(multicast->comm);
+    multicasts_open++;
     mpi_progress_pending(1);
     if (is_copied) {
         if (put->bytes > 0) {
-            memcpy(cast->copy, put->data, put->bytes);
+            memcpy(multicast->copy, put->data, put->bytes);
         }
-        cast->data = cast->copy;
+        multicast->data = multicast->copy;
         mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     } else {
-        exchange->casts_open++;
+        exchange->multicasts_open++;
     }
     /* behind those that wait: they are of the same stream */
-    struct mpi_cast **link = &mpi_casts_waiting;
+    struct mpi_multicast **link = &mpi_multicasts_waiting;
     while (*link != NULL) {
         link = &(*link)->next;
     }
-    bool is_first = link == &mpi_casts_waiting;
-    *link = cast;
+    bool is_first = link == &mpi_multicasts_waiting;
+    *link = multicast;
     if (is_first) {
-        (void)mpi_cast_progress();
+        (void)mpi_multicast_progress();
     }
     return CW_OK;
 }
 
-uint32_t mpi_cast_progress(void)
+uint32_t mpi_multicast_progress(void)
 {
     uint32_t count = 0;
-    struct mpi_cast **link = &mpi_casts_waiting;
+    struct mpi_multicast **link = &mpi_multicasts_waiting;
     while (*link != NULL) {
-        struct mpi_cast *cast = *link;
-        count += cast_step(cast);
-        if (!cast->is_sent) {
-            link = &cast->next;
+        struct mpi_multicast *multicast = *link;
+        count += multicast_step(multicast);
+        if (!multicast->is_sent) {
+            link = &multicast->next;
             continue;
         }
-        *link = cast->next;
-        cast->next = NULL;
-        if (cast->under_way == 0) {
-            cast_end(cast);
+        *link = multicast->next;
+        multicast->next = NULL;
+        if (multicast->under_way == 0) {
+            multicast_end(multicast);
         }
     }
     return count;
 }
 
-void mpi_cast_abandon(struct mpi_exchange *exchange)
+void mpi_multicast_abandon(struct mpi_exchange *exchange)
 {
-    struct mpi_cast **link = &mpi_casts_waiting;
+    struct mpi_multicast **link = &mpi_multicasts_waiting;
     while (*link != NULL) {
-        struct mpi_cast *cast = *link;
-        if (cast->exchange != exchange) {
-            link = &cast->next;
+        struct mpi_multicast *multicast = *link;
+        if (multicast->exchange != exchange) {
+            link = &multicast->next;
             continue;
         }
-        *link = cast->next;
-        cast->is_sent = true;
-        if (cast->under_way == 0) {
-            cast_end(cast);
+        *link = multicast->next;
+        multicast->is_sent = true;
+        if (multicast->under_way == 0) {
+            multicast_end(multicast);
         }
     }
 }
 
-static void piece_end(struct mpi_cast *cast)
+static void piece_end(struct mpi_multicast *multicast)
 {
-    cast->under_way--;
-    if (cast->is_sent && cast->under_way == 0) {
-        cast_end(cast);
+    multicast->under_way--;
+    if (multicast->is_sent && multicast->under_way == 0) {
+        multicast_end(multicast);
     }
 }
 
-void mpi_cast_complete(void *context, uint64_t put_context, int status)
+void mpi_multicast_complete(void *context, uint64_t put_context, int status)
 {
     (void)context, (void)status; /* whoever is gone is told by the paths */
-    piece_end((struct mpi_cast *)(uintptr_t)put_context);
+    piece_end((struct mpi_multicast *)(uintptr_t)put_context);
 }
 
-void mpi_cast_got(struct mpi_cast *cast)
+void mpi_multicast_got(struct mpi_multicast *multicast)
 {
-    piece_end(cast);
+    piece_end(multicast);
 }
 
-void mpi_cast_lost(struct mpi_cast *cast)
+void mpi_multicast_lost(struct mpi_multicast *multicast)
 {
-    cast->exchange = NULL;
-    piece_end(cast);
+    multicast->exchange = NULL;
+    piece_end(multicast);
 }
 
-void mpi_cast_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+void mpi_multicast_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
 {
     (void)context, (void)group;
     mpi_collective_message(rank, data, (uint32_t)bytes);
@@ -360,7 +362,7 @@ void mpi_cast_message(void *context, struct cw_group *group, uint32_t rank, cons
 
 /* ---- what happened ---- */
 
-char *mpi_cast_report(void)
+char *mpi_multicast_report(void)
 {
     struct cw_groups *groups = cw_job_groups(mpi_process.job);
     char *text = NULL;
@@ -371,7 +373,7 @@ char *mpi_cast_report(void)
     }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         char why[CW_GROUPS_WHY_BYTES];
-        mpi_cast_why(comm, why, sizeof(why));
+        mpi_multicast_why(comm, why, sizeof(why));
         if (mpi_clusters_are_several(comm)) {
             fprintf(out, "group of %s: none, since its ranks are in several clusters\n",
                     comm->name[0] == '\0' ? "a communicator without a name" : comm->name);
@@ -402,18 +404,18 @@ char *mpi_cast_report(void)
 static bool is_settled(void *context)
 {
     (void)context;
-    return casts_open == 0;
+    return multicasts_open == 0;
 }
 
 static void settle_describe(void *context, struct mpi_said *said)
 {
     (void)context;
-    mpi_say(said, "%u multicasts that have not come to all of their ranks yet", (unsigned)casts_open);
+    mpi_say(said, "%u multicasts that have not come to all of their ranks yet", (unsigned)multicasts_open);
 }
 
-void mpi_cast_settle(void)
+void mpi_multicast_settle(void)
 {
-    if (casts_open > 0) {
+    if (multicasts_open > 0) {
         mpi_progress_until(is_settled, settle_describe, NULL);
     }
 }
@@ -434,7 +436,7 @@ static void finish_describe(void *context, struct mpi_said *said)
     }
 }
 
-void mpi_cast_finish(void)
+void mpi_multicast_finish(void)
 {
     if (cw_job_groups(mpi_process.job) != NULL && !is_finished(NULL)) {
         mpi_progress_until(is_finished, finish_describe, NULL);

@@ -1,4 +1,4 @@
-/* cast: multicasts of schedules, by the group that the ranks of a communicator form (control/groups/groups.h).
+/* multicast: multicasts of schedules, by the group that the ranks of a communicator form (control/groups/groups.h).
  *
  * Purpose
  *   A communicator whose ranks are on several hosts of one cluster has a group of all its ranks, opened with the first
@@ -23,42 +23,42 @@ struct cw_group;
 
 /* Whether a communicator's ranks are on several hosts, all in one cluster, and all can multicast: the same at all of
  * them. Long links carry no multicast: who would pace it? */
-bool mpi_cast_serves(const struct mpi_comm *comm);
+bool mpi_multicast_serves(const struct mpi_comm *comm);
 /* The longest multicast that needs no word from its receivers. */
-uint64_t mpi_cast_eager_max(void);
+uint64_t mpi_multicast_eager_max(void);
 
 /* A call begins whose ranks multicast: opens the group, if it has not been done. */
-void mpi_cast_open(struct mpi_comm *comm);
+void mpi_multicast_open(struct mpi_comm *comm);
 
 /* Takes a put to several ranks. CW_OK; CW_ERROR_MEMORY; CW_ERROR_PEER_FAILED: one of them is gone. */
-int mpi_cast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put);
+int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put);
 
 /* From the job: what came for a group, and what has come to all. */
-void mpi_cast_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
-void mpi_cast_complete(void *context, uint64_t put_context, int status);
+void mpi_multicast_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
+void mpi_multicast_complete(void *context, uint64_t put_context, int status);
 /* One of the ranks that a long multicast went to by itself has it. */
-struct mpi_cast;
-void mpi_cast_got(struct mpi_cast *cast);
+struct mpi_multicast;
+void mpi_multicast_got(struct mpi_multicast *multicast);
 /* ... or will never have it: its call has failed, and ends. */
-void mpi_cast_lost(struct mpi_cast *cast);
+void mpi_multicast_lost(struct mpi_multicast *multicast);
 /* A call has failed: what it has not sent yet is not sent any more. What the group has of it goes on, and is still
  * counted. */
-void mpi_cast_abandon(struct mpi_exchange *exchange);
+void mpi_multicast_abandon(struct mpi_exchange *exchange);
 
-/* Goes on with those that had to wait, if mpi_casts_waiting; returns how much it did. */
-uint32_t mpi_cast_progress(void);
-extern struct mpi_cast *mpi_casts_waiting;
+/* Goes on with those that had to wait, if mpi_multicasts_waiting; returns how much it did. */
+uint32_t mpi_multicast_progress(void);
+extern struct mpi_multicast *mpi_multicasts_waiting;
 
 /* How a communicator's multicasts travel, in a line; "" if it has no group. */
-void mpi_cast_why(const struct mpi_comm *comm, char *text, size_t text_bytes);
+void mpi_multicast_why(const struct mpi_comm *comm, char *text, size_t text_bytes);
 
 /* What this process knows of multicast, in lines for people, to be freed; NULL: nothing, or no memory. Before groups
  * are closed. */
-char *mpi_cast_report(void);
+char *mpi_multicast_report(void);
 
 /* A communicator goes: this process is done with its group. */
-void mpi_cast_close(struct cw_group *group);
+void mpi_multicast_close(struct cw_group *group);
 /* Waits until all that was multicast has come to its ranks: before communicators go (MPI_Finalize). */
-void mpi_cast_settle(void);
+void mpi_multicast_settle(void);
 /* Waits until all groups that are closed have gone (MPI_Finalize). */
-void mpi_cast_finish(void);
+void mpi_multicast_finish(void);

@@ -1,12 +1,12 @@
-/* aggregate: MPI_Scatterv by multicast: the root tells all how long each block is, then sends all blocks as one
- * message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
+/* multicast_scatterv: MPI_Scatterv by multicast: the root tells all how long each block is, then sends all blocks as
+ * one message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
  *
  * Purpose
- *   Two ways, by name (choice.h). static: the aggregate goes to the group of the communicator. dynamic: those that get
- *   something, and the root, open a group for it, and close it behind it; the others are done when they know. Where a
- *   group would be of no use, the root decides otherwise: dynamic is static if all get something, and blocks go one by
- *   one if at most one rank gets something, or if those that do are on the root's host. Without multicast, messages go
- *   in pairs, and nothing is told.
+ *   Two ways, by name (choice.h). static: the message of all blocks goes to the group of the communicator. dynamic:
+ *   those that get something, and the root, open a group for it, and close it behind it; the others are done when they
+ *   know. Where a group would be of no use, the root decides otherwise: dynamic is static if all get something, and
+ *   blocks go one by one if at most one rank gets something, or if those that do are on the root's host. Without
+ *   multicast, messages go in pairs, and nothing is told.
  *
  * Invariants
  *   - What the root tells decides, at all ranks: the way, the context of a group, the bytes of each block.
@@ -23,21 +23,21 @@
 
 #include "mpi/collective/calls/collective.h"
 
-struct mpi_aggregate;
+struct mpi_multicast_scatterv;
 
 /* For a call whose sides are made, by a name that mpi_choice_scatterv gave, but CW_OVERRIDE_PAIRS. Where there is no
  * multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
-int mpi_aggregate_make(struct mpi_collective *collective, const char *way);
+int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *way);
 /* NULL is allowed. */
-void mpi_aggregate_free(struct mpi_aggregate *aggregate);
+void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv);
 
 /* The call's steps (steps.h); of one by pairs only the first, before its messages. MPI_SUCCESS, MPI_ERR_PENDING or the
  * error, not raised. */
-int mpi_aggregate_start(struct mpi_collective *collective);
-int mpi_aggregate_poll(struct mpi_collective *collective);
+int mpi_multicast_scatterv_start(struct mpi_collective *collective);
+int mpi_multicast_scatterv_poll(struct mpi_collective *collective);
 
 /* Whether the counts are being told: what ranks say of their call to each other. */
-bool mpi_aggregate_is_telling(const struct mpi_aggregate *aggregate);
+bool mpi_multicast_scatterv_is_telling(const struct mpi_multicast_scatterv *scatterv);
 
 /* A run has come to its end: which way it went, for --explain. */
-void mpi_aggregate_account(const struct mpi_collective *collective);
+void mpi_multicast_scatterv_account(const struct mpi_collective *collective);
