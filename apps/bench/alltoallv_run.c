@@ -1,4 +1,4 @@
-/* What bench alltoallv measures: patterns, their phases, and plans over puts between simulated hosts. */
+/* What bench alltoallv measures: count matrices, their phases, and plans over puts between simulated hosts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,14 +6,14 @@
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
 #include "collectives/algorithms/build.h"
-#include "collectives/patterns/pattern.h"
+#include "collectives/phases/count_matrix.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 
 enum { SCHEDULE_ROUNDS = 21, EAGER_BYTES = 4096 };
 
-/* ---- patterns ---- */
+/* ---- count matrices ---- */
 
 /* Which lengths the pairs have; shuffled, so that every length has its share exactly. */
 static void lengths_draw(uint32_t pair_count, uint64_t seed, uint64_t *lengths)
@@ -57,23 +57,24 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* How many phases the scheduler of this name makes of a pattern. */
+/* How many phases the scheduler of this name makes of a count matrix. */
 static int phases_count(const struct bench_alltoallv_case *of, const struct cw_problem *problem, const char *name,
                         uint32_t *count)
 {
-    struct cw_pattern pattern;
+    struct cw_count_matrix count_matrix;
     struct cw_phases phases = {0};
-    int status = cw_pattern_create(problem, &pattern);
+    int status = cw_count_matrix_create(problem, &count_matrix);
     if (status != CW_OK) {
         return status;
     }
-    status = begins_with(name, "greedy")      ? cw_schedule_greedy(&pattern, of->threshold_bytes, &phases)
-             : begins_with(name, "colouring") ? cw_schedule_colouring(&pattern, &phases)
-             : begins_with(name, "splitting") ? cw_schedule_splitting(&pattern, 1, &phases)
-                                              : cw_schedule_all_to_all_based(&pattern, of->threshold_bytes, &phases);
+    status = begins_with(name, "greedy")      ? cw_schedule_greedy(&count_matrix, of->threshold_bytes, &phases)
+             : begins_with(name, "colouring") ? cw_schedule_colouring(&count_matrix, &phases)
+             : begins_with(name, "splitting")
+                 ? cw_schedule_splitting(&count_matrix, 1, &phases)
+                 : cw_schedule_all_to_all_based(&count_matrix, of->threshold_bytes, &phases);
     *count = phases.phase_count;
     cw_phases_dispose(&phases);
-    cw_pattern_dispose(&pattern);
+    cw_count_matrix_dispose(&count_matrix);
     return status;
 }
 

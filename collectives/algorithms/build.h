@@ -5,7 +5,7 @@
  *   number of ranks, any root, any size and, where the collective has them, any counts, unless its needs say otherwise.
  *
  * Invariants
- *   - A rank's schedule is made in time proportional to its own ops (all-to-all by phases excepted: its pattern is
+ *   - A rank's schedule is made in time proportional to its own ops (all-to-all by phases excepted: its count matrix is
  *     global).
  *   - Ranks that build with the same arguments fit together; nothing is exchanged.
  *
@@ -60,8 +60,8 @@ int cw_schedule_build(const struct cw_problem *problem, const struct cw_algorith
                       const struct cw_parameters *parameters, uint32_t rank, struct cw_schedule *schedule, char *error,
                       size_t error_bytes);
 
-/* What the plan will take in memory, about: from the schedules of a few ranks, or from the pattern of an all-to-all.
- * Beyond CW_PLAN_BYTES_MAX it only says so much: more. With few ranks 0. Errors as above. */
+/* What the plan will take in memory, about: from the schedules of a few ranks, or from the count matrix of an
+ * all-to-all. Beyond CW_PLAN_BYTES_MAX it only says so much: more. With few ranks 0. Errors as above. */
 int cw_plan_estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                      const struct cw_parameters *parameters, uint64_t *bytes, char *error, size_t error_bytes);
 

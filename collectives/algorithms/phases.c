@@ -1,12 +1,12 @@
 /* All-to-all in phases: those of Karwande, Yuan and Lowenthal 2003, Figure 2, for the same counts everywhere, and those
- * that a scheduler finds for a pattern (patterns/pattern.h). Phases are kept apart by barriers, or from rank to rank: a
- * receiver says that it is ready for a message when those of earlier phases have come.
+ * that a scheduler finds for a count matrix (phases/count_matrix.h). Phases are kept apart by barriers, or from
+ * rank to rank: a receiver says that it is ready for a message when those of earlier phases have come.
  */
 #include <stdlib.h>
 
 #include "collectives/algorithms/pairs.h"
 #include "collectives/algorithms/registry.h"
-#include "collectives/patterns/pattern.h"
+#include "collectives/phases/count_matrix.h"
 #include "dataplane/status.h"
 
 enum {
@@ -27,7 +27,7 @@ struct side {
 };
 
 struct shared {
-    struct cw_pattern pattern;
+    struct cw_count_matrix count_matrix;
     struct cw_phases phases;
     struct side out;
     struct side in;
@@ -36,7 +36,7 @@ struct shared {
 static void release(void *state)
 {
     struct shared *shared = state;
-    cw_pattern_dispose(&shared->pattern);
+    cw_count_matrix_dispose(&shared->count_matrix);
     cw_phases_dispose(&shared->phases);
     free(shared->out.first);
     free(shared->out.parts);
@@ -53,7 +53,7 @@ static uint32_t rank_on(const struct shared *shared, uint32_t part, bool in)
 
 static bool side_make(const struct shared *shared, struct side *side, bool in)
 {
-    uint32_t ranks = shared->pattern.ranks;
+    uint32_t ranks = shared->count_matrix.ranks;
     uint32_t count = shared->phases.message_count;
     side->first = calloc(ranks + 2ull, sizeof(*side->first));
     side->parts = malloc((count + 1ull) * sizeof(*side->parts));
@@ -78,15 +78,15 @@ static int schedule(const struct cw_problem *problem, const struct cw_parameters
 {
     switch (scheduler) {
     case GREEDY:
-        return cw_schedule_greedy(&shared->pattern, parameters->threshold_bytes, &shared->phases);
+        return cw_schedule_greedy(&shared->count_matrix, parameters->threshold_bytes, &shared->phases);
     case ALL_TO_ALL_BASED:
-        return cw_schedule_all_to_all_based(&shared->pattern, parameters->threshold_bytes, &shared->phases);
+        return cw_schedule_all_to_all_based(&shared->count_matrix, parameters->threshold_bytes, &shared->phases);
     case COLOURING:
-        return cw_schedule_colouring(&shared->pattern, &shared->phases);
+        return cw_schedule_colouring(&shared->count_matrix, &shared->phases);
     case SPLITTING:
-        return cw_schedule_splitting(&shared->pattern, problem->element_bytes, &shared->phases);
+        return cw_schedule_splitting(&shared->count_matrix, problem->element_bytes, &shared->phases);
     default:
-        return cw_schedule_switches(&shared->pattern, problem, parameters->senders, &shared->phases);
+        return cw_schedule_switches(&shared->count_matrix, problem, parameters->senders, &shared->phases);
     }
 }
 
@@ -97,7 +97,7 @@ static int prepare(const struct cw_problem *problem, const struct cw_parameters 
     if (shared == NULL) {
         return CW_ERROR_MEMORY;
     }
-    int status = cw_pattern_create(problem, &shared->pattern);
+    int status = cw_count_matrix_create(problem, &shared->count_matrix);
     if (status == CW_OK) {
         status = schedule(problem, parameters, recipe->variant & SCHEDULER_MASK, shared);
     }
@@ -186,7 +186,7 @@ static uint32_t phase_next(const struct cw_emit *emit, const struct shared *shar
     return phase;
 }
 
-static void build_pattern(struct cw_emit *emit, const struct cw_recipe *recipe)
+static void build_count_matrix(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     const struct shared *shared = emit->shared;
     bool barriers = (recipe->variant & BARRIERS) != 0;
@@ -215,9 +215,9 @@ static void build_pattern(struct cw_emit *emit, const struct cw_recipe *recipe)
 static const struct cw_preparation preparation = {prepare, release};
 
 #define CC_MPI "Karwande, Yuan and Lowenthal 2003, section 4.2"
-#define PHASES(name, takes, needs, summary, source, variant)                                     \
-    {                                                                                            \
-        {CW_ALLTOALL, name, takes, needs, summary, source}, build_pattern, variant, &preparation \
+#define PHASES(name, takes, needs, summary, source, variant)                                          \
+    {                                                                                                 \
+        {CW_ALLTOALL, name, takes, needs, summary, source}, build_count_matrix, variant, &preparation \
     }
 #define ROTATED(name, summary, variant)                                           \
     {                                                                             \

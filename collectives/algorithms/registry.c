@@ -113,8 +113,8 @@ static int build_open(struct build *build, const struct cw_problem *problem, con
     if (build->recipe->preparation != NULL) {
         status = build->recipe->preparation->prepare(problem, &build->parameters, build->recipe, &build->shared);
         if (status != CW_OK) {
-            snprintf(error, error_bytes, "%s %s: no memory for the pattern", cw_collective_name(algorithm->collective),
-                     algorithm->name);
+            snprintf(error, error_bytes, "%s %s: no memory for the count matrix",
+                     cw_collective_name(algorithm->collective), algorithm->name);
         }
     }
     return status;

@@ -8,7 +8,7 @@
  * Invariants
  *   - Parameters are searched for by the algorithm's formula. Where it is exact it is the price, too; elsewhere plans
  *     that might be the best are built and interpreted as long as they are small. Larger ones keep their estimate;
- *     all-to-all patterns are priced by their phases. What cannot be priced is not chosen.
+ *     count matrices are priced by their phases. What cannot be priced is not chosen.
  *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
  *   - A chooser remembers answers; asked again it looks them up.
  *

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collectives/choose/choose_private.h"
-#include "collectives/patterns/pattern.h"
+#include "collectives/phases/count_matrix.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 
@@ -97,21 +97,21 @@ static int price_wide(const struct cw_choose_request *request, struct cw_candida
     return CW_OK;
 }
 
-/* ---- Patterns too large to interpret ---- */
+/* ---- Count matrices too large to interpret ---- */
 
 static int phases_make(const struct cw_choose_request *request, const struct cw_candidate *candidate,
-                       const struct cw_pattern *pattern, struct cw_phases *phases)
+                       const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
 {
     const char *name = candidate->algorithm->name;
     uint64_t threshold = candidate->parameters.threshold_bytes;
     if (strncmp(name, "greedy", strlen("greedy")) == 0) {
-        return cw_schedule_greedy(pattern, threshold, phases);
+        return cw_schedule_greedy(count_matrix, threshold, phases);
     }
     if (strncmp(name, "all-to-all-based", strlen("all-to-all-based")) == 0) {
-        return cw_schedule_all_to_all_based(pattern, threshold, phases);
+        return cw_schedule_all_to_all_based(count_matrix, threshold, phases);
     }
     if (strcmp(name, "colouring") == 0) {
-        return cw_schedule_colouring(pattern, phases);
+        return cw_schedule_colouring(count_matrix, phases);
     }
     (void)request;
     return CW_ERROR_UNSUPPORTED; /* splitting takes longer than it could gain */
@@ -121,14 +121,14 @@ static int phases_make(const struct cw_choose_request *request, const struct cw_
 static int price_phases(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
     const struct cw_plogp *path = &request->network->paths[CW_PATH_LAN];
-    struct cw_pattern pattern;
+    struct cw_count_matrix count_matrix;
     struct cw_phases phases;
-    int status = cw_pattern_create(request->problem, &pattern);
+    int status = cw_count_matrix_create(request->problem, &count_matrix);
     if (status != CW_OK) {
         return status == CW_ERROR_LIMIT ? CW_ERROR_UNSUPPORTED : status;
     }
-    status = phases_make(request, candidate, &pattern, &phases);
-    cw_pattern_dispose(&pattern);
+    status = phases_make(request, candidate, &count_matrix, &phases);
+    cw_count_matrix_dispose(&count_matrix);
     if (status != CW_OK) {
         return status;
     }

@@ -15,8 +15,8 @@ enum {
     CW_LONG_PUT_BYTES =
         16384, /* shorter ones leave an endpoint in one piece even if several flows have something to send */
     CW_ELEMENT_BYTES_MAX = 1 << 16,
-    CW_PATTERN_MESSAGES_MAX = 1 << 25, /* of an all-to-all in phases: all pairs of 5,793 ranks */
-    CW_ALGORITHM_NAME_MAX = 48,        /* bytes with the final zero */
+    CW_COUNT_MATRIX_MESSAGES_MAX = 1 << 25, /* of an all-to-all in phases: all pairs of 5,793 ranks */
+    CW_ALGORITHM_NAME_MAX = 48,             /* bytes with the final zero */
 };
 
 /* Bytes of one buffer of one rank. */

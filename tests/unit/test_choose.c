@@ -219,7 +219,7 @@ static void test_chooser_remembers(void **state)
 
 /* What is chosen for a random pattern is the soonest of all when each is built and run in model time. CW_TEST_PATTERNS
  * (40) of them. */
-static void test_patterns(void **state)
+static void test_phases(void **state)
 {
     const char *patterns = getenv("CW_TEST_PATTERNS");
     uint32_t pattern_count = patterns == NULL ? 40 : (uint32_t)strtoul(patterns, NULL, 10);
@@ -270,7 +270,7 @@ int main(void)
         cmocka_unit_test(test_runs_left_out_do_not_matter),
         cmocka_unit_test(test_multicast_only_where_there_is_one),
         cmocka_unit_test(test_chooser_remembers),
-        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

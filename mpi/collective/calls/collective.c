@@ -7,7 +7,7 @@
 #include "collectives/file/recording.h"
 #include "dataplane/core/clock.h"
 #include "mpi/collective/clusters/hierarchy.h"
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
@@ -83,15 +83,15 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     for (int pair = 0; pair < collective->pair_count; pair++) {
         mpi_request_release(&collective->pairs[pair]);
     }
-    mpi_side_dispose(&collective->send);
-    mpi_side_dispose(&collective->receive);
+    mpi_buffer_dispose(&collective->send);
+    mpi_buffer_dispose(&collective->receive);
     if (collective->element != NULL) {
         mpi_type_release(collective->element);
     }
     if (collective->op != NULL) {
         mpi_op_release(collective->op);
     }
-    mpi_pattern_free(collective->pattern);
+    mpi_count_matrix_free(collective->count_matrix);
     mpi_agreement_free(collective->agreement);
     mpi_multicast_scatterv_free(collective->scatterv);
     mpi_comm_release(collective->comm);
@@ -216,7 +216,7 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     mpi_comm_retain(collective->comm);
     collective->request = *request;
     collective->number = collective->comm->collectives->next_number;
-    const bool is_exchanged = (collective->pattern != NULL && collective->pattern->phases == NULL) ||
+    const bool is_exchanged = (collective->count_matrix != NULL && collective->count_matrix->phases == NULL) ||
                               (collective->scatterv != NULL && !collective->by_pairs);
     collective->comm->collectives->next_number += collective->agreement != NULL ? 3 : is_exchanged ? 2 : 1;
     return MPI_SUCCESS;
@@ -227,14 +227,14 @@ static int hierarchy_block(struct mpi_collective *collective)
 {
     void *send, *receive;
     MPI_Comm comm = collective->comm->handle;
-    int code = mpi_sides_open(collective, collective->send_must_pack, &send, &receive);
+    int code = mpi_buffers_open(collective, collective->send_must_pack, &send, &receive);
     if (code == MPI_SUCCESS) {
         code = mpi_hierarchy_run(collective, send, receive);
     } else {
         mpi_hierarchy_abandon(collective);
     }
     if (code == MPI_SUCCESS) {
-        mpi_sides_close(collective);
+        mpi_buffers_close(collective);
     }
     mpi_collective_destroy(collective);
     return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
@@ -247,15 +247,15 @@ static int host_block(struct mpi_collective *collective)
     MPI_Comm comm = collective->comm->handle;
     char why[WHY_BYTES];
     collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
-    int code =
-        mpi_sides_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send, &receive);
+    int code = mpi_buffers_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send,
+                                &receive);
     if (code == MPI_SUCCESS) {
         code = mpi_host_run(collective, send, receive);
     } else {
         mpi_host_abandon(collective);
     }
     if (code == MPI_SUCCESS) {
-        mpi_sides_close(collective);
+        mpi_buffers_close(collective);
         if (collective->begun_ns != 0) {
             account(collective, true);
         }

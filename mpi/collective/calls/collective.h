@@ -1,11 +1,11 @@
 /* collective: a collective call, from its arguments to its end (MPI 5.0, chapter 6).
  *
  * Purpose
- *   Each call is made into a `mpi_collective`: sides (side.h), and either a problem for collectives/, whose plan is run
- *   (plans.h), or, where ranks know only their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv, MPI_Alltoallw),
- *   messages between pairs (run/pairs.h), or an exchange of the counts and then a plan (compiled/pattern.h), or counts
- *   that the root tells and then a plan (multicast_scatterv.h). Blocking, non-blocking and persistent calls differ only
- *   in who starts and awaits it.
+ *   Each call is made into a `mpi_collective`: buffer descriptors (buffer.h), and either a problem for collectives/,
+ *   whose plan is run (plans.h), or, where ranks know only their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv,
+ *   MPI_Alltoallw), messages between pairs (run/pairs.h), or an exchange of the counts and then a plan
+ *   (compiled/count_matrix.h), or counts that the root tells and then a plan (multicast_scatterv.h). Blocking,
+ *   non-blocking and persistent calls differ only in who starts and awaits it.
  *
  * Invariants
  *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and
@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/side.h"
+#include "mpi/collective/calls/buffer.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/operations/op.h"
 #include "mpi/point/request.h"
@@ -29,7 +29,7 @@ struct mpi_after {
 };
 
 struct mpi_multicast_scatterv;
-struct mpi_pattern;
+struct mpi_count_matrix;
 struct mpi_replay_entry;
 struct mpi_agreement;
 
@@ -48,8 +48,8 @@ struct mpi_collective {
     bool exchanges;      /* counts, in this run */
     uint32_t mode;       /* CW_RECORDING_NONBLOCKING, CW_RECORDING_PERSISTENT, or 0 */
 
-    struct mpi_side send;
-    struct mpi_side receive;
+    struct mpi_buffer send;
+    struct mpi_buffer receive;
     bool send_must_pack;     /* it lies where the result will be */
     bool receive_is_dropped; /* the result is there already (MPI_Scatter in place) */
     uint8_t *send_packed;
@@ -74,7 +74,7 @@ struct mpi_collective {
     int pair_count;
 
     /* by a plan whose counts are exchanged first, or known from phases */
-    struct mpi_pattern *pattern; /* NULL: neither */
+    struct mpi_count_matrix *count_matrix; /* NULL: neither */
 
     /* by a plan whose counts the root tells first */
     struct mpi_multicast_scatterv *scatterv; /* NULL: not so */

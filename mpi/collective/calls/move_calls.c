@@ -12,21 +12,22 @@ int mpi_root_given(int root)
     return root < 0 ? -2 : root;
 }
 
-int mpi_side_own_block(struct mpi_collective *call, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
+int mpi_buffer_own_block(struct mpi_collective *call, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
 {
     call->send_must_pack = true;
-    return mpi_side_equal(&call->send, comm, mpi_side_block_start(&call->receive, call->comm->rank), 1, count,
-                          datatype);
+    return mpi_buffer_equal(&call->send, comm, mpi_buffer_block_start(&call->receive, call->comm->rank), 1, count,
+                            datatype);
 }
 
-int mpi_blocks_check(struct mpi_collective *call, const char *what, const struct mpi_side *side, MPI_Count bytes)
+int mpi_blocks_check(struct mpi_collective *call, const char *what, const struct mpi_buffer *descriptor,
+                     MPI_Count bytes)
 {
-    if (side->block_count == 0 || side->bytes == side->block_count * bytes) {
+    if (descriptor->block_count == 0 || descriptor->bytes == descriptor->block_count * bytes) {
         return MPI_SUCCESS;
     }
     return mpi_error(call->comm->handle, MPI_ERR_COUNT,
                      "blocks of %lld bytes to %s do not fit those of %lld bytes at the other side",
-                     (long long)(side->bytes / side->block_count), what, (long long)bytes);
+                     (long long)(descriptor->bytes / descriptor->block_count), what, (long long)bytes);
 }
 
 int mpi_barrier_make(MPI_Comm comm, struct mpi_collective **call)
@@ -45,10 +46,10 @@ int mpi_bcast_make(void *buffer, MPI_Count count, MPI_Datatype datatype, int roo
     if (code != MPI_SUCCESS) {
         return code;
     }
-    struct mpi_side *side = (*call)->comm->rank == root ? &(*call)->send : &(*call)->receive;
-    code = mpi_side_equal(side, comm, buffer, 1, count, datatype);
+    struct mpi_buffer *descriptor = (*call)->comm->rank == root ? &(*call)->send : &(*call)->receive;
+    code = mpi_buffer_equal(descriptor, comm, buffer, 1, count, datatype);
     (*call)->problem.collective = CW_BCAST;
-    (*call)->problem.count = (uint64_t)side->bytes;
+    (*call)->problem.count = (uint64_t)descriptor->bytes;
     return code;
 }
 
@@ -63,12 +64,12 @@ int mpi_gather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
     bool in_place = sendbuf == MPI_IN_PLACE && made->comm->rank == root;
     made->problem.collective = CW_GATHER;
     if (made->comm->rank == root) {
-        code = mpi_side_equal(&made->receive, comm, recvbuf, made->comm->size, recvcount, recvtype);
+        code = mpi_buffer_equal(&made->receive, comm, recvbuf, made->comm->size, recvcount, recvtype);
     }
     if (code == MPI_SUCCESS && in_place) {
-        code = mpi_side_own_block(made, comm, recvcount, recvtype);
+        code = mpi_buffer_own_block(made, comm, recvcount, recvtype);
     } else if (code == MPI_SUCCESS) {
-        code = mpi_side_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
+        code = mpi_buffer_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
     }
     made->problem.count = (uint64_t)made->send.bytes;
     return code != MPI_SUCCESS ? code : mpi_blocks_check(made, "receive", &made->receive, made->send.bytes);
@@ -85,13 +86,13 @@ int mpi_scatter_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
     bool is_root = made->comm->rank == root;
     made->problem.collective = CW_SCATTER;
     if (is_root) {
-        code = mpi_side_equal(&made->send, comm, sendbuf, made->comm->size, sendcount, sendtype);
+        code = mpi_buffer_equal(&made->send, comm, sendbuf, made->comm->size, sendcount, sendtype);
     }
     if (code == MPI_SUCCESS && is_root && recvbuf == MPI_IN_PLACE) {
         made->receive_is_dropped = true;
-        code = mpi_side_equal(&made->receive, comm, sendbuf, 1, sendcount, sendtype);
+        code = mpi_buffer_equal(&made->receive, comm, sendbuf, 1, sendcount, sendtype);
     } else if (code == MPI_SUCCESS) {
-        code = mpi_side_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
+        code = mpi_buffer_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
     }
     made->problem.count = (uint64_t)made->receive.bytes;
     return code != MPI_SUCCESS ? code : mpi_blocks_check(made, "send", &made->send, made->receive.bytes);
@@ -106,25 +107,26 @@ int mpi_allgather_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
     }
     struct mpi_collective *made = *call;
     made->problem.collective = CW_ALLGATHER;
-    code = mpi_side_equal(&made->receive, comm, recvbuf, made->comm->size, recvcount, recvtype);
+    code = mpi_buffer_equal(&made->receive, comm, recvbuf, made->comm->size, recvcount, recvtype);
     if (code == MPI_SUCCESS && sendbuf == MPI_IN_PLACE) {
-        code = mpi_side_own_block(made, comm, recvcount, recvtype);
+        code = mpi_buffer_own_block(made, comm, recvcount, recvtype);
     } else if (code == MPI_SUCCESS) {
-        code = mpi_side_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
+        code = mpi_buffer_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
     }
     made->problem.count = (uint64_t)made->send.bytes;
     return code != MPI_SUCCESS ? code : mpi_blocks_check(made, "receive", &made->receive, made->send.bytes);
 }
 
 /* The counts in bytes, as the problem has them. */
-static int counts_copy(struct mpi_collective *call, const struct mpi_side *side)
+static int counts_copy(struct mpi_collective *call, const struct mpi_buffer *descriptor)
 {
-    call->counts = malloc(((size_t)side->block_count + 1) * sizeof(*call->counts));
+    call->counts = malloc(((size_t)descriptor->block_count + 1) * sizeof(*call->counts));
     if (call->counts == NULL) {
-        return mpi_error(call->comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", side->block_count);
+        return mpi_error(call->comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks",
+                         descriptor->block_count);
     }
-    for (int block = 0; block < side->block_count; block++) {
-        call->counts[block] = (uint64_t)mpi_side_block_bytes(side, block);
+    for (int block = 0; block < descriptor->block_count; block++) {
+        call->counts[block] = (uint64_t)mpi_buffer_block_bytes(descriptor, block);
     }
     call->problem.counts = call->counts;
     return MPI_SUCCESS;
@@ -140,14 +142,14 @@ int mpi_allgatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
     }
     struct mpi_collective *made = *call;
     made->problem.collective = CW_ALLGATHER;
-    code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
+    code = mpi_buffer_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
     if (code == MPI_SUCCESS) {
         code = counts_copy(made, &made->receive);
     }
     if (code == MPI_SUCCESS && sendbuf == MPI_IN_PLACE) {
-        code = mpi_side_own_block(made, comm, mpi_side_block_count(&made->receive, made->comm->rank), recvtype);
+        code = mpi_buffer_own_block(made, comm, mpi_buffer_block_count(&made->receive, made->comm->rank), recvtype);
     } else if (code == MPI_SUCCESS) {
-        code = mpi_side_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
+        code = mpi_buffer_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
     }
     if (code == MPI_SUCCESS && (uint64_t)made->send.bytes != made->counts[made->comm->rank]) {
         code = mpi_error(comm, MPI_ERR_COUNT, "this rank sends %lld bytes, but recvcounts says %llu for it",
@@ -167,10 +169,10 @@ int mpi_alltoall_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
     bool in_place = sendbuf == MPI_IN_PLACE;
     made->problem.collective = CW_ALLTOALL;
     made->send_must_pack = in_place;
-    code = mpi_side_equal(&made->receive, comm, recvbuf, made->comm->size, recvcount, recvtype);
+    code = mpi_buffer_equal(&made->receive, comm, recvbuf, made->comm->size, recvcount, recvtype);
     if (code == MPI_SUCCESS) {
-        code = mpi_side_equal(&made->send, comm, in_place ? recvbuf : sendbuf, made->comm->size,
-                              in_place ? recvcount : sendcount, in_place ? recvtype : sendtype);
+        code = mpi_buffer_equal(&made->send, comm, in_place ? recvbuf : sendbuf, made->comm->size,
+                                in_place ? recvcount : sendcount, in_place ? recvtype : sendtype);
     }
     made->problem.count = (uint64_t)(made->receive.bytes / made->comm->size);
     return code != MPI_SUCCESS ? code

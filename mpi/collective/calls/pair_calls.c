@@ -5,7 +5,7 @@
 #include "collectives/choose/override.h"
 #include "mpi/collective/calls/calls.h"
 #include "mpi/collective/compiled/choice.h"
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/multicast_scatterv.h"
@@ -26,7 +26,7 @@ int mpi_gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
     made->by_pairs = made->has_rows = true;
     made->problem.collective = CW_GATHER;
     if (is_root) {
-        code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
+        code = mpi_buffer_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
     }
     for (int rank = 0; code == MPI_SUCCESS && is_root && rank < made->comm->size; rank++) {
         if (rank != root || sendbuf != MPI_IN_PLACE) {
@@ -36,7 +36,7 @@ int mpi_gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
     if (code != MPI_SUCCESS || (is_root && sendbuf == MPI_IN_PLACE)) {
         return code;
     }
-    code = mpi_side_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
+    code = mpi_buffer_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
     return code != MPI_SUCCESS ? code : mpi_collective_send(made, &made->send, 0, root);
 }
 
@@ -67,14 +67,14 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
     made->by_pairs = made->has_rows = true;
     made->problem.collective = CW_SCATTER;
     if (is_root) {
-        code = mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, displs, sendtype);
+        code = mpi_buffer_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, displs, sendtype);
     }
     if (code == MPI_SUCCESS && in_place && is_told) {
         made->receive_is_dropped = true;
-        code = mpi_side_equal(&made->receive, comm, mpi_side_block_start(&made->send, root), 1,
-                              mpi_side_block_count(&made->send, root), sendtype);
+        code = mpi_buffer_equal(&made->receive, comm, mpi_buffer_block_start(&made->send, root), 1,
+                                mpi_buffer_block_count(&made->send, root), sendtype);
     } else if (code == MPI_SUCCESS && !in_place) {
-        code = mpi_side_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
+        code = mpi_buffer_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
     }
     if (code == MPI_SUCCESS && is_told) {
         code = mpi_multicast_scatterv_make(made, way);
@@ -82,15 +82,15 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
     return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);
 }
 
-/* An all-to-all whose sides are made: by a plan if one may fit, by a schedule for counts that are exchanged, or by
- * pairs. */
+/* An all-to-all whose buffer descriptors are made: by a plan if one may fit, by a schedule for counts that are
+ * exchanged, or by pairs. */
 static int many_make(struct mpi_collective *call, bool is_scheduled)
 {
     if (mpi_replay_needs_agreement(call->comm)) {
         return mpi_agreement_make(call, is_scheduled);
     }
     call->by_pairs = !is_scheduled;
-    return is_scheduled ? mpi_pattern_make(call) : mpi_pairs_all(call);
+    return is_scheduled ? mpi_count_matrix_make(call) : mpi_pairs_all(call);
 }
 
 int mpi_alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
@@ -106,10 +106,11 @@ int mpi_alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct
     made->problem.collective = CW_ALLTOALL;
     made->has_rows = true;
     made->send_must_pack = in_place;
-    code = mpi_side_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype);
+    code = mpi_buffer_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype);
     if (code == MPI_SUCCESS) {
-        code = in_place ? mpi_side_unequal(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype)
-                        : mpi_side_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtype);
+        code = in_place
+                   ? mpi_buffer_unequal(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtype)
+                   : mpi_buffer_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtype);
     }
     return code != MPI_SUCCESS ? code : many_make(made, mpi_choice_is_scheduled(made->comm));
 }
@@ -128,10 +129,11 @@ int mpi_alltoallw_make(const void *sendbuf, struct mpi_counts sendcounts, struct
     made->problem.collective = CW_ALLTOALL;
     made->has_rows = true;
     made->send_must_pack = in_place;
-    code = mpi_side_mixed(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes);
+    code = mpi_buffer_mixed(&made->receive, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes);
     if (code == MPI_SUCCESS) {
-        code = in_place ? mpi_side_mixed(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes)
-                        : mpi_side_mixed(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtypes);
+        code = in_place
+                   ? mpi_buffer_mixed(&made->send, comm, recvbuf, made->comm->size, recvcounts, rdispls, recvtypes)
+                   : mpi_buffer_mixed(&made->send, comm, sendbuf, made->comm->size, sendcounts, sdispls, sendtypes);
     }
     return code != MPI_SUCCESS ? code : many_make(made, false);
 }

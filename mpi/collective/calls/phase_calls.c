@@ -6,7 +6,7 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/runtime/error.h"
@@ -39,17 +39,17 @@ static int phases_give(struct mpi_comm *comm, const uint64_t *matrix, MPI_Info i
 static int row_make(struct mpi_comm *comm, struct mpi_counts sendcounts, MPI_Datatype sendtype,
                     struct mpi_counts recvcounts, MPI_Datatype recvtype, uint64_t *row)
 {
-    struct mpi_side send = {0}, receive = {0};
+    struct mpi_buffer send = {0}, receive = {0};
     const struct mpi_counts none = {0};
-    int code = mpi_side_unequal(&send, comm->handle, &mpi_side_nowhere, comm->size, sendcounts, none, sendtype);
+    int code = mpi_buffer_unequal(&send, comm->handle, &mpi_buffer_nowhere, comm->size, sendcounts, none, sendtype);
     if (code == MPI_SUCCESS) {
-        code = mpi_side_unequal(&receive, comm->handle, &mpi_side_nowhere, comm->size, recvcounts, none, recvtype);
+        code = mpi_buffer_unequal(&receive, comm->handle, &mpi_buffer_nowhere, comm->size, recvcounts, none, recvtype);
     }
     if (code == MPI_SUCCESS) {
-        mpi_pattern_row(&send, &receive, row);
+        mpi_count_matrix_row(&send, &receive, row);
     }
-    mpi_side_dispose(&send);
-    mpi_side_dispose(&receive);
+    mpi_buffer_dispose(&send);
+    mpi_buffer_dispose(&receive);
     return code;
 }
 
@@ -62,10 +62,10 @@ static int rows_exchange(struct mpi_comm *comm, const uint64_t *row, uint64_t *a
     if (code == MPI_SUCCESS) {
         call->problem.collective = CW_ALLGATHER;
         call->problem.count = (uint64_t)bytes;
-        code = mpi_side_equal(&call->receive, comm->handle, all, comm->size, bytes, MPI_BYTE);
+        code = mpi_buffer_equal(&call->receive, comm->handle, all, comm->size, bytes, MPI_BYTE);
     }
     if (code == MPI_SUCCESS) {
-        code = mpi_side_equal(&call->send, comm->handle, row, 1, bytes, MPI_BYTE);
+        code = mpi_buffer_equal(&call->send, comm->handle, row, 1, bytes, MPI_BYTE);
     }
     return mpi_collective_block(code, call);
 }
@@ -91,7 +91,7 @@ int mpix_alltoallv_control1(struct mpi_counts sendcounts, MPI_Datatype sendtype,
         code = rows_exchange(found, row, all);
     }
     if (code == MPI_SUCCESS) {
-        code = mpi_pattern_join(all, (uint32_t)ranks, matrix, why, sizeof(why));
+        code = mpi_count_matrix_join(all, (uint32_t)ranks, matrix, why, sizeof(why));
         code = code == MPI_SUCCESS ? phases_give(found, matrix, info, phases) : mpi_error(comm, code, "%s", why);
     }
     free(row);
@@ -134,18 +134,18 @@ int mpix_alltoallv_control2(struct mpi_counts counts, MPI_Datatype datatype, MPI
 
 /* ---- data transmission ---- */
 
-/* Both sides of a call whose communicator and phases are right. */
-static int sides_make(struct mpi_collective *call, const void *sendbuf, struct mpi_counts sendcounts,
-                      struct mpi_counts sdispls, MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts,
-                      struct mpi_counts rdispls, MPI_Datatype recvtype)
+/* Both buffer descriptors of a call whose communicator and phases are right. */
+static int descriptors_make(struct mpi_collective *call, const void *sendbuf, struct mpi_counts sendcounts,
+                            struct mpi_counts sdispls, MPI_Datatype sendtype, void *recvbuf,
+                            struct mpi_counts recvcounts, struct mpi_counts rdispls, MPI_Datatype recvtype)
 {
     MPI_Comm comm = call->comm->handle;
     call->send_must_pack = sendbuf == MPI_IN_PLACE;
-    int code = mpi_side_unequal(&call->receive, comm, recvbuf, call->comm->size, recvcounts, rdispls, recvtype);
+    int code = mpi_buffer_unequal(&call->receive, comm, recvbuf, call->comm->size, recvcounts, rdispls, recvtype);
     if (code == MPI_SUCCESS && call->send_must_pack) {
-        code = mpi_side_unequal(&call->send, comm, recvbuf, call->comm->size, recvcounts, rdispls, recvtype);
+        code = mpi_buffer_unequal(&call->send, comm, recvbuf, call->comm->size, recvcounts, rdispls, recvtype);
     } else if (code == MPI_SUCCESS) {
-        code = mpi_side_unequal(&call->send, comm, sendbuf, call->comm->size, sendcounts, sdispls, sendtype);
+        code = mpi_buffer_unequal(&call->send, comm, sendbuf, call->comm->size, sendcounts, sdispls, sendtype);
     }
     return code;
 }
@@ -165,13 +165,13 @@ int mpix_alltoallv_data_trans2(const void *sendbuf, struct mpi_counts sendcounts
         code = mpi_phases_belong(found, call->comm);
     }
     if (code == MPI_SUCCESS) {
-        code = sides_make(call, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
+        code = descriptors_make(call, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
         if (code != MPI_SUCCESS) {
             mpi_collective_refuse(call->comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
         }
     }
     if (code == MPI_SUCCESS) {
-        code = mpi_pattern_make_with(call, found);
+        code = mpi_count_matrix_make_with(call, found);
     }
     return mpi_collective_block(code, call);
 }

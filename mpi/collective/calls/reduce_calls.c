@@ -43,13 +43,13 @@ static int reduction_send(struct mpi_collective *call, const void *sendbuf, cons
                           MPI_Count count)
 {
     call->send_must_pack = sendbuf == MPI_IN_PLACE;
-    return mpi_side_equal(&call->send, call->comm->handle, sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, blocks, count,
-                          call->element->handle);
+    return mpi_buffer_equal(&call->send, call->comm->handle, sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, blocks, count,
+                            call->element->handle);
 }
 
 static int reduction_receive(struct mpi_collective *call, void *recvbuf, MPI_Count count)
 {
-    return mpi_side_equal(&call->receive, call->comm->handle, recvbuf, 1, count, call->element->handle);
+    return mpi_buffer_equal(&call->receive, call->comm->handle, recvbuf, 1, count, call->element->handle);
 }
 
 int mpi_reduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,

@@ -33,14 +33,14 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
 {
     int code = MPI_SUCCESS;
     if (comm->rank == root) {
-        struct mpi_side send = {0};
+        struct mpi_buffer send = {0};
         const struct mpi_counts none = {0};
-        code = mpi_side_unequal(&send, comm->handle, &mpi_side_nowhere, comm->size, counts, none, type);
+        code = mpi_buffer_unequal(&send, comm->handle, &mpi_buffer_nowhere, comm->size, counts, none, type);
         told[0] = code == MPI_SUCCESS ? mpi_context_next() : 0;
         for (int rank = 0; rank < comm->size; rank++) {
-            told[1 + rank] = code == MPI_SUCCESS ? (uint64_t)mpi_side_block_bytes(&send, rank) : 0;
+            told[1 + rank] = code == MPI_SUCCESS ? (uint64_t)mpi_buffer_block_bytes(&send, rank) : 0;
         }
-        mpi_side_dispose(&send);
+        mpi_buffer_dispose(&send);
     }
     int agreed = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
     if (agreed != MPI_SUCCESS && !host_all_are_here(comm)) {
@@ -155,7 +155,7 @@ int mpix_scatterv_open_group(struct mpi_counts sendcounts, MPI_Datatype sendtype
                              MPI_Datatype recvtype, int root, MPI_Comm comm, MPIX_Scatterv_group *group)
 {
     struct mpi_comm *found;
-    struct mpi_side receive = {0};
+    struct mpi_buffer receive = {0};
     *group = MPIX_SCATTERV_GROUP_NULL;
     int code = mpi_comm_lookup(comm, &found);
     if (code == MPI_SUCCESS && (root < 0 || root >= found->size)) {
@@ -163,13 +163,13 @@ int mpix_scatterv_open_group(struct mpi_counts sendcounts, MPI_Datatype sendtype
     }
     if (code == MPI_SUCCESS) {
         const struct mpi_counts none = {0};
-        code = mpi_side_unequal(&receive, comm, &mpi_side_nowhere, 1, mpi_counts_wide(&recvcount), none, recvtype);
+        code = mpi_buffer_unequal(&receive, comm, &mpi_buffer_nowhere, 1, mpi_counts_wide(&recvcount), none, recvtype);
     }
     if (code != MPI_SUCCESS) {
         return code;
     }
     uint64_t expected = (uint64_t)receive.bytes;
-    mpi_side_dispose(&receive);
+    mpi_buffer_dispose(&receive);
     uint64_t *told = malloc(((size_t)found->size + 1) * sizeof(*told));
     if (told == NULL) {
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", found->size);
@@ -225,8 +225,8 @@ int mpix_scatterv_close_group(MPIX_Scatterv_group *group)
 /* ---- data ---- */
 
 /* The root's blocks, by member. */
-static int root_side(struct mpi_scatter_group *group, const void *buffer, struct mpi_counts counts,
-                     struct mpi_counts displacements, MPI_Datatype type, struct mpi_side *side)
+static int root_buffer(struct mpi_scatter_group *group, const void *buffer, struct mpi_counts counts,
+                       struct mpi_counts displacements, MPI_Datatype type, struct mpi_buffer *descriptor)
 {
     if (counts.values == NULL || displacements.values == NULL) {
         return mpi_error(group->parent->handle, MPI_ERR_ARG, "the array of counts or displacements is NULL");
@@ -239,8 +239,8 @@ static int root_side(struct mpi_scatter_group *group, const void *buffer, struct
         values[member] = mpi_count_at(counts, group->ranks[member]);
         values[group->count + member] = mpi_count_at(displacements, group->ranks[member]);
     }
-    int code = mpi_side_unequal(side, group->members->handle, buffer, group->count, mpi_counts_wide(values),
-                                mpi_counts_wide(values + group->count), type);
+    int code = mpi_buffer_unequal(descriptor, group->members->handle, buffer, group->count, mpi_counts_wide(values),
+                                  mpi_counts_wide(values + group->count), type);
     free(values);
     return code;
 }
@@ -255,7 +255,7 @@ static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *c
             continue;
         }
         uint64_t given =
-            members->rank == 0 ? (uint64_t)mpi_side_block_bytes(&call->send, member) : (uint64_t)call->receive.bytes;
+            members->rank == 0 ? (uint64_t)mpi_buffer_block_bytes(&call->send, member) : (uint64_t)call->receive.bytes;
         if (members->rank == 0 && is_own && !call->receive_is_dropped) {
             given = (uint64_t)call->receive.bytes == group->bytes[0] ? given : (uint64_t)call->receive.bytes;
         }
@@ -275,21 +275,21 @@ static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *c
     return MPI_SUCCESS;
 }
 
-static int sides_make(struct mpi_scatter_group *group, struct mpi_collective *call, const void *sendbuf,
-                      struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype, void *recvbuf,
-                      MPI_Count recvcount, MPI_Datatype recvtype)
+static int descriptors_make(struct mpi_scatter_group *group, struct mpi_collective *call, const void *sendbuf,
+                            struct mpi_counts sendcounts, struct mpi_counts displs, MPI_Datatype sendtype,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype)
 {
     MPI_Comm comm = group->members->handle;
     int code = MPI_SUCCESS;
     if (group->members->rank == 0) {
-        code = root_side(group, sendbuf, sendcounts, displs, sendtype, &call->send);
+        code = root_buffer(group, sendbuf, sendcounts, displs, sendtype, &call->send);
         if (code == MPI_SUCCESS && recvbuf == MPI_IN_PLACE) {
             call->receive_is_dropped = true;
-            return mpi_side_equal(&call->receive, comm, mpi_side_block_start(&call->send, 0), 1,
-                                  mpi_side_block_count(&call->send, 0), sendtype);
+            return mpi_buffer_equal(&call->receive, comm, mpi_buffer_block_start(&call->send, 0), 1,
+                                    mpi_buffer_block_count(&call->send, 0), sendtype);
         }
     }
-    return code != MPI_SUCCESS ? code : mpi_side_equal(&call->receive, comm, recvbuf, 1, recvcount, recvtype);
+    return code != MPI_SUCCESS ? code : mpi_buffer_equal(&call->receive, comm, recvbuf, 1, recvcount, recvtype);
 }
 
 int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
@@ -314,7 +314,7 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
                          root, found->root);
     }
     if (code == MPI_SUCCESS) {
-        code = sides_make(found, call, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype);
+        code = descriptors_make(found, call, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype);
     }
     if (code == MPI_SUCCESS) {
         code = bytes_check(found, call, &refusal);

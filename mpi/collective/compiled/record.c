@@ -9,7 +9,7 @@
 #include "collectives/file/recording.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/run/multicast.h"
 #include "mpi/runtime/error.h"
@@ -46,12 +46,12 @@ void mpi_record_stop(void)
     is_stopped = true;
 }
 
-static uint32_t row_fill(const struct mpi_side *side, uint64_t *row)
+static uint32_t row_fill(const struct mpi_buffer *descriptor, uint64_t *row)
 {
-    for (int block = 0; block < side->block_count; block++) {
-        row[block] = (uint64_t)mpi_side_block_bytes(side, block);
+    for (int block = 0; block < descriptor->block_count; block++) {
+        row[block] = (uint64_t)mpi_buffer_block_bytes(descriptor, block);
     }
-    return (uint32_t)side->block_count;
+    return (uint32_t)descriptor->block_count;
 }
 
 static uint32_t comm_flags(const struct mpi_comm *comm)
@@ -86,7 +86,7 @@ void mpi_record_call(const struct mpi_collective *collective, const char *algori
 {
     const struct mpi_comm *comm = collective->comm;
     const struct cw_problem_request *problem = &collective->problem;
-    if (collective->pattern != NULL && collective->pattern->phases != NULL) {
+    if (collective->count_matrix != NULL && collective->count_matrix->phases != NULL) {
         return; /* the program has compiled it itself */
     }
     struct cw_recording_form form = {

@@ -248,7 +248,7 @@ static bool problem_fits(const struct cw_problem *problem, const struct cw_probl
 struct mpi_replay_entry *mpi_replay_find(const struct mpi_collective *collective)
 {
     struct mpi_replay *replay = replay_of(collective->comm);
-    if (replay == NULL || collective->has_rows || collective->pattern != NULL ||
+    if (replay == NULL || collective->has_rows || collective->count_matrix != NULL ||
         !replay->has[collective->problem.collective]) {
         return NULL;
     }

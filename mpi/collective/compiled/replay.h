@@ -46,7 +46,7 @@ struct mpi_plan *mpi_replay_plan(const struct mpi_replay_entry *entry);
 uint32_t mpi_replay_number(const struct mpi_replay_entry *entry);
 
 /* Whether all-to-all-v on this communicator is agreed on; how many words of bits that takes; the bits that `row`
- * (compiled/pattern.h) fits; and what all ranks' bits come to, NULL: no plan. */
+ * (compiled/count_matrix.h) fits; and what all ranks' bits come to, NULL: no plan. */
 bool mpi_replay_needs_agreement(const struct mpi_comm *comm);
 uint32_t mpi_replay_words(const struct mpi_comm *comm);
 void mpi_replay_fit(const struct mpi_comm *comm, const uint64_t *row, uint64_t *bits);

@@ -69,7 +69,7 @@ bool mpi_host_serves(struct mpi_collective *call)
     struct mpi_comm *comm = call->comm;
     struct mpi_collectives *collectives = comm->collectives;
     bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
-    if (call->has_rows || call->pattern != NULL || is_scatterv || comm->size < 2 ||
+    if (call->has_rows || call->count_matrix != NULL || is_scatterv || comm->size < 2 ||
         comm->size > CW_SEGMENT_MEMBERS_MAX || collectives->has_no_host) {
         return false;
     }

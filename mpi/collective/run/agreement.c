@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/runtime/error.h"
@@ -20,7 +20,7 @@ int mpi_agreement_make(struct mpi_collective *collective, bool is_scheduled)
     uint64_t *row = malloc(2ull * ranks * sizeof(*row));
     bool is_made = made != NULL && made->all != NULL && row != NULL;
     if (is_made) {
-        mpi_pattern_row(&collective->send, &collective->receive, row);
+        mpi_count_matrix_row(&collective->send, &collective->receive, row);
         mpi_replay_fit(collective->comm, row, mpi_agreement_own(made, ranks));
     }
     free(row);
@@ -60,5 +60,5 @@ int mpi_agreement_settle(struct mpi_collective *collective)
         return MPI_SUCCESS;
     }
     collective->by_pairs = !agreement->is_scheduled;
-    return agreement->is_scheduled ? mpi_pattern_make(collective) : mpi_pairs_all(collective);
+    return agreement->is_scheduled ? mpi_count_matrix_make(collective) : mpi_pairs_all(collective);
 }

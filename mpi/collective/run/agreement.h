@@ -29,7 +29,7 @@ struct mpi_agreement {
     uint64_t *all;  /* of all ranks, by rank; behind them the own ones */
 };
 
-/* For a call whose sides are made. MPI_SUCCESS or the error, raised. */
+/* For a call whose buffer descriptors are made. MPI_SUCCESS or the error, raised. */
 int mpi_agreement_make(struct mpi_collective *collective, bool is_scheduled);
 void mpi_agreement_free(struct mpi_agreement *agreement);
 

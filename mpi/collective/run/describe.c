@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/state.h"
@@ -143,7 +143,7 @@ static uint32_t size_digest(const struct cw_problem_request *problem)
 
 uint32_t mpi_describe_kind(const struct mpi_collective *collective)
 {
-    const struct mpi_pattern *pattern = collective->pattern;
+    const struct mpi_count_matrix *count_matrix = collective->count_matrix;
     if (collective->comm->collectives->outer != 0) {
         return collective->comm->collectives->outer - 1;
     }
@@ -153,12 +153,12 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
     if (collective->agreement != NULL && collective->planned != NULL) {
         return (uint32_t)KIND_PLANNED << KIND_ROOT_BITS | mpi_replay_number(collective->planned);
     }
-    if (pattern != NULL && pattern->phases != NULL) {
+    if (count_matrix != NULL && count_matrix->phases != NULL) {
         return (uint32_t)KIND_ALLTOALLV << KIND_ROOT_BITS |
-               (mpi_phases_digest(pattern->phases) & ((1u << KIND_ROOT_BITS) - 1));
+               (mpi_phases_digest(count_matrix->phases) & ((1u << KIND_ROOT_BITS) - 1));
     }
-    if (pattern != NULL) {
-        return (uint32_t)(pattern->is_exchanging ? KIND_COUNTS : KIND_ALLTOALLV) << KIND_ROOT_BITS;
+    if (count_matrix != NULL) {
+        return (uint32_t)(count_matrix->is_exchanging ? KIND_COUNTS : KIND_ALLTOALLV) << KIND_ROOT_BITS;
     }
     if (collective->scatterv == NULL) {
         return (uint32_t)collective->problem.collective << KIND_ROOT_BITS | size_digest(&collective->problem) |

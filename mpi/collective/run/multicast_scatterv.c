@@ -134,7 +134,7 @@ static void told_fill(const struct mpi_collective *collective)
 {
     struct told *told = collective->scatterv->told;
     for (int rank = 0; rank < collective->comm->size; rank++) {
-        told->bytes[rank] = (uint64_t)mpi_side_block_bytes(&collective->send, rank);
+        told->bytes[rank] = (uint64_t)mpi_buffer_block_bytes(&collective->send, rank);
     }
     told->way = way_decide(collective->comm, told->bytes, collective->scatterv->is_dynamic);
     told->context = told->way == WAY_DYNAMIC ? mpi_context_next() : 0;
@@ -228,7 +228,7 @@ static int data_run(struct mpi_collective *collective, struct mpi_comm *comm, ui
     struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     uint64_t own = own_bytes(collective);
     void *send = NULL, *receive = NULL;
-    int code = mpi_sides_open(collective, false, &send, &receive);
+    int code = mpi_buffers_open(collective, false, &send, &receive);
     if (code == MPI_SUCCESS && own != (uint64_t)collective->receive.bytes) {
         scatterv->aside = scatterv->aside != NULL ? scatterv->aside : malloc(own + 1);
         receive = scatterv->aside;
@@ -257,18 +257,18 @@ static int data_start(struct mpi_collective *collective)
 /* What has come aside, to its place, as far as there is room. */
 static int aside_take(struct mpi_collective *collective)
 {
-    const struct mpi_side *side = &collective->receive;
+    const struct mpi_buffer *descriptor = &collective->receive;
     MPI_Count own = (MPI_Count)own_bytes(collective);
-    MPI_Count bytes = own < side->bytes ? own : side->bytes;
+    MPI_Count bytes = own < descriptor->bytes ? own : descriptor->bytes;
     char why[200];
     if (bytes > 0) {
-        mpi_type_unpack(side->type, side->count, side->buffer, 0, collective->scatterv->aside, bytes);
+        mpi_type_unpack(descriptor->type, descriptor->count, descriptor->buffer, 0, collective->scatterv->aside, bytes);
     }
-    if (own <= side->bytes) {
+    if (own <= descriptor->bytes) {
         return MPI_SUCCESS;
     }
     snprintf(why, sizeof(why), "rank %u sends rank %d %lld bytes, which has room for %lld", collective->problem.root,
-             collective->comm->rank, (long long)own, (long long)side->bytes);
+             collective->comm->rank, (long long)own, (long long)descriptor->bytes);
     free(collective->why);
     collective->why = strdup(why);
     return MPI_ERR_TRUNCATE;
@@ -318,7 +318,7 @@ int mpi_multicast_scatterv_poll(struct mpi_collective *collective)
         return aside_take(collective);
     }
     if (code == MPI_SUCCESS) {
-        mpi_sides_close(collective);
+        mpi_buffers_close(collective);
     }
     return code;
 }

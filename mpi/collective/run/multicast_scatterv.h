@@ -25,8 +25,8 @@
 
 struct mpi_multicast_scatterv;
 
-/* For a call whose sides are made, by a name that mpi_choice_scatterv gave, but CW_OVERRIDE_PAIRS. Where there is no
- * multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
+/* For a call whose buffer descriptors are made, by a name that mpi_choice_scatterv gave, but CW_OVERRIDE_PAIRS. Where
+ * there is no multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
 int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *way);
 /* NULL is allowed. */
 void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv);

@@ -6,10 +6,10 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 
-static int pair_add(struct mpi_collective *collective, enum mpi_request_kind kind, const struct mpi_side *side,
+static int pair_add(struct mpi_collective *collective, enum mpi_request_kind kind, const struct mpi_buffer *descriptor,
                     int block, int peer)
 {
-    if (mpi_side_block_bytes(side, block) == 0) {
+    if (mpi_buffer_block_bytes(descriptor, block) == 0) {
         return MPI_SUCCESS; /* both ranks know */
     }
     if (collective->pairs == NULL) {
@@ -23,10 +23,10 @@ static int pair_add(struct mpi_collective *collective, enum mpi_request_kind kin
     *request = (struct mpi_request){
         .kind = kind,
         .comm = collective->comm,
-        .type = mpi_side_block_type(side, block),
-        .buffer = mpi_side_block_start(side, block),
-        .count = mpi_side_block_count(side, block),
-        .bytes = mpi_side_block_bytes(side, block),
+        .type = mpi_buffer_block_type(descriptor, block),
+        .buffer = mpi_buffer_block_start(descriptor, block),
+        .count = mpi_buffer_block_count(descriptor, block),
+        .bytes = mpi_buffer_block_bytes(descriptor, block),
         .peer = peer,
     };
     mpi_comm_retain(request->comm);
@@ -34,14 +34,15 @@ static int pair_add(struct mpi_collective *collective, enum mpi_request_kind kin
     return MPI_SUCCESS;
 }
 
-int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest)
+int mpi_collective_send(struct mpi_collective *collective, const struct mpi_buffer *descriptor, int block, int dest)
 {
-    return pair_add(collective, MPI_REQUEST_SEND, side, block, dest);
+    return pair_add(collective, MPI_REQUEST_SEND, descriptor, block, dest);
 }
 
-int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source)
+int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_buffer *descriptor, int block,
+                           int source)
 {
-    return pair_add(collective, MPI_REQUEST_RECEIVE, side, block, source);
+    return pair_add(collective, MPI_REQUEST_RECEIVE, descriptor, block, source);
 }
 
 /* Each rank begins with its neighbours, so that nobody is sent to by all at once. */

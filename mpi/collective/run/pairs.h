@@ -6,8 +6,9 @@
 
 /* Adds a message to or from a rank to a call; prepared, and started with the call. Blocks of no bytes are left out.
  * MPI_SUCCESS or the error, raised. */
-int mpi_collective_send(struct mpi_collective *collective, const struct mpi_side *side, int block, int dest);
-int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_side *side, int block, int source);
+int mpi_collective_send(struct mpi_collective *collective, const struct mpi_buffer *descriptor, int block, int dest);
+int mpi_collective_receive(struct mpi_collective *collective, const struct mpi_buffer *descriptor, int block,
+                           int source);
 
 /* The same for an all-to-all: a message to and from each rank. */
 int mpi_pairs_all(struct mpi_collective *collective);

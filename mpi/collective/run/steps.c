@@ -6,7 +6,7 @@
 #include "collectives/file/recording.h"
 #include "dataplane/core/clock.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/operations/elements.h"
@@ -39,37 +39,37 @@ static bool elements_may_reduce(void *context)
 
 static const struct mpi_reduction reduction = {.reduce = elements_reduce, .may_reduce = elements_may_reduce};
 
-/* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the side. NULL: no
+/* Where a plan reads or writes: in place, or in memory that is packed from, or unpacked to, the buffer. NULL: no
  * memory. */
-static void *side_memory(const struct mpi_side *side, bool must_pack, uint8_t **packed)
+static void *buffer_memory(const struct mpi_buffer *descriptor, bool must_pack, uint8_t **packed)
 {
-    if (side->bytes == 0) {
+    if (descriptor->bytes == 0) {
         return "";
     }
-    void *place = must_pack ? NULL : mpi_side_in_place(side);
+    void *place = must_pack ? NULL : mpi_buffer_in_place(descriptor);
     if (place == NULL && *packed == NULL) {
-        *packed = malloc((size_t)side->bytes);
+        *packed = malloc((size_t)descriptor->bytes);
     }
     return place != NULL ? place : *packed;
 }
 
-int mpi_sides_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive)
+int mpi_buffers_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive)
 {
-    *send = side_memory(&collective->send, send_must_pack, &collective->send_packed);
-    *receive = side_memory(&collective->receive, collective->receive_is_dropped, &collective->receive_packed);
+    *send = buffer_memory(&collective->send, send_must_pack, &collective->send_packed);
+    *receive = buffer_memory(&collective->receive, collective->receive_is_dropped, &collective->receive_packed);
     if (*send == NULL || *receive == NULL) {
         return MPI_ERR_NO_MEM;
     }
     if (collective->send_packed != NULL) {
-        mpi_side_pack(&collective->send, collective->send_packed);
+        mpi_buffer_pack(&collective->send, collective->send_packed);
     }
     return MPI_SUCCESS;
 }
 
-void mpi_sides_close(struct mpi_collective *collective)
+void mpi_buffers_close(struct mpi_collective *collective)
 {
     if (collective->receive_packed != NULL && !collective->receive_is_dropped) {
-        mpi_side_unpack(&collective->receive, collective->receive_packed);
+        mpi_buffer_unpack(&collective->receive, collective->receive_packed);
     }
 }
 
@@ -114,7 +114,7 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
                    : mpi_plan_hold(collective->comm, &collective->problem, number + collective->run_count, &plan);
     }
     if (code == MPI_SUCCESS) {
-        code = mpi_sides_open(collective, collective->send_must_pack, &send, &receive);
+        code = mpi_buffers_open(collective, collective->send_must_pack, &send, &receive);
     }
     return code != MPI_SUCCESS ? code : mpi_step_run(collective, collective->comm, plan, number, send, receive);
 }
@@ -163,7 +163,7 @@ static int plan_poll(struct mpi_collective *collective)
 {
     int code = mpi_step_poll(collective);
     if (code == MPI_SUCCESS) {
-        mpi_sides_close(collective);
+        mpi_buffers_close(collective);
     }
     return code;
 }
@@ -184,13 +184,13 @@ static uint32_t exchange_number(const struct mpi_collective *collective)
 
 static uint32_t data_number(const struct mpi_collective *collective)
 {
-    return collective->pattern->phases != NULL ? collective->number : exchange_number(collective) + 1;
+    return collective->count_matrix->phases != NULL ? collective->number : exchange_number(collective) + 1;
 }
 
 static int data_start(struct mpi_collective *collective)
 {
-    struct mpi_phases *phases = collective->pattern->phases;
-    int code = phases == NULL ? MPI_SUCCESS : mpi_pattern_check(collective);
+    struct mpi_phases *phases = collective->count_matrix->phases;
+    int code = phases == NULL ? MPI_SUCCESS : mpi_count_matrix_check(collective);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -201,20 +201,20 @@ static int data_start(struct mpi_collective *collective)
     return code;
 }
 
-static int pattern_start(struct mpi_collective *collective)
+static int count_matrix_start(struct mpi_collective *collective)
 {
-    struct mpi_pattern *pattern = collective->pattern;
-    const struct cw_problem_request exchange = mpi_pattern_exchange(collective);
+    struct mpi_count_matrix *count_matrix = collective->count_matrix;
+    const struct cw_problem_request exchange = mpi_count_matrix_exchange(collective);
     struct mpi_plan *plan;
     char error[200];
-    if (pattern->phases != NULL || pattern->is_known) {
+    if (count_matrix->phases != NULL || count_matrix->is_known) {
         return data_start(collective);
     }
     int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
     if (code == MPI_SUCCESS) {
-        pattern->is_exchanging = collective->exchanges = true;
-        code =
-            mpi_step_run(collective, collective->comm, plan, exchange_number(collective), pattern->own, pattern->all);
+        count_matrix->is_exchanging = collective->exchanges = true;
+        code = mpi_step_run(collective, collective->comm, plan, exchange_number(collective), count_matrix->own,
+                            count_matrix->all);
     }
     if (code != MPI_SUCCESS) {
         mpi_step_refuse(collective, collective->comm, exchange_number(collective));
@@ -222,17 +222,17 @@ static int pattern_start(struct mpi_collective *collective)
     return code;
 }
 
-static int pattern_poll(struct mpi_collective *collective)
+static int count_matrix_poll(struct mpi_collective *collective)
 {
-    struct mpi_pattern *pattern = collective->pattern;
-    int code = pattern->is_exchanging ? mpi_step_poll(collective) : plan_poll(collective);
-    if (code == MPI_ERR_PENDING || !pattern->is_exchanging) {
+    struct mpi_count_matrix *count_matrix = collective->count_matrix;
+    int code = count_matrix->is_exchanging ? mpi_step_poll(collective) : plan_poll(collective);
+    if (code == MPI_ERR_PENDING || !count_matrix->is_exchanging) {
         return code;
     }
-    pattern->is_exchanging = false;
-    code = code == MPI_SUCCESS ? mpi_pattern_settle(collective) : code;
+    count_matrix->is_exchanging = false;
+    code = code == MPI_SUCCESS ? mpi_count_matrix_settle(collective) : code;
     code = code == MPI_SUCCESS ? data_start(collective) : code;
-    return code == MPI_SUCCESS ? pattern_poll(collective) : code; /* at once: who waits may go to sleep next */
+    return code == MPI_SUCCESS ? count_matrix_poll(collective) : code; /* at once: who waits may go to sleep next */
 }
 
 /* ---- by a plan from a file, on which the ranks may have to agree first ---- */
@@ -274,11 +274,11 @@ int mpi_steps_begin(struct mpi_collective *collective)
     if (collective->agreement != NULL && !collective->agreement->is_over) {
         return agreement_start(collective);
     }
-    return collective->planned != NULL    ? planned_start(collective)
-           : collective->scatterv != NULL ? mpi_multicast_scatterv_start(collective)
-           : collective->by_pairs         ? mpi_pairs_detach(collective)
-           : collective->pattern != NULL  ? pattern_start(collective)
-                                          : plan_start(collective, NULL, collective->number);
+    return collective->planned != NULL        ? planned_start(collective)
+           : collective->scatterv != NULL     ? mpi_multicast_scatterv_start(collective)
+           : collective->by_pairs             ? mpi_pairs_detach(collective)
+           : collective->count_matrix != NULL ? count_matrix_start(collective)
+                                              : plan_start(collective, NULL, collective->number);
 }
 
 static int agreement_poll(struct mpi_collective *collective);
@@ -288,10 +288,10 @@ int mpi_steps_poll(struct mpi_collective *collective)
     if (collective->agreement != NULL && collective->agreement->is_under_way) {
         return agreement_poll(collective);
     }
-    return collective->by_pairs           ? mpi_pairs_poll(collective)
-           : collective->pattern != NULL  ? pattern_poll(collective)
-           : collective->scatterv != NULL ? mpi_multicast_scatterv_poll(collective)
-                                          : plan_poll(collective);
+    return collective->by_pairs               ? mpi_pairs_poll(collective)
+           : collective->count_matrix != NULL ? count_matrix_poll(collective)
+           : collective->scatterv != NULL     ? mpi_multicast_scatterv_poll(collective)
+                                              : plan_poll(collective);
 }
 
 static int agreement_poll(struct mpi_collective *collective)

@@ -2,8 +2,8 @@
  *
  * Purpose
  *   Some calls are one run of a plan, or messages between pairs. Others need a word first: an agreement (agreement.h),
- *   an exchange of counts (compiled/pattern.h), the root's counts (multicast_scatterv.h). Each of these is a run of a
- *   plan, too, and each step begins when the one before it is over.
+ *   an exchange of counts (compiled/count_matrix.h), the root's counts (multicast_scatterv.h). Each of these is a run
+ *   of a plan, too, and each step begins when the one before it is over.
  *
  * Invariants
  *   - A call has one run at a time. What it sends first is numbered as the call, what follows by the next numbers.
@@ -31,7 +31,7 @@ int mpi_step_poll(struct mpi_collective *collective);
 /* The others are in call `number`, or will be, and are told that this rank fails. */
 void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number);
 
-/* Both sides as problem.h wants them: in place, or packed. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
-int mpi_sides_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive);
+/* Both buffer descriptors as problem.h wants them: in place, or packed. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
+int mpi_buffers_open(struct mpi_collective *collective, bool send_must_pack, void **send, void **receive);
 /* What has come, to its place. */
-void mpi_sides_close(struct mpi_collective *collective);
+void mpi_buffers_close(struct mpi_collective *collective);

@@ -1,7 +1,7 @@
 /* What ranks make of each other's counts; what a rank that cannot take part says. */
 #include <string.h>
 
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 #include "tests/test.h"
 
 enum { RANKS = 3 };
@@ -22,7 +22,7 @@ static void rows_that_agree_are_a_matrix(void **state)
     uint64_t all[2 * RANKS * RANKS], matrix[RANKS * RANKS];
     char why[200] = "";
     rows_fill(all);
-    assert_int_equal(mpi_pattern_join(all, RANKS, matrix, why, sizeof(why)), MPI_SUCCESS);
+    assert_int_equal(mpi_count_matrix_join(all, RANKS, matrix, why, sizeof(why)), MPI_SUCCESS);
     for (uint64_t pair = 0; pair < RANKS * RANKS; pair++) {
         assert_int_equal(matrix[pair], 10 * (pair / RANKS) + pair % RANKS + 1);
     }
@@ -48,7 +48,7 @@ static void rows_that_differ_name_the_first_pair(void **state)
         char why[200] = "";
         rows_fill(all);
         all[rows[i].at] = rows[i].is;
-        assert_int_equal(mpi_pattern_join(all, RANKS, matrix, why, sizeof(why)), rows[i].code);
+        assert_int_equal(mpi_count_matrix_join(all, RANKS, matrix, why, sizeof(why)), rows[i].code);
         if (strstr(why, rows[i].says) == NULL) {
             fail_msg("'%s' instead of '%s'", why, rows[i].says);
         }

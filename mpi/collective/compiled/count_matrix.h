@@ -1,5 +1,5 @@
-/* pattern: who sends how much to whom in a call in which each rank knows only its own counts, so that a schedule can
- * serve it.
+/* count_matrix: who sends how much to whom in a call in which each rank knows only its own counts, so that a schedule
+ * can serve it.
  *
  * Purpose
  *   MPI_Alltoallv by a schedule: first the ranks exchange their counts (an all-gather, as non-blocking as the call),
@@ -20,7 +20,7 @@
 
 struct mpi_phases;
 
-struct mpi_pattern {
+struct mpi_count_matrix {
     struct mpi_phases *phases; /* held; NULL: counts are exchanged */
     uint64_t *own;             /* bytes that this rank sends to each, then bytes that it expects of each */
     uint64_t *all;             /* the same of all ranks, by rank */
@@ -28,26 +28,27 @@ struct mpi_pattern {
     bool is_known; /* `counts` of the collective are */
 };
 
-/* For a call whose sides are made: counts are exchanged with its first start. MPI_SUCCESS or the error, raised. */
-int mpi_pattern_make(struct mpi_collective *collective);
+/* For a call whose buffer descriptors are made: counts are exchanged with its first start. MPI_SUCCESS or the error,
+ * raised. */
+int mpi_count_matrix_make(struct mpi_collective *collective);
 /* The same with phases, which it holds from then on. */
-int mpi_pattern_make_with(struct mpi_collective *collective, struct mpi_phases *phases);
+int mpi_count_matrix_make_with(struct mpi_collective *collective, struct mpi_phases *phases);
 /* NULL is allowed. */
-void mpi_pattern_free(struct mpi_pattern *pattern);
+void mpi_count_matrix_free(struct mpi_count_matrix *count_matrix);
 
 /* The all-gather of counts; from `own` to `all`. */
-struct cw_problem_request mpi_pattern_exchange(const struct mpi_collective *collective);
+struct cw_problem_request mpi_count_matrix_exchange(const struct mpi_collective *collective);
 
-/* What a rank of a side sends or expects, in bytes, by rank. */
-void mpi_pattern_row(const struct mpi_side *send, const struct mpi_side *receive, uint64_t *row);
+/* What a rank of a buffer descriptor sends or expects, in bytes, by rank. */
+void mpi_count_matrix_row(const struct mpi_buffer *send, const struct mpi_buffer *receive, uint64_t *row);
 
 /* Checks the rows of all ranks, and makes the matrix [from * ranks + to] of them. MPI_SUCCESS, or, at all ranks alike,
  * MPI_ERR_TRUNCATE or MPI_ERR_COUNT, not raised; `why` says which pair of ranks differs. */
-int mpi_pattern_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes);
+int mpi_count_matrix_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes);
 
 /* The exchange is over: the problem gets its counts. MPI_SUCCESS, or as above with the collective's `why`. */
-int mpi_pattern_settle(struct mpi_collective *collective);
+int mpi_count_matrix_settle(struct mpi_collective *collective);
 
 /* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the
  * collective's `why`. */
-int mpi_pattern_check(struct mpi_collective *collective);
+int mpi_count_matrix_check(struct mpi_collective *collective);

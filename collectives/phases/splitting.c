@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/patterns/pattern_private.h"
+#include "collectives/phases/phases_private.h"
 #include "dataplane/status.h"
 
 enum { SEARCH_PRECISION = 64 }; /* d is found within a 64th */
@@ -19,7 +19,7 @@ enum { SEARCH_PRECISION = 64 }; /* d is found within a 64th */
 
 /* Senders are nodes 0 .. ranks-1, receivers ranks .. 2 * ranks - 1. */
 struct shop {
-    const struct cw_pattern *pattern;
+    const struct cw_count_matrix *count_matrix;
     uint32_t element_bytes;
     uint32_t nodes;
     uint64_t left;    /* B; like all amounts here in elements */
@@ -41,8 +41,8 @@ struct shop {
 
 static uint32_t other_end(const struct shop *shop, uint32_t message, uint32_t node)
 {
-    const struct cw_pattern_message *one = &shop->pattern->messages[message];
-    return node < shop->pattern->ranks ? one->to + shop->pattern->ranks : one->from;
+    const struct cw_count_matrix_message *one = &shop->count_matrix->messages[message];
+    return node < shop->count_matrix->ranks ? one->to + shop->count_matrix->ranks : one->from;
 }
 
 static uint64_t slack(const struct shop *shop, uint32_t node)
@@ -58,9 +58,9 @@ static bool must_match(const struct shop *shop, uint32_t node, uint64_t length)
 /* How long a phase this message allows at both its ends. */
 static uint64_t allows(const struct shop *shop, uint32_t message)
 {
-    const struct cw_pattern_message *one = &shop->pattern->messages[message];
+    const struct cw_count_matrix_message *one = &shop->count_matrix->messages[message];
     uint64_t out = slack(shop, one->from);
-    uint64_t in = slack(shop, one->to + shop->pattern->ranks);
+    uint64_t in = slack(shop, one->to + shop->count_matrix->ranks);
     return shop->weight[message] + (out < in ? out : in);
 }
 
@@ -124,7 +124,7 @@ static bool partner_find(struct shop *shop, uint32_t root, uint64_t length)
  * receivers leaves no sender without a partner. */
 static bool phase_match(struct shop *shop, uint64_t length)
 {
-    for (uint32_t node = 0; node < shop->pattern->ranks; node++) {
+    for (uint32_t node = 0; node < shop->count_matrix->ranks; node++) {
         uint32_t message = shop->match[node];
         if (message != NOBODY && (shop->weight[message] == 0 || allows(shop, message) < length)) {
             shop->match[other_end(shop, message, node)] = NOBODY;
@@ -142,7 +142,7 @@ static bool phase_match(struct shop *shop, uint64_t length)
 /* Who is left without a partner on both sides may as well send. */
 static void phase_fill(struct shop *shop)
 {
-    for (uint32_t node = 0; node < shop->pattern->ranks; node++) {
+    for (uint32_t node = 0; node < shop->count_matrix->ranks; node++) {
         for (uint32_t i = shop->first[node]; i < shop->first[node + 1] && shop->match[node] == NOBODY; i++) {
             uint32_t message = shop->incident[i];
             uint32_t far = other_end(shop, message, node);
@@ -209,7 +209,7 @@ static bool phase_run(struct shop *shop, uint32_t phase)
     phase_fill(shop);
     uint64_t length = phase_length(shop);
     assert(length > 0);
-    for (uint32_t node = 0; node < shop->pattern->ranks; node++) {
+    for (uint32_t node = 0; node < shop->count_matrix->ranks; node++) {
         uint32_t message = shop->match[node];
         if (message == NOBODY) {
             continue;
@@ -219,7 +219,7 @@ static bool phase_run(struct shop *shop, uint32_t phase)
             .message = message,
             .phase = phase,
             .from = node,
-            .to = shop->pattern->messages[message].to,
+            .to = shop->count_matrix->messages[message].to,
             .offset = shop->sent[message] * shop->element_bytes,
             .bytes = amount * shop->element_bytes,
         };
@@ -237,31 +237,32 @@ static bool phase_run(struct shop *shop, uint32_t phase)
 
 static void incidence_make(struct shop *shop)
 {
-    const struct cw_pattern *pattern = shop->pattern;
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        shop->first[pattern->messages[i].from + 1]++;
-        shop->first[pattern->ranks + pattern->messages[i].to + 1]++;
-        uint64_t amount = pattern->messages[i].bytes / shop->element_bytes;
+    const struct cw_count_matrix *count_matrix = shop->count_matrix;
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        shop->first[count_matrix->messages[i].from + 1]++;
+        shop->first[count_matrix->ranks + count_matrix->messages[i].to + 1]++;
+        uint64_t amount = count_matrix->messages[i].bytes / shop->element_bytes;
         shop->weight[i] = amount;
-        shop->sum[pattern->messages[i].from] += amount;
-        shop->sum[pattern->ranks + pattern->messages[i].to] += amount;
+        shop->sum[count_matrix->messages[i].from] += amount;
+        shop->sum[count_matrix->ranks + count_matrix->messages[i].to] += amount;
     }
     for (uint32_t node = 0; node < shop->nodes; node++) {
         shop->first[node + 1] += shop->first[node];
         shop->left = shop->sum[node] > shop->left ? shop->sum[node] : shop->left;
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        shop->incident[shop->first[pattern->messages[i].from]++] = i;
-        shop->incident[shop->first[pattern->ranks + pattern->messages[i].to]++] = i;
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        shop->incident[shop->first[count_matrix->messages[i].from]++] = i;
+        shop->incident[shop->first[count_matrix->ranks + count_matrix->messages[i].to]++] = i;
     }
     memmove(&shop->first[1], &shop->first[0], shop->nodes * sizeof(*shop->first));
     shop->first[0] = 0;
 }
 
-static bool shop_open(struct shop *shop, const struct cw_pattern *pattern, uint32_t element_bytes)
+static bool shop_open(struct shop *shop, const struct cw_count_matrix *count_matrix, uint32_t element_bytes)
 {
-    uint32_t messages = pattern->message_count + 1;
-    *shop = (struct shop){.pattern = pattern, .element_bytes = element_bytes, .nodes = 2 * pattern->ranks};
+    uint32_t messages = count_matrix->message_count + 1;
+    *shop =
+        (struct shop){.count_matrix = count_matrix, .element_bytes = element_bytes, .nodes = 2 * count_matrix->ranks};
     shop->sum = calloc(shop->nodes, sizeof(*shop->sum));
     shop->weight = calloc(messages, sizeof(*shop->weight));
     shop->sent = calloc(messages, sizeof(*shop->sent));
@@ -297,10 +298,10 @@ static void shop_close(struct shop *shop)
     free(shop->parts);
 }
 
-int cw_schedule_splitting(const struct cw_pattern *pattern, uint32_t element_bytes, struct cw_phases *phases)
+int cw_schedule_splitting(const struct cw_count_matrix *count_matrix, uint32_t element_bytes, struct cw_phases *phases)
 {
     struct shop shop;
-    bool going = shop_open(&shop, pattern, element_bytes);
+    bool going = shop_open(&shop, count_matrix, element_bytes);
     uint32_t phase = 0;
     while (going && shop.left > 0) {
         going = phase_run(&shop, phase++);

@@ -1,4 +1,4 @@
-/* pattern: who sends how much to whom in an all-to-all with counts, and its division into phases.
+/* count_matrix: who sends how much to whom in an all-to-all with counts, and its division into phases.
  *
  * Within a phase a rank sends at most one message and receives at most one, so that messages do not meet at a link
  * (Karwande, Yuan and Lowenthal 2003, section 4.2); a phase takes as long as its longest message. A last phase may hold
@@ -11,7 +11,7 @@
 
 #include "collectives/schedule/problem.h"
 
-struct cw_pattern_message {
+struct cw_count_matrix_message {
     uint32_t from;
     uint32_t to; /* another rank */
     uint64_t bytes;
@@ -19,26 +19,26 @@ struct cw_pattern_message {
 
 /* A list of messages; each pair of ranks at most once; none of 0 bytes. Where messages have the same length, the list's
  * order decides. */
-struct cw_pattern {
+struct cw_count_matrix {
     uint32_t ranks;
     uint32_t message_count;
-    struct cw_pattern_message *messages;
+    struct cw_count_matrix_message *messages;
 };
 
 /* The messages of an all-to-all, by sender and receiver. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: more than
- * CW_PATTERN_MESSAGES_MAX. */
-int cw_pattern_create(const struct cw_problem *problem, struct cw_pattern *pattern);
-void cw_pattern_dispose(struct cw_pattern *pattern);
+ * CW_COUNT_MATRIX_MESSAGES_MAX. */
+int cw_count_matrix_create(const struct cw_problem *problem, struct cw_count_matrix *count_matrix);
+void cw_count_matrix_dispose(struct cw_count_matrix *count_matrix);
 
 /* The most messages that one rank sends or receives: no division that keeps messages whole has fewer phases. */
-int cw_pattern_degree(const struct cw_pattern *pattern, uint32_t *degree);
+int cw_count_matrix_degree(const struct cw_count_matrix *count_matrix, uint32_t *degree);
 
 /* The most bytes that one rank sends or receives: no division takes less time. */
-int cw_pattern_load(const struct cw_pattern *pattern, uint64_t *bytes);
+int cw_count_matrix_load(const struct cw_count_matrix *count_matrix, uint64_t *bytes);
 
 /* A message, or a part of one, in a phase. */
 struct cw_phase_message {
-    uint32_t message; /* index in the pattern */
+    uint32_t message; /* index in the count matrix */
     uint32_t phase;
     uint32_t from;
     uint32_t to;
@@ -61,21 +61,22 @@ uint64_t cw_phases_bytes(const struct cw_phases *phases);
 /* ---- The schedulers. CW_OK or CW_ERROR_MEMORY ---- */
 
 /* Longest messages first, each in the first phase where it meets no other (section 4.2, greedy scheduling). */
-int cw_schedule_greedy(const struct cw_pattern *pattern, uint64_t threshold_bytes, struct cw_phases *phases);
+int cw_schedule_greedy(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes, struct cw_phases *phases);
 
 /* A phase begins with the messages that keep the distance of the longest one left, and is filled up greedily (section
  * 4.2, Figure 4). At most ranks - 1 phases. */
-int cw_schedule_all_to_all_based(const struct cw_pattern *pattern, uint64_t threshold_bytes, struct cw_phases *phases);
+int cw_schedule_all_to_all_based(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes,
+                                 struct cw_phases *phases);
 
 /* As many phases as the busiest rank has messages (Koenig 1916): a bipartite multigraph needs as many colours as its
  * largest degree. */
-int cw_schedule_colouring(const struct cw_pattern *pattern, struct cw_phases *phases);
+int cw_schedule_colouring(const struct cw_count_matrix *count_matrix, struct cw_phases *phases);
 
 /* Splits messages, between elements, so that all phases together take what the busiest rank has to send or receive, and
  * not a byte more (Gonzalez and Sahni 1976). Every message is a multiple of element_bytes. */
-int cw_schedule_splitting(const struct cw_pattern *pattern, uint32_t element_bytes, struct cw_phases *phases);
+int cw_schedule_splitting(const struct cw_count_matrix *count_matrix, uint32_t element_bytes, struct cw_phases *phases);
 
 /* At most `limit` messages a phase from one cluster (switch) of the problem to another, over every link on the way; 0:
  * as many as there are. */
-int cw_schedule_switches(const struct cw_pattern *pattern, const struct cw_problem *problem, uint32_t limit,
+int cw_schedule_switches(const struct cw_count_matrix *count_matrix, const struct cw_problem *problem, uint32_t limit,
                          struct cw_phases *phases);

@@ -1,4 +1,4 @@
-#include "mpi/collective/compiled/pattern.h"
+#include "mpi/collective/compiled/count_matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/runtime/error.h"
 
-int mpi_pattern_make(struct mpi_collective *collective)
+int mpi_count_matrix_make(struct mpi_collective *collective)
 {
     size_t ranks = (size_t)collective->comm->size;
-    struct mpi_pattern *made = calloc(1, sizeof(*made));
-    collective->pattern = made;
+    struct mpi_count_matrix *made = calloc(1, sizeof(*made));
+    collective->count_matrix = made;
     collective->problem.collective = CW_ALLTOALL;
     collective->counts = malloc(ranks * ranks * sizeof(uint64_t));
     if (made != NULL) {
@@ -21,36 +21,36 @@ int mpi_pattern_make(struct mpi_collective *collective)
     if (made == NULL || collective->counts == NULL || made->own == NULL || made->all == NULL) {
         return mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %zu ranks", ranks);
     }
-    mpi_pattern_row(&collective->send, &collective->receive, made->own);
+    mpi_count_matrix_row(&collective->send, &collective->receive, made->own);
     return MPI_SUCCESS;
 }
 
-int mpi_pattern_make_with(struct mpi_collective *collective, struct mpi_phases *phases)
+int mpi_count_matrix_make_with(struct mpi_collective *collective, struct mpi_phases *phases)
 {
     collective->problem.collective = CW_ALLTOALL;
-    collective->pattern = calloc(1, sizeof(*collective->pattern));
-    if (collective->pattern == NULL) {
+    collective->count_matrix = calloc(1, sizeof(*collective->count_matrix));
+    if (collective->count_matrix == NULL) {
         return mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for a collective call");
     }
-    collective->pattern->phases = phases;
+    collective->count_matrix->phases = phases;
     mpi_phases_retain(phases);
     return MPI_SUCCESS;
 }
 
-void mpi_pattern_free(struct mpi_pattern *pattern)
+void mpi_count_matrix_free(struct mpi_count_matrix *count_matrix)
 {
-    if (pattern == NULL) {
+    if (count_matrix == NULL) {
         return;
     }
-    if (pattern->phases != NULL) {
-        mpi_phases_release(pattern->phases);
+    if (count_matrix->phases != NULL) {
+        mpi_phases_release(count_matrix->phases);
     }
-    free(pattern->own);
-    free(pattern->all);
-    free(pattern);
+    free(count_matrix->own);
+    free(count_matrix->all);
+    free(count_matrix);
 }
 
-struct cw_problem_request mpi_pattern_exchange(const struct mpi_collective *collective)
+struct cw_problem_request mpi_count_matrix_exchange(const struct mpi_collective *collective)
 {
     return (struct cw_problem_request){
         .collective = CW_ALLGATHER,
@@ -60,15 +60,15 @@ struct cw_problem_request mpi_pattern_exchange(const struct mpi_collective *coll
     };
 }
 
-void mpi_pattern_row(const struct mpi_side *send, const struct mpi_side *receive, uint64_t *row)
+void mpi_count_matrix_row(const struct mpi_buffer *send, const struct mpi_buffer *receive, uint64_t *row)
 {
     for (int rank = 0; rank < send->block_count; rank++) {
-        row[rank] = (uint64_t)mpi_side_block_bytes(send, rank);
-        row[send->block_count + rank] = (uint64_t)mpi_side_block_bytes(receive, rank);
+        row[rank] = (uint64_t)mpi_buffer_block_bytes(send, rank);
+        row[send->block_count + rank] = (uint64_t)mpi_buffer_block_bytes(receive, rank);
     }
 }
 
-int mpi_pattern_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes)
+int mpi_count_matrix_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes)
 {
     for (uint32_t from = 0; from < ranks; from++) {
         const uint64_t *sends = &all[2ull * ranks * from];
@@ -92,28 +92,28 @@ static void why_set(struct mpi_collective *collective, const char *why)
     collective->why = strdup(why);
 }
 
-int mpi_pattern_settle(struct mpi_collective *collective)
+int mpi_count_matrix_settle(struct mpi_collective *collective)
 {
     char why[200];
-    int code = mpi_pattern_join(collective->pattern->all, (uint32_t)collective->comm->size, collective->counts, why,
-                                sizeof(why));
+    int code = mpi_count_matrix_join(collective->count_matrix->all, (uint32_t)collective->comm->size,
+                                     collective->counts, why, sizeof(why));
     if (code != MPI_SUCCESS) {
         why_set(collective, why);
         return code;
     }
     collective->problem.counts = collective->counts;
-    collective->pattern->is_known = true;
+    collective->count_matrix->is_known = true;
     return MPI_SUCCESS;
 }
 
 /* False: they differ, as `refusal` says. */
 static bool counts_fit(const struct mpi_collective *collective, struct mpi_refusal *refusal)
 {
-    const struct cw_problem *problem = mpi_phases_problem(collective->pattern->phases);
+    const struct cw_problem *problem = mpi_phases_problem(collective->count_matrix->phases);
     uint32_t own = (uint32_t)collective->comm->rank;
     for (uint32_t rank = 0; rank < problem->ranks; rank++) {
-        uint64_t sends = (uint64_t)mpi_side_block_bytes(&collective->send, (int)rank);
-        uint64_t gets = (uint64_t)mpi_side_block_bytes(&collective->receive, (int)rank);
+        uint64_t sends = (uint64_t)mpi_buffer_block_bytes(&collective->send, (int)rank);
+        uint64_t gets = (uint64_t)mpi_buffer_block_bytes(&collective->receive, (int)rank);
         uint64_t out = cw_problem_pair_bytes(problem, own, rank);
         uint64_t in = cw_problem_pair_bytes(problem, rank, own);
         if (sends != out || gets != in) {
@@ -129,7 +129,7 @@ static bool counts_fit(const struct mpi_collective *collective, struct mpi_refus
     return true;
 }
 
-int mpi_pattern_check(struct mpi_collective *collective)
+int mpi_count_matrix_check(struct mpi_collective *collective)
 {
     struct mpi_refusal refusal;
     char why[200];

@@ -1,44 +1,44 @@
-/* Patterns of an all-to-all in phases: the paper's example, and random ones against what a division must be and its
- * bounds. */
+/* Count matrices of an all-to-all in phases: the paper's example, and random ones against what a division must be and
+ * its bounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/patterns/pattern.h"
+#include "collectives/phases/count_matrix.h"
 #include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-enum { RANDOM_PATTERNS = 1000 };
+enum { RANDOM_COUNT_MATRICES = 1000 };
 
-typedef int (*scheduler)(const struct cw_pattern *pattern, struct cw_phases *phases);
+typedef int (*scheduler)(const struct cw_count_matrix *count_matrix, struct cw_phases *phases);
 
-static int greedy(const struct cw_pattern *pattern, struct cw_phases *phases)
+static int greedy(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
 {
-    return cw_schedule_greedy(pattern, 0, phases);
+    return cw_schedule_greedy(count_matrix, 0, phases);
 }
 
-static int all_to_all_based(const struct cw_pattern *pattern, struct cw_phases *phases)
+static int all_to_all_based(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
 {
-    return cw_schedule_all_to_all_based(pattern, 0, phases);
+    return cw_schedule_all_to_all_based(count_matrix, 0, phases);
 }
 
-static int splitting(const struct cw_pattern *pattern, struct cw_phases *phases)
+static int splitting(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
 {
-    return cw_schedule_splitting(pattern, 1, phases);
+    return cw_schedule_splitting(count_matrix, 1, phases);
 }
 
 /* Every byte of every message once and in order, and in no phase two messages out of or into one rank. */
-static void assert_division(const struct cw_pattern *pattern, const struct cw_phases *phases)
+static void assert_division(const struct cw_count_matrix *count_matrix, const struct cw_phases *phases)
 {
-    uint64_t *done = calloc(pattern->message_count + 1ull, sizeof(*done));
-    uint32_t *out = calloc(pattern->ranks, sizeof(*out));
-    uint32_t *in = calloc(pattern->ranks, sizeof(*in));
+    uint64_t *done = calloc(count_matrix->message_count + 1ull, sizeof(*done));
+    uint32_t *out = calloc(count_matrix->ranks, sizeof(*out));
+    uint32_t *in = calloc(count_matrix->ranks, sizeof(*in));
     assert_true(done != NULL && out != NULL && in != NULL);
     uint32_t phase_before = 0;
     for (uint32_t i = 0; i < phases->message_count; i++) {
         const struct cw_phase_message *part = &phases->messages[i];
-        const struct cw_pattern_message *message = &pattern->messages[part->message];
+        const struct cw_count_matrix_message *message = &count_matrix->messages[part->message];
         assert_true(part->phase >= phase_before && part->phase < phases->phase_count);
         phase_before = part->phase;
         assert_true(part->bytes > 0 && part->offset == done[part->message]);
@@ -49,8 +49,8 @@ static void assert_division(const struct cw_pattern *pattern, const struct cw_ph
         assert_true(out[message->from] != part->phase + 1 && in[message->to] != part->phase + 1);
         out[message->from] = in[message->to] = part->phase + 1;
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        assert_true(done[i] == pattern->messages[i].bytes);
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        assert_true(done[i] == count_matrix->messages[i].bytes);
     }
     free(done);
     free(out);
@@ -61,22 +61,22 @@ static void assert_division(const struct cw_pattern *pattern, const struct cw_ph
 
 enum { MB = 1000000, KB = 1000 };
 
-static struct cw_pattern_message figure_3[] = {
+static struct cw_count_matrix_message figure_3[] = {
     {0, 1, MB}, {1, 3, MB}, {0, 2, 10 * KB}, {2, 3, 100}, {1, 5, 100}, {2, 1, 100},
 };
 
-static const struct cw_pattern figure_3_pattern = {6, 6, figure_3};
+static const struct cw_count_matrix figure_3_count_matrix = {6, 6, figure_3};
 
 static void assert_phases_of_figure(scheduler schedule, const uint32_t expected[6], uint32_t phase_count)
 {
     struct cw_phases phases;
-    assert_int_equal(schedule(&figure_3_pattern, &phases), CW_OK);
+    assert_int_equal(schedule(&figure_3_count_matrix, &phases), CW_OK);
     assert_int_equal(phases.phase_count, phase_count);
     assert_int_equal(phases.message_count, 6);
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(phases.messages[i].phase, expected[phases.messages[i].message]);
     }
-    assert_division(&figure_3_pattern, &phases);
+    assert_division(&figure_3_count_matrix, &phases);
     cw_phases_dispose(&phases);
 }
 
@@ -95,13 +95,13 @@ static void test_figure_3_all_to_all_based(void **state)
 static void test_figure_3_better_ones(void **state)
 {
     struct cw_phases phases;
-    assert_int_equal(cw_schedule_colouring(&figure_3_pattern, &phases), CW_OK);
+    assert_int_equal(cw_schedule_colouring(&figure_3_count_matrix, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 2);
-    assert_division(&figure_3_pattern, &phases);
+    assert_division(&figure_3_count_matrix, &phases);
     cw_phases_dispose(&phases);
-    assert_int_equal(splitting(&figure_3_pattern, &phases), CW_OK);
+    assert_int_equal(splitting(&figure_3_count_matrix, &phases), CW_OK);
     assert_int_equal(cw_phases_bytes(&phases), MB + 10 * KB);
-    assert_division(&figure_3_pattern, &phases);
+    assert_division(&figure_3_count_matrix, &phases);
     cw_phases_dispose(&phases);
 }
 
@@ -109,110 +109,110 @@ static void test_figure_3_better_ones(void **state)
 static void test_threshold(void **state)
 {
     struct cw_phases phases;
-    assert_int_equal(cw_schedule_greedy(&figure_3_pattern, 1000, &phases), CW_OK);
+    assert_int_equal(cw_schedule_greedy(&figure_3_count_matrix, 1000, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 3);
     assert_true(phases.last_is_mixed);
-    assert_division(&figure_3_pattern, &phases);
+    assert_division(&figure_3_count_matrix, &phases);
     cw_phases_dispose(&phases);
-    assert_int_equal(cw_schedule_greedy(&figure_3_pattern, 2 * MB, &phases), CW_OK);
+    assert_int_equal(cw_schedule_greedy(&figure_3_count_matrix, 2 * MB, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 1);
     cw_phases_dispose(&phases);
-    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_pattern, 2 * MB, &phases), CW_OK);
+    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_count_matrix, 2 * MB, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 1);
     assert_true(phases.last_is_mixed);
     cw_phases_dispose(&phases);
-    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_pattern, 1000, &phases), CW_OK);
+    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_count_matrix, 1000, &phases), CW_OK);
     assert_int_equal(phases.phase_count, 2);
     assert_false(phases.last_is_mixed);
     cw_phases_dispose(&phases);
 }
 
-/* ---- Random patterns ---- */
+/* ---- Random count matrices ---- */
 
-static struct cw_pattern random_pattern(struct cw_random *random, uint32_t ranks, uint32_t density_percent)
+static struct cw_count_matrix random_count_matrix(struct cw_random *random, uint32_t ranks, uint32_t density_percent)
 {
-    struct cw_pattern pattern = {.ranks = ranks};
-    pattern.messages = malloc((uint64_t)ranks * ranks * sizeof(*pattern.messages));
-    assert_non_null(pattern.messages);
+    struct cw_count_matrix count_matrix = {.ranks = ranks};
+    count_matrix.messages = malloc((uint64_t)ranks * ranks * sizeof(*count_matrix.messages));
+    assert_non_null(count_matrix.messages);
     for (uint32_t from = 0; from < ranks; from++) {
         for (uint32_t to = 0; to < ranks; to++) {
             if (from != to && cw_random_below(random, 100) < density_percent) {
                 uint64_t bytes = 1 + cw_random_below(random, 1ull << cw_random_below(random, 24));
-                pattern.messages[pattern.message_count++] = (struct cw_pattern_message){from, to, bytes};
+                count_matrix.messages[count_matrix.message_count++] = (struct cw_count_matrix_message){from, to, bytes};
             }
         }
     }
-    return pattern;
+    return count_matrix;
 }
 
 /* Table 3: 16 nodes; 160 messages of 64 KB, 20 of 16 KB, 60 of 100 B between random pairs: 240 is all pairs. */
-static struct cw_pattern table_3_pattern(struct cw_random *random)
+static struct cw_count_matrix table_3_count_matrix(struct cw_random *random)
 {
-    struct cw_pattern pattern = random_pattern(random, 16, 100);
-    assert_int_equal(pattern.message_count, 240);
+    struct cw_count_matrix count_matrix = random_count_matrix(random, 16, 100);
+    assert_int_equal(count_matrix.message_count, 240);
     for (uint32_t i = 0; i < 240; i++) {
-        pattern.messages[i].bytes = i < 160 ? 64 << 10 : i < 180 ? 16 << 10 : 100;
+        count_matrix.messages[i].bytes = i < 160 ? 64 << 10 : i < 180 ? 16 << 10 : 100;
     }
     for (uint32_t i = 239; i > 0; i--) {
         uint32_t j = (uint32_t)cw_random_below(random, i + 1);
-        uint64_t swap = pattern.messages[i].bytes;
-        pattern.messages[i].bytes = pattern.messages[j].bytes;
-        pattern.messages[j].bytes = swap;
+        uint64_t swap = count_matrix.messages[i].bytes;
+        count_matrix.messages[i].bytes = count_matrix.messages[j].bytes;
+        count_matrix.messages[j].bytes = swap;
     }
-    return pattern;
+    return count_matrix;
 }
 
-static void assert_bounds(const struct cw_pattern *pattern)
+static void assert_bounds(const struct cw_count_matrix *count_matrix)
 {
     uint32_t degree;
     uint64_t load;
     struct cw_phases phases;
-    assert_int_equal(cw_pattern_degree(pattern, &degree), CW_OK);
-    assert_int_equal(cw_pattern_load(pattern, &load), CW_OK);
+    assert_int_equal(cw_count_matrix_degree(count_matrix, &degree), CW_OK);
+    assert_int_equal(cw_count_matrix_load(count_matrix, &load), CW_OK);
 
-    assert_int_equal(greedy(pattern, &phases), CW_OK);
-    assert_division(pattern, &phases);
+    assert_int_equal(greedy(count_matrix, &phases), CW_OK);
+    assert_division(count_matrix, &phases);
     assert_true(cw_phases_bytes(&phases) >= load);
     cw_phases_dispose(&phases);
 
-    assert_int_equal(all_to_all_based(pattern, &phases), CW_OK);
-    assert_division(pattern, &phases);
-    assert_true(phases.phase_count <= pattern->ranks - 1);
+    assert_int_equal(all_to_all_based(count_matrix, &phases), CW_OK);
+    assert_division(count_matrix, &phases);
+    assert_true(phases.phase_count <= count_matrix->ranks - 1);
     cw_phases_dispose(&phases);
 
-    assert_int_equal(cw_schedule_colouring(pattern, &phases), CW_OK);
-    assert_division(pattern, &phases);
+    assert_int_equal(cw_schedule_colouring(count_matrix, &phases), CW_OK);
+    assert_division(count_matrix, &phases);
     assert_true(phases.phase_count == degree);
     cw_phases_dispose(&phases);
 
-    assert_int_equal(splitting(pattern, &phases), CW_OK);
-    assert_division(pattern, &phases);
+    assert_int_equal(splitting(count_matrix, &phases), CW_OK);
+    assert_division(count_matrix, &phases);
     assert_true(cw_phases_bytes(&phases) == load);
     cw_phases_dispose(&phases);
 }
 
-static void test_random_patterns(void **state)
+static void test_random_count_matrices(void **state)
 {
     struct cw_random random;
     cw_random_seed(&random, 20031);
-    for (uint32_t i = 0; i < RANDOM_PATTERNS; i++) {
+    for (uint32_t i = 0; i < RANDOM_COUNT_MATRICES; i++) {
         uint32_t ranks = 2 + (uint32_t)cw_random_below(&random, 30);
-        struct cw_pattern pattern = i % 4 == 0
-                                        ? table_3_pattern(&random)
-                                        : random_pattern(&random, ranks, 5 + (uint32_t)cw_random_below(&random, 96));
-        assert_bounds(&pattern);
-        cw_pattern_dispose(&pattern);
+        struct cw_count_matrix count_matrix =
+            i % 4 == 0 ? table_3_count_matrix(&random)
+                       : random_count_matrix(&random, ranks, 5 + (uint32_t)cw_random_below(&random, 96));
+        assert_bounds(&count_matrix);
+        cw_count_matrix_dispose(&count_matrix);
     }
 }
 
 static void test_nothing_to_do(void **state)
 {
-    struct cw_pattern_message none;
-    const struct cw_pattern pattern = {5, 0, &none};
+    struct cw_count_matrix_message none;
+    const struct cw_count_matrix count_matrix = {5, 0, &none};
     static const scheduler schedulers[] = {greedy, all_to_all_based, cw_schedule_colouring, splitting};
     for (uint32_t i = 0; i < 4; i++) {
         struct cw_phases phases;
-        assert_int_equal(schedulers[i](&pattern, &phases), CW_OK);
+        assert_int_equal(schedulers[i](&count_matrix, &phases), CW_OK);
         assert_int_equal(phases.phase_count, 0);
         assert_int_equal(phases.message_count, 0);
         cw_phases_dispose(&phases);
@@ -237,25 +237,25 @@ static void test_switches(void **state)
         }
         request.counts = counts;
         struct cw_problem *problem;
-        struct cw_pattern pattern;
+        struct cw_count_matrix count_matrix;
         struct cw_phases phases;
         char error[200];
         assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
-        assert_int_equal(cw_pattern_create(problem, &pattern), CW_OK);
-        assert_int_equal(cw_schedule_switches(&pattern, problem, limit, &phases), CW_OK);
-        assert_division(&pattern, &phases);
+        assert_int_equal(cw_count_matrix_create(problem, &count_matrix), CW_OK);
+        assert_int_equal(cw_schedule_switches(&count_matrix, problem, limit, &phases), CW_OK);
+        assert_division(&count_matrix, &phases);
         uint32_t crossing[2] = {0, 0};
         for (uint32_t i = 0; i < phases.message_count; i++) {
             if (i > 0 && phases.messages[i].phase != phases.messages[i - 1].phase) {
                 crossing[0] = crossing[1] = 0;
             }
-            const struct cw_pattern_message *message = &pattern.messages[phases.messages[i].message];
+            const struct cw_count_matrix_message *message = &count_matrix.messages[phases.messages[i].message];
             if (cluster_of[message->from] != cluster_of[message->to]) {
                 assert_true(++crossing[cluster_of[message->from]] <= (limit > 0 ? limit : 4));
             }
         }
         cw_phases_dispose(&phases);
-        cw_pattern_dispose(&pattern);
+        cw_count_matrix_dispose(&count_matrix);
         cw_problem_destroy(problem);
     }
 }
@@ -267,7 +267,7 @@ int main(void)
         cmocka_unit_test(test_figure_3_all_to_all_based),
         cmocka_unit_test(test_figure_3_better_ones),
         cmocka_unit_test(test_threshold),
-        cmocka_unit_test(test_random_patterns),
+        cmocka_unit_test(test_random_count_matrices),
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_switches),
     };

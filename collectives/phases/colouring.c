@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/patterns/pattern_private.h"
+#include "collectives/phases/phases_private.h"
 #include "dataplane/status.h"
 
 struct colouring {
-    const struct cw_pattern *pattern;
+    const struct cw_count_matrix *count_matrix;
     struct phase_sets sets;
     uint32_t degree;
     uint32_t *at;       /* [side * ranks + rank][phase]: the message, or UINT32_MAX */
@@ -21,7 +21,7 @@ struct colouring {
 
 static uint32_t *slot(const struct colouring *colouring, bool in, uint32_t rank, uint32_t phase)
 {
-    return &colouring->at[((in ? colouring->pattern->ranks : 0) + (uint64_t)rank) * colouring->degree + phase];
+    return &colouring->at[((in ? colouring->count_matrix->ranks : 0) + (uint64_t)rank) * colouring->degree + phase];
 }
 
 static uint32_t first_free(const struct colouring *colouring, const uint64_t *set)
@@ -36,7 +36,7 @@ static uint64_t *set_of(const struct colouring *colouring, bool in, uint32_t ran
 
 static void assign(struct colouring *colouring, uint32_t message, uint32_t phase)
 {
-    const struct cw_pattern_message *one = &colouring->pattern->messages[message];
+    const struct cw_count_matrix_message *one = &colouring->count_matrix->messages[message];
     *slot(colouring, false, one->from, phase) = message;
     *slot(colouring, true, one->to, phase) = message;
     phase_set_add(set_of(colouring, false, one->from), phase);
@@ -55,7 +55,7 @@ static void path_exchange(struct colouring *colouring, uint32_t rank, uint32_t w
     uint32_t to = other;
     while (message != UINT32_MAX) {
         /* `message` leaves phase `from` for `to`; its near end is settled, its far end may have another one in `to` */
-        const struct cw_pattern_message *one = &colouring->pattern->messages[message];
+        const struct cw_count_matrix_message *one = &colouring->count_matrix->messages[message];
         *slot(colouring, in, rank, to) = message;
         phase_set_add(set_of(colouring, in, rank), to);
         colouring->phase_of[message] = to;
@@ -77,7 +77,7 @@ static void path_exchange(struct colouring *colouring, uint32_t rank, uint32_t w
 
 static void colour(struct colouring *colouring, uint32_t message)
 {
-    const struct cw_pattern_message *one = &colouring->pattern->messages[message];
+    const struct cw_count_matrix_message *one = &colouring->count_matrix->messages[message];
     const uint64_t *out = set_of(colouring, false, one->from);
     const uint64_t *in = set_of(colouring, true, one->to);
     uint32_t phase = phase_sets_first_free(&colouring->sets, out, in);
@@ -88,25 +88,25 @@ static void colour(struct colouring *colouring, uint32_t message)
     assign(colouring, message, phase);
 }
 
-int cw_schedule_colouring(const struct cw_pattern *pattern, struct cw_phases *phases)
+int cw_schedule_colouring(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
 {
-    struct colouring colouring = {.pattern = pattern};
-    int status = cw_pattern_degree(pattern, &colouring.degree);
+    struct colouring colouring = {.count_matrix = count_matrix};
+    int status = cw_count_matrix_degree(count_matrix, &colouring.degree);
     if (status != CW_OK) {
         return status;
     }
-    uint64_t slots = 2ull * pattern->ranks * colouring.degree;
-    uint32_t *order = pattern_order(pattern);
+    uint64_t slots = 2ull * count_matrix->ranks * colouring.degree;
+    uint32_t *order = count_matrix_order(count_matrix);
     colouring.at = malloc((slots + 1) * sizeof(uint32_t));
-    colouring.phase_of = malloc((pattern->message_count + 1ull) * sizeof(uint32_t));
+    colouring.phase_of = malloc((count_matrix->message_count + 1ull) * sizeof(uint32_t));
     status = CW_ERROR_MEMORY;
     if (order != NULL && colouring.at != NULL && colouring.phase_of != NULL &&
-        phase_sets_create(&colouring.sets, pattern->ranks, colouring.degree)) {
+        phase_sets_create(&colouring.sets, count_matrix->ranks, colouring.degree)) {
         memset(colouring.at, 0xff, slots * sizeof(uint32_t));
-        for (uint32_t i = 0; i < pattern->message_count; i++) {
+        for (uint32_t i = 0; i < count_matrix->message_count; i++) {
             colour(&colouring, order[i]);
         }
-        status = phases_collect(pattern, colouring.phase_of, colouring.degree, phases);
+        status = phases_collect(count_matrix, colouring.phase_of, colouring.degree, phases);
     }
     phase_sets_dispose(&colouring.sets);
     free(order);

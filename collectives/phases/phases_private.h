@@ -1,10 +1,10 @@
 /* What the schedulers share: the order by length, and which phases of a rank are taken. */
 #pragma once
 
-#include "collectives/patterns/pattern.h"
+#include "collectives/phases/count_matrix.h"
 
 /* Indices of the messages, longest first, in the list's order where they are equally long. NULL without memory. */
-uint32_t *pattern_order(const struct cw_pattern *pattern);
+uint32_t *count_matrix_order(const struct cw_count_matrix *count_matrix);
 
 /* For each rank a set of phases (bits), as a sender and as a receiver. */
 struct phase_sets {
@@ -41,5 +41,5 @@ static inline void phase_set_remove(uint64_t *set, uint32_t phase)
 uint32_t phase_sets_first_free(const struct phase_sets *sets, const uint64_t *one, const uint64_t *other);
 
 /* Whole messages with their phases (by message) as phases; `phase_of` stays the caller's. CW_OK or CW_ERROR_MEMORY. */
-int phases_collect(const struct cw_pattern *pattern, const uint32_t *phase_of, uint32_t phase_count,
+int phases_collect(const struct cw_count_matrix *count_matrix, const uint32_t *phase_of, uint32_t phase_count,
                    struct cw_phases *phases);

@@ -2,19 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/patterns/pattern_private.h"
+#include "collectives/phases/phases_private.h"
 #include "dataplane/status.h"
 
 /* Phase by phase, as the paper has it, comes to the same as message by message: each goes to the first phase where it
  * meets none before it. What is shorter than the threshold may fill phases that longer messages have opened; the rest
  * of it shares one phase. */
-static uint32_t greedy_fill(const struct cw_pattern *pattern, uint64_t threshold_bytes, const uint32_t *order,
+static uint32_t greedy_fill(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes, const uint32_t *order,
                             struct phase_sets *sets, uint32_t *phase_of, bool *mixed)
 {
     uint32_t phase_count = 0;
     *mixed = false;
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        const struct cw_pattern_message *message = &pattern->messages[order[i]];
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        const struct cw_count_matrix_message *message = &count_matrix->messages[order[i]];
         uint64_t *out = phase_set_out(sets, message->from);
         uint64_t *in = phase_set_in(sets, message->to);
         uint32_t phase = phase_sets_first_free(sets, out, in);
@@ -28,27 +28,27 @@ static uint32_t greedy_fill(const struct cw_pattern *pattern, uint64_t threshold
         phase_of[order[i]] = phase;
         phase_count = phase >= phase_count ? phase + 1 : phase_count;
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
         phase_of[i] = phase_of[i] == UINT32_MAX ? phase_count : phase_of[i];
     }
     return phase_count + (*mixed ? 1 : 0);
 }
 
-int cw_schedule_greedy(const struct cw_pattern *pattern, uint64_t threshold_bytes, struct cw_phases *phases)
+int cw_schedule_greedy(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes, struct cw_phases *phases)
 {
     uint32_t degree;
     struct phase_sets sets = {0};
-    int status = cw_pattern_degree(pattern, &degree);
-    uint32_t *order = pattern_order(pattern);
-    uint32_t *phase_of = malloc((pattern->message_count + 1ull) * sizeof(*phase_of));
+    int status = cw_count_matrix_degree(count_matrix, &degree);
+    uint32_t *order = count_matrix_order(count_matrix);
+    uint32_t *phase_of = malloc((count_matrix->message_count + 1ull) * sizeof(*phase_of));
     if (status == CW_OK &&
-        (order == NULL || phase_of == NULL || !phase_sets_create(&sets, pattern->ranks, 2 * degree))) {
+        (order == NULL || phase_of == NULL || !phase_sets_create(&sets, count_matrix->ranks, 2 * degree))) {
         status = CW_ERROR_MEMORY;
     }
     if (status == CW_OK) {
         bool mixed;
-        uint32_t phase_count = greedy_fill(pattern, threshold_bytes, order, &sets, phase_of, &mixed);
-        status = phases_collect(pattern, phase_of, phase_count, phases);
+        uint32_t phase_count = greedy_fill(count_matrix, threshold_bytes, order, &sets, phase_of, &mixed);
+        status = phases_collect(count_matrix, phase_of, phase_count, phases);
         if (status == CW_OK) {
             phases->last_is_mixed = mixed;
         }
@@ -67,7 +67,7 @@ struct left_entry {
 
 /* The messages not yet in a phase, longest first, and who is busy in the phase that is being filled. */
 struct filling {
-    const struct cw_pattern *pattern;
+    const struct cw_count_matrix *count_matrix;
     struct left_entry *left; /* from `head` on; some of these are in a phase already */
     uint32_t head;
     uint32_t left_count;
@@ -91,26 +91,26 @@ static bool place(struct filling *filling, const struct left_entry *entry, uint3
     return true;
 }
 
-static uint32_t distance_of(const struct cw_pattern *pattern, uint32_t message)
+static uint32_t distance_of(const struct cw_count_matrix *count_matrix, uint32_t message)
 {
-    const struct cw_pattern_message *one = &pattern->messages[message];
-    return (one->to + pattern->ranks - one->from) % pattern->ranks;
+    const struct cw_count_matrix_message *one = &count_matrix->messages[message];
+    return (one->to + count_matrix->ranks - one->from) % count_matrix->ranks;
 }
 
 static void distances_group(struct filling *filling)
 {
-    const struct cw_pattern *pattern = filling->pattern;
+    const struct cw_count_matrix *count_matrix = filling->count_matrix;
     uint32_t *first = filling->distance_first; /* ranks + 1 entries, zeroed */
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        first[distance_of(pattern, i) + 1]++;
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        first[distance_of(count_matrix, i) + 1]++;
     }
-    for (uint32_t distance = 0; distance < pattern->ranks; distance++) {
+    for (uint32_t distance = 0; distance < count_matrix->ranks; distance++) {
         first[distance + 1] += first[distance];
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        filling->by_distance[first[distance_of(pattern, i)]++] = i;
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        filling->by_distance[first[distance_of(count_matrix, i)]++] = i;
     }
-    memmove(&first[1], &first[0], pattern->ranks * sizeof(*first));
+    memmove(&first[1], &first[0], count_matrix->ranks * sizeof(*first));
     first[0] = 0;
 }
 
@@ -139,15 +139,15 @@ static void left_tidy(struct filling *filling)
 /* One phase; when all ranks are busy no other message can fit. */
 static void phase_fill(struct filling *filling, uint32_t phase)
 {
-    const struct cw_pattern *pattern = filling->pattern;
+    const struct cw_count_matrix *count_matrix = filling->count_matrix;
     uint32_t placed = 0;
-    uint32_t distance = distance_of(pattern, filling->left[filling->head].message);
+    uint32_t distance = distance_of(count_matrix, filling->left[filling->head].message);
     for (uint32_t i = filling->distance_first[distance]; i < filling->distance_first[distance + 1]; i++) {
         uint32_t message = filling->by_distance[i];
-        struct left_entry entry = {pattern->messages[message].from, pattern->messages[message].to, message};
+        struct left_entry entry = {count_matrix->messages[message].from, count_matrix->messages[message].to, message};
         placed += place(filling, &entry, phase);
     }
-    for (uint32_t i = filling->head; i < filling->left_count && placed < pattern->ranks; i++) {
+    for (uint32_t i = filling->head; i < filling->left_count && placed < count_matrix->ranks; i++) {
         placed += place(filling, &filling->left[i], phase);
     }
     left_tidy(filling);
@@ -156,32 +156,33 @@ static void phase_fill(struct filling *filling, uint32_t phase)
 /* All messages in order of length. False without memory. */
 static bool left_make(struct filling *filling)
 {
-    const struct cw_pattern *pattern = filling->pattern;
-    uint32_t *order = pattern_order(pattern);
-    filling->left = malloc((pattern->message_count + 1ull) * sizeof(*filling->left));
+    const struct cw_count_matrix *count_matrix = filling->count_matrix;
+    uint32_t *order = count_matrix_order(count_matrix);
+    filling->left = malloc((count_matrix->message_count + 1ull) * sizeof(*filling->left));
     if (order == NULL || filling->left == NULL) {
         free(order);
         return false;
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        const struct cw_pattern_message *message = &pattern->messages[order[i]];
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        const struct cw_count_matrix_message *message = &count_matrix->messages[order[i]];
         filling->left[i] = (struct left_entry){message->from, message->to, order[i]};
     }
-    filling->left_count = pattern->message_count;
+    filling->left_count = count_matrix->message_count;
     free(order);
     return true;
 }
 
-int cw_schedule_all_to_all_based(const struct cw_pattern *pattern, uint64_t threshold_bytes, struct cw_phases *phases)
+int cw_schedule_all_to_all_based(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes,
+                                 struct cw_phases *phases)
 {
-    uint32_t count = pattern->message_count;
+    uint32_t count = count_matrix->message_count;
     struct filling filling = {
-        .pattern = pattern,
-        .busy_out = calloc(pattern->ranks, sizeof(uint32_t)),
-        .busy_in = calloc(pattern->ranks, sizeof(uint32_t)),
+        .count_matrix = count_matrix,
+        .busy_out = calloc(count_matrix->ranks, sizeof(uint32_t)),
+        .busy_in = calloc(count_matrix->ranks, sizeof(uint32_t)),
         .phase_of = malloc((count + 1ull) * sizeof(uint32_t)),
         .by_distance = malloc((count + 1ull) * sizeof(uint32_t)),
-        .distance_first = calloc(pattern->ranks + 2ull, sizeof(uint32_t)),
+        .distance_first = calloc(count_matrix->ranks + 2ull, sizeof(uint32_t)),
     };
     int status = CW_ERROR_MEMORY;
     if (left_make(&filling) && filling.busy_out != NULL && filling.busy_in != NULL && filling.phase_of != NULL &&
@@ -190,14 +191,14 @@ int cw_schedule_all_to_all_based(const struct cw_pattern *pattern, uint64_t thre
         distances_group(&filling);
         uint32_t phase = 0;
         while (filling.head < filling.left_count &&
-               pattern->messages[filling.left[filling.head].message].bytes >= threshold_bytes) {
+               count_matrix->messages[filling.left[filling.head].message].bytes >= threshold_bytes) {
             phase_fill(&filling, phase++);
         }
         bool mixed = filling.head < filling.left_count;
         for (uint32_t i = 0; i < count; i++) {
             filling.phase_of[i] = filling.phase_of[i] == UINT32_MAX ? phase : filling.phase_of[i];
         }
-        status = phases_collect(pattern, filling.phase_of, phase + (mixed ? 1 : 0), phases);
+        status = phases_collect(count_matrix, filling.phase_of, phase + (mixed ? 1 : 0), phases);
         if (status == CW_OK) {
             phases->last_is_mixed = mixed;
         }

@@ -1,4 +1,4 @@
-#include "collectives/patterns/pattern_private.h"
+#include "collectives/phases/phases_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +39,9 @@ static bool digit_sort(const struct order_entry *from, struct order_entry *to, u
 }
 
 /* A million messages are sorted in an eighth of the time that comparing takes. */
-uint32_t *pattern_order(const struct cw_pattern *pattern)
+uint32_t *count_matrix_order(const struct cw_count_matrix *count_matrix)
 {
-    uint32_t count = pattern->message_count;
+    uint32_t count = count_matrix->message_count;
     struct order_entry *entries = malloc((count + 1ull) * 2 * sizeof(*entries));
     uint32_t *order = malloc((count + 1ull) * sizeof(*order));
     if (entries == NULL || order == NULL) {
@@ -52,7 +52,7 @@ uint32_t *pattern_order(const struct cw_pattern *pattern)
     struct order_entry *sorted = entries;
     struct order_entry *spare = entries + count;
     for (uint32_t i = 0; i < count; i++) {
-        sorted[i] = (struct order_entry){pattern->messages[i].bytes, i};
+        sorted[i] = (struct order_entry){count_matrix->messages[i].bytes, i};
     }
     for (uint32_t shift = 0; shift < 64; shift += DIGIT_BITS) {
         if (digit_sort(sorted, spare, count, shift)) {
@@ -93,31 +93,31 @@ uint32_t phase_sets_first_free(const struct phase_sets *sets, const uint64_t *on
     return sets->words * 64;
 }
 
-int phases_collect(const struct cw_pattern *pattern, const uint32_t *phase_of, uint32_t phase_count,
+int phases_collect(const struct cw_count_matrix *count_matrix, const uint32_t *phase_of, uint32_t phase_count,
                    struct cw_phases *phases)
 {
     uint32_t *next = calloc(phase_count + 1ull, sizeof(*next));
-    struct cw_phase_message *messages = malloc((pattern->message_count + 1ull) * sizeof(*messages));
+    struct cw_phase_message *messages = malloc((count_matrix->message_count + 1ull) * sizeof(*messages));
     if (next == NULL || messages == NULL) {
         free(next);
         free(messages);
         return CW_ERROR_MEMORY;
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
         next[phase_of[i] + 1]++;
     }
     for (uint32_t phase = 0; phase < phase_count; phase++) {
         next[phase + 1] += next[phase];
     }
-    for (uint32_t i = 0; i < pattern->message_count; i++) {
-        const struct cw_pattern_message *message = &pattern->messages[i];
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        const struct cw_count_matrix_message *message = &count_matrix->messages[i];
         messages[next[phase_of[i]]++] =
             (struct cw_phase_message){i, phase_of[i], message->from, message->to, 0, message->bytes};
     }
     free(next);
     *phases = (struct cw_phases){
         .phase_count = phase_count,
-        .message_count = pattern->message_count,
+        .message_count = count_matrix->message_count,
         .messages = messages,
     };
     return CW_OK;
