@@ -73,13 +73,13 @@ struct cw_endpoint_config {
     uint32_t region_count_max;     /* 1 .. CW_REGIONS_MAX */
     /* puts, gets and messages under way, all peers together; one has at most half of what others leave */
     uint32_t operation_count_max;
-    uint32_t arrival_count_max;  /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
-    uint32_t event_count_max;    /* a power of two, at least 256: all puts that share a packet must find room */
-    uint32_t get_count_max;      /* gets under way, 1 .. 65534; shared in the same way */
-    uint32_t pool_slot_count;    /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
-    uint32_t pool_slot_bytes;    /* longest message, a multiple of 64, up to 64 KiB */
-    uint32_t sent_chunk_count;   /* records of packets in flight: 64 a chunk, all peers together */
-    uint32_t window_block_count; /* 1 KiB blocks that keep track of packets that arrived out of order */
+    uint32_t reassembly_count_max; /* puts half arrived or held back for their lane; at least 2 * peer_count_max */
+    uint32_t event_count_max;      /* a power of two, at least 256: all puts that share a packet must find room */
+    uint32_t get_count_max;        /* gets under way, 1 .. 65534; shared in the same way */
+    uint32_t pool_slot_count;      /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
+    uint32_t pool_slot_bytes;      /* longest message, a multiple of 64, up to 64 KiB */
+    uint32_t sent_chunk_count;     /* records of packets in flight: 64 a chunk, all peers together */
+    uint32_t window_block_count;   /* 1 KiB blocks that keep track of packets that arrived out of order */
     uint32_t congestion_window_max_bytes; /* per peer */
     uint64_t failure_timeout_ns;          /* so long a peer that owes an answer may not show that it hears us */
 };

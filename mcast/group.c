@@ -46,10 +46,10 @@ struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender)
     stream->sender = sender;
     int status = sender == group->self ? mcast_sending_make(stream) : mcast_receiving_make(stream);
     if (status == CW_OK) {
-        status = mcast_report_make(stream);
+        status = mcast_ack_make(stream);
     }
     if (status != CW_OK) {
-        mcast_report_destroy(stream);
+        mcast_ack_destroy(stream);
         mcast_sending_destroy(stream);
         mcast_receiving_destroy(stream);
         free(stream);
@@ -61,7 +61,7 @@ struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender)
 
 static void stream_destroy(struct stream *stream)
 {
-    mcast_report_destroy(stream);
+    mcast_ack_destroy(stream);
     mcast_sending_destroy(stream);
     mcast_receiving_destroy(stream);
     free(stream);
@@ -222,7 +222,7 @@ int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *li
             mcast_timer_stop(&stream->report.timer);
         }
         if (stream != NULL) {
-            mcast_report_renew(stream);
+            mcast_ack_renew(stream);
         }
     }
     return CW_OK;

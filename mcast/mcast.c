@@ -87,7 +87,7 @@ static uint32_t timers_turn(struct cw_mcast *mcast)
 {
     static void (*const due[])(struct stream * stream) = {
         [TIMER_ASK] = mcast_ask_due,
-        [TIMER_REPORT] = mcast_report_due,
+        [TIMER_REPORT] = mcast_ack_due,
         [TIMER_STATE] = mcast_send_state_due,
     };
     uint32_t count = 0;
@@ -255,7 +255,7 @@ static void take_control(struct cw_mcast_group *group, const struct cw_wire_head
         mcast_receive_state(stream, header, state);
     } else if (header->type == CW_MCAST_ACK) {
         counters->acks_in++;
-        mcast_report_child(stream, prefix->author, (const struct cw_mcast_ack *)prefix, number);
+        mcast_ack_child(stream, prefix->author, (const struct cw_mcast_ack *)prefix, number);
     } else if (header->type == CW_MCAST_NAK && stream->sending != NULL && nak_fits(header)) {
         counters->naks_in++;
         mcast_send_nak(stream, prefix->author, header, (const struct cw_mcast_nak *)prefix);

@@ -261,7 +261,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
     if (is_complete(incoming_at(stream, receiving->message_base))) {
         mcast_deliver(stream);
     }
-    mcast_report_changed(stream);
+    mcast_ack_changed(stream);
     mcast_ask_consider(stream, false);
 }
 
@@ -296,7 +296,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
     receiving->known_next = later(receiving->known_next, state->next);
     mcast_ask_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
-        mcast_report_asked(stream);
+        mcast_ack_asked(stream);
     }
 }
 
@@ -318,7 +318,7 @@ int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, u
     }
     receiving->registrations[receiving->registered++ % most] = (struct registration){to, bytes, context};
     group->mcast->now_ns = later(group->mcast->now_ns, cw_extension_now(group->mcast->endpoint));
-    mcast_report_changed(stream);
+    mcast_ack_changed(stream);
     cw_extension_flush(group->mcast->endpoint);
     return CW_OK;
 }
@@ -331,6 +331,6 @@ int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender)
         return CW_ERROR_ARGUMENT;
     }
     stream->receiving->short_released++;
-    mcast_report_changed(stream);
+    mcast_ack_changed(stream);
     return CW_OK;
 }

@@ -281,7 +281,7 @@ uint32_t mcast_send_turn(struct cw_mcast *mcast)
     for (struct stream *stream = mcast->active_first; stream != NULL; stream = mcast->active_first) {
         bool is_last = stream == last;
         if (stream->group->tree.live_count == 1) { /* nobody else is left: everybody has everything */
-            mcast_report_changed(stream);
+            mcast_ack_changed(stream);
         }
         if (!stream_send(stream, &count)) {
             mcast->port_full = true;
@@ -289,7 +289,7 @@ uint32_t mcast_send_turn(struct cw_mcast *mcast)
         }
         active_remove(stream);
         if (stream->group->tree.live_count == 1) {
-            mcast_report_changed(stream);
+            mcast_ack_changed(stream);
         }
         if (stream->sending->repair_count > 0 || may_send(stream)) {
             wake(stream);

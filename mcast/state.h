@@ -7,7 +7,7 @@
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   tell.c     a sender that hears nothing
- *   report.c   acknowledgements          ask.c     requests for what is missing      mcast.c    the extension: packets in, timers, events
+ *   ack.c      acknowledgements          ask.c     requests for what is missing      mcast.c    the extension: packets in, timers, events
  *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told
  */
 #pragma once
@@ -357,20 +357,20 @@ void mcast_deliver(struct stream *stream);
 void mcast_ask_consider(struct stream *stream, bool is_old);
 void mcast_ask_due(struct stream *stream);
 
-/* ---- report.c ---- */
+/* ---- ack.c ---- */
 
-int mcast_report_make(struct stream *stream);
-void mcast_report_destroy(struct stream *stream);
+int mcast_ack_make(struct stream *stream);
+void mcast_ack_destroy(struct stream *stream);
 /* The member of the subtree that has the least, as known now; NOBODY: there is none below. */
-uint32_t mcast_report_laggard(const struct stream *stream);
+uint32_t mcast_ack_laggard(const struct stream *stream);
 /* The own counts have changed. */
-void mcast_report_changed(struct stream *stream);
+void mcast_ack_changed(struct stream *stream);
 /* The sender wants to know, changed or not. */
-void mcast_report_asked(struct stream *stream);
+void mcast_ack_asked(struct stream *stream);
 /* Another membership. */
-void mcast_report_renew(struct stream *stream);
-void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number);
-void mcast_report_due(struct stream *stream);
+void mcast_ack_renew(struct stream *stream);
+void mcast_ack_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number);
+void mcast_ack_due(struct stream *stream);
 
 static inline uint64_t earlier(uint64_t a, uint64_t b)
 {

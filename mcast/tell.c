@@ -48,7 +48,7 @@ static void lag_name(struct stream *stream)
     if (mcast->now_ns - since_ns < mcast->config.lag_ns || !mcast_event_room(mcast)) {
         return;
     }
-    sending->laggard = mcast_report_laggard(stream); /* without a word from anybody it was never looked for */
+    sending->laggard = mcast_ack_laggard(stream); /* without a word from anybody it was never looked for */
     if (sending->laggard == NOBODY) {
         return;
     }

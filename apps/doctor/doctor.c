@@ -61,7 +61,7 @@ void doctor_settings(struct doctor *doctor)
     setting_count(doctor, "peer_count_max", config.peer_count_max, "peers an endpoint can know");
     setting_count(doctor, "region_count_max", config.region_count_max, "registered regions");
     setting_count(doctor, "operation_count_max", config.operation_count_max, "puts, gets and messages under way");
-    setting_count(doctor, "arrival_count_max", config.arrival_count_max,
+    setting_count(doctor, "reassembly_count_max", config.reassembly_count_max,
                   "puts half arrived or held back for their lane");
     setting_count(doctor, "event_count_max", config.event_count_max, "events waiting to be taken");
     setting_count(doctor, "get_count_max", config.get_count_max, "gets under way");

@@ -29,7 +29,7 @@ void plan_puts_options_init(struct plan_puts_options *options)
     options->endpoint.region_count_max = 8;
     options->endpoint.pool_slot_count = CW_DEFAULT_SLOTS; /* as many as MPI's endpoints have */
     options->endpoint.pool_slot_bytes = 4096;
-    options->endpoint.arrival_count_max = 4096;
+    options->endpoint.reassembly_count_max = 4096;
 }
 
 uint64_t plan_puts_message_bytes(const struct cw_plan *plan)

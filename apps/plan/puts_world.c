@@ -60,7 +60,7 @@ static int hosts_create(struct plan_puts *world, sim_turn turn)
     config.node.down.reorder_delay_max_ns = 2 * options->delay_ns;
     config.endpoint = options->endpoint;
     config.endpoint.peer_count_max = problem->ranks;
-    config.endpoint.arrival_count_max += 2 * problem->ranks;
+    config.endpoint.reassembly_count_max += 2 * problem->ranks;
     config.memory_bytes = 0;
     config.switches = options->switches > 1 ? options->switches : problem->cluster_count;
     config.switch_of = problem->cluster_of;

@@ -90,7 +90,7 @@ static void draw_tight(struct world *world, struct cw_endpoint_config *config)
     struct cw_random *random = &world->random;
     uint32_t peers = config->peer_count_max;
     config->operation_count_max = (uint32_t)cw_random_between(random, 128, 192);
-    config->arrival_count_max = 2 * peers + (uint32_t)cw_random_below(random, 8);
+    config->reassembly_count_max = 2 * peers + (uint32_t)cw_random_below(random, 8);
     config->event_count_max = 256;
     config->get_count_max = (uint32_t)cw_random_between(random, 1, 8);
     config->pool_slot_count = (uint32_t)cw_random_between(random, 1, 12);
@@ -109,7 +109,7 @@ static void draw_endpoint(struct world *world)
     config->peer_count_max = plan->nodes;
     config->region_count_max = WORLD_REGION_KINDS + 1;
     config->operation_count_max = (uint32_t)cw_random_between(random, 300, 2000);
-    config->arrival_count_max = 2 * plan->nodes + (uint32_t)cw_random_between(random, 50, 1000);
+    config->reassembly_count_max = 2 * plan->nodes + (uint32_t)cw_random_between(random, 50, 1000);
     config->event_count_max = 1u << cw_random_between(random, 8, 11);
     config->get_count_max = (uint32_t)cw_random_between(random, 4, 100);
     config->pool_slot_count = cw_random_chance(random, 0.05) ? 0 : (uint32_t)cw_random_between(random, 8, 48);

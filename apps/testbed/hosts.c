@@ -24,7 +24,7 @@ void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
     config->endpoint.accept_unknown = true;
     config->endpoint.peer_count_max = count + 1;
     config->endpoint.region_count_max = 64;
-    config->endpoint.arrival_count_max = 4096 + 2 * (count + 1);
+    config->endpoint.reassembly_count_max = 4096 + 2 * (count + 1);
     config->endpoint.pool_slot_count = 64;
     config->endpoint.pool_slot_bytes = 1024;
 }

@@ -72,7 +72,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     config.stream_count = CW_WIRE_STREAMS;
     uint64_t peers = (uint64_t)size * config.stream_count; /* only those in use take memory */
     config.peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
-    config.arrival_count_max += 2 * config.peer_count_max;
+    config.reassembly_count_max += 2 * config.peer_count_max;
     config.region_count_max = REGIONS;
     config.pool_slot_bytes = SLOT_BYTES;
     wire->message_bytes_max = SLOT_BYTES;

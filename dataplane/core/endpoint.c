@@ -20,7 +20,7 @@ void cw_endpoint_config_init(struct cw_endpoint_config *config)
         .peer_count_max = CW_DEFAULT_PEERS,
         .region_count_max = CW_DEFAULT_REGIONS,
         .operation_count_max = CW_DEFAULT_OPERATIONS,
-        .arrival_count_max = CW_DEFAULT_ARRIVALS,
+        .reassembly_count_max = CW_DEFAULT_REASSEMBLIES,
         .event_count_max = CW_DEFAULT_EVENTS,
         .get_count_max = CW_DEFAULT_GETS,
         .pool_slot_count = CW_DEFAULT_SLOTS,
@@ -48,7 +48,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"peer_count_max", config->peer_count_max, 1, CW_PEERS_MAX},
         {"region_count_max", config->region_count_max, 1, CW_REGIONS_MAX - 1},
         {"operation_count_max", config->operation_count_max, 2 * CW_OPERATIONS_RESERVED, 1u << 24},
-        {"arrival_count_max", config->arrival_count_max, 2ull * config->peer_count_max, 1u << 24},
+        {"reassembly_count_max", config->reassembly_count_max, 2ull * config->peer_count_max, 1u << 24},
         {"event_count_max", config->event_count_max, CW_OPERATIONS_A_PACKET + 1, 1u << 24},
         {"get_count_max", config->get_count_max, 1, 65534},
         {"pool_slot_count", config->pool_slot_count, 0, CW_SLOTS_MAX},
@@ -121,7 +121,7 @@ static int init_tables(struct cw_endpoint *endpoint)
         status = cw_lanes_init(&endpoint->lanes, config->operation_count_max);
     }
     if (status == CW_OK) {
-        status = cw_arrivals_init(&endpoint->arrivals, config->arrival_count_max);
+        status = cw_reassemblies_init(&endpoint->reassemblies, config->reassembly_count_max);
     }
     if (status == CW_OK) {
         status = cw_gets_init(&endpoint->gets, config->get_count_max);
@@ -163,7 +163,7 @@ static void dispose(struct cw_endpoint *endpoint)
     cw_messages_dispose(endpoint);
     cw_events_dispose(&endpoint->events);
     cw_gets_dispose(&endpoint->gets);
-    cw_arrivals_dispose(&endpoint->arrivals);
+    cw_reassemblies_dispose(&endpoint->reassemblies);
     cw_lanes_dispose(&endpoint->lanes);
     cw_regions_dispose(&endpoint->regions);
     cw_pool_dispose(&endpoint->operations);
@@ -419,9 +419,9 @@ static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
 {
     const struct cw_endpoint_config *config = &endpoint->config;
     const struct cw_pool *pools[] = {
-        &endpoint->flows,         &endpoint->seals,         &endpoint->bandwidths,
-        &endpoint->sent_chunks,   &endpoint->blocks,        &endpoint->operations,
-        &endpoint->arrivals.pool, &endpoint->credit_stores, &endpoint->lates,
+        &endpoint->flows,  &endpoint->seals,      &endpoint->bandwidths,        &endpoint->sent_chunks,
+        &endpoint->blocks, &endpoint->operations, &endpoint->reassemblies.pool, &endpoint->credit_stores,
+        &endpoint->lates,
     };
     uint64_t bytes = sizeof(*endpoint) + config->event_count_max * sizeof(struct cw_event) +
                      config->pool_slot_count * sizeof(struct cw_slot) +
@@ -442,7 +442,7 @@ struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
                           cw_pool_bytes(&endpoint->bandwidths) + cw_pool_bytes(&endpoint->credit_stores) +
                           cw_pool_bytes(&endpoint->lates) + cw_pool_bytes(&endpoint->sent_chunks) +
                           cw_pool_bytes(&endpoint->blocks) + cw_pool_bytes(&endpoint->operations) +
-                          cw_pool_bytes(&endpoint->arrivals.pool) +
+                          cw_pool_bytes(&endpoint->reassemblies.pool) +
                           (uint64_t)config->event_count_max * sizeof(struct cw_event) +
                           (uint64_t)config->pool_slot_count * (config->pool_slot_bytes + sizeof(struct cw_slot)) +
                           (uint64_t)endpoint->regions.count * sizeof(struct cw_region),

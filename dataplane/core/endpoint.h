@@ -14,10 +14,10 @@
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/seal.h"
 #include "dataplane/flow/wheel.h"
-#include "dataplane/put/arrival.h"
 #include "dataplane/put/get.h"
 #include "dataplane/put/message.h"
 #include "dataplane/put/operation.h"
+#include "dataplane/put/reassembly.h"
 #include "dataplane/put/region.h"
 #include "dataplane/wire/tags.h"
 
@@ -86,7 +86,7 @@ struct cw_endpoint {
     struct cw_pool operations;
     struct cw_lanes lanes;
     struct cw_operation_queue undelivered; /* complete, and no room for the event */
-    struct cw_arrivals arrivals;
+    struct cw_reassemblies reassemblies;
     struct cw_gets gets;
     struct cw_message_pool messages;
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
+#include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/receive.h"
-#include "dataplane/flow/report.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/flow/transmit.h"
@@ -162,8 +162,8 @@ static uint32_t receive_burst(struct cw_endpoint *endpoint)
 static uint32_t deliver(struct cw_endpoint *endpoint)
 {
     uint32_t count = 0;
-    if (endpoint->arrivals.ready_first != NULL) {
-        count += cw_arrivals_deliver(endpoint);
+    if (endpoint->reassemblies.ready_first != NULL) {
+        count += cw_reassemblies_deliver(endpoint);
     }
     if (endpoint->undelivered.first != NULL) {
         count += cw_operations_deliver(endpoint);
@@ -195,7 +195,7 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     if (endpoint->staged_count > 0) {
         cw_flush(endpoint);
     }
-    work += cw_report_turn(endpoint);
+    work += cw_ack_turn(endpoint);
     work += cw_transmit_turn(endpoint);
     cw_flush(endpoint);
     return work;
@@ -218,7 +218,7 @@ void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns)
 bool cw_endpoint_idle(const struct cw_endpoint *endpoint)
 {
     return endpoint->active_first == NULL && endpoint->report_first == NULL && endpoint->staged_count == 0 &&
-           endpoint->arrivals.ready_first == NULL && endpoint->undelivered.first == NULL &&
+           endpoint->reassemblies.ready_first == NULL && endpoint->undelivered.first == NULL &&
            endpoint->event_first == NULL && endpoint->messages.waiting_first == NULL && endpoint->stop_count == 0;
 }
 
@@ -227,7 +227,7 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
     if (endpoint->port_full) {
         return endpoint->now_ns + PORT_RETRY_NS;
     }
-    bool stuck = endpoint->arrivals.ready_first != NULL || endpoint->undelivered.first != NULL ||
+    bool stuck = endpoint->reassemblies.ready_first != NULL || endpoint->undelivered.first != NULL ||
                  endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
                  endpoint->stop_count > 0 || endpoint->extension_has_news;
     if (endpoint->active_first != NULL || endpoint->report_first != NULL) {

@@ -9,8 +9,8 @@
  *   sent.c         records of packets in flight           struct cw_sent_records
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
  *   receive.c      packets in, checks                     struct cw_receiver
- *   accept.c       their frames: judged, then placed      (receiver)
- *   report.c       acknowledgements out                   (receiver)
+ *   place.c       their frames: validated, then placed      (receiver)
+ *   ack_send.c       acknowledgements out                   (receiver)
  *   congestion.c   how much may be in flight: LAN         struct cw_congestion
  *   bandwidth.c    ... and how fast: wide area            struct cw_bandwidth
  *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping
@@ -94,7 +94,7 @@ struct cw_receiver {
     uint32_t duplicates;
     uint64_t focus;      /* lowest packet number that came below the highest since the last report; UINT64_MAX: none */
     uint32_t unreported; /* data packets since the last report */
-    uint32_t arrivals;   /* records of puts that are not done */
+    uint32_t reassemblies; /* records of puts that are not done */
     uint8_t reports;
     bool report_now;
     bool report_from_base; /* a probe asks for the whole picture */

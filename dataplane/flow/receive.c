@@ -1,5 +1,5 @@
 /* Packets that come in. A packet is hostile until proven otherwise: lengths, version, flow, number, tag and checksum
- * are checked before its frames are looked at, and all its frames are judged before the first byte is stored. It is
+ * are checked before its frames are looked at, and all its frames are validated before the first byte is stored. It is
  * accepted as a whole or not at all: what is not accepted is not acknowledged and comes again, but for what the target
  * will never take, which is refused (REJECT).
  */
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "dataplane/core/endpoint.h"
-#include "dataplane/flow/accept.h"
+#include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
-#include "dataplane/flow/report.h"
+#include "dataplane/flow/place.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/timers.h"
 
@@ -26,7 +26,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     if (number < packets->base || cw_window_seen(packets, number)) {
         receiver->duplicates++;
         cw_count(endpoint, CW_COUNTER_DROP_DUPLICATE, 1);
-        cw_report_want(endpoint, flow, ask_now, false);
+        cw_ack_want(endpoint, flow, ask_now, false);
         return;
     }
     if (number - packets->base >= cw_window_span()) {
@@ -34,18 +34,18 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         return;
     }
     struct cw_frames frames;
-    enum cw_verdict verdict = cw_frames_judge(endpoint, flow, header, &frames);
+    enum cw_verdict verdict = cw_frames_validate(endpoint, flow, header, &frames);
     uint64_t end_before = packets->end;
-    if (verdict == CW_ACCEPT && !cw_window_mark(packets, &endpoint->blocks, number)) {
+    if (verdict == CW_VALID && !cw_window_mark(packets, &endpoint->blocks, number)) {
         verdict = CW_LATER;
     }
-    if (verdict != CW_ACCEPT) {
+    if (verdict != CW_VALID) {
         if (verdict != CW_REFUSE) {
             cw_count(endpoint, verdict == CW_LATER ? CW_COUNTER_DROP_FULL : CW_COUNTER_DROP_MALFORMED, 1);
         }
         if (verdict == CW_LATER) {
-            cw_frames_apply_credit(endpoint, flow, header);
-            cw_report_want(endpoint, flow, ask_now, false);
+            cw_frames_place_credit(endpoint, flow, header);
+            cw_ack_want(endpoint, flow, ask_now, false);
         }
         return;
     }
@@ -53,14 +53,14 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         receiver->focus = number < receiver->focus ? number : receiver->focus;
     }
     receiver->unreported++;
-    cw_frames_apply(endpoint, flow, &frames);
-    if (receiver->arrivals > 0 || packets->base != packets->end) {
+    cw_frames_place(endpoint, flow, &frames);
+    if (receiver->reassemblies > 0 || packets->base != packets->end) {
         cw_timers_watch(endpoint, flow);
     }
     bool new_hole = number > end_before;
     bool is_full =
         header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max; /* parts end at multiples of 8 */
-    cw_report_want(endpoint, flow, ask_now || new_hole, is_full);
+    cw_ack_want(endpoint, flow, ask_now || new_hole, is_full);
 }
 
 /* Everything that is not a data packet. */
@@ -84,7 +84,7 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         good = header->payload_bytes == 0;
         if (good && newest) {
             receiver->report_from_base = true;
-            cw_report_want(endpoint, flow, true, false);
+            cw_ack_want(endpoint, flow, true, false);
         }
         break;
     case CW_WIRE_REJECT:

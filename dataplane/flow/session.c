@@ -17,9 +17,9 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/turn.h"
+#include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
 #include "dataplane/flow/congestion.h"
-#include "dataplane/flow/report.h"
 #include "dataplane/flow/setup.h"
 #include "dataplane/flow/stream.h"
 #include "dataplane/flow/timers.h"
@@ -224,7 +224,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     bool was_up = flow->state == CW_PEER_ESTABLISHED;
     bool had_work = flow->sender.open_count > 0;
     cw_operations_abort(endpoint, flow, status);
-    cw_arrivals_abort(endpoint, flow);
+    cw_reassemblies_abort(endpoint, flow);
     cw_messages_abandon(endpoint, flow);
     if (was_up) {
         cw_sent_advance(&flow->sender.sent, flow->sender.sent.next, &endpoint->sent_chunks, &endpoint->blocks);
@@ -289,7 +289,7 @@ static void acknowledge(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
         flow->receiver.echo_arrival_ns = endpoint->now_ns;
     }
     flow->receiver.report_from_base = true;
-    cw_report_want(endpoint, flow, true, false);
+    cw_ack_want(endpoint, flow, true, false);
 }
 
 /* True if the peer means another session than we have for the same nonce of ours: with another nonce, or sealed. */

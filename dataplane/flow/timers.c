@@ -6,8 +6,8 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/turn.h"
+#include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
-#include "dataplane/flow/report.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/stream.h"
 #include "dataplane/flow/transmit.h"
@@ -178,7 +178,7 @@ static bool holds_ours(const struct cw_endpoint *endpoint, const struct cw_flow 
 {
     const struct cw_receiver *receiver = &flow->receiver;
     const struct cw_credit *credit = &flow->credit;
-    return receiver->arrivals > 0 || receiver->packets.base != receiver->packets.end ||
+    return receiver->reassemblies > 0 || receiver->packets.base != receiver->packets.end ||
            (credit->recalled && credit->lent > 0 && endpoint->messages.waiting_first != NULL);
 }
 
@@ -201,7 +201,7 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
     if (endpoint->now_ns >= timers->report_ns && !cw_shaper_holds(endpoint, flow, &timers->report_ns) &&
-        !cw_report_send(endpoint, flow)) {
+        !cw_ack_send(endpoint, flow)) {
         timers->report_ns = endpoint->now_ns + CW_ACK_DELAY_NS; /* no buffer: a little later */
     }
     if (endpoint->now_ns >= timers->probe_ns) {

@@ -7,9 +7,9 @@
 
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/turn.h"
+#include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/frame.h"
-#include "dataplane/flow/report.h"
 #include "dataplane/flow/timers.h"
 
 enum {
@@ -109,7 +109,7 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     flow->congestion.round_sent++;
     finish(endpoint, flow, packet, CW_WIRE_DATA, wants_report(flow, number) ? CW_WIRE_ACK_NOW : 0, number, in_buffer,
            gathered);
-    cw_report_carried(flow);
+    cw_ack_carried(flow);
     cw_timers_sent(endpoint, flow);
     if (flow->timers.rate_bps != 0) {
         cw_timers_paced(endpoint, flow, record->frame_bytes);
@@ -130,7 +130,7 @@ struct bundle {
 
 /* Adds an operation if it fits. A frame must not share a packet if it waits for a put that travels between the packet's
  * first frame and itself, but elsewhere: the target could neither take the packet nor do without it (see
- * cw_arrivals_room). */
+ * cw_reassemblies_room). */
 static bool bundle_add(struct bundle *bundle, struct cw_operation *operation, uint32_t bytes_max)
 {
     uint32_t needed = cw_wire_pad(bundle->bytes) + cw_frame_bytes(operation);

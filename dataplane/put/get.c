@@ -73,7 +73,7 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
 }
 
 bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
-                    const struct cw_arrival_frame *frame)
+                    const struct cw_reassembly_frame *frame)
 {
     if (frame->reply >= endpoint->gets.count) {
         return false;

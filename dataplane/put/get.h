@@ -13,7 +13,7 @@
 struct cw_endpoint;
 struct cw_flow;
 struct cw_operation;
-struct cw_arrival_frame;
+struct cw_reassembly_frame;
 
 /* The gets under way by the 16-bit number that their answers carry; 0 is none. */
 struct cw_gets {
@@ -29,7 +29,7 @@ void cw_gets_dispose(struct cw_gets *gets);
 
 /* True if an answer frame fits the get it names: open, of this flow, exactly its destination. */
 bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
-                    const struct cw_arrival_frame *frame);
+                    const struct cw_reassembly_frame *frame);
 
 /* The answer is complete: ends the get (its event included). */
 void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply);

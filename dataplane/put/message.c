@@ -305,7 +305,7 @@ uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
 }
 
 bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
-                         const struct cw_arrival_frame *frame)
+                         const struct cw_reassembly_frame *frame)
 {
     const struct cw_message_pool *pool = &endpoint->messages;
     uint64_t slot = frame->offset / endpoint->config.pool_slot_bytes;
@@ -318,7 +318,7 @@ bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flo
            (entry->state == CW_SLOT_LENT || (entry->state == CW_SLOT_ARRIVING && entry->number == frame->number));
 }
 
-void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_arrival_frame *frame)
+void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_reassembly_frame *frame)
 {
     struct cw_slot *entry = &endpoint->messages.slots[frame->offset / endpoint->config.pool_slot_bytes];
     entry->state = CW_SLOT_ARRIVING;

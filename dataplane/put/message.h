@@ -23,7 +23,7 @@
 struct cw_endpoint;
 struct cw_flow;
 struct cw_region;
-struct cw_arrival_frame;
+struct cw_reassembly_frame;
 
 enum cw_slot_state {
     CW_SLOT_FREE = 0,
@@ -63,10 +63,10 @@ bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const
 
 /* Owner: true if a put into the pool goes to a slot that is lent to this flow, and stays within it. */
 bool cw_messages_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
-                         const struct cw_arrival_frame *frame);
+                         const struct cw_reassembly_frame *frame);
 
 /* Owner: the put that was expected has a record, and its slot is for no other one. */
-void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_arrival_frame *frame);
+void cw_messages_reserve(struct cw_endpoint *endpoint, const struct cw_reassembly_frame *frame);
 
 /* Owner: the message at this offset of the pool is complete; returns its slot, which is the application's from now
  * on. */

@@ -119,7 +119,7 @@ struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_f
                                        uint32_t lane_tag, bool ordered, bool internal);
 
 /* Puts an operation into a queue by its number: one that had to wait (a message for its slot) goes before those posted
- * later. Older ones first is what keeps a receiver with little memory moving, see cw_arrivals_room. */
+ * later. Older ones first is what keeps a receiver with little memory moving, see cw_reassemblies_room. */
 void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation);
 
 /* Queues an opened operation to be sent. */

@@ -29,9 +29,9 @@ void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t strea
     config->stream_count = stream_count;
     config->peer_count_max = stream_count;
     config->region_count_max = stream_count + REGIONS;
-    config->arrival_count_max = TUNNEL_BATCHES * stream_count + CW_OPERATIONS_RESERVED + OPERATIONS_OTHER;
+    config->reassembly_count_max = TUNNEL_BATCHES * stream_count + CW_OPERATIONS_RESERVED + OPERATIONS_OTHER;
     /* a stream gets its last batch only if as many operations are left (put/operation.c) */
-    config->operation_count_max = config->arrival_count_max + TUNNEL_BATCHES;
+    config->operation_count_max = config->reassembly_count_max + TUNNEL_BATCHES;
     config->get_count_max = 1;
     config->pool_slot_count = SLOTS_A_STREAM * stream_count + CW_CREDIT_MAX;
     config->pool_slot_bytes = SLOT_BYTES;

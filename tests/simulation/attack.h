@@ -120,7 +120,7 @@ static inline void three_hosts(struct sim_hosts *hosts, uint64_t seed, enum cw_e
     config.node.down.loss = 0.02; /* so that there are probes and reports of losses */
     config.endpoint.encryption = encryption;
     config.endpoint.pool_slot_count = 6;
-    config.endpoint.arrival_count_max = 64;
+    config.endpoint.reassembly_count_max = 64;
     config.endpoint.operation_count_max = 256;
     config.endpoint.event_count_max = 256;
     config.endpoint.get_count_max = 32;

@@ -127,7 +127,7 @@ static void test_a_thousand_endpoints(void **state)
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, count);
     config.endpoint.peer_count_max = 2 * FLOWS + 8;
-    config.endpoint.arrival_count_max = 1024;
+    config.endpoint.reassembly_count_max = 1024;
     config.endpoint.operation_count_max = 512;
     config.endpoint.event_count_max = 256;
     config.memory_bytes = FLOWS * BYTES;

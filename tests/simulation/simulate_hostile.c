@@ -24,7 +24,7 @@ static void world_open(struct world *world, uint32_t window_blocks)
     config.memory_bytes = 1 << 16;
     config.endpoint.pool_slot_count = 6;
     config.endpoint.pool_slot_bytes = 1024;
-    config.endpoint.arrival_count_max = RECORDS;
+    config.endpoint.reassembly_count_max = RECORDS;
     config.endpoint.operation_count_max = 256;
     config.endpoint.event_count_max = 256;
     config.endpoint.get_count_max = 32;
@@ -208,7 +208,7 @@ static void half_a_put_keeps_its_number(void **state)
         deliver(&world, 0);
     }
     assert_true(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED) >= malformed + RECORDS - 2);
-    assert_true(cw_pool_available(&world.endpoint->arrivals.pool) > 0); /* for the oldest put of anybody */
+    assert_true(cw_pool_available(&world.endpoint->reassemblies.pool) > 0); /* for the oldest put of anybody */
     assert_int_equal(world.flow->receiver.puts.base, world.base);
     sim_hosts_destroy(&world.hosts);
 }

@@ -49,7 +49,7 @@ static void a_thousand_endpoints(void **state)
     sim_hosts_config_init(&config, HOSTS);
     config.memory_bytes = FLOWS * PUTS_A_FLOW * PUT_BYTES;
     config.endpoint.peer_count_max = 2 * FLOWS + 2;
-    config.endpoint.arrival_count_max = 1024;
+    config.endpoint.reassembly_count_max = 1024;
     config.endpoint.event_count_max = 512;
     config.endpoint.operation_count_max = 1024;
     struct sim_hosts hosts;

@@ -20,7 +20,7 @@ static void children_find(struct stream *stream)
                                                    : 0;
 }
 
-int mcast_report_make(struct stream *stream)
+int mcast_ack_make(struct stream *stream)
 {
     struct report *report = &stream->report;
     children_find(stream);
@@ -32,7 +32,7 @@ int mcast_report_make(struct stream *stream)
     return report->children == NULL ? CW_ERROR_MEMORY : CW_OK;
 }
 
-void mcast_report_destroy(struct stream *stream)
+void mcast_ack_destroy(struct stream *stream)
 {
     if (stream->report.children != NULL) {
         mcast_timer_stop(&stream->report.timer);
@@ -166,14 +166,14 @@ static bool is_urgent(const struct stream *stream, const struct counts *all)
            all->released >= report->told.released + (slots > 0 ? slots : 1);
 }
 
-uint32_t mcast_report_laggard(const struct stream *stream)
+uint32_t mcast_ack_laggard(const struct stream *stream)
 {
     uint32_t laggard;
     (void)gather(stream, &laggard);
     return laggard;
 }
 
-void mcast_report_changed(struct stream *stream)
+void mcast_ack_changed(struct stream *stream)
 {
     struct cw_mcast *mcast = stream->group->mcast;
     uint32_t laggard;
@@ -195,7 +195,7 @@ void mcast_report_changed(struct stream *stream)
     }
 }
 
-void mcast_report_asked(struct stream *stream)
+void mcast_ack_asked(struct stream *stream)
 {
     uint32_t laggard;
     struct counts all = gather(stream, &laggard);
@@ -204,7 +204,7 @@ void mcast_report_asked(struct stream *stream)
     }
 }
 
-void mcast_report_renew(struct stream *stream)
+void mcast_ack_renew(struct stream *stream)
 {
     children_find(stream);
     stream->report.told = (struct counts){0, 0, 0};
@@ -212,13 +212,13 @@ void mcast_report_renew(struct stream *stream)
         stream->report.children[i] = (struct child){.heard_ns = stream->group->mcast->now_ns, .unreached = NOBODY};
     }
     if (is_root(stream)) {
-        mcast_report_changed(stream);
+        mcast_ack_changed(stream);
     } else {
-        mcast_report_asked(stream);
+        mcast_ack_asked(stream);
     }
 }
 
-void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number)
+void mcast_ack_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number)
 {
     for (uint32_t i = 0; i < stream->report.child_count; i++) {
         struct child *child = &stream->report.children[i];
@@ -238,12 +238,12 @@ void mcast_report_child(struct stream *stream, uint32_t member, const struct cw_
             .heard_ns = stream->group->mcast->now_ns,
             .number = number,
         };
-        mcast_report_changed(stream);
+        mcast_ack_changed(stream);
         return;
     }
 }
 
-void mcast_report_due(struct stream *stream)
+void mcast_ack_due(struct stream *stream)
 {
     uint32_t laggard;
     struct counts all = gather(stream, &laggard);

@@ -1,4 +1,4 @@
-#include "dataplane/flow/accept.h"
+#include "dataplane/flow/place.h"
 #include "dataplane/flow/transmit.h"
 
 #include <assert.h>
@@ -49,10 +49,10 @@ static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *f
 }
 
 /* The region check of a put, whole or part: sets where its data goes. */
-static enum cw_verdict judge_target(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame,
-                                    uint64_t position)
+static enum cw_verdict validate_target(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame,
+                                       uint64_t position)
 {
-    const struct cw_arrival_frame *put = &frame->put;
+    const struct cw_reassembly_frame *put = &frame->put;
     if (position > put->total || put->bytes > put->total - position) {
         return CW_MALFORMED;
     }
@@ -67,13 +67,13 @@ static enum cw_verdict judge_target(struct cw_endpoint *endpoint, struct cw_flow
     }
     frame->target = put->bytes == 0 ? NULL : region->base + put->offset + position;
     frame->plain = put->reply == 0 && region != endpoint->messages.region;
-    return CW_ACCEPT;
+    return CW_VALID;
 }
 
-static enum cw_verdict judge_put(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
+static enum cw_verdict validate_put(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
 {
     const struct cw_wire_put *wire = (const struct cw_wire_put *)frame->wire;
-    struct cw_arrival_frame *put = &frame->put;
+    struct cw_reassembly_frame *put = &frame->put;
     put->predecessor = put->number - wire->predecessor;
     put->bytes = frame->wire->length;
     put->total = put->bytes;
@@ -90,43 +90,43 @@ static enum cw_verdict judge_put(struct cw_endpoint *endpoint, struct cw_flow *f
             return CW_MALFORMED;
         }
     }
-    enum cw_verdict verdict = judge_target(endpoint, flow, frame, position);
-    if (verdict == CW_ACCEPT && !cw_arrival_consistent(endpoint, flow, put)) {
+    enum cw_verdict verdict = validate_target(endpoint, flow, frame, position);
+    if (verdict == CW_VALID && !cw_reassembly_consistent(endpoint, flow, put)) {
         return CW_MALFORMED;
     }
     return verdict;
 }
 
 /* What to do with a frame; changes nothing. */
-static enum cw_verdict judge(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
+static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
 {
     const struct cw_window *puts = &flow->receiver.puts;
     uint64_t number = cw_wire_number_expand(puts->base, frame->wire->put_number);
-    frame->put = (struct cw_arrival_frame){.number = number, .predecessor = number};
-    frame->old = cw_window_seen(puts, number) || cw_arrival_settled(endpoint, flow, number);
+    frame->put = (struct cw_reassembly_frame){.number = number, .predecessor = number};
+    frame->old = cw_window_seen(puts, number) || cw_reassembly_settled(endpoint, flow, number);
     if (frame->old) {
-        return CW_ACCEPT_OLD;
+        return CW_VALID_OLD;
     }
     if (number - puts->base >= CW_PUT_WINDOW) {
         return CW_LATER; /* no sender is so far ahead; and so the frames of a packet lie in two blocks of the window */
     }
     bool bears_put =
         frame->wire->kind == CW_FRAME_PUT || frame->wire->kind == CW_FRAME_PART || frame->wire->kind == CW_FRAME_VOID;
-    if (!bears_put && cw_arrival_known(endpoint, flow, number)) {
+    if (!bears_put && cw_reassembly_known(endpoint, flow, number)) {
         return CW_MALFORMED; /* half of a put is here under this number */
     }
     switch (frame->wire->kind) {
     case CW_FRAME_PUT:
     case CW_FRAME_PART:
-        return judge_put(endpoint, flow, frame);
+        return validate_put(endpoint, flow, frame);
     case CW_FRAME_VOID:
         frame->put.predecessor = number - frame->wire->length;
         frame->put.void_put = true;
-        return cw_arrival_consistent(endpoint, flow, &frame->put) ? CW_ACCEPT : CW_MALFORMED;
+        return cw_reassembly_consistent(endpoint, flow, &frame->put) ? CW_VALID : CW_MALFORMED;
     case CW_FRAME_GET:
-        return cw_get_allowed(endpoint, (const struct cw_wire_get *)frame->wire) ? CW_ACCEPT : CW_REFUSE;
+        return cw_get_allowed(endpoint, (const struct cw_wire_get *)frame->wire) ? CW_VALID : CW_REFUSE;
     default:
-        return cw_messages_frame(endpoint, flow, frame->wire, true) ? CW_ACCEPT : CW_MALFORMED;
+        return cw_messages_frame(endpoint, flow, frame->wire, true) ? CW_VALID : CW_MALFORMED;
     }
 }
 
@@ -141,10 +141,10 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
         if (frame->target != NULL) {
             memcpy(frame->target, frame->data, frame->put.bytes);
         }
-        cw_arrival_accept(endpoint, flow, &frame->put);
+        cw_reassembly_place(endpoint, flow, &frame->put);
         return;
     case CW_FRAME_VOID:
-        cw_arrival_accept(endpoint, flow, &frame->put);
+        cw_reassembly_place(endpoint, flow, &frame->put);
         return;
     case CW_FRAME_GET:
         cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire);
@@ -153,7 +153,7 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
         (void)cw_messages_frame(endpoint, flow, frame->wire, false);
         break;
     }
-    cw_arrival_pass(endpoint, flow, frame->put.number);
+    cw_reassembly_pass(endpoint, flow, frame->put.number);
 }
 
 static void send_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t number, uint32_t put_number)
@@ -170,7 +170,7 @@ static void send_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, uint
 
 /* How many frames of a packet need what. */
 struct needs {
-    uint32_t records; /* of arrivals */
+    uint32_t records; /* of reassembly */
     uint32_t passes;
     uint64_t pass_first;
     uint32_t gets;
@@ -206,7 +206,7 @@ static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *fra
 {
     for (uint32_t i = 0; i < frames->count; i++) {
         const struct cw_frame *frame = &frames->list[i];
-        const struct cw_arrival_frame *put = &frame->put;
+        const struct cw_reassembly_frame *put = &frame->put;
         if (frame->old || put->predecessor == put->number) {
             continue;
         }
@@ -221,20 +221,20 @@ static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *fra
 static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, const struct cw_frames *frames,
                      const struct needs *needs)
 {
-    bool arrivals =
-        cw_arrivals_plenty(endpoint, needs->records) ||
-        cw_arrivals_room(endpoint, flow, frames->list[0].put.number, needs->records, told_at_once(flow, frames));
-    return arrivals && cw_arrival_passable(endpoint, flow, needs->pass_first, needs->passes) &&
+    bool reassemblies =
+        cw_reassemblies_plenty(endpoint, needs->records) ||
+        cw_reassemblies_room(endpoint, flow, frames->list[0].put.number, needs->records, told_at_once(flow, frames));
+    return reassemblies && cw_reassembly_passable(endpoint, flow, needs->pass_first, needs->passes) &&
            cw_gets_room(endpoint, flow, needs->gets, needs->passes - needs->gets);
 }
 
-enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                                struct cw_frames *frames)
+enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow *flow,
+                                   const struct cw_wire_header *header, struct cw_frames *frames)
 {
     struct needs needs = {0};
     const uint8_t *at = (const uint8_t *)(header + 1);
     uint32_t left = header->payload_bytes;
-    enum cw_verdict worst = CW_ACCEPT;
+    enum cw_verdict worst = CW_VALID;
     frames->count = 0;
     while (left > 0) {
         struct cw_frame *frame = &frames->list[frames->count];
@@ -242,7 +242,7 @@ enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *fl
         if (bytes == 0) {
             return CW_MALFORMED;
         }
-        enum cw_verdict verdict = judge(endpoint, flow, frame);
+        enum cw_verdict verdict = validate(endpoint, flow, frame);
         if (verdict == CW_MALFORMED) {
             return CW_MALFORMED;
         }
@@ -262,30 +262,30 @@ enum cw_verdict cw_frames_judge(struct cw_endpoint *endpoint, struct cw_flow *fl
     if (frames->count == 0) {
         return CW_MALFORMED;
     }
-    return worst == CW_ACCEPT && has_room(endpoint, flow, frames, &needs) ? CW_ACCEPT : CW_LATER;
+    return worst == CW_VALID && has_room(endpoint, flow, frames, &needs) ? CW_VALID : CW_LATER;
 }
 
-void cw_frames_apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames)
+void cw_frames_place(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames)
 {
     apply(endpoint, flow, &frames->list[0]);
     for (uint32_t i = 1; i < frames->count; i++) {
         struct cw_frame *frame = &frames->list[i];
-        /* judged again where what an earlier frame of the same packet has done counts */
-        if (frame->plain || judge(endpoint, flow, frame) == CW_ACCEPT) {
+        /* validated again where what an earlier frame of the same packet has done counts */
+        if (frame->plain || validate(endpoint, flow, frame) == CW_VALID) {
             apply(endpoint, flow, frame);
         }
     }
 }
 
-void cw_frames_apply_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+void cw_frames_place_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
 {
     const uint8_t *at = (const uint8_t *)(header + 1);
     uint32_t left = header->payload_bytes;
     while (left > 0) {
         struct cw_frame frame;
         uint32_t bytes = parse_frame(at, left, &frame);
-        if (frame.wire->kind >= CW_FRAME_ASK && judge(endpoint, flow, &frame) == CW_ACCEPT &&
-            cw_arrival_passable(endpoint, flow, frame.put.number, 1)) {
+        if (frame.wire->kind >= CW_FRAME_ASK && validate(endpoint, flow, &frame) == CW_VALID &&
+            cw_reassembly_passable(endpoint, flow, frame.put.number, 1)) {
             apply(endpoint, flow, &frame);
         }
         at += bytes;

@@ -5,16 +5,16 @@
 
 /* The flow owes an acknowledgement: now, or when its delay is over. `streams`: for a full packet, after which others
  * follow. */
-void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams);
+void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams);
 
 /* Any packet to the flow carries the cumulative acknowledgement: what need not be said again is crossed out. */
-void cw_report_carried(struct cw_flow *flow);
+void cw_ack_carried(struct cw_flow *flow);
 
 /* Sends the acknowledgements that are due; returns how many. */
-uint32_t cw_report_turn(struct cw_endpoint *endpoint);
+uint32_t cw_ack_turn(struct cw_endpoint *endpoint);
 
 /* Sends one now. False: the port has no buffer. */
-bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow);
+bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* True if this endpoint's queues are so full that senders should pause. */
-bool cw_report_congested(const struct cw_endpoint *endpoint);
+bool cw_ack_congested(const struct cw_endpoint *endpoint);

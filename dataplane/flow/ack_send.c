@@ -1,5 +1,5 @@
 /* Acknowledgements that go out: when, and what they describe. */
-#include "dataplane/flow/report.h"
+#include "dataplane/flow/ack_send.h"
 
 #include <string.h>
 
@@ -7,21 +7,21 @@
 #include "dataplane/flow/timers.h"
 #include "dataplane/flow/transmit.h"
 
-bool cw_report_congested(const struct cw_endpoint *endpoint)
+bool cw_ack_congested(const struct cw_endpoint *endpoint)
 {
     uint32_t events = cw_events_count(&endpoint->events);
     uint32_t limit = endpoint->config.event_count_max;
-    uint32_t arrivals = cw_pool_available(&endpoint->arrivals.pool);
-    uint32_t arrivals_low = endpoint->flows.fresh + 1 + endpoint->config.arrival_count_max / 8;
+    uint32_t reassemblies = cw_pool_available(&endpoint->reassemblies.pool);
+    uint32_t reassemblies_low = endpoint->flows.fresh + 1 + endpoint->config.reassembly_count_max / 8;
     if (endpoint->stop_count > 0) {
         /* once stopped, wait until there is real room again */
         limit /= 2;
-        arrivals_low =
-            (arrivals_low + endpoint->config.arrival_count_max) / 2; /* less than all of them, or it would never end */
+        reassemblies_low = (reassemblies_low + endpoint->config.reassembly_count_max) /
+                           2; /* less than all of them, or it would never end */
     } else {
         limit -= limit / 4;
     }
-    return events >= limit || arrivals < arrivals_low;
+    return events >= limit || reassemblies < reassemblies_low;
 }
 
 /* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere,
@@ -38,7 +38,7 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
 
-void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams)
+void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams)
 {
     struct cw_receiver *receiver = &flow->receiver;
     receiver->report_now = receiver->report_now || now || receiver->unreported >= CW_ACK_EVERY;
@@ -57,7 +57,7 @@ void cw_report_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now
     }
 }
 
-void cw_report_carried(struct cw_flow *flow)
+void cw_ack_carried(struct cw_flow *flow)
 {
     struct cw_receiver *receiver = &flow->receiver;
     if (receiver->packets.base == receiver->packets.end && !receiver->report_from_base && !receiver->told_to_stop) {
@@ -105,7 +105,7 @@ static uint32_t write_runs(const struct cw_window *packets, uint64_t start, uint
     return count;
 }
 
-bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
+bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_receiver *receiver = &flow->receiver;
     uint32_t runs_max =
@@ -115,7 +115,7 @@ bool cw_report_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (payload == NULL) {
         return false;
     }
-    bool stop = cw_report_congested(endpoint);
+    bool stop = cw_ack_congested(endpoint);
     if (stop != receiver->told_to_stop) {
         receiver->told_to_stop = stop;
         endpoint->stop_count += stop ? 1u : UINT32_MAX;
@@ -151,16 +151,16 @@ static void release_stopped(struct cw_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->flows.fresh && endpoint->stop_count > 0; i++) {
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
-        if (flow->receiver.told_to_stop && !cw_report_send(endpoint, flow)) {
+        if (flow->receiver.told_to_stop && !cw_ack_send(endpoint, flow)) {
             return; /* no buffer: next turn */
         }
     }
 }
 
-uint32_t cw_report_turn(struct cw_endpoint *endpoint)
+uint32_t cw_ack_turn(struct cw_endpoint *endpoint)
 {
     uint32_t count = 0;
-    if (endpoint->stop_count > 0 && !cw_report_congested(endpoint)) {
+    if (endpoint->stop_count > 0 && !cw_ack_congested(endpoint)) {
         release_stopped(endpoint);
     }
     while (endpoint->report_first != NULL) {
@@ -169,7 +169,7 @@ uint32_t cw_report_turn(struct cw_endpoint *endpoint)
             cw_shaper_holds(endpoint, flow, &flow->timers.report_ns)) {
             cw_timers_need(endpoint, flow, flow->timers.report_ns);
         } else if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now) {
-            if (!cw_report_send(endpoint, flow)) {
+            if (!cw_ack_send(endpoint, flow)) {
                 break;
             }
             count++;
