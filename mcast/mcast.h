@@ -22,7 +22,8 @@
  * Order of calls
  *   cw_mcast_create
  *   { cw_mcast_open  { cw_mcast_send | cw_mcast_register | cw_mcast_release | cw_mcast_change | cw_mcast_events }*
- *   cw_mcast_shut }* cw_mcast_destroy, before the endpoint's
+ *     cw_mcast_shut }*
+ *   cw_mcast_destroy, before the endpoint's
  *
  * Thread: whoever turns the endpoint.
  */

@@ -71,8 +71,8 @@ struct __attribute__((packed)) cw_mcast_ack {
     struct cw_mcast_prefix prefix;
     uint16_t laggard;   /* member of the subtree that has the least */
     uint16_t unreached; /* member of the subtree whom packets to the group do not reach; CW_MCAST_ALL_REACHED */
-    /* how long a member of the subtree had not looked at its port before it got the newest packet, in units of 256 ns
-     * */
+    /* how long a member of the subtree had not looked at its port before it got the newest packet, in units of
+     * 256 ns */
     uint32_t pause;
     uint64_t received;   /* every member of the subtree has all packets below this */
     uint64_t released;   /* ... has given back so many slots */

@@ -7,7 +7,8 @@
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   tell.c     a sender that hears nothing
- *   ack.c      acknowledgements          ask.c     requests for what is missing      mcast.c    the extension: packets in, timers, events
+ *   ack.c      acknowledgements          ask.c     requests for what is missing
+ *   mcast.c    the extension: packets in, timers, events
  *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told
  */
 #pragma once

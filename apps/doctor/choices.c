@@ -1,5 +1,4 @@
-/* What MPI chooses its algorithms by: the file of measured parameters, and overrides; and how
- * patient it is. */
+/* What MPI chooses its algorithms by: the file of measured parameters, and overrides; and how patient it is. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,10 @@
  *   endpoint's own packets.
  *
  * Order of calls
- *   cw_endpoint_invite  { receive, turn, deadline: called by the endpoint;  cw_extension_stage, cw_extension_finish |
- *   cw_extension_pass_on: by the extension, at any time }*  cw_endpoint_invite(NULL)
+ *   cw_endpoint_invite
+ *   { receive, turn, deadline: called by the endpoint;
+ *     cw_extension_stage, cw_extension_finish | cw_extension_pass_on: by the extension, at any time }*
+ *   cw_endpoint_invite(NULL)
  *
  * Owner: whoever turns the endpoint.
  */

@@ -16,8 +16,8 @@ bool cw_ack_congested(const struct cw_endpoint *endpoint)
     if (endpoint->stop_count > 0) {
         /* once stopped, wait until there is real room again */
         limit /= 2;
-        reassemblies_low = (reassemblies_low + endpoint->config.reassembly_count_max) /
-                           2; /* less than all of them, or it would never end */
+        /* less than all of them, or it would never end */
+        reassemblies_low = (reassemblies_low + endpoint->config.reassembly_count_max) / 2;
     } else {
         limit -= limit / 4;
     }

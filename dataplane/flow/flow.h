@@ -9,8 +9,8 @@
  *   sent.c         records of packets in flight           struct cw_sent_records
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
  *   receive.c      packets in, checks                     struct cw_receiver
- *   place.c       their frames: validated, then placed      (receiver)
- *   ack_send.c       acknowledgements out                   (receiver)
+ *   place.c        their frames: validated, then placed   (receiver)
+ *   ack_send.c     acknowledgements out                   (receiver)
  *   congestion.c   how much may be in flight: LAN         struct cw_congestion
  *   bandwidth.c    ... and how fast: wide area            struct cw_bandwidth
  *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping

@@ -1,8 +1,9 @@
 /* place: what the frames of a data packet ask for, validated as a whole before the first byte is stored, then done.
  *
- * Invariant: cw_frames_validate changes nothing (but that it may send a REJECT); after VALID cw_frames_place cannot
- * fail. Order of calls: cw_frames_validate; on CW_VALID cw_frames_place; on CW_LATER cw_frames_place_credit. The packet
- * stays where it is meanwhile.
+ * Invariant: cw_frames_validate changes nothing (but that it may send a REJECT); after CW_VALID
+ * cw_frames_place cannot fail.
+ * Order of calls: cw_frames_validate; on CW_VALID cw_frames_place; on CW_LATER cw_frames_place_credit. The packet stays
+ * where it is meanwhile.
  */
 #pragma once
 
@@ -32,7 +33,7 @@ struct cw_frames {
     struct cw_frame list[CW_OPERATIONS_A_PACKET];
 };
 
-/* Judges all frames of an authentic packet; CW_VALID, CW_MALFORMED, CW_REFUSE (the sender has been told) or
+/* Validates all frames of an authentic packet; CW_VALID, CW_MALFORMED, CW_REFUSE (the sender has been told) or
  * CW_LATER. */
 enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow *flow,
                                    const struct cw_wire_header *header, struct cw_frames *frames);

@@ -15,7 +15,8 @@
  * Order of calls
  *   cw_paths_create, cw_paths_card; cards go to all ranks by other means; cw_paths_add for each rank, the own one too
  *   { cw_paths_send | cw_paths_register, cw_paths_get, cw_paths_put, cw_paths_deregister | cw_paths_poll |
- *   cw_paths_wait }* cw_paths_destroy
+ *     cw_paths_wait }*
+ *   cw_paths_destroy
  *
  * Thread: one at a time for all calls (a lock of the caller's), but cw_paths_wake: any.
  */

@@ -42,15 +42,15 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
         }
         mpi_buffer_dispose(&send);
     }
-    int agreed = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
-    if (agreed != MPI_SUCCESS && !host_all_are_here(comm)) {
+    int bcast = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
+    if (bcast != MPI_SUCCESS && !host_all_are_here(comm)) {
         /* between hosts others may not have noticed, and go on to tell what they expect */
         mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
     }
-    if (code == MPI_SUCCESS && agreed == MPI_SUCCESS && told[0] == 0) {
+    if (code == MPI_SUCCESS && bcast == MPI_SUCCESS && told[0] == 0) {
         return mpi_error(comm->handle, MPI_ERR_COUNT, "the root's counts or type are wrong, and it has said so there");
     }
-    return code != MPI_SUCCESS ? code : agreed;
+    return code != MPI_SUCCESS ? code : bcast;
 }
 
 /* Whether all ranks expect what the root sends them: the same answer at all. */

@@ -55,8 +55,8 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
 bool mpi_choice_is_scheduled(const struct mpi_comm *comm);
 
 /* How MPI_Scatterv on this communicator is to be carried out: CW_OVERRIDE_STATIC or CW_OVERRIDE_DYNAMIC, if asked for
- * by name, else CW_OVERRIDE_PAIRS: only the root knows the counts that a price would depend on. The same at all ranks.
- * */
+ * by name, else CW_OVERRIDE_PAIRS: only the root knows the counts that a price would depend on. The same at all
+ * ranks. */
 const char *mpi_choice_scatterv(const struct mpi_comm *comm);
 
 /* The algorithm for phases (phases.h): what `words` (NULL: none) ask for, else the communicator's hint or the

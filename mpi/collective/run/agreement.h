@@ -13,7 +13,7 @@
  *   - Nothing of the call's data has been sent when a plan is found not to fit, so nothing has to be taken back: the
  *     call goes on as it would have without a plan.
  *   - The call takes three numbers of its communicator, whatever it comes to: agreement, exchange of counts or data,
- *     data. A persistent call agreements with its first start.
+ *     data. A persistent call agrees with its first start.
  *
  * Within the lock of enter.h only.
  */

@@ -1,6 +1,6 @@
 /* call_log: the last calls of a communicator that are over here. A rank that needs nobody, such as the root of a short
- * broadcast, broadcast, has left its call before others can tell it that they are in another one; what they send finds
- * out here, the other ranks are told, and the next call ends with it.
+ * broadcast, has left its call before others can tell it that they are in another one; what they send finds out here,
+ * the other ranks are told, and the next call ends with it.
  *
  * Within the lock of enter.h only.
  */

@@ -48,8 +48,8 @@ struct mpi_multicast_scatterv {
     bool is_told;
     enum way way;      /* known when it is told */
     struct told *told; /* NULL: by pairs */
-    /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets nothing
-     * */
+    /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets
+     * nothing */
     struct mpi_comm *members;
     uint64_t *counts;       /* of the scatter's ranks, if they are members */
     struct mpi_plan *tells; /* own ones; NULL: not yet */
@@ -75,7 +75,7 @@ int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *w
                : mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", comm->size);
 }
 
-/* A plan of the message of all blocks's own: --explain tells of the call, not of its parts. */
+/* The message of all blocks has a plan of its own: --explain tells of the call, not of its parts. */
 static void plan_drop(struct mpi_plan *plan)
 {
     if (plan != NULL) {

@@ -13,8 +13,8 @@ enum { COUNT_MAX = 300000, WARM_UP = 4, WAYS = 3, COLLECTIVES = 10 };
 static const char *const ways[WAYS] = {"blocking", "nonblocking", "persistent"};
 static const char *const names[COLLECTIVES] = {"bcast",   "reduce",   "allreduce", "allgather", "gather",
                                                "scatter", "alltoall", "scan",      "exscan",    "reduce_scatter_block"};
-/* Numbers of MPI_INT; limits are 4 KiB (one rank reduces), 8 KiB (eager), 32 KiB (one copy), and the segment's slots.
- * */
+/* Numbers of MPI_INT; limits are 4 KiB (one rank reduces), 8 KiB (eager), 32 KiB (one copy), and the segment's
+ * slots. */
 static const int pairs[][2] = {{1, 2},        {1, 1500},   {1, 20000},     {1500, 2500},
                                {2500, 20000}, {1, 300000}, {20000, 300000}};
 
