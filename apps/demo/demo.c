@@ -28,10 +28,10 @@ static void signal_note(int number)
     demo_interrupted = 1;
 }
 
-/* A step of the demo, for people. */
+/* A step of the demo, for people who want all of them. */
 __attribute__((format(printf, 2, 3))) static void tell(const struct demo_options *options, const char *format, ...)
 {
-    if (options->report.json) {
+    if (options->report.json || !options->verbose) {
         return;
     }
     va_list arguments;
@@ -132,6 +132,28 @@ static void show(const struct demo_options *options, uint64_t bytes, const struc
     APP_REPORT(&report, cells);
 }
 
+/* What a newcomer wants to know, a fact a line: half a screen, since `./demo` has more to say. */
+static void screen(const struct demo_options *options, uint64_t bytes, const struct demo_report reports[2],
+                   const struct demo_losses *losses, const char *hash)
+{
+    const struct demo_report *a = &reports[0];
+    double goodput_bps = 8 * per_second(bytes, a->elapsed_ns);
+    uint64_t missing = losses->lost_data_frames + losses->queue_data_frames;
+    printf("A file, from one emulated host to another: each is a process of this machine, and so is the switch\n");
+    printf("  sent       %.4g MiB of %s, from host A into the memory of host B by %" PRIu64 " puts\n",
+           (double)bytes / (1 << 20), options->file != NULL ? "your file" : "random bytes", reports[1].notifications);
+    printf("  over       a link of %.6g Mb/s and %.3g us one way, which drops %.3g %% of all frames\n",
+           (double)options->rate_bps / 1e6, (double)options->delay_ns / 1e3, options->loss * 100);
+    printf("  speed      %.1f Mb/s: %.3f s, %.1f %% of what such a link can carry\n", goodput_bps / 1e6,
+           (double)a->elapsed_ns / 1e9,
+           options->rate_bps != 0 ? 100 * goodput_bps / ((double)options->rate_bps * (1 - options->loss)) : 0);
+    printf("  lost       %" PRIu64 " of %" PRIu64 " packets with data; %" PRIu64 " of them by a full queue\n", missing,
+           a->data_packets + a->retransmitted, losses->queue_data_frames);
+    printf("  repaired   %" PRIu64 " packets sent again, %.3f for each lost one\n", a->retransmitted,
+           missing != 0 ? (double)a->retransmitted / (double)missing : 0);
+    printf("  arrived    identical: both files, read back, have BLAKE2b %.16s...\n", hash);
+}
+
 static int run(struct demo_world *world, const struct demo_options *options)
 {
     struct demo_report reports[2] = {0};
@@ -157,7 +179,7 @@ static int run(struct demo_world *world, const struct demo_options *options)
         code = verify(world, options, hash);
     }
     if (code == APP_EXIT_SUCCESS) {
-        show(options, world->bytes, reports, &losses, hash);
+        (options->verbose || options->report.json ? show : screen)(options, world->bytes, reports, &losses, hash);
     }
     return code;
 }
@@ -186,7 +208,8 @@ int demo_main(int argc, char **argv)
         OPTION_TIME("delay", "of the links; default 50us", &demo.delay_ns, 0, 10000000000),
         OPTION_BYTES("queue", "in front of each link; default 1MB", &demo.queue_bytes, 2000, 0),
         OPTION_COUNT("seed", "of the file and of the losses; default 1", &demo.seed, 0, 0),
-        OPTION_FLAG("json", "prints one JSON object instead of the steps", &demo.report.json),
+        OPTION_FLAG("verbose", "prints each step and every number", &demo.verbose),
+        OPTION_FLAG("json", "prints one JSON object with every number", &demo.report.json),
         {0},
     };
     int code;

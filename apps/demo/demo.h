@@ -27,6 +27,7 @@ struct demo_options {
     uint64_t size_bytes;
     uint64_t seed;
     const char *file; /* NULL: random bytes of size_bytes */
+    bool verbose;     /* every step and every number, not a few facts */
     struct app_report report;
 };
 

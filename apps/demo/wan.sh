@@ -23,9 +23,9 @@ measure() {
     echo "$3,$predicted,$took" >>"$folder/times.csv"
 }
 
-echo "Two emulated clusters of 4 hosts: 100 Mb/s for each host, 250 Mb/s and 10 ms one way between the clusters ($topology)"
-echo "8 processes sum vectors of $bytes bytes by modified Rabenseifner (Matsuda et al. 2006): 4 pairs exchange across at a time; every element is verified"
-echo "Times are medians of $runs"
+echo "Two emulated clusters of 4 hosts each: 100 Mb/s a host, 250 Mb/s and 10 ms one way between them"
+echo "8 processes sum vectors of 8 MiB, an all-reduce in which 4 pairs of hosts exchange at a time"
+echo "(modified Rabenseifner, Matsuda et al. 2006). Every element is verified; times are medians of $runs"
 # the links as in the file
 "$causeway" bench wan --collective allreduce --algorithm $algorithm --ranks 4 --senders 4 --size $bytes --rate 100Mbps --delay 100us \
     --wan-rate 250Mbps --wan-delay 10ms --csv "$folder/model.csv" >/dev/null || exit
@@ -38,4 +38,5 @@ bound=$(awk -v ns="$predicted" -v runs=$runs 'BEGIN { s = 200 * runs * ns / 1e9;
 measure on paced "paced" || exit
 measure off unpaced "not paced" || exit
 "$causeway" draw "$folder/paced.csv" "$folder/unpaced.csv" --label "paced" --label "not paced" --times "$folder/times.csv" -o "$picture" || exit
-echo "The picture is $picture: the shares of the hosts in the link between the clusters, the queue in front of it, predicted beside measured times"
+echo "The picture is $picture:"
+echo "the shares of the hosts in the long link, the queue in front of it, predicted beside measured times"
