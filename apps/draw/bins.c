@@ -102,3 +102,41 @@ bool draw_bins_add(struct draw_bins *bins, uint64_t from_ns, uint64_t to_ns, con
     }
     return true;
 }
+
+static uint64_t bytes_of(const struct draw_bins *bins, uint32_t index)
+{
+    return index < bins->count ? bins->list[index].bytes : 0;
+}
+
+/* Moves `excess` bytes of bin `index` to the one before, from each part its share. */
+static void parts_move(struct draw_bins *const *parts, uint32_t count, uint32_t index, uint64_t excess)
+{
+    uint64_t whole = 0, so_far = 0, moved = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        whole += bytes_of(parts[i], index);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = bytes_of(parts[i], index);
+        if (bytes > 0) {
+            so_far += bytes;
+            uint64_t share = part(excess, so_far, whole) - moved;
+            share = share < bytes ? share : bytes;
+            moved += share;
+            parts[i]->list[index].bytes -= share;
+            parts[i]->list[index - 1].bytes += share;
+        }
+    }
+}
+
+void draw_bins_spread(struct draw_bins *total, struct draw_bins *const *parts, uint32_t count)
+{
+    for (uint32_t i = total->count; i-- > 1;) {
+        struct draw_bin *bin = &total->list[i];
+        uint64_t most = (uint64_t)((unsigned __int128)bin->rate_bps * total->width_ns / 8000000000u);
+        if (bin->rate_bps > 0 && bin->bytes > most) {
+            parts_move(parts, count, i, bin->bytes - most);
+            total->list[i - 1].bytes += bin->bytes - most;
+            bin->bytes = most;
+        }
+    }
+}

@@ -133,6 +133,11 @@ static int run_choose(const struct draw_picture *picture, struct draw_run *run, 
         app_error("out of memory", run->stats.path, NULL);
         return APP_EXIT_MACHINE;
     }
+    struct draw_bins *parts[DRAW_STREAMS_MAX];
+    for (uint32_t i = 0; i < run->stream_count; i++) {
+        parts[i] = &run->streams[i]->bins;
+    }
+    draw_bins_spread(&run->total->bins, parts, run->stream_count);
     bool has_others = run->stream_count > 0 && strchr(run->streams[run->stream_count - 1]->host, ' ') != NULL;
     qsort(run->streams, run->stream_count - has_others, sizeof(run->streams[0]), host_compare);
     return APP_EXIT_SUCCESS;

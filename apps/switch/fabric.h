@@ -118,6 +118,9 @@ void switch_fabric_run(struct switch_fabric *fabric, struct app_signals *signals
 /* One turn: frames that are due, a burst from each port. Returns how many frames it moved. */
 uint32_t switch_fabric_turn(struct switch_fabric *fabric, uint64_t now_ns);
 
+/* Whether frames are still on a line that are due to arrive at `now_ns`. */
+bool switch_fabric_is_behind(const struct switch_fabric *fabric, uint64_t now_ns);
+
 /* Prints the counters of all ports, of the lines of a topology and of the bridges. */
 void switch_fabric_report(const struct switch_fabric *fabric, uint64_t elapsed_ns);
 

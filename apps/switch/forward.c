@@ -86,11 +86,16 @@ static uint32_t port_forward(struct switch_fabric *fabric, uint32_t index)
     return count;
 }
 
+bool switch_fabric_is_behind(const struct switch_fabric *fabric, uint64_t now_ns)
+{
+    return fabric->heap.count > 0 && fabric->heap.entries[0].time_ns <= now_ns;
+}
+
 uint32_t switch_fabric_turn(struct switch_fabric *fabric, uint64_t now_ns)
 {
     fabric->now_ns = now_ns;
     uint32_t moved = switch_wide_release(fabric);
-    bool is_behind = fabric->heap.count > 0 && fabric->heap.entries[0].time_ns <= now_ns;
+    bool is_behind = switch_fabric_is_behind(fabric, now_ns);
     for (uint32_t i = 0; i < fabric->config->port_count && !is_behind; i++) {
         moved += port_forward(fabric, i);
     }

@@ -2,6 +2,7 @@
 #include "apps/switch/command.h"
 #include "apps/switch/fabric.h"
 #include "apps/switch/stats.h"
+#include "apps/switch/wide.h"
 
 #include <sched.h>
 #include <time.h>
@@ -114,13 +115,25 @@ static void sample(struct switch_fabric *fabric, const struct timers *timers, ui
     }
 }
 
+/* A sample of what has arrived by its time, however late the switch comes to look: frames that are due go first. False:
+ * more are due than a turn lets arrive. */
+static bool sample_due(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
+{
+    fabric->now_ns = now_ns;
+    (void)switch_wide_release(fabric);
+    if (switch_fabric_is_behind(fabric, now_ns)) {
+        return false;
+    }
+    sample(fabric, timers, now_ns);
+    return true;
+}
+
 /* What is to be done now and then beside forwarding. */
 static void duties_do(struct switch_fabric *fabric, struct timers *timers, struct app_signals *signals, uint64_t now_ns)
 {
     uint64_t interval_ns = fabric->config->stats_interval_ns;
-    if (now_ns >= timers->sample_ns) {
+    if (now_ns >= timers->sample_ns && sample_due(fabric, timers, now_ns)) {
         timers->sample_ns = time_after(timers->sample_ns, interval_ns, now_ns);
-        sample(fabric, timers, now_ns);
     }
     if (signals->report || now_ns >= timers->report_ns) {
         signals->report = 0;

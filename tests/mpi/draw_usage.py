@@ -11,7 +11,7 @@ from expectation import exit_code, expect
 
 causeway, program, demo, topology = map(os.path.abspath, sys.argv[1:5])
 wire = len(sys.argv) > 5
-OVERHEAD = 24
+OVERHEAD, FRAME_MAX = 24, 1538
 HEAD = ["time_ns", "name", "direction", "offered_frames", "offered_bytes", "delivered_frames", "delivered_bytes", "lost_frames", "queue_frames", "down_frames",
         "pool_frames", "oversize_frames", "port_frames", "queue_bytes", "queue_max_bytes", "rate_bps", "queue_limit_bytes"]
 
@@ -29,12 +29,12 @@ def refused(result, code, words, what):
     expect(result.stderr.count("\n") == 1 and all(word in result.stderr for word in words), f"{what}: one line with {words}, not: {result.stderr}")
 
 
-def line_of(time_ns, name, direction, frames, count, dropped=0, queue=0, host=None):
+def line_of(time_ns, name, direction, frames, count, dropped=0, queue=0, host=None, rate=4000000000):
     cells = dict.fromkeys(HEAD, "" if host else 0)
     cells.update(time_ns=time_ns, name=name, direction=direction if host is None else f"{direction}/{host}", offered_frames=frames + dropped, offered_bytes=count, lost_frames=0,
                  delivered_frames=frames, delivered_bytes=count, queue_frames=dropped)
     if host is None:
-        cells.update(queue_max_bytes=queue, rate_bps=250000000, queue_limit_bytes=512000)
+        cells.update(queue_max_bytes=queue, rate_bps=rate, queue_limit_bytes=512000)
     return [str(cells[key]) for key in HEAD]
 
 
@@ -110,6 +110,24 @@ def data_is_right(folder):
     expect({row["direction"] for row in data_of(os.path.join(folder, "e.csv"))} == {"a>b"}, "the direction that is asked for is drawn")
     result = draw(["x.csv", "-o", "x.png", "--data", "e.csv", "--link", "a0"], folder)
     expect(result.returncode == 0 and {row["direction"] for row in data_of(os.path.join(folder, "e.csv"))} == {"up"}, f"a host's link: {result.stderr}")
+
+
+def rate_is_kept(folder):
+    """Frames that were counted late, all together: they were on the link before."""
+    lines, rate, width = [HEAD], 250000000, 1000000
+    sent = [0] * 3 + [20] * 5 + [0, 0, 60] + [20] * 4
+    for i, frames in enumerate(sent):
+        lines.append(line_of((i + 1) * width, "sea", "b>a", frames, frames * 1500, rate=rate))
+        for host, share in [("b0", frames // 3), ("b1", frames - frames // 3)]:
+            lines += [line_of((i + 1) * width, "sea", "b>a", share, share * 1500, host=host)] if share > 0 else []
+    write(os.path.join(folder, "late.csv"), lines)
+    result = draw(["late.csv", "-o", "x.svg", "--data", "d.csv", "--bin", "1ms"], folder)
+    data = data_of(os.path.join(folder, "d.csv"))
+    bytes_of = {host: column(data, host, "bytes", width) for host in ["", "b0", "b1"]}
+    expect(max(bytes_of[""].values()) * 8e9 / width <= rate, f"no bar passes the link's rate: {result.stderr} {bytes_of['']}")
+    expect(sum(bytes_of[""].values()) == sum(sent) * (1500 + OVERHEAD), "nothing is lost")
+    expect(all(bytes_of[""][i] == bytes_of["b0"][i] + bytes_of["b1"][i] for i in bytes_of[""]), "hosts make up the whole")
+    expect(bytes_of[""][3] == 20 * 1524, f"nothing is moved further than it must: {bytes_of['']}")
 
 
 def time_is_trimmed(folder):
@@ -191,6 +209,14 @@ def real_files(folder):
         ranks = "8" if "topology" in emulate else "2"
         result = run(["run", "-n", ranks, "--emulate", emulate, program, "--bytes", "800000"], folder)
         expect(result.returncode == 0 and result.stderr == "", f"{emulate} works: {result.stderr}")
+    before = 0
+    for row in data_of(os.path.join(folder, "real.csv")):
+        now = int(row["time_ns"])
+        if row["direction"] == "delft>leiden" and now > before:
+            most = (now - before) * int(row["rate_bps"]) / 8e9 + FRAME_MAX
+            arrived = int(row["delivered_bytes"]) + OVERHEAD * int(row["delivered_frames"])
+            expect(arrived <= most, f"by {now} ns no more has arrived than the rate allows: {arrived}, {most}")
+            before = now
     result = draw(["real.csv", "-o", "x.svg", "--data", "d.csv"], folder)
     expect(result.returncode == 0, f"what a switch writes can be drawn: {result.stderr}")
     data = data_of(os.path.join(folder, "d.csv"))
@@ -214,6 +240,7 @@ def real_files(folder):
 
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     data_is_right(folder)
+    rate_is_kept(folder)
     time_is_trimmed(folder)
     bad_input(folder)
     times_are_drawn(folder)
