@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apps/draw/draw.h"
 #include "apps/draw/gnuplot.h"
@@ -13,8 +14,10 @@ enum {
     LEFT = 88,
     RIGHT = 28,
     TITLE_HEIGHT = 44,
-    KEY_HEIGHT = 58,
-    KEY_COLUMNS = 3,
+    KEY_LINE = 20,
+    KEY_WIDTH = 165,    /* of a column of the legend */
+    LEGEND_ENTRIES = 4, /* beside the hosts */
+    GAP_HEIGHT = 44,    /* between the panels of a run */
     RATE_HEIGHT = 250,
     QUEUE_HEIGHT = 170,
     AXIS_HEIGHT = 66,
@@ -28,8 +31,37 @@ enum {
 static const char *const colours[DRAW_STREAMS_MAX] = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
                                                       "#56B4E9", "#D55E00", "#F0E442", "#999999"};
 #define COLOUR_LIMIT   "#000000"
-#define COLOUR_QUEUE   "#56B4E9"
+#define COLOUR_QUEUE   "#8A93A6" /* of no host */
 #define COLOUR_DROPPED "#D55E00"
+
+/* The hosts of all runs, so that one legend is enough. */
+struct hosts {
+    uint32_t count;
+    const char *names[DRAW_RUNS_MAX * DRAW_STREAMS_MAX];
+};
+
+static uint32_t host_number(const struct hosts *hosts, const char *name)
+{
+    uint32_t number = 0;
+    while (number < hosts->count && strcmp(hosts->names[number], name) != 0) {
+        number++;
+    }
+    return number;
+}
+
+static struct hosts hosts_find(const struct draw_picture *picture)
+{
+    struct hosts hosts = {0};
+    for (uint32_t i = 0; i < picture->run_count; i++) {
+        for (uint32_t j = 0; j < picture->runs[i].stream_count; j++) {
+            const char *name = picture->runs[i].streams[j]->host;
+            if (host_number(&hosts, name) == hosts.count) {
+                hosts.names[hosts.count++] = name;
+            }
+        }
+    }
+    return hosts;
+}
 
 static uint32_t column_width(const struct draw_picture *picture)
 {
@@ -41,9 +73,23 @@ uint32_t draw_script_width(const struct draw_picture *picture)
     return column_width(picture) * (picture->run_count > 0 ? picture->run_count : 1);
 }
 
+static uint32_t legend_columns(const struct draw_picture *picture)
+{
+    return draw_script_width(picture) / KEY_WIDTH;
+}
+
+static uint32_t legend_height(const struct draw_picture *picture)
+{
+    uint32_t count = hosts_find(picture).count;
+    uint32_t entries = (count > 0 ? count : 1) + LEGEND_ENTRIES, columns = legend_columns(picture);
+    return KEY_LINE * ((entries + columns - 1) / columns + 1);
+}
+
 static uint32_t runs_height(const struct draw_picture *picture)
 {
-    return picture->run_count > 0 ? TITLE_HEIGHT + 2 * KEY_HEIGHT + RATE_HEIGHT + QUEUE_HEIGHT + AXIS_HEIGHT : 0;
+    return picture->run_count > 0
+               ? legend_height(picture) + TITLE_HEIGHT + RATE_HEIGHT + GAP_HEIGHT + QUEUE_HEIGHT + AXIS_HEIGHT
+               : 0;
 }
 
 uint32_t draw_script_height(const struct draw_picture *picture)
@@ -63,11 +109,11 @@ static void margins_set(const struct draw_picture *picture, FILE *script, uint32
             left / width, right / width, 1 - top / height, 1 - bottom / height);
 }
 
-/* Where its key stands, above the plot. */
-static void key_set(const struct draw_picture *picture, FILE *script, uint32_t middle, uint32_t top)
+/* Where the key stands, below `top`. */
+static void key_set(const struct draw_picture *picture, FILE *script, uint32_t top)
 {
-    fprintf(script, "set key at screen %.5f, screen %.5f center top horizontal Left reverse samplen 1.5 maxcols %d\n",
-            (double)middle / draw_script_width(picture), 1 - (double)top / draw_script_height(picture), KEY_COLUMNS);
+    fprintf(script, "set key at screen 0.5, screen %.5f center top horizontal Left reverse samplen 1.5 maxcols %u\n",
+            1 - (double)top / draw_script_height(picture), legend_columns(picture));
 }
 
 /* ---- data ---- */
@@ -146,11 +192,12 @@ struct scale {
     double time_s;
     double rate_mbps;
     double queue_kb;
+    struct hosts hosts;
 };
 
 static struct scale scale_find(const struct draw_picture *picture)
 {
-    struct scale scale = {0};
+    struct scale scale = {.hosts = hosts_find(picture)};
     for (uint32_t number = 0; number < picture->run_count; number++) {
         const struct draw_run *run = &picture->runs[number];
         double width_s = (double)run->total->bins.width_ns / 1e9;
@@ -166,41 +213,69 @@ static struct scale scale_find(const struct draw_picture *picture)
     return scale;
 }
 
-static void rate_panel(const struct draw_run *run, uint32_t number, FILE *script)
+static const char *colour_of(const struct hosts *hosts, const char *name)
+{
+    return colours[host_number(hosts, name) % DRAW_STREAMS_MAX];
+}
+
+/* A plot of nothing, with the key of all that any panel shows. */
+static void legend_draw(const struct draw_picture *picture, const struct hosts *hosts, FILE *script)
+{
+    margins_set(picture, script, 0, draw_script_width(picture), 0, legend_height(picture));
+    key_set(picture, script, KEY_LINE / 2);
+    fputs("unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle", script);
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        fprintf(script, ", keyentry with boxes fc rgb '%s' title ", colours[i % DRAW_STREAMS_MAX]);
+        gnuplot_text(script, hosts->names[i]);
+    }
+    if (hosts->count == 0) {
+        fprintf(script, ", keyentry with boxes fc rgb '%s' title 'throughput'", colours[0]);
+    }
+    fprintf(script,
+            ", keyentry with lines lw 2 dt 2 lc rgb '%s' title 'rate of the link'"
+            ", keyentry with boxes fc rgb '%s' title 'longest queue'"
+            ", keyentry with lines lw 2 dt 3 lc rgb '%s' title 'limit of the queue'"
+            ", keyentry with points pt 7 ps 0.6 lc rgb '%s' title 'frames dropped'\n"
+            "unset key\nset border 3 lc rgb '#444444'\nset xtics nomirror out\nset ytics nomirror out\n",
+            COLOUR_LIMIT, COLOUR_QUEUE, COLOUR_LIMIT, COLOUR_DROPPED);
+}
+
+static void rate_panel(const struct draw_run *run, uint32_t number, const struct hosts *hosts, FILE *script)
 {
     fprintf(script, "set ylabel 'on the line, Mb/s'\nplot ");
     for (uint32_t j = run->stream_count; j-- > 0;) { /* the highest first, each covered by those below */
-        fprintf(script, "$r%u using 1:%u with fillsteps fc rgb '%s' notitle, ", number, 5 + j, colours[j]);
-    }
-    for (uint32_t j = 0; j < run->stream_count; j++) {
-        fprintf(script, "keyentry with boxes fc rgb '%s' title ", colours[j]);
-        gnuplot_text(script, run->streams[j]->host);
-        fprintf(script, ", ");
+        fprintf(script, "$r%u using 1:%u with fillsteps fc rgb '%s' notitle, ", number, 5 + j,
+                colour_of(hosts, run->streams[j]->host));
     }
     if (run->stream_count == 0) {
-        fprintf(script, "$r%u using 1:2 with fillsteps fc rgb '%s' title 'throughput', ", number, colours[0]);
+        fprintf(script, "$r%u using 1:2 with fillsteps fc rgb '%s' notitle, ", number, colours[0]);
     }
-    fprintf(script, "$l%u using 1:($2 > 0 ? $2 : NaN) with steps lw 2 dt 2 lc rgb '%s' title 'rate of the link'\n",
-            number, COLOUR_LIMIT);
+    fprintf(script, "$l%u using 1:($2 > 0 ? $2 : NaN) with steps lw 2 dt 2 lc rgb '%s' notitle\n", number,
+            COLOUR_LIMIT);
 }
 
-static void queue_panel(const struct draw_run *run, uint32_t number, FILE *script)
+/* Drops stand above the limit, which they would hide. */
+static void queue_panel(const struct draw_run *run, uint32_t number, const struct scale *scale, FILE *script)
 {
+    if (run->dropped_frames > 0) {
+        fprintf(script, "set title '%" PRIu64 " frames dropped' offset 0,-0.7\n", run->dropped_frames);
+    } else {
+        fprintf(script, "set title 'no frame dropped' offset 0,-0.7\n");
+    }
     fprintf(script,
-            "set ylabel 'queue, KB'\nplot $r%u using 1:3 with fillsteps fc rgb '%s' title 'longest in each bin', "
-            "$l%u using 1:($3 > 0 ? $3 : NaN) with steps lw 2 dt 2 lc rgb '%s' title 'limit', ",
-            number, COLOUR_QUEUE, number, COLOUR_LIMIT);
-    fprintf(script, "$r%u using 1:($4 > 0 ? $3 : NaN) with points pt 7 ps 0.6 lc rgb '%s' title '", number,
+            "set yrange [0:%.6g]\nset ylabel 'queue, KB'\n"
+            "plot $r%u using 1:3 with fillsteps fc rgb '%s' notitle, "
+            "$l%u using 1:($3 > 0 ? $3 : NaN) with steps lw 2 dt 3 lc rgb '%s' notitle, "
+            "$r%u using 1:($4 > 0 ? %.6g : NaN) with points pt 7 ps 0.6 lc rgb '%s' notitle\nunset title\n",
+            scale->queue_kb * 1.14, number, COLOUR_QUEUE, number, COLOUR_LIMIT, number, scale->queue_kb * 1.07,
             COLOUR_DROPPED);
-    fprintf(script, run->dropped_frames > 0 ? "%" PRIu64 " frames dropped'\n" : "no frame dropped'\n",
-            run->dropped_frames);
 }
 
 static void run_draw(const struct draw_picture *picture, uint32_t number, const struct scale *scale, FILE *script)
 {
     const struct draw_run *run = &picture->runs[number];
     uint32_t left = number * column_width(picture) + LEFT, right = (number + 1) * column_width(picture) - RIGHT;
-    uint32_t top = TITLE_HEIGHT + KEY_HEIGHT;
+    uint32_t top = legend_height(picture) + TITLE_HEIGHT;
     char title[3 * DRAW_NAME_BYTES + 16];
     block_write(run, number, script);
     limits_write(run, number, script);
@@ -209,17 +284,14 @@ static void run_draw(const struct draw_picture *picture, uint32_t number, const 
     fprintf(script, "set label 1 ");
     gnuplot_text(script, title);
     fprintf(script, " at screen %.5f, screen %.5f center font ',15'\nset xrange [0:%.9g]\nset yrange [0:%.6g]\n",
-            (left + right) / 2.0 / draw_script_width(picture), 1 - 24.0 / draw_script_height(picture), scale->time_s,
-            scale->rate_mbps * 1.08);
-    key_set(picture, script, (left + right) / 2, TITLE_HEIGHT);
+            (left + right) / 2.0 / draw_script_width(picture), 1 - (top - 20.0) / draw_script_height(picture),
+            scale->time_s, scale->rate_mbps * 1.08);
     fprintf(script, "unset xlabel\nset format x ''\n");
-    rate_panel(run, number, script);
-    fprintf(script, "unset label 1\nset format x '%%g'\nset xlabel 'time, s'\nset yrange [0:%.6g]\n",
-            scale->queue_kb * 1.08);
-    top += RATE_HEIGHT + KEY_HEIGHT;
+    rate_panel(run, number, &scale->hosts, script);
+    fprintf(script, "unset label 1\nset format x '%%g'\nset xlabel 'time, s'\n");
+    top += RATE_HEIGHT + GAP_HEIGHT;
     margins_set(picture, script, left, right, top, top + QUEUE_HEIGHT);
-    key_set(picture, script, (left + right) / 2, top - KEY_HEIGHT / 2);
-    queue_panel(run, number, script);
+    queue_panel(run, number, scale, script);
 }
 
 /* ---- times ---- */
@@ -239,7 +311,7 @@ static void times_draw(const struct draw_picture *picture, FILE *script)
     uint32_t top = runs_height(picture) + TIMES_TITLE;
     margins_set(picture, script, TIMES_NAMES, draw_script_width(picture) - TIMES_RIGHT, top,
                 top + times->count * TIME_HEIGHT);
-    key_set(picture, script, draw_script_width(picture) / 2, top - KEY_HEIGHT / 2);
+    key_set(picture, script, top - 3 * KEY_LINE / 2);
     fprintf(script, "set xrange [0:%.9g]\nset yrange [%.1f:-0.5]\nset xlabel 'time, s'\nunset ylabel\nset ytics (",
             most_s, times->count - 0.5);
     for (uint32_t i = 0; i < times->count; i++) {
@@ -262,6 +334,9 @@ void draw_script_write(const struct draw_picture *picture, FILE *script)
     fputs("set multiplot\nset style fill solid 1 noborder\nset border 3 lc rgb '#444444'\nset tics nomirror out\n"
           "set grid ytics lc rgb '#dddddd'\nset boxwidth 0.5\n",
           script);
+    if (picture->run_count > 0) {
+        legend_draw(picture, &scale.hosts, script);
+    }
     for (uint32_t number = 0; number < picture->run_count; number++) {
         run_draw(picture, number, &scale, script);
     }

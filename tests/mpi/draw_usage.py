@@ -104,6 +104,9 @@ def data_is_right(folder):
     for word in hosts + ["it's <one> & only: link sea, b>a", f"{dropped} frames dropped", "rate of the link", "limit", "Mb/s", "KB", "time, s"]:
         expect(word in text, f"'{word}' is in the picture")
     expect(f"{dropped} frames dropped" in result.stdout and "queue up to" in result.stdout, f"it is told in words, too: {result.stdout}")
+    draw(["x.csv", "x.csv", "-o", "two.svg"], folder)
+    texts = list(xml.etree.ElementTree.parse(os.path.join(folder, "two.svg")).getroot().itertext())
+    expect(all(texts.count(word) == 1 for word in hosts + ["rate of the link", "limit of the queue", "frames dropped"]), f"one legend for all runs: {texts}")
     result = draw(["x.csv", "-o", "x.png", "--data", "e.csv", "--direction", "a>b"], folder)
     with open(os.path.join(folder, "x.png"), "rb") as file:
         expect(file.read(8) == b"\x89PNG\r\n\x1a\n", f"a picture in PNG: {result.stderr}")
