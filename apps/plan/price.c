@@ -239,8 +239,8 @@ int plan_choose_main(int argc, char **argv)
 static const char draw_usage[] =
     "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n\n"
     "Draws what happens when: a row per rank, time from left to right; what is sent, received, combined, and where\n"
-    "ranks idle. Where that would be more than about 20,000 bars, those that begin close together are drawn as one "
-    "band.\n"
+    "ranks idle. A plan of more than some hundred messages is drawn as bands: how high one is says how much of that\n"
+    "time is used, and its colour, with several clusters, which one is at the other end.\n"
     "--matrix: an all-to-all's messages by sender and receiver, with their phases; up to 400 ranks.";
 
 static int draw_to(const struct cw_plan *plan, const struct cw_network *network, bool matrix, FILE *stream)

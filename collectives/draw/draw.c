@@ -8,15 +8,12 @@
 #include "dataplane/status.h"
 
 enum {
-    LEFT = 70,   /* for the ranks' names */
     TOP = 64,    /* for title and legend */
-    PLOT = 1120, /* width of the time axis */
     RIGHT = 90,  /* for the finish times */
     BOTTOM = 44, /* for the scale */
     ROWS_HIGH = 900,
     MESSAGE_LINES_MAX = 4000, /* more would be a grey cloud */
-    MARKS_MAX =
-        20000, /* bars, with some for each rank; more are drawn as bands, which stay below: a browser shows them at once */
+    MARKS_MAX = 1500,         /* bars and lines, each with its text: some hundred kilobytes; more are drawn as bands */
 };
 
 /* ---- What both pictures share ---- */
@@ -69,42 +66,39 @@ void draw_close(FILE *stream)
 
 /* ---- The timeline ---- */
 
-struct timeline {
-    const struct cw_plan *plan;
-    const struct cw_trace *trace;
-    const struct cw_price *price;
-    FILE *stream;
-    double row; /* height of a rank's row */
-    double end_ns;
-};
-
-static double x_of(const struct timeline *timeline, double time_ns)
+double draw_x(const struct timeline *timeline, double time_ns)
 {
-    return timeline->end_ns > 0 ? LEFT + PLOT * time_ns / timeline->end_ns : LEFT;
+    return timeline->end_ns > 0 ? DRAW_LEFT + DRAW_WIDTH * time_ns / timeline->end_ns : DRAW_LEFT;
 }
 
-static double y_of(const struct timeline *timeline, uint32_t rank)
+double draw_y(const struct timeline *timeline, uint32_t rank)
 {
     return TOP + timeline->row * rank;
 }
 
-static const struct cw_op *op_of(const struct timeline *timeline, uint32_t rank, uint32_t op)
+void draw_lane(const struct timeline *timeline, uint32_t rank, uint32_t lane, double *y, double *height)
+{
+    static const double from[] = {0.06, 0.40, 0.60};
+    static const double high[] = {0.34, 0.20, 0.34};
+    *y = draw_y(timeline, rank) + from[lane] * timeline->row;
+    *height = high[lane] * timeline->row;
+}
+
+const struct cw_op *draw_op(const struct timeline *timeline, uint32_t rank, uint32_t op)
 {
     return &timeline->plan->schedules[rank].ops[op];
 }
 
-/* A bar in one of the three lanes of a row: 0 sends, 1 local, 2 receives. */
 static void bar(const struct timeline *timeline, uint32_t rank, uint32_t lane, double start_ns, double end_ns,
                 const char *colour, const char *tip)
 {
-    static const double from[] = {0.06, 0.40, 0.60};
-    static const double high[] = {0.34, 0.20, 0.34};
-    double x = x_of(timeline, start_ns);
-    double width = x_of(timeline, end_ns) - x;
+    double x = draw_x(timeline, start_ns);
+    double width = draw_x(timeline, end_ns) - x;
+    double y, height;
+    draw_lane(timeline, rank, lane, &y, &height);
     fprintf(timeline->stream,
-            "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"><title>%s</title></rect>\n", x,
-            y_of(timeline, rank) + from[lane] * timeline->row, width > 0.4 ? width : 0.4, high[lane] * timeline->row,
-            colour, tip);
+            "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"><title>%s</title></rect>\n", x, y,
+            width > 0.4 ? width : 0.4, height, colour, tip);
 }
 
 static void rows_draw(const struct timeline *timeline)
@@ -112,16 +106,16 @@ static void rows_draw(const struct timeline *timeline)
     uint32_t ranks = timeline->plan->problem->ranks;
     uint32_t every = timeline->row >= 11 ? 1 : (uint32_t)ceil(11 / timeline->row);
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        double y = y_of(timeline, rank);
+        double y = draw_y(timeline, rank);
         bool last = rank == timeline->price->last_rank;
         fprintf(timeline->stream,
                 "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" fill=\"#ffffff\" stroke=\"%s\" "
                 "stroke-width=\"%s\"/>\n",
-                LEFT, y, PLOT, timeline->row, last ? "#d62728" : "#dddddd", last ? "1.5" : "0.5");
+                DRAW_LEFT, y, DRAW_WIDTH, timeline->row, last ? "#d62728" : "#dddddd", last ? "1.5" : "0.5");
         if (rank % every == 0 || last) {
             fprintf(timeline->stream,
                     "<text x=\"%d\" y=\"%.2f\" text-anchor=\"end\" dominant-baseline=\"middle\"%s>rank %u</text>\n",
-                    LEFT - 6, y + timeline->row / 2, last ? " fill=\"#d62728\" font-weight=\"bold\"" : "", rank);
+                    DRAW_LEFT - 6, y + timeline->row / 2, last ? " fill=\"#d62728\" font-weight=\"bold\"" : "", rank);
         }
     }
 }
@@ -129,18 +123,18 @@ static void rows_draw(const struct timeline *timeline)
 /* What a rank does after its last op is nothing. */
 static void finish_draw(const struct timeline *timeline, uint32_t rank, double done_ns)
 {
-    double x = x_of(timeline, done_ns);
+    double x = draw_x(timeline, done_ns);
     char text[32];
     draw_time(text, sizeof(text), done_ns);
     fprintf(timeline->stream,
             "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#e4e4e4\"><title>rank %u is done at %s"
             "</title></rect>\n",
-            x, y_of(timeline, rank) + 0.5, LEFT + PLOT - x, timeline->row - 1, rank, text);
+            x, draw_y(timeline, rank) + 0.5, DRAW_LEFT + DRAW_WIDTH - x, timeline->row - 1, rank, text);
     if (rank == timeline->price->last_rank) {
         fprintf(
             timeline->stream,
             "<text x=\"%d\" y=\"%.2f\" dominant-baseline=\"middle\" fill=\"#d62728\" font-weight=\"bold\">%s</text>\n",
-            LEFT + PLOT + 6, y_of(timeline, rank) + timeline->row / 2, text);
+            DRAW_LEFT + DRAW_WIDTH + 6, draw_y(timeline, rank) + timeline->row / 2, text);
     }
 }
 
@@ -163,11 +157,22 @@ static void finishes_draw(const struct timeline *timeline)
     free(done);
 }
 
+/* What locals_draw draws, at most. */
+static uint64_t locals_count(const struct cw_plan *plan, const struct cw_trace *trace)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < trace->event_count; i++) {
+        const struct cw_op *op = &plan->schedules[trace->events[i].rank].ops[trace->events[i].op];
+        count += op->kind == CW_OP_COPY || op->kind == CW_OP_REDUCE;
+    }
+    return count;
+}
+
 static void locals_draw(const struct timeline *timeline)
 {
     for (uint64_t i = 0; i < timeline->trace->event_count; i++) {
         const struct cw_trace_event *event = &timeline->trace->events[i];
-        const struct cw_op *op = op_of(timeline, event->rank, event->op);
+        const struct cw_op *op = draw_op(timeline, event->rank, event->op);
         if ((op->kind != CW_OP_COPY && op->kind != CW_OP_REDUCE) || event->end_ns <= event->start_ns) {
             continue;
         }
@@ -176,14 +181,14 @@ static void locals_draw(const struct timeline *timeline)
         draw_bytes(bytes, sizeof(bytes), cw_op_bytes(op, event->iteration) * op->blocks);
         snprintf(tip, sizeof(tip), "rank %u, op %u: %s of %s", event->rank, event->op, cw_op_kind_name(op->kind),
                  bytes);
-        bar(timeline, event->rank, 1, event->start_ns, event->end_ns, op->kind == CW_OP_COPY ? "#7f7f7f" : "#111111",
+        bar(timeline, event->rank, 1, event->start_ns, event->end_ns, op->kind == CW_OP_COPY ? DRAW_COPY : DRAW_COMBINE,
             tip);
     }
 }
 
-static void message_draw(const struct timeline *timeline, const struct cw_trace_message *message, bool bars, bool line)
+static void message_draw(const struct timeline *timeline, const struct cw_trace_message *message)
 {
-    const struct cw_op *op = op_of(timeline, message->source, message->op);
+    const struct cw_op *op = draw_op(timeline, message->source, message->op);
     const char *colour = message->bytes > 0 ? draw_colour(op->phase) : "#bbbbbb";
     char tip[240];
     char bytes[32];
@@ -196,148 +201,16 @@ static void message_draw(const struct timeline *timeline, const struct cw_trace_
              message->target, message->bytes > 0 ? bytes : "signal", op->phase, message->op, message->iteration, start,
              arrived);
     double length = message->sent_ns - message->start_ns;
-    if (bars && message->bytes > 0) {
+    if (message->bytes > 0) {
         bar(timeline, message->source, 0, message->start_ns, message->sent_ns, colour, tip);
         bar(timeline, message->target, 2, message->arrived_ns - length, message->arrived_ns, colour, tip);
     }
-    if (line) {
-        fprintf(timeline->stream,
-                "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"%s\" "
-                "stroke-opacity=\"0.5\"><title>%s</title></line>\n",
-                x_of(timeline, message->start_ns), y_of(timeline, message->source) + timeline->row / 2,
-                x_of(timeline, message->arrived_ns), y_of(timeline, message->target) + timeline->row / 2, colour,
-                message->bytes > 0 ? "0.8" : "0.4", tip);
-    }
-}
-
-/* ---- Bands: what is too much to be drawn one by one ---- */
-
-/* Something at a rank that would be a bar. */
-struct mark {
-    uint32_t rank;
-    uint32_t lane; /* as in bar() */
-    uint32_t phase;
-    bool copy;
-    uint64_t bytes;
-    double start_ns;
-    double end_ns;
-};
-
-struct marks {
-    struct mark *list;
-    uint64_t count;
-};
-
-static void mark_add(struct marks *marks, const struct mark *mark)
-{
-    if (mark->bytes > 0 && mark->end_ns > mark->start_ns) {
-        marks->list[marks->count++] = *mark;
-    }
-}
-
-static void message_marks(const struct timeline *timeline, const struct cw_trace_message *message, struct marks *marks)
-{
-    double length = message->sent_ns - message->start_ns;
-    struct mark mark = {
-        .rank = message->source,
-        .phase = op_of(timeline, message->source, message->op)->phase,
-        .bytes = message->bytes,
-        .start_ns = message->start_ns,
-        .end_ns = message->sent_ns,
-    };
-    mark_add(marks, &mark);
-    mark.rank = message->target;
-    mark.lane = 2;
-    mark.start_ns = message->arrived_ns - length;
-    mark.end_ns = message->arrived_ns;
-    mark_add(marks, &mark);
-}
-
-static void event_mark(const struct timeline *timeline, const struct cw_trace_event *event, struct marks *marks)
-{
-    const struct cw_op *op = op_of(timeline, event->rank, event->op);
-    struct mark mark = {
-        .rank = event->rank,
-        .lane = 1,
-        .copy = op->kind == CW_OP_COPY,
-        .bytes = cw_op_bytes(op, event->iteration) * op->blocks,
-        .start_ns = event->start_ns,
-        .end_ns = event->end_ns,
-    };
-    if (op->kind == CW_OP_COPY || op->kind == CW_OP_REDUCE) {
-        mark_add(marks, &mark);
-    }
-}
-
-static int mark_compare(const void *a, const void *b)
-{
-    const struct mark *one = a;
-    const struct mark *other = b;
-    if (one->rank != other->rank) {
-        return one->rank < other->rank ? -1 : 1;
-    }
-    if (one->lane != other->lane) {
-        return one->lane < other->lane ? -1 : 1;
-    }
-    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
-}
-
-/* Draws the marks from `first` on that begin within `width_ns` of each other in one lane as one bar; returns how
- * many. */
-static uint64_t band_draw(const struct timeline *timeline, const struct marks *marks, uint64_t first, double width_ns)
-{
-    static const char *const done[] = {"sends", "combines and copies", "receives"};
-    const struct mark *begin = &marks->list[first];
-    uint64_t count = 0;
-    uint64_t bytes = 0;
-    double end_ns = begin->end_ns;
-    while (first + count < marks->count) {
-        const struct mark *mark = begin + count;
-        if (mark->rank != begin->rank || mark->lane != begin->lane || mark->start_ns - begin->start_ns > width_ns) {
-            break;
-        }
-        end_ns = mark->end_ns > end_ns ? mark->end_ns : end_ns;
-        bytes += mark->bytes;
-        count++;
-    }
-    char tip[240];
-    char amount[32];
-    char from[32];
-    char to[32];
-    draw_bytes(amount, sizeof(amount), bytes);
-    draw_time(from, sizeof(from), begin->start_ns);
-    draw_time(to, sizeof(to), end_ns);
-    snprintf(tip, sizeof(tip), "rank %u %s %s in %llu parts; from %s to %s", begin->rank, done[begin->lane], amount,
-             (unsigned long long)count, from, to);
-    bar(timeline, begin->rank, begin->lane, begin->start_ns, end_ns,
-        begin->lane != 1 ? draw_colour(begin->phase)
-        : begin->copy    ? "#7f7f7f"
-                         : "#111111",
-        tip);
-    return count;
-}
-
-/* A band is as wide as it must be for all lanes full of them to be MARKS_MAX. */
-static int bands_draw(const struct timeline *timeline)
-{
-    const struct cw_trace *trace = timeline->trace;
-    struct marks marks = {.list = calloc(2 * trace->message_count + trace->event_count, sizeof(*marks.list))};
-    if (marks.list == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    for (uint64_t i = 0; i < trace->message_count; i++) {
-        message_marks(timeline, &trace->messages[i], &marks);
-    }
-    for (uint64_t i = 0; i < trace->event_count; i++) {
-        event_mark(timeline, &trace->events[i], &marks);
-    }
-    qsort(marks.list, marks.count, sizeof(*marks.list), mark_compare);
-    double width_ns = timeline->end_ns * 3 * timeline->plan->problem->ranks / MARKS_MAX;
-    for (uint64_t i = 0; i < marks.count;) {
-        i += band_draw(timeline, &marks, i, width_ns);
-    }
-    free(marks.list);
-    return CW_OK;
+    fprintf(timeline->stream,
+            "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"%s\" "
+            "stroke-opacity=\"0.5\"><title>%s</title></line>\n",
+            draw_x(timeline, message->start_ns), draw_y(timeline, message->source) + timeline->row / 2,
+            draw_x(timeline, message->arrived_ns), draw_y(timeline, message->target) + timeline->row / 2, colour,
+            message->bytes > 0 ? "0.8" : "0.4", tip);
 }
 
 /* 1, 2 or 5 times a power of ten: about ten steps to the end. */
@@ -349,7 +222,7 @@ static double scale_step(double end_ns)
 
 static void scale_draw(const struct timeline *timeline)
 {
-    double bottom = y_of(timeline, timeline->plan->problem->ranks);
+    double bottom = draw_y(timeline, timeline->plan->problem->ranks);
     double step = timeline->end_ns > 0 && isfinite(timeline->end_ns) ? scale_step(timeline->end_ns) : INFINITY;
     for (double at = 0; at <= timeline->end_ns * 1.0001; at += step) {
         char text[32];
@@ -357,55 +230,69 @@ static void scale_draw(const struct timeline *timeline)
         fprintf(timeline->stream,
                 "<line x1=\"%.2f\" y1=\"%d\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"#cccccc\" stroke-width=\"0.5\" "
                 "stroke-dasharray=\"2 3\"/>\n<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">%s</text>\n",
-                x_of(timeline, at), TOP, x_of(timeline, at), bottom + 4, x_of(timeline, at), bottom + 18, text);
+                draw_x(timeline, at), TOP, draw_x(timeline, at), bottom + 4, draw_x(timeline, at), bottom + 18, text);
     }
 }
 
-static void legend_draw(const struct timeline *timeline, bool lines, bool bands)
+static uint32_t phase_count(const struct cw_plan *plan)
 {
     uint32_t phases = 0;
-    for (uint32_t rank = 0; rank < timeline->plan->problem->ranks; rank++) {
-        const struct cw_schedule *schedule = &timeline->plan->schedules[rank];
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
+        const struct cw_schedule *schedule = &plan->schedules[rank];
         for (uint32_t i = 0; i < schedule->op_count; i++) {
             phases = schedule->ops[i].phase >= phases ? schedule->ops[i].phase + 1u : phases;
         }
     }
+    return phases;
+}
+
+static void legend_draw(const struct timeline *timeline, bool lines, bool bands)
+{
+    bool clusters = timeline->by_cluster;
+    uint32_t count = clusters ? timeline->plan->problem->cluster_count : phase_count(timeline->plan);
     fprintf(timeline->stream,
             "<text x=\"10\" y=\"38\" fill=\"#555555\">upper half: sending; lower half: receiving; between: combining "
-            "(black), "
-            "copying (grey); white: idle; light grey: done; red: the last to finish%s%s</text>\n",
-            lines ? "" : "; too many messages for lines", bands ? "; what is close together is one band" : "");
-    for (uint32_t phase = 0; phase < phases && phase < 12 && phases > 1; phase++) {
+            "(black), copying (grey); white: idle; light grey: done; red: the last to finish%s%s%s</text>\n",
+            lines ? "" : "; too many messages for lines", bands ? "; height: share of the time" : "",
+            clusters ? "; colour: cluster at the other end" : "");
+    for (uint32_t i = 0; i < count && i < DRAW_COLOURS && count > 1; i++) {
         fprintf(timeline->stream,
-                "<rect x=\"%u\" y=\"46\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%u\" y=\"55\">phase "
+                "<rect x=\"%u\" y=\"46\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%u\" y=\"55\">%s "
                 "%u%s</text>\n",
-                10 + phase * 90, draw_colour(phase), 24 + phase * 90, phase, phases > 12 && phase == 11 ? ", ..." : "");
+                10 + i * 90, draw_colour(i), 24 + i * 90, clusters ? "cluster" : "phase", i,
+                count > DRAW_COLOURS && i + 1 == DRAW_COLOURS ? ", ..." : "");
     }
 }
 
 int cw_draw_timeline(const struct cw_plan *plan, const struct cw_trace *trace, const struct cw_price *price,
                      FILE *stream)
 {
-    struct timeline timeline = {
-        .plan = plan, .trace = trace, .price = price, .stream = stream, .end_ns = price->time_ns};
+    bool lines = trace->message_count <= MESSAGE_LINES_MAX;
+    bool bands = 3 * trace->message_count + locals_count(plan, trace) > MARKS_MAX;
+    struct timeline timeline = {.plan = plan,
+                                .trace = trace,
+                                .price = price,
+                                .stream = stream,
+                                .by_cluster = bands && plan->problem->cluster_count > 1,
+                                .end_ns = price->time_ns};
     double row = (double)ROWS_HIGH / plan->problem->ranks;
     timeline.row = row > 36 ? 36 : row < 4 ? 4 : row;
-    bool lines = trace->message_count <= MESSAGE_LINES_MAX;
-    bool bands = 2 * trace->message_count + trace->event_count > MARKS_MAX;
     char what[64];
     draw_time(what, sizeof(what), price->time_ns);
-    draw_open(stream, LEFT + PLOT + RIGHT, y_of(&timeline, plan->problem->ranks) + BOTTOM, plan, what);
+    draw_open(stream, DRAW_LEFT + DRAW_WIDTH + RIGHT, draw_y(&timeline, plan->problem->ranks) + BOTTOM, plan, what);
     legend_draw(&timeline, lines, bands);
     rows_draw(&timeline);
     finishes_draw(&timeline);
     scale_draw(&timeline);
-    for (uint64_t i = 0; i < trace->message_count && (lines || !bands); i++) {
-        message_draw(&timeline, &trace->messages[i], !bands, lines);
-    }
-    if (!bands) {
+    int status = CW_OK;
+    if (bands) {
+        status = draw_bands(&timeline, lines);
+    } else {
+        for (uint64_t i = 0; i < trace->message_count; i++) {
+            message_draw(&timeline, &trace->messages[i]);
+        }
         locals_draw(&timeline);
     }
-    int status = bands ? bands_draw(&timeline) : CW_OK;
     draw_close(stream);
     return status;
 }

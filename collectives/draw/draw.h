@@ -3,9 +3,10 @@
  *
  * The timeline has a row per rank and time from left to right: above, what it sends; below, what it receives; between,
  * what it combines and copies; white, where it idles; grey, when it is done. Lines are messages. The last rank to
- * finish is red, and what it waited for can be followed back. What is more than about 20,000 bars is drawn as bands:
- * bars that begin close together are one, with their number and bytes. The matrix has a row per sender and a column per
- * receiver of an all-to-all: which phase each message is in, and how long phases are.
+ * finish is red, and what it waited for can be followed back. A plan of more than some hundred messages is drawn as
+ * bands: the height says how much of that time is used, the colour, with several clusters, which one is at the other
+ * end; so it is some hundred kilobytes at most. The matrix has a row per sender and a column per receiver of an
+ * all-to-all: which phase each message is in, and how long phases are.
  */
 #pragma once
 

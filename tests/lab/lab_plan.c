@@ -279,7 +279,7 @@ static void test_what_is_printed(void **state)
     assert_plan("choose --collective bcast --ranks 4 --size 1K", 0, "--eager 4096");
     assert_plan("choose --collective bcast --ranks 4 --size 1K --eager all", 0, "--eager all");
     assert_plan("list --collective alltoall", 0, "; of use only where --counts differ");
-    assert_plan("draw --help", 0, "drawn as one band");
+    assert_plan("draw --help", 0, "drawn as bands");
 }
 
 static void test_problems_that_cannot_be(void **state)
