@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 
 static const char put_usage[] =
     "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [OPTION...]\n\n"
@@ -159,6 +160,26 @@ static void list_print(void)
     printf("\n`causeway bench SUBCOMMAND --help` tells the options.\n");
 }
 
+/* Programs that read JSON are told nothing else; and what ends at once needs no progress. */
+static bool is_quiet(int argc, char **argv)
+{
+    bool quiet = false;
+    for (int i = 1; i < argc; i++) {
+        quiet = quiet || strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    }
+    return quiet;
+}
+
+static int bench_run(size_t number, int argc, char **argv)
+{
+    char what[32];
+    snprintf(what, sizeof(what), "bench %s", benchmarks[number].name);
+    app_progress_begin(what, is_quiet(argc, argv));
+    int code = benchmarks[number].run(argc, argv);
+    app_progress_end();
+    return code;
+}
+
 int bench_main(int argc, char **argv)
 {
     static const char list[] =
@@ -170,7 +191,7 @@ int bench_main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         if (strcmp(argv[1], benchmarks[i].name) == 0) {
-            return benchmarks[i].run(argc - 1, argv + 1);
+            return bench_run(i, argc - 1, argv + 1);
         }
     }
     if (strcmp(argv[1], "--help") == 0) {

@@ -8,6 +8,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 #include "apps/draw/gnuplot.h"
 #include "collectives/algorithms/build.h"
 
@@ -27,6 +28,7 @@ struct settings {
     bool takes[COLLECTIVES];
     struct bench_scale_series series[BENCH_SCALE_SERIES_MAX];
     uint32_t series_count;
+    uint32_t series_all; /* that are to be */
 };
 
 static void series_head(struct settings *settings, const struct bench_scale_series *series)
@@ -37,6 +39,7 @@ static void series_head(struct settings *settings, const struct bench_scale_seri
     if (settings->report.json) {
         return;
     }
+    app_progress_hide();
     printf("%s of %" PRIu64 " bytes%s, %s\n", cw_collective_name(series->collective),
            pairs ? of->pair_bytes : of->bytes, pairs ? " a pair" : "",
            settings->algorithm != NULL ? "by the algorithm asked for"
@@ -86,6 +89,7 @@ static void point_report(struct app_report *report, const struct bench_scale_ser
 /* How everything has grown from one number of ranks to the next. */
 static void exponents_print(const struct bench_scale_series *series)
 {
+    app_progress_hide();
     for (uint32_t i = 1; i < series->count; i++) {
         const struct bench_scale_point *one = &series->points[i - 1], *next = &series->points[i];
         double x0 = one->ranks, x1 = next->ranks;
@@ -101,6 +105,20 @@ static void exponents_print(const struct bench_scale_series *series)
 
 /* ---- running ---- */
 
+/* What is over, and is to do: a series has as much to do for P ranks as P times P, about. */
+static void progress_tell(const struct settings *settings, const struct bench_scale_series *series)
+{
+    uint64_t before = 0, one = 0;
+    char step[64];
+    for (size_t i = 0; i < settings->ranks.count; i++) {
+        one += settings->ranks.values[i] * settings->ranks.values[i];
+        before = i + 1 == series->count ? one : before;
+    }
+    snprintf(step, sizeof(step), "%s of %" PRIu64 " ranks", cw_collective_name(series->collective),
+             settings->ranks.values[series->count]);
+    app_progress_step(before + one * (settings->series_count - 1), one * settings->series_all, step);
+}
+
 static int series_run(struct settings *settings, enum cw_collective collective, bool flat)
 {
     struct bench_scale_series *series = &settings->series[settings->series_count++];
@@ -109,6 +127,7 @@ static int series_run(struct settings *settings, enum cw_collective collective, 
     series_head(settings, series);
     for (size_t i = 0; i < settings->ranks.count; i++) {
         struct bench_scale_point *point = &series->points[series->count];
+        progress_tell(settings, series);
         int code = bench_scale_run(&settings->of, collective, algorithm, (uint32_t)settings->ranks.values[i], point);
         if (code != APP_EXIT_SUCCESS) {
             return code;
@@ -129,9 +148,12 @@ static int series_run(struct settings *settings, enum cw_collective collective, 
 static int all_run(struct settings *settings)
 {
     int code = APP_EXIT_SUCCESS;
+    bool chosen = settings->algorithm != NULL || settings->only == NULL || strcmp(settings->only, "chosen") == 0;
+    bool flat = settings->algorithm == NULL && (settings->only == NULL || strcmp(settings->only, "flat") == 0);
+    for (uint32_t i = 0; i < COLLECTIVES; i++) {
+        settings->series_all += settings->takes[i] ? (uint32_t)chosen + flat : 0;
+    }
     for (uint32_t i = 0; i < COLLECTIVES && code == APP_EXIT_SUCCESS; i++) {
-        bool chosen = settings->algorithm != NULL || settings->only == NULL || strcmp(settings->only, "chosen") == 0;
-        bool flat = settings->algorithm == NULL && (settings->only == NULL || strcmp(settings->only, "flat") == 0);
         if (settings->takes[i] && chosen) {
             code = series_run(settings, collectives[i], false);
         }

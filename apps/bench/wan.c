@@ -8,6 +8,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 #include "apps/plan/plan.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/wire/wire.h"
@@ -156,6 +157,8 @@ struct settings {
     const char *only; /* an algorithm; NULL: all */
     const char *csv_path;
     FILE *csv;
+    uint64_t done; /* measurements, of all that there are to do */
+    uint64_t all;
 };
 
 /* A row for `causeway draw --times`, if the model knows the algorithm. */
@@ -193,16 +196,22 @@ static void line_report(struct settings *settings, enum cw_collective collective
     APP_REPORT(&settings->report, cells);
 }
 
+static bool takes_senders(enum cw_collective collective, const char *name)
+{
+    const struct cw_algorithm *algorithm = cw_algorithm_find(collective, name);
+    return algorithm != NULL && (algorithm->takes & CW_TAKES_SENDERS) != 0;
+}
+
 /* One algorithm, for each number of senders if it knows any; the first line of a collective is what the others are held
  * against. */
 static int algorithm_run(struct settings *settings, enum cw_collective collective, const char *name,
                          double *baseline_ns)
 {
-    const struct cw_algorithm *algorithm = cw_algorithm_find(collective, name);
-    bool takes = algorithm != NULL && (algorithm->takes & CW_TAKES_SENDERS) != 0;
+    bool takes = takes_senders(collective, name);
     for (size_t i = 0; i < (takes ? settings->senders.count : 1); i++) {
         struct bench_wan_result result;
         uint32_t senders = takes ? (uint32_t)settings->senders.values[i] : 0;
+        app_progress_step(settings->done++, settings->all, name);
         int code = bench_wan_run(&settings->of, collective, name, senders, 0, &result);
         if (code != APP_EXIT_SUCCESS) {
             return code;
@@ -226,6 +235,18 @@ static const char *const *algorithms_of(enum cw_collective collective)
     return collective == CW_BCAST ? bcasts : allreduces;
 }
 
+/* How many measurements a collective takes. */
+static uint64_t measurements_count(const struct settings *settings, enum cw_collective collective)
+{
+    const char *const *names = algorithms_of(collective);
+    uint64_t count = 0;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        bool is_asked = settings->only == NULL || strcmp(settings->only, names[i]) == 0;
+        count += !is_asked ? 0 : takes_senders(collective, names[i]) ? settings->senders.count : 1;
+    }
+    return count;
+}
+
 static int collective_run(struct settings *settings, enum cw_collective collective)
 {
     const char *const *names = algorithms_of(collective);
@@ -234,6 +255,7 @@ static int collective_run(struct settings *settings, enum cw_collective collecti
     settings->report.begun = false;
     if (!settings->report.json) {
         const struct bench_wan_case *of = &settings->of;
+        app_progress_hide();
         printf("%s of %" PRIu64
                " bytes, 2 x %u ranks at %.4g Mb/s (%.4g for data), between clusters %.4g Mb/s and %.4g ms\n",
                cw_collective_name(collective), of->bytes, of->ranks, (double)of->rate_bps / 1e6,
@@ -324,6 +346,8 @@ int bench_wan(int argc, char **argv)
         !app_csv_open("the times", settings.csv_path, csv_header, &settings.csv)) {
         return APP_EXIT_USAGE;
     }
+    settings.all = takes_bcast ? measurements_count(&settings, CW_BCAST) : 0;
+    settings.all += takes_allreduce ? measurements_count(&settings, CW_ALLREDUCE) : 0;
     code = takes_bcast ? collective_run(&settings, CW_BCAST) : APP_EXIT_SUCCESS;
     if (code == APP_EXIT_SUCCESS && takes_allreduce) {
         code = collective_run(&settings, CW_ALLREDUCE);

@@ -1,4 +1,5 @@
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 
 #include <stdio.h>
 
@@ -47,6 +48,7 @@ void app_error(const char *what, const char *where, const char *todo)
         add(&line, ")");
     }
     line.text[line.used++] = '\n';
+    app_progress_hide();
     fflush(stdout);                          /* so that the two streams keep their order in a log */
     fwrite(line.text, 1, line.used, stderr); /* at once: another process may report to the same stream */
 }

@@ -1,4 +1,5 @@
 #include "apps/cli/report.h"
+#include "apps/cli/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -139,6 +140,7 @@ static void cells_print(struct app_report *report, const struct app_cell *cells,
 {
     bool heads = !report->begun;
     report->begun = true;
+    app_progress_hide();
     switch (report->form) {
     case APP_REPORT_TABLE:
         if (heads) {

@@ -15,6 +15,7 @@
 #include <sodium.h>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 #include "dataplane/dataplane.h"
 
 enum { HASH_BYTES = 32, READ_BYTES = 1 << 16, POLL_MS = 100 };
@@ -169,7 +170,9 @@ static int run(struct demo_world *world, const struct demo_options *options)
          "2. the switch: a process; towards each host %.3g Gb/s, %.3g us, %.3g %% of the frames lost, seed %" PRIu64,
          (double)options->rate_bps / 1e9, (double)options->delay_ns / 1e3, options->loss * 100, options->seed);
     tell(options, "3. the hosts:  A puts pieces of 1 MiB into the memory of B, each a process with a memif ...");
+    app_progress_begin("demo", options->report.json);
     code = demo_world_transfer(world, reports);
+    app_progress_end();
     bool counted = demo_world_counters(world, &losses);
     if (code == APP_EXIT_SUCCESS && !counted) {
         app_error("the switch gives no counters", world->fabric.socket, "this is a bug: please report it");

@@ -1,5 +1,6 @@
 /* causeway plogp: measures what collectives are chosen by. */
 #include "apps/plogp/plogp.h"
+#include "apps/cli/progress.h"
 #include "apps/draw/gnuplot.h"
 #include "apps/plogp/noise.h"
 
@@ -34,7 +35,8 @@ static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384,
 static const struct app_list verified_sizes = {/* half of them were not tested */
                                                .values = {8, 128, 1024, 8192, 65536, 262144, 1048576},
                                                .count = 7};
-#define NS_PER_S 1000000000ull
+#define NS_PER_MS 1000000ull
+#define NS_PER_S  1000000000ull
 
 enum { NOISY_ROUNDS = 3 };
 
@@ -54,6 +56,23 @@ uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_
         all += options->ranks[i] + 2;
     }
     return all == 0 ? time_ns : time_ns * (ranks + 2) / all;
+}
+
+void plogp_progress_tell(const struct plogp_options *options, enum cw_measured_path path, uint32_t index)
+{
+    uint64_t done_ns = 0, all_ns = 0;
+    char step[48];
+    for (uint32_t i = 0; i < CW_MEASURED_PATHS * options->rank_count; i++) {
+        enum cw_measured_path other = i / options->rank_count;
+        if (i == path * options->rank_count + index) {
+            done_ns = all_ns;
+        }
+        if (plogp_path_is_asked(options, other)) {
+            all_ns += plogp_time_share(options, other, options->ranks[i % options->rank_count]);
+        }
+    }
+    snprintf(step, sizeof(step), "%s, %" PRIu32 " ranks", cw_measured_path_name(path), options->ranks[index]);
+    app_progress_step(done_ns / NS_PER_MS, all_ns / NS_PER_MS, step);
 }
 
 int plogp_file_read(const char *path, struct cw_measured **measured)
@@ -226,6 +245,7 @@ static int path_measure(struct plogp_options *options, enum cw_measured_path pat
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
         struct cw_measured *one;
+        plogp_progress_tell(options, path, i);
         code = quiet_measure(options, path, options->ranks[i], &one);
         if (code != APP_EXIT_SUCCESS) {
             break;
@@ -248,6 +268,7 @@ static int measure_all(struct plogp_options *options)
             code = path_measure(options, path, all);
         }
     }
+    app_progress_end();
     if (code == APP_EXIT_SUCCESS) {
         code = file_write(options->file, all);
     }
@@ -295,5 +316,6 @@ int plogp_main(int argc, char **argv)
     if (options.plot != NULL && gnuplot_check(options.plot) != APP_EXIT_SUCCESS) {
         return APP_EXIT_USAGE; /* before measuring, which takes a while */
     }
+    app_progress_begin("plogp", options.report.json);
     return options.verify ? plogp_verify(&options) : measure_all(&options);
 }

@@ -34,6 +34,9 @@ int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, 
 /* What a job of so many ranks gets of the time: more ranks take longer for the same, and so does the wire. */
 uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks);
 
+/* Says on a terminal that the job of ranks[index] on a path begins. */
+void plogp_progress_tell(const struct plogp_options *options, enum cw_measured_path path, uint32_t index);
+
 /* Whether a path is among those that were asked for. */
 bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/cli/progress.h"
 #include "apps/plogp/arithmetic.h"
 #include "apps/plogp/plogp.h"
 #include "dataplane/status.h"
@@ -188,6 +189,7 @@ static int times_measure(const struct plogp_options *options, const char *known,
         for (uint32_t i = 0; i < options->rank_count && plogp_path_is_asked(options, path) && code == 0; i++) {
             struct cw_measured *one;
             double noise = 0; /* no parameters are measured */
+            plogp_progress_tell(options, path, i);
             code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), true,
                                  options->sizes, known, &one, &noise);
             if (code == APP_EXIT_SUCCESS) {
@@ -210,6 +212,7 @@ int plogp_verify(const struct plogp_options *options)
     }
     if (code == APP_EXIT_SUCCESS) {
         code = times_measure(options, options->file, times);
+        app_progress_end();
     }
     if (code == APP_EXIT_SUCCESS) {
         code = cells_report(options, known, times);

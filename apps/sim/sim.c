@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 #include "apps/sim/world.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/port.h"
@@ -136,6 +137,7 @@ static int run_seed(const struct settings *settings, struct totals *totals)
     totals->packets += report.packets;
     totals->virtual_ns += report.virtual_ns;
     totals->faults += report.faults;
+    app_progress_hide();
     if (settings->json || report.failed || settings->world.verbose || settings->seeds <= 20) {
         print_report(settings, &report);
     }
@@ -149,8 +151,10 @@ static int run_seeds(struct settings *settings, int argc, char **argv)
 {
     struct totals totals = {0};
     uint64_t first = settings->world.seed;
+    app_progress_begin("sim", settings->json || settings->world.verbose);
     for (uint64_t i = 0; i < settings->seeds; i++) {
         settings->world.seed = first + i;
+        app_progress_step(i, settings->seeds, "");
         int code = run_seed(settings, &totals);
         if (code != APP_EXIT_SUCCESS) {
             if (code == APP_EXIT_FAILURE && !settings->json) {
@@ -159,6 +163,7 @@ static int run_seeds(struct settings *settings, int argc, char **argv)
             return code;
         }
     }
+    app_progress_end();
     if (!settings->json) {
         printf("%llu seeds from %llu on: ok; %llu operations, %llu notified, %.1f MB, %llu faults, %llu packets, %.1f "
                "s of virtual time\n",

@@ -1,0 +1,62 @@
+/* What a command says of its progress. */
+#include <string.h>
+
+#include "apps/cli/progress.h"
+#include "tests/test.h"
+
+#define S 1000000000ull
+
+static void texts_are_as_they_should(void **state)
+{
+    static const struct {
+        const char *what, *step;
+        uint64_t done, all, elapsed_ns;
+        const char *text;
+    } rows[] = {
+        {"bench put", "", 0, 0, 0, "bench put: 0 s"},
+        {"bench put", "", 0, 0, 12 * S + 9, "bench put: 12 s"},
+        {"sim", "", 0, 100, 0, "sim: 0 %, 0 s"},
+        {"sim", "", 50, 100, 1 * S, "sim: 50 %, 1 s"}, /* too soon to tell */
+        {"sim", "", 50, 100, 2 * S, "sim: 50 %, 2 s, about 2 s left"},
+        {"bench scale", "bcast of 64 ranks", 1, 3, 20 * S,
+         "bench scale: bcast of 64 ranks: 33 %, 20 s, about 40 s left"},
+        {"plogp", "shared, 8 ranks", 1, 101, 6 * S, "plogp: shared, 8 ranks: 0 %, 6 s, about 10 min left"},
+        {"sim", "", 100, 100, 90 * S, "sim: 100 %, 90 s"},
+        {"sim", "", 1ull << 61, 1ull << 63, 5 * S, "sim: 25 %, 5 s, about 15 s left"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[APP_PROGRESS_BYTES];
+        app_progress_text(text, rows[i].what, rows[i].step, rows[i].done, rows[i].all, rows[i].elapsed_ns);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+/* A line that a terminal would wrap could not be taken away again. */
+static void long_ones_are_cut(void **state)
+{
+    char text[APP_PROGRESS_BYTES], step[200];
+    memset(step, 'x', sizeof(step) - 1);
+    step[sizeof(step) - 1] = '\0';
+    app_progress_text(text, "bench", step, UINT64_MAX - 1, UINT64_MAX, UINT64_MAX);
+    assert_int_equal(strlen(text), APP_PROGRESS_BYTES - 1);
+}
+
+/* Without a terminal there is none, and all calls do nothing. */
+static void nothing_without_a_terminal(void **state)
+{
+    app_progress_step(1, 2, "x");
+    app_progress_begin("x", true);
+    app_progress_step(1, 2, "x");
+    app_progress_hide();
+    app_progress_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_as_they_should),
+        cmocka_unit_test(long_ones_are_cut),
+        cmocka_unit_test(nothing_without_a_terminal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
