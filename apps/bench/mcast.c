@@ -35,7 +35,8 @@ static const char usage[] =
     "the time; two others (outside; then two of the group: inside) put as much as they can from one to the other, or\n"
     "send 8 bytes to and fro. goodput, latency: of these two; share: of the goodput with nothing beside it; group: "
     "what\n"
-    "each of the group gets meanwhile. 8 members or more; only with --fabric sim.";
+    "each of the group gets meanwhile. 8 members or more; only with --fabric sim.\n\n"
+    "Takes a minute or two with --fabric sim; within a minute: --runs 20.";
 
 enum { BESIDE_MEMBERS_LEAST = 8 };
 #define RATE_BPS  10000000000ull

@@ -24,20 +24,20 @@ static struct {
     bool is_shown;
     const char *what;
     char step[APP_PROGRESS_BYTES];
-    uint64_t done, all, start_ns;
+    uint64_t done, all, done_ns, start_ns;
     uint64_t hidden_ns; /* when it was hidden */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 
 void app_progress_text(char text[APP_PROGRESS_BYTES], const char *what, const char *step, uint64_t done, uint64_t all,
-                       uint64_t elapsed_ns)
+                       uint64_t done_ns, uint64_t elapsed_ns)
 {
     char share[16] = "", left[48] = "";
     uint64_t elapsed_s = elapsed_ns / NS_PER_S;
     if (all > 0) {
         snprintf(share, sizeof(share), "%" PRIu64 " %%, ", (uint64_t)((double)done * 100 / (double)all));
     }
-    if (done > 0 && done < all && elapsed_s >= LEFT_LEAST_S) { /* before that it would be a guess */
-        double left_s = (double)elapsed_ns / 1e9 / (double)done * (double)(all - done);
+    double left_s = done > 0 ? ((double)done_ns / (double)done * (double)all - (double)elapsed_ns) / 1e9 : 0;
+    if (left_s >= 1 && elapsed_s >= LEFT_LEAST_S) { /* before that it would be a guess */
         snprintf(left, sizeof(left), left_s < 90 ? ", about %.0f s left" : ", about %.0f min left",
                  left_s < 90 ? left_s : left_s / 60);
     }
@@ -55,7 +55,8 @@ static void put(const char *text)
 static void draw(uint64_t now_ns)
 {
     char text[APP_PROGRESS_BYTES], line[APP_PROGRESS_BYTES + 8];
-    app_progress_text(text, progress.what, progress.step, progress.done, progress.all, now_ns - progress.start_ns);
+    app_progress_text(text, progress.what, progress.step, progress.done, progress.all, progress.done_ns,
+                      now_ns - progress.start_ns);
     snprintf(line, sizeof(line), "\r\033[K%s", text);
     put(line);
     progress.is_shown = true;
@@ -98,7 +99,7 @@ void app_progress_begin(const char *what, bool quiet)
     }
     progress.what = what;
     progress.step[0] = '\0';
-    progress.done = progress.all = progress.hidden_ns = 0;
+    progress.done = progress.all = progress.done_ns = progress.hidden_ns = 0;
     progress.start_ns = cw_clock_ns();
     progress.is_over = false;
     draw(progress.start_ns);
@@ -120,6 +121,7 @@ void app_progress_step(uint64_t done, uint64_t all, const char *step)
         pthread_mutex_lock(&progress.lock);
         progress.done = done;
         progress.all = all;
+        progress.done_ns = cw_clock_ns() - progress.start_ns;
         snprintf(progress.step, sizeof(progress.step), "%s", step);
         pthread_mutex_unlock(&progress.lock);
     }

@@ -19,9 +19,9 @@
 enum { APP_PROGRESS_BYTES = 80 };
 
 /* What a command says of itself: `what` it is, and `step`, what it is at ("": nothing). `done` of `all` parts, of any
- * size, are over; all of 0: not known. Cut to APP_PROGRESS_BYTES with its final 0. */
+ * size, were over after `done_ns`; all of 0: not known. Cut to APP_PROGRESS_BYTES with its final 0. */
 void app_progress_text(char text[APP_PROGRESS_BYTES], const char *what, const char *step, uint64_t done, uint64_t all,
-                       uint64_t elapsed_ns);
+                       uint64_t done_ns, uint64_t elapsed_ns);
 
 /* Begins it, unless `quiet` or standard error is no terminal. It ends with the process at the latest. */
 void app_progress_begin(const char *what, bool quiet);

@@ -42,6 +42,6 @@ bool draw_bins_add(struct draw_bins *bins, uint64_t from_ns, uint64_t to_ns, con
 /* Makes one bin of each `factor` of them, the first ones from bin `first` on; those before it go away. */
 void draw_bins_join(struct draw_bins *bins, uint32_t first, uint32_t factor);
 
-/* A frame is counted where its last bit arrives, and takes a while on the link: what a bin has above the link's rate was
- * on the link in the bins before, and moves there. Likewise each part's share of it; bins of parts are as wide. */
+/* A frame is counted where its last bit arrives, and takes a while on the link: what a bin has above the link's rate
+ * was on the link in the bins before, and moves there. Likewise each part's share of it; bins of parts are as wide. */
 void draw_bins_spread(struct draw_bins *total, struct draw_bins *const *parts, uint32_t count);
