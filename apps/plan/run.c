@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/cli/progress.h"
 #include "apps/plan/plan.h"
 #include "apps/plan/puts.h"
 #include "apps/plan/trial.h"
@@ -57,6 +58,7 @@ static int run_memory(struct run *run, const struct cw_plan *plan)
         return APP_EXIT_MACHINE;
     }
     for (uint64_t i = 0; i < run->seeds && result == 0; i++) {
+        app_progress_step(i, run->seeds, "");
         run->failed_seed = run->first_seed + i;
         run->failed_eager_buffers =
             run->eager_buffers != UINT64_MAX ? run->eager_buffers : eager_buffers[run->failed_seed % 3];
@@ -86,6 +88,7 @@ static int run_puts(struct run *run, const struct cw_plan *plan)
     }
     int result = 0;
     for (uint64_t i = 0; i < run->seeds && result == 0; i++) {
+        app_progress_step(i, run->seeds, "");
         run->options.seed = run->failed_seed = run->first_seed + i;
         result = plan_puts_run(plan, &run->options, &run->reports[i], run->reason, sizeof(run->reason));
     }
@@ -231,7 +234,9 @@ static void print_json(const struct run *run, const struct cw_plan *plan, bool p
 static int run_plan(struct run *run, const struct cw_plan *plan, int argc, char **argv)
 {
     char *replay = NULL;
+    app_progress_begin("plan run", run->json);
     int result = run->puts ? run_puts(run, plan) : run_memory(run, plan);
+    app_progress_end();
     if (result > 0) {
         return result;
     }

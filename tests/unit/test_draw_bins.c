@@ -102,16 +102,16 @@ static void joined_from_the_middle(void **state)
     draw_bins_dispose(&bins);
 }
 
-/* Bins of 8 ns at 1 Gb/s: a byte a nanosecond. */
+/* Bins of 8 ns at 8 Gb/s: a byte a nanosecond. */
 static void nothing_passes_the_rate(void **state)
 {
     struct draw_bins all[3];
     const uint64_t amounts[][3] = {{0, 0, 0}, {2, 2, 0}, {8, 2, 6}, {12, 9, 3}, {0, 0, 0}, {9, 9, 0}};
-    const uint64_t wanted[][3] = {{0, 0, 0}, {6, 4, 2}, {8, 2, 6}, {8, 6, 2}, {1, 1, 0}, {8, 8, 0}};
+    const uint64_t wanted[][3] = {{0, 0, 0}, {6, 3, 3}, {8, 4, 4}, {8, 6, 2}, {1, 1, 0}, {8, 8, 0}};
     for (uint32_t i = 0; i < 3; i++) {
         draw_bins_init(&all[i], 8);
         for (uint64_t j = 0; j < 6; j++) {
-            const struct draw_bin what = {.bytes = amounts[j][i], .rate_bps = 1000000000};
+            const struct draw_bin what = {.bytes = amounts[j][i], .rate_bps = 8000000000};
             assert_true(i == 2 && j > 3 ? true : draw_bins_add(&all[i], 8 * j, 8 * (j + 1), &what));
         }
     }
