@@ -72,7 +72,7 @@ int bench_pace(int argc, char **argv)
     };
     int code;
     if (app_options_parse("bench pace [OPTION...]\n\nPaced flows at mixed rates in virtual time, measured where "
-                          "frames leave the port. Takes a minute or two; within a minute: --flows 500.",
+                          "frames leave the port. Half a minute; sooner: --flows 500.",
                           options, 0, argc, argv, &code) < 0) {
         return code;
     }

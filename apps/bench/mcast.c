@@ -36,7 +36,7 @@ static const char usage[] =
     "send 8 bytes to and fro. goodput, latency: of these two; share: of the goodput with nothing beside it; group: "
     "what\n"
     "each of the group gets meanwhile. 8 members or more; only with --fabric sim.\n\n"
-    "Takes a minute or two with --fabric sim; within a minute: --runs 20.";
+    "Half a minute with --fabric sim; sooner: --runs 20.";
 
 enum { BESIDE_MEMBERS_LEAST = 8 };
 #define RATE_BPS  10000000000ull
