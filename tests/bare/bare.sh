@@ -1,7 +1,7 @@
 #!/bin/bash
-# bare.sh [--long] [--keep]: what a stranger meets. Makes two Debian 12 roots with nothing but apt in them (mmdebstrap, as root).
+# bare.sh [--long] [--keep]: what a stranger meets. Makes three Debian 12 roots with nothing but apt in them (mmdebstrap, as root).
 # In the first, a copy of this checkout runs ./demo and the benchmarks that docs/ lists, from nothing; the second, with `./setup run` only,
-# runs what the first has built. --long: also ./demo --wan and the benchmarks that take minutes. --keep: leaves the roots in build/bare.
+# runs what the first has built; in the third the Debian package is installed, used and purged. --long: also ./demo --wan and the benchmarks that take minutes. --keep: leaves the roots in build/bare.
 # Exit codes: 0 all of it ran, 1 something did not (its output is shown), 2 wrong arguments, 3 this machine cannot make a root.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -31,7 +31,7 @@ if ! command -v mmdebstrap >/dev/null; then
 fi
 
 folder=$PWD/build/bare
-builder=$folder/builder node=$folder/node
+builder=$folder/builder node=$folder/node user=$folder/user
 rm -rf --one-file-system "$folder"
 mkdir -p "$folder"
 [ $keep = yes ] || trap 'rm -rf --one-file-system "$folder"' EXIT
@@ -75,6 +75,7 @@ benchmarks() {
 
 step "bare Debian 12" mmdebstrap --variant=minbase bookworm "$builder" || exit 1
 step "... and a second one" cp -a "$builder" "$node" || exit 1
+step "... and a third" cp -a "$builder" "$user" || exit 1
 step "copy of the checkout" checkout "$builder" || exit 1
 step "./demo" within "$builder" ./demo || exit 1
 step "./demo again" within "$builder" ./demo
@@ -91,4 +92,12 @@ step "./setup run, in the second" within "$node" "./setup run"
 step "a job there" within "$node" "build/causeway run -n 4 build/apps/kernels/is S"
 step "... on emulated hosts" within "$node" "build/causeway run -n 4 --emulate 4,memif build/apps/kernels/is S"
 step "... on the kernel's interfaces" within "$node" "build/causeway run -n 2 --emulate 2,veth build/apps/kernels/is S"
+
+# Last in the first root: it brings packages that nothing above may rely on. The third has nothing but what the package itself asks for.
+if step "a Debian package is built" within "$builder" "tests/bare/package.sh built"; then
+    checkout "$user"
+    mkdir -p "$user/causeway/build"
+    cp -a "$builder/causeway/build/packages" "$user/causeway/build/"
+    step "... and used in the third" within "$user" "tests/bare/package.sh used"
+fi
 [ $failures = 0 ]
