@@ -8,7 +8,7 @@ built() {
     apt-get -q -y install --no-install-recommends debhelper dpkg-dev
     rm -rf /package && mkdir -p /package/causeway build/packages
     tar c --exclude='./build*' . | tar x -C /package/causeway
-    (cd /package/causeway && dpkg-buildpackage -b -us -uc)
+    (cd /package/causeway && DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage -b -us -uc)
     mv /package/*.deb build/packages/
     rm -r /package
 }
@@ -24,9 +24,9 @@ expect() {
     }
 }
 
-# Files outside of what apt keeps for itself.
+# Files outside of what apt and running programs keep; a group that a dependency adds leaves /etc/group- and the like.
 files() {
-    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /causeway -o -path /var -o -path /root \) -prune -o -print | sort
+    find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /causeway -o -path /var -o -path /root -o -path /run -o -path "/etc/*-" \) -prune -o -print | sort
 }
 
 used() {

@@ -22,10 +22,10 @@ SECONDS_MAX = 120
 
 ELSEWHERE = "another test runs it: "
 NOT_RUN = [
+    (r"dpkg-buildpackage|^apt-get install \.\./", ELSEWHERE + "tests/bare/bare.sh; it writes beside the checkout"),
     (r"^\./(demo|check|setup)|^tests/bare/|documents_usage", ELSEWHERE + "tests/bare/bare.sh, or it is what runs this test"),
     (r"^perf |^mpiexec\.hydra|^tshark|^apt-get", "needs a package that is no part of the build"),
     (r"^(meson install|cc put\.c)", ELSEWHERE + "library_usage"),
-    (r"dpkg-buildpackage|^apt-get install \.\./", ELSEWHERE + "tests/bare/bare.sh; it writes beside the checkout"),
     (r"^meson setup", "minutes: another build"),
     (r"build/causeway bench (?!\w+ --help)", ELSEWHERE + "tests/bare/bare.sh has those of docs/, minutes others"),
     (r"^tests/(peers|ecosystem)/|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
