@@ -5,7 +5,7 @@
 set -eu
 
 built() {
-    apt-get -q -y install --no-install-recommends debhelper dpkg-dev
+    apt-get -q -y install --no-install-recommends build-essential debhelper
     rm -rf /package && mkdir -p /package/causeway build/packages
     tar c --exclude='./build*' . | tar x -C /package/causeway
     (cd /package/causeway && DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage -b -us -uc)
