@@ -32,6 +32,7 @@ files() {
 used() {
     local names="causeway libcauseway0 libcauseway-dev libcauseway-mpi1 libcauseway-mpi-dev" there=/tmp/package work=/tmp/package-work
     rm -rf $work && mkdir $work
+    apt-get -q update
     apt-get -q -y install --no-install-recommends gcc libc6-dev pkg-config
     files >$there.before
     apt-get -q -y install --no-install-recommends ./build/packages/*.deb
