@@ -64,26 +64,19 @@ int plan_puts_fail(struct plan_puts *world, const char *format, ...)
 
 /* ---- A rank's turn ---- */
 
-/* Gives the transport what the endpoint reports, as far as it takes it. */
+/* Gives the transport what the endpoint reports. */
 static void events_deliver(struct plan_puts_rank *rank)
 {
-    for (;;) {
-        if (rank->event_first == rank->event_count) {
-            rank->event_first = 0;
-            rank->event_count = cw_endpoint_events(rank->endpoint, rank->events, PLAN_PUTS_EVENTS);
-            if (rank->event_count == 0) {
-                return;
+    struct cw_event events[PLAN_PUTS_EVENTS];
+    uint32_t count;
+    while ((count = cw_endpoint_events(rank->endpoint, events, PLAN_PUTS_EVENTS)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            const struct cw_event *event = &events[i];
+            if (cw_puts_transport_deliver(rank->transport, event) == CW_ERROR_NOT_FOUND &&
+                event->kind != CW_EVENT_PEER_UP && event->kind != CW_EVENT_PEER_DOWN) {
+                plan_puts_fail(rank->world, "rank %u: an event for lane %u", rank->rank, cw_lane(event->lane_tag));
             }
         }
-        const struct cw_event *event = &rank->events[rank->event_first];
-        int status = cw_puts_transport_deliver(rank->transport, event);
-        if (status == CW_ERROR_AGAIN) {
-            return;
-        }
-        if (status == CW_ERROR_NOT_FOUND && event->kind != CW_EVENT_PEER_UP && event->kind != CW_EVENT_PEER_DOWN) {
-            plan_puts_fail(rank->world, "rank %u: an event for lane %u", rank->rank, cw_lane(event->lane_tag));
-        }
-        rank->event_first++;
     }
 }
 
@@ -186,10 +179,6 @@ static uint64_t rank_turn(struct sim_host *host, uint64_t now_ns)
             more = rank->state == PLAN_PUTS_AWAY && now_ns >= rank->begin_ns;
         } else if (rank->state == PLAN_PUTS_FAILED) {
             (void)cw_puts_transport_abort(rank->transport);
-        }
-        if (rank->event_first < rank->event_count && rank->state == PLAN_PUTS_RUNNING) {
-            events_deliver(rank);
-            more = true;
         }
     }
     again_set(rank, now_ns);

@@ -47,7 +47,6 @@ struct plan_puts_options {
     uint64_t enter_delay_max_ns; /* ranks begin at times drawn up to this */
     uint32_t slots_kept_max;     /* as in collectives/execute/transport_puts.h, and likewise below */
     uint32_t put_count_max;
-    uint32_t event_count_max;
     struct cw_endpoint_config endpoint; /* address, key, seed and numbers of peers are filled in */
     uint32_t crash_rank;                /* this process ends without a word at crash_ns; PLAN_PUTS_NOBODY: none does */
     uint64_t crash_ns;

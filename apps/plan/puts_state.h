@@ -40,9 +40,6 @@ struct plan_puts_rank {
     struct cw_puts_peer *peers;
     uint32_t peer_count; /* ranks that its schedule names */
     uint64_t tokens[4];  /* of its buffers' regions */
-    struct cw_event events[PLAN_PUTS_EVENTS];
-    uint32_t event_first;
-    uint32_t event_count;
 };
 
 struct plan_puts {

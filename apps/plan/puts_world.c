@@ -174,7 +174,6 @@ static int execution_create(struct plan_puts_rank *rank)
         .slot_bytes = options->endpoint.pool_slot_bytes,
         .slots_kept_max = options->slots_kept_max,
         .put_count_max = options->put_count_max,
-        .event_count_max = options->event_count_max,
     };
     for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH; i++) {
         transport.buffers[i] = buffers->at[i];

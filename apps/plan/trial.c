@@ -179,6 +179,7 @@ static int rank_poll(struct plan_trial *trial, uint32_t rank)
     if (of->done) {
         return fail(trial, "rank %u is through, but something arrives that it has no wait for", rank);
     }
+    cw_memory_fabric_polls(trial->fabric, rank);
     int status = cw_execution_poll(of->execution);
     const char *fault = cw_memory_fabric_fault(trial->fabric);
     if (fault != NULL) {

@@ -184,11 +184,27 @@ static const char *mismatch(const struct cw_execution *execution, const struct c
     return execution_has_arrived(execution, index, iteration) ? "it came before" : NULL;
 }
 
-void execution_arrived(struct cw_execution *execution, const struct cw_transport_event *event)
+/* The bytes have no place yet. False: no memory, which has ended the execution. */
+static bool early_keep(struct cw_execution *execution, const struct cw_transport_event *event,
+                       struct early_arrival *early)
+{
+    const struct cw_transport *transport = execution->request.transport;
+    *early = (struct early_arrival){event->data, event->buffer};
+    if (event->buffer == 0) {
+        early->data = transport->keep(transport->state, event->data, event->bytes, &early->buffer);
+    }
+    if (early->data == NULL) {
+        execution_fail(execution, CW_ERROR_MEMORY, "%llu bytes of rank %u: no memory", (unsigned long long)event->bytes,
+                       event->peer);
+    }
+    return early->data != NULL;
+}
+
+bool execution_arrived(struct cw_execution *execution, const struct cw_transport_event *event)
 {
     if (execution_barrier_tag(event->tag)) {
         execution_barrier_arrived(execution, event);
-        return;
+        return false;
     }
     uint32_t index = match_find(execution, event->peer, event->tag);
     const char *reason = mismatch(execution, event, index);
@@ -196,29 +212,24 @@ void execution_arrived(struct cw_execution *execution, const struct cw_transport
         execution_fail(execution, CW_ERROR_ARGUMENT, "%s put of %llu bytes with tag %u of rank %u: %s",
                        event->eager ? "eager" : "direct", (unsigned long long)event->bytes, event->tag, event->peer,
                        reason);
-        if (event->eager) {
-            release(execution, event->buffer);
-        }
-        return;
+        return false;
     }
     const struct cw_op *op = &execution->schedule->ops[index];
     const struct wait_layout *layout = &execution->waits[index];
     uint32_t iteration = (event->tag - op->tag) / CW_TAG_STEP;
     bool started = iteration < execution->progress.states[index].started;
-    execution->arrived[layout->arrived_first + iteration / 64] |= 1ull << (iteration % 64);
-    if (event->eager && event->bytes > 0 && !started) {
-        execution->early[layout->early_first + iteration] = (struct early_arrival){event->data, event->buffer};
-        return;
+    bool early = event->eager && event->bytes > 0 && !started;
+    if (early && !early_keep(execution, event, &execution->early[layout->early_first + iteration])) {
+        return false;
     }
-    if (event->eager) {
-        if (event->bytes > 0) {
-            memcpy(execution_at(execution, &op->to, iteration), event->data, event->bytes);
-        }
-        release(execution, event->buffer);
+    execution->arrived[layout->arrived_first + iteration / 64] |= 1ull << (iteration % 64);
+    if (event->eager && event->bytes > 0 && started) {
+        memcpy(execution_at(execution, &op->to, iteration), event->data, event->bytes);
     }
     if (started) {
         execution_complete(execution, index, iteration);
     }
+    return early;
 }
 
 void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32_t iteration)

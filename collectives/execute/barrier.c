@@ -73,13 +73,13 @@ static void advance(struct cw_execution *execution, struct execution_barrier *ba
             execution_refused_add(execution, barrier->op);
             return;
         }
-        if (status != CW_OK) {
+        if (status != CW_OK && status != CW_TRANSPORT_DONE) {
             execution_fail(execution, status, "op %u (barrier): signal to rank %u: %s", barrier->op, peer,
                            cw_status_text(status));
             return;
         }
         barrier->sent++;
-        execution->barrier_puts++;
+        execution->barrier_puts += status == CW_OK;
     }
     if (barrier->arrived == (1u << execution->barrier_rounds) - 1) {
         execution_complete(execution, barrier->op, 0);
@@ -111,9 +111,6 @@ void execution_barrier_arrived(struct cw_execution *execution, const struct cw_t
     uint32_t position = event->tag / CW_TAG_STEP - EXECUTION_BARRIER_NUMBER;
     uint32_t number = position / EXECUTION_BARRIER_ROUNDS;
     uint32_t round = position % EXECUTION_BARRIER_ROUNDS;
-    if (event->eager) {
-        execution->request.transport->release(execution->request.transport->state, event->buffer);
-    }
     if (!event->eager || event->bytes != 0 || number >= execution->schedule->barrier_count ||
         round >= execution->barrier_rounds || event->peer != rank_before(execution, round)) {
         execution_fail(execution, CW_ERROR_ARGUMENT, "signal of rank %u for round %u of barrier %u: not due at all",

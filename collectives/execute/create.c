@@ -86,6 +86,7 @@ int cw_execution_create(const struct cw_execution_request *request, struct cw_ex
         return status;
     }
     cw_execution_reset(created);
+    request->transport->serve(request->transport->state, &(struct cw_transport_sink){created, execution_event});
     *execution = created;
     return CW_OK;
 }

@@ -78,8 +78,11 @@ static void put_start(struct cw_execution *execution, uint32_t index)
         put.peer_count = group->count;
     }
     int status = execution->request.transport->put(execution->request.transport->state, &put);
-    if (status == CW_OK) {
+    if (status == CW_OK || status == CW_TRANSPORT_DONE) {
         iteration_started(execution, index);
+        if (status == CW_TRANSPORT_DONE) {
+            execution_complete(execution, index, iteration);
+        }
     } else if (status == CW_ERROR_AGAIN) {
         execution->refusals++;
         execution_refused_add(execution, index);
@@ -181,23 +184,24 @@ static void refused_retry(struct cw_execution *execution)
     }
 }
 
-/* ---- Polling ---- */
+/* ---- Events ---- */
 
-static void event_take(struct cw_execution *execution, const struct cw_transport_event *event)
+bool execution_event(void *context, const struct cw_transport_event *event)
 {
-    if (execution->status != CW_ERROR_AGAIN) { /* the event before it was the last straw */
-        if (event->kind == CW_TRANSPORT_ARRIVED && event->eager) {
-            execution->request.transport->release(execution->request.transport->state, event->buffer);
-        }
-        return;
+    struct cw_execution *execution = context;
+    if (execution->status != CW_ERROR_AGAIN) { /* it is over */
+        return false;
     }
     if (event->kind == CW_TRANSPORT_ARRIVED) {
-        execution_arrived(execution, event);
-        return;
+        return execution_arrived(execution, event);
+    }
+    if (event->kind == CW_TRANSPORT_FAILED) {
+        execution_fail(execution, event->status, "the transport: %s", cw_status_text(event->status));
+        return false;
     }
     if (event->context == EXECUTION_BARRIER_CONTEXT) {
         execution->barrier_puts -= event->kind == CW_TRANSPORT_COMPLETE ? 1 : 0;
-        return;
+        return false;
     }
     uint32_t index = (uint32_t)event->context;
     uint32_t iteration = (uint32_t)(event->context >> 32);
@@ -207,7 +211,10 @@ static void event_take(struct cw_execution *execution, const struct cw_transport
     } else {
         cw_progress_sent(&execution->progress, index, iteration, ready, execution);
     }
+    return false;
 }
+
+/* ---- Polling ---- */
 
 static void ready_start(struct cw_execution *execution, uint32_t *budget)
 {
@@ -223,8 +230,6 @@ static void ready_start(struct cw_execution *execution, uint32_t *budget)
 
 int cw_execution_poll(struct cw_execution *execution)
 {
-    const struct cw_transport *transport = execution->request.transport;
-    struct cw_transport_event events[EXECUTION_BATCH_EVENTS];
     uint32_t budget = EXECUTION_STARTS_MAX;
     if (execution->status != CW_ERROR_AGAIN) {
         return execution->status;
@@ -232,22 +237,8 @@ int cw_execution_poll(struct cw_execution *execution)
     execution->refusals = 0;
     refused_retry(execution);
     ready_start(execution, &budget);
-    for (uint32_t batch = 0; batch < EXECUTION_BATCHES_MAX && execution->status == CW_ERROR_AGAIN; batch++) {
-        if (execution->steps_left == 0 && execution->barrier_puts == 0) {
-            execution->status = CW_OK;
-            break;
-        }
-        int count = transport->poll(transport->state, events, EXECUTION_BATCH_EVENTS);
-        if (count < 0) {
-            execution_fail(execution, count, "the transport: %s", cw_status_text(count));
-        }
-        if (count <= 0) {
-            break;
-        }
-        for (int i = 0; i < count; i++) {
-            event_take(execution, &events[i]);
-        }
-        ready_start(execution, &budget);
+    if (execution->status == CW_ERROR_AGAIN && execution->steps_left == 0 && execution->barrier_puts == 0) {
+        execution->status = CW_OK;
     }
     return execution->status;
 }

@@ -17,8 +17,6 @@ enum {
     EXECUTION_NO_OP = UINT32_MAX,
     EXECUTION_READY_LEVELS = 4,  /* 64^4 = CW_OPS_MAX */
     EXECUTION_STARTS_MAX = 4096, /* ops started in one poll */
-    EXECUTION_BATCHES_MAX = 16,  /* calls of the transport's poll in one poll */
-    EXECUTION_BATCH_EVENTS = 32, /* events of one call */
     EXECUTION_REFUSALS_MAX = 8,  /* puts answered with CW_ERROR_AGAIN in one poll before it stops trying */
     EXECUTION_FAILURE_BYTES = 160,
     /* Tag numbers of barriers: CW_TAG_SIGNAL, from EXECUTION_BARRIER_NUMBER, 32 rounds each. */
@@ -95,6 +93,9 @@ struct cw_execution {
 __attribute__((format(printf, 3, 4))) void execution_fail(struct cw_execution *execution, int status,
                                                           const char *format, ...);
 
+/* The transport's sink (transport.h). */
+bool execution_event(void *context, const struct cw_transport_event *event);
+
 /* One iteration of an op is complete. */
 void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration);
 
@@ -121,7 +122,8 @@ uint32_t execution_ready_take(struct cw_execution *execution);
 
 /* Builds the table. CW_OK, CW_ERROR_ARGUMENT (two waits for one put), CW_ERROR_MEMORY. */
 int execution_match_create(struct cw_execution *execution);
-void execution_arrived(struct cw_execution *execution, const struct cw_transport_event *event);
+/* True: its data is held until `release`. */
+bool execution_arrived(struct cw_execution *execution, const struct cw_transport_event *event);
 void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32_t iteration);
 
 /* Gives the buffers of early arrivals back. */

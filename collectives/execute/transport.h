@@ -1,6 +1,7 @@
 /* transport: the small interface through which an execution sees the network.
  *
- * A transport serves one rank of one plan. It may deliver in any order that the meaning of ops in schedule.h allows.
+ * A transport serves one rank of one plan. The execution puts; the transport gives each event to its sink as soon as
+ * it happens. Events may come in any order that the meaning of ops in schedule.h allows.
  * Errors are negative codes of dataplane/status.h; CW_ERROR_AGAIN: call again later, nothing has happened.
  */
 #pragma once
@@ -14,6 +15,7 @@ enum cw_transport_event_kind {
     CW_TRANSPORT_SENT = 1,     /* the last byte of a put has left; optional, never after its COMPLETE */
     CW_TRANSPORT_COMPLETE = 2, /* the source of a put may be reused */
     CW_TRANSPORT_ARRIVED = 3,  /* a put of `peer` with `tag` has arrived */
+    CW_TRANSPORT_FAILED = 4,   /* the execution cannot go on: `status` */
 };
 
 struct cw_transport_event {
@@ -22,9 +24,17 @@ struct cw_transport_event {
     uint32_t tag;
     uint64_t context; /* SENT, COMPLETE: that of the put */
     bool eager;       /* ARRIVED */
-    const void *data; /* ARRIVED, eager: the bytes, until `release` */
+    const void *data; /* ARRIVED, eager: the bytes */
     uint64_t bytes;   /* ARRIVED */
-    uint64_t buffer;  /* ARRIVED, eager: handle for `release` */
+    uint64_t buffer;  /* ARRIVED, eager: handle for `release`; 0: `data` is valid during the call only */
+    int status;       /* FAILED */
+};
+
+/* Where the events of a transport go: its execution. */
+struct cw_transport_sink {
+    void *context;
+    /* Takes an event; from within `put` only FAILED. True: `data` is held until `release`. */
+    bool (*event)(void *context, const struct cw_transport_event *event);
 };
 
 struct cw_transport_put {
@@ -40,15 +50,21 @@ struct cw_transport_put {
     uint64_t context;
 };
 
+enum { CW_TRANSPORT_DONE = 1 };
+
 struct cw_transport {
     void *state;
-    /* Starts a put. CW_OK; CW_ERROR_AGAIN; any other code ends the execution with it. */
+    /* Sets the sink, before the first put. */
+    void (*serve)(void *state, const struct cw_transport_sink *sink);
+    /* Starts a put. CW_OK: events follow; CW_TRANSPORT_DONE: it is complete already; CW_ERROR_AGAIN; any other code
+     * ends the execution with it. */
     int (*put)(void *state, const struct cw_transport_put *put);
-    /* Fills in up to count_max events; returns how many. A failure is a negative code. */
-    int (*poll)(void *state, struct cw_transport_event *events, uint32_t count_max);
     /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for want of a buffer
      * may let it come now. NULL if the transport never holds back. */
     void (*expect)(void *state, uint32_t peer, uint32_t tag);
-    /* Gives the anonymous buffer of an eager arrival back. */
+    /* Copies bytes that are valid during the event's call only, and sets their handle. NULL: no memory. The member is
+     * NULL if all events have a handle. */
+    const void *(*keep)(void *state, const void *data, uint64_t bytes, uint64_t *buffer);
+    /* Gives the bytes of an eager arrival back. */
     void (*release)(void *state, uint64_t buffer);
 };

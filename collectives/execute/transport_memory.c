@@ -126,23 +126,9 @@ static int memory_put(void *state, const struct cw_transport_put *put)
 
 /* ---- The other calls of an execution ---- */
 
-static int memory_poll(void *state, struct cw_transport_event *events, uint32_t count_max)
+static void memory_serve(void *state, const struct cw_transport_sink *sink)
 {
-    struct memory_rank *rank = state;
-    struct cw_memory_fabric *fabric = rank->fabric;
-    assert(rank->entered);
-    uint32_t count = 0;
-    uint32_t wanted = count_max;
-    if (memory_chance(fabric, fabric->adversity.few)) {
-        wanted = (uint32_t)cw_random_below(&fabric->random, 3);
-    }
-    while (count < wanted && count < count_max && rank->event_first != MEMORY_NONE) {
-        events[count++] = memory_event_pop(fabric, rank->rank);
-    }
-    if (rank->event_first == MEMORY_NONE && !rank->refused) {
-        memory_awake(fabric, rank->rank, false);
-    }
-    return (int)count;
+    ((struct memory_rank *)state)->sink = *sink;
 }
 
 static void memory_expect(void *state, uint32_t peer, uint32_t tag)
@@ -162,7 +148,7 @@ static void memory_expect(void *state, uint32_t peer, uint32_t tag)
 static void memory_release(void *state, uint64_t buffer)
 {
     struct memory_rank *rank = state;
-    memory_message_release(rank->fabric, buffer < MEMORY_NONE ? (uint32_t)buffer : MEMORY_NONE);
+    memory_message_release(rank->fabric, buffer < MEMORY_NONE ? (uint32_t)buffer - 1 : MEMORY_NONE);
 }
 
 /* ---- Life ---- */
@@ -183,10 +169,9 @@ void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint
         *rank = (struct memory_rank){
             .fabric = fabric,
             .transport = rank->transport,
+            .sink = rank->sink,
             .rank = i,
             .awake_position = MEMORY_NONE,
-            .event_first = MEMORY_NONE,
-            .event_last = MEMORY_NONE,
             .held_first = MEMORY_NONE,
             .held_last = MEMORY_NONE,
         };
@@ -212,8 +197,8 @@ int cw_memory_fabric_create(const struct cw_memory_fabric_request *request, stru
     for (uint32_t i = 0; i < request->ranks; i++) {
         created->ranks[i].transport = (struct cw_transport){
             .state = &created->ranks[i],
+            .serve = memory_serve,
             .put = memory_put,
-            .poll = memory_poll,
             .expect = memory_expect,
             .release = memory_release,
         };
@@ -243,7 +228,13 @@ void cw_memory_fabric_enter(struct cw_memory_fabric *fabric, uint32_t rank, void
         fabric->ranks[rank].bytes[i] = bytes[i];
     }
     fabric->ranks[rank].entered = true;
-    memory_awake(fabric, rank, fabric->ranks[rank].event_first != MEMORY_NONE);
+    memory_awake(fabric, rank, fabric->ranks[rank].has_news);
+}
+
+void cw_memory_fabric_polls(struct cw_memory_fabric *fabric, uint32_t rank)
+{
+    fabric->ranks[rank].has_news = fabric->ranks[rank].refused = false;
+    memory_awake(fabric, rank, false);
 }
 
 const struct cw_transport *cw_memory_fabric_transport(struct cw_memory_fabric *fabric, uint32_t rank)

@@ -10,7 +10,8 @@
  *   - Eager buffers are bounded: at each rank `eager_buffers` puts may wait for their wait; further ones stay with the
  *     sender, incomplete. With 0 buffers an eager put is delivered only once its wait has been announced.
  *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
- * Order of calls: create, { reset }, enter before a rank's first poll, { poll of executions, step }*, destroy.
+ * Order of calls: create, the executions, { reset }, enter before a rank's first poll, { polls and poll of an
+ *   execution, step }*, destroy.
  */
 #pragma once
 
@@ -44,6 +45,9 @@ bool cw_memory_fabric_step(struct cw_memory_fabric *fabric);
 
 /* Whether the next step is one that the seed wants to come only when nothing else can happen, in the ranks either. */
 bool cw_memory_fabric_starving(const struct cw_memory_fabric *fabric);
+
+/* The execution of a rank is about to be polled: what has come so far is no news to it any more. */
+void cw_memory_fabric_polls(struct cw_memory_fabric *fabric, uint32_t rank);
 
 /* Ranks that have something to be polled for: events, or a put that was refused. Their order means nothing. */
 uint32_t cw_memory_fabric_awake(const struct cw_memory_fabric *fabric);

@@ -56,8 +56,6 @@ void memory_adversity_draw(struct cw_memory_fabric *fabric)
     adversity->refuse = chances[draw(fabric, 4)];
     adversity->sent = chances[draw(fabric, 5)];
     adversity->scribble = chances[draw(fabric, 5)];
-    adversity->front = chances[draw(fabric, 4)];
-    adversity->few = chances[draw(fabric, 4)];
 }
 
 static bool applies(const struct memory_bias *bias, enum memory_task_kind kind, const struct memory_put *put,

@@ -213,49 +213,20 @@ void memory_awake(struct cw_memory_fabric *fabric, uint32_t index, bool awake)
     }
 }
 
-void memory_event_push(struct cw_memory_fabric *fabric, uint32_t rank, const struct cw_transport_event *event,
-                       bool front)
+bool memory_event(struct cw_memory_fabric *fabric, uint32_t rank, const struct cw_transport_event *event)
 {
-    uint32_t index = fabric->events_free;
-    if (index != MEMORY_NONE) {
-        fabric->events_free = fabric->events[index].next;
-    } else if (grow((void **)&fabric->events, fabric->events_used, &fabric->events_capacity, sizeof(*fabric->events))) {
-        index = fabric->events_used++;
-    } else {
-        memory_fault(fabric, "no memory for events");
-        return;
-    }
-    struct memory_rank *to = &fabric->ranks[rank];
-    fabric->events[index] = (struct memory_event){*event, MEMORY_NONE};
-    if (to->event_first == MEMORY_NONE) {
-        to->event_first = to->event_last = index;
-    } else if (front) {
-        fabric->events[index].next = to->event_first;
-        to->event_first = index;
-    } else {
-        fabric->events[to->event_last].next = index;
-        to->event_last = index;
-    }
-    memory_awake(fabric, rank, to->entered);
-}
-
-struct cw_transport_event memory_event_pop(struct cw_memory_fabric *fabric, uint32_t rank)
-{
-    struct memory_rank *to = &fabric->ranks[rank];
-    uint32_t index = to->event_first;
-    assert(index != MEMORY_NONE);
-    to->event_first = fabric->events[index].next;
-    fabric->events[index].next = fabric->events_free;
-    fabric->events_free = index;
-    return fabric->events[index].event;
+    const struct cw_transport_sink sink = fabric->ranks[rank].sink;
+    fabric->ranks[rank].has_news = true;
+    memory_awake(fabric, rank, fabric->ranks[rank].entered);
+    return sink.event(sink.context, event);
 }
 
 /* ---- All of it ---- */
 
 void memory_pools_reset(struct cw_memory_fabric *fabric)
 {
-    fabric->puts_used = fabric->messages_used = fabric->events_used = 0;
-    fabric->puts_free = fabric->messages_free = fabric->events_free = MEMORY_NONE;
+    fabric->puts_used = fabric->messages_used = 0;
+    fabric->puts_free = fabric->messages_free = MEMORY_NONE;
     fabric->tasks_count = 0;
     fabric->matches_used = 0;
     fabric->awake_count = 0;
@@ -272,7 +243,6 @@ void memory_pools_dispose(struct cw_memory_fabric *fabric)
 {
     free(fabric->puts);
     free(fabric->messages);
-    free(fabric->events);
     free(fabric->tasks);
     free(fabric->matches);
     for (uint32_t class = 0; class < MEMORY_BLOCK_CLASSES; class ++) {

@@ -73,26 +73,21 @@ struct memory_match {
     bool expected;
 };
 
-struct memory_event {
-    struct cw_transport_event event;
-    uint32_t next;
-};
-
 struct memory_rank {
     struct cw_memory_fabric *fabric;
     struct cw_transport transport;
+    struct cw_transport_sink sink;
     uint8_t *buffers[4];
     uint64_t bytes[4];
     uint32_t rank;
     uint32_t awake_position; /* MEMORY_NONE: not awake */
-    uint32_t event_first;
-    uint32_t event_last;
     uint32_t held_first;
     uint32_t held_last;
     uint32_t slots_used;
     uint32_t refusals; /* in a row */
     bool entered;
-    bool refused; /* the last put was */
+    bool has_news; /* an event since it was polled last */
+    bool refused;  /* the last put was */
 };
 
 /* Which tasks come last, or first. */
@@ -126,8 +121,6 @@ struct memory_adversity {
     uint32_t refuse;
     uint32_t sent;
     uint32_t scribble; /* a direct put first spoils the place it goes to */
-    uint32_t front;    /* an arrival overtakes the events that wait to be polled */
-    uint32_t few;      /* a poll gives fewer events than there are */
 };
 
 struct cw_memory_fabric {
@@ -145,8 +138,6 @@ struct cw_memory_fabric {
     uint32_t puts_used, puts_capacity, puts_free;
     struct memory_message *messages;
     uint32_t messages_used, messages_capacity, messages_free;
-    struct memory_event *events;
-    uint32_t events_used, events_capacity, events_free;
     struct memory_task *tasks; /* heap */
     uint32_t tasks_count, tasks_capacity;
     struct memory_match *matches; /* open addressing */
@@ -175,10 +166,9 @@ struct memory_match *memory_match_find(struct cw_memory_fabric *fabric, uint32_t
 bool memory_task_push(struct cw_memory_fabric *fabric, const struct memory_task *task);
 struct memory_task memory_task_pop(struct cw_memory_fabric *fabric);
 
-/* An event for `rank`; `front`: before those that wait already. */
-void memory_event_push(struct cw_memory_fabric *fabric, uint32_t rank, const struct cw_transport_event *event,
-                       bool front);
-struct cw_transport_event memory_event_pop(struct cw_memory_fabric *fabric, uint32_t rank);
+/* An event for `rank`, which may put at once: pointers to what is under way are not valid behind it. True: its data is
+ * held until `release`. */
+bool memory_event(struct cw_memory_fabric *fabric, uint32_t rank, const struct cw_transport_event *event);
 
 void memory_awake(struct cw_memory_fabric *fabric, uint32_t rank, bool awake);
 

@@ -143,7 +143,7 @@ void memory_message_expected(struct cw_memory_fabric *fabric, uint32_t index)
 void memory_message_release(struct cw_memory_fabric *fabric, uint32_t index)
 {
     if (index >= fabric->messages_used || fabric->messages[index].state != MESSAGE_DELIVERED) {
-        memory_fault(fabric, "buffer %u released, which is not lent", index);
+        memory_fault(fabric, "buffer %u released, which is not lent", index + 1);
         return;
     }
     struct memory_message *message = &fabric->messages[index];
@@ -187,7 +187,7 @@ static void arrive_run(struct cw_memory_fabric *fabric, uint32_t index)
         .tag = put->tag,
         .eager = put->eager,
         .bytes = put->bytes,
-        .buffer = index,
+        .buffer = index + 1ull,
     };
     uint32_t target = message->target;
     message->state = MESSAGE_DELIVERED;
@@ -208,7 +208,9 @@ static void arrive_run(struct cw_memory_fabric *fabric, uint32_t index)
         memory_put_unreference(fabric, message->put);
         memory_message_give(fabric, index);
     }
-    memory_event_push(fabric, target, &event, memory_chance(fabric, fabric->adversity.front));
+    if (!memory_event(fabric, target, &event) && event.eager) {
+        memory_message_release(fabric, index);
+    }
 }
 
 static void read_run(struct cw_memory_fabric *fabric, uint32_t index, uint32_t piece)
@@ -250,10 +252,12 @@ static void put_event_run(struct cw_memory_fabric *fabric, uint32_t index, bool 
         source_check(fabric, put, 0, put->bytes);
         put->complete = true;
     }
-    if (complete || !put->complete) {
-        memory_event_push(fabric, put->source, &event, false);
-    }
+    bool is_news = complete || !put->complete;
+    uint32_t source = put->source;
     memory_put_unreference(fabric, index);
+    if (is_news) {
+        (void)memory_event(fabric, source, &event);
+    }
 }
 
 bool cw_memory_fabric_step(struct cw_memory_fabric *fabric)

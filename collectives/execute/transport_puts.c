@@ -72,19 +72,6 @@ static uint32_t partial_take(struct cw_puts_transport *transport, const struct c
     return PUTS_NONE;
 }
 
-bool puts_tell_room(const struct cw_puts_transport *transport)
-{
-    return transport->queues[transport->run & 1].count <= transport->queue_mask;
-}
-
-void puts_tell(struct cw_puts_transport *transport, enum cw_transport_event_kind kind, uint64_t context)
-{
-    struct puts_queue *queue = &transport->queues[transport->run & 1];
-    assert(puts_tell_room(transport));
-    queue->ring[(queue->first + queue->count++) & transport->queue_mask] =
-        (struct cw_transport_event){.kind = kind, .context = context};
-}
-
 /* ---- Posting ---- */
 
 /* The own region that holds the bytes, so that they need not be copied; 0: none. */
@@ -178,11 +165,6 @@ static int puts_put(void *state, const struct cw_transport_put *put)
                   (unsigned long long)put->bytes, transport->request.slot_bytes);
         return CW_ERROR_ARGUMENT;
     }
-    /* what is copied need not be waited for: a whole round trip */
-    if ((put->eager || put->bytes <= CW_INLINE_MAX) && !puts_tell_room(transport)) {
-        transport->refusals++;
-        return CW_ERROR_AGAIN;
-    }
     uint32_t index = partial_take(transport, put);
     index = index != PUTS_NONE ? index : record_take(transport, put);
     int status = CW_ERROR_AGAIN;
@@ -195,15 +177,10 @@ static int puts_put(void *state, const struct cw_transport_put *put)
         }
         status = record_post(transport, &copy, index);
         copied = copied || put->bytes <= CW_INLINE_MAX; /* by the endpoint */
-        if (status == CW_OK) {
+        if (status == CW_OK) {                          /* what is copied need not be waited for: a whole round trip */
             record->told = copied;
+            return copied ? CW_TRANSPORT_DONE : CW_OK;
         }
-        if (status == CW_OK && copied) {
-            puts_tell(transport, CW_TRANSPORT_COMPLETE, put->context);
-        }
-    }
-    if (status == CW_OK) {
-        return CW_OK;
     }
     transport->refusals++;
     if (index == PUTS_NONE) {
@@ -221,25 +198,32 @@ static int puts_put(void *state, const struct cw_transport_put *put)
 
 /* ---- Handing over ---- */
 
-static int puts_poll(void *state, struct cw_transport_event *events, uint32_t count_max)
+static void puts_serve(void *state, const struct cw_transport_sink *sink)
 {
-    struct cw_puts_transport *transport = state;
-    puts_control_pump(transport);
-    if (transport->status != CW_OK) {
-        return transport->status;
+    ((struct cw_puts_transport *)state)->sink = *sink;
+}
+
+void puts_arrive(struct cw_puts_transport *transport, const struct cw_transport_event *event)
+{
+    bool is_held = transport->sink.event(transport->sink.context, event);
+    if (event->eager && !is_held) {
+        puts_slot_release(transport, event->buffer);
     }
-    struct puts_queue *queue = &transport->queues[transport->run & 1];
-    uint32_t count = 0;
-    for (; count < count_max && queue->count > 0; queue->count--) {
-        events[count++] = queue->ring[queue->first++ & transport->queue_mask];
+}
+
+void puts_failure_tell(struct cw_puts_transport *transport)
+{
+    if (transport->status != CW_OK && !transport->failure_told) {
+        transport->failure_told = true;
+        (void)transport->sink.event(transport->sink.context, &(struct cw_transport_event){.kind = CW_TRANSPORT_FAILED,
+                                                                                          .status = transport->status});
     }
-    return (int)count;
 }
 
 void puts_slot_release(struct cw_puts_transport *transport, uint64_t buffer)
 {
     if (buffer != PUTS_NO_SLOT) {
-        int status = cw_message_release(transport->request.endpoint, (uint32_t)buffer);
+        int status = cw_message_release(transport->request.endpoint, (uint32_t)(buffer - 1));
         assert(status == CW_OK && transport->slots_kept > 0);
         (void)status;
         transport->slots_kept--;
@@ -256,10 +240,6 @@ static void puts_release(void *state, uint64_t buffer)
 void cw_puts_transport_begin(struct cw_puts_transport *transport)
 {
     uint32_t parity = transport->run & 1;
-    if (transport->queues[parity].count > 0) {
-        puts_fail(transport, CW_ERROR_ARGUMENT, "rank %u: it sends more than is waited for",
-                  transport->queues[parity].ring[transport->queues[parity].first & transport->queue_mask].peer);
-    }
     transport->arenas[parity].used = 0;
     transport->run++;
     for (uint32_t i = 0; i < transport->partner_count; i++) {
@@ -273,15 +253,21 @@ void cw_puts_transport_begin(struct cw_puts_transport *transport)
             puts_fail(transport, partner->down, "rank %u: it has gone before this run", partner->rank);
         }
     }
+    uint64_t count = transport->early_count;
+    transport->early_count = 0; /* none comes for the run after this one before all of these are taken */
+    for (uint64_t i = 0; i < count; i++) {
+        puts_arrive(transport, &transport->early[i]);
+    }
     puts_control_pump(transport);
+    puts_failure_tell(transport);
 }
 
 const struct cw_transport *cw_puts_transport_interface(struct cw_puts_transport *transport)
 {
     transport->interface = (struct cw_transport){
         .state = transport,
+        .serve = puts_serve,
         .put = puts_put,
-        .poll = puts_poll,
         .expect = NULL, /* it holds nothing back */
         .release = puts_release,
     };
@@ -291,6 +277,7 @@ const struct cw_transport *cw_puts_transport_interface(struct cw_puts_transport 
 uint32_t cw_puts_transport_open(struct cw_puts_transport *transport)
 {
     puts_control_pump(transport);
+    puts_failure_tell(transport);
     return transport->puts_open + transport->control_wanted;
 }
 

@@ -20,10 +20,10 @@
  *   Valid plans send directly only what the target's own run has asked for, so only messages come early.
  *
  * Invariants
- *   - It never makes others wait for slots: what the execution has not taken stays in slots up to `slots_kept_max`, and
- *     is copied to memory of the transport beyond that. That memory and the queues hold all messages of two runs, so
- *     nothing can block for want of room: with bounded slots alone, messages that come early could shut out the one
- *     that is waited for.
+ *   - It never makes others wait for slots: what the execution has no place for yet stays in slots up to
+ *     `slots_kept_max`, and is copied to memory of the transport beyond that. That memory holds all messages of two
+ *     runs, so nothing can block for want of room: with bounded slots alone, messages that come early could shut out
+ *     the one that is waited for.
  *   - Every message slot that it is given by an event is given back once.
  *   - All memory is taken by create.
  *
@@ -55,7 +55,6 @@
 enum {
     CW_PUTS_LANES = 3, /* lanes of a transport, from the first on */
     CW_PUTS_DEFAULT_PUTS = 1024,
-    CW_PUTS_DEFAULT_EVENTS = 1024,
 };
 
 struct cw_puts_transport;
@@ -79,13 +78,12 @@ struct cw_puts_transport_request {
     const struct cw_puts_peer *peers; /* by rank; stays the caller's, unchanged until destroy */
     const void *buffers[4];           /* own ones, by enum cw_buffer, with their sizes */
     uint64_t buffer_bytes[4];
-    uint64_t regions[4];      /* tokens of own regions that hold them; 0: none, and puts from there are copied */
-    uint32_t lane;            /* the first of CW_PUTS_LANES, which are this transport's alone, the same on all ranks */
-    uint32_t slot_bytes;      /* pool_slot_bytes of the ranks' endpoints */
-    uint32_t slots_kept_max;  /* of the own pool that may wait here for the execution, all transports together less than
+    uint64_t regions[4];     /* tokens of own regions that hold them; 0: none, and puts from there are copied */
+    uint32_t lane;           /* the first of CW_PUTS_LANES, which are this transport's alone, the same on all ranks */
+    uint32_t slot_bytes;     /* pool_slot_bytes of the ranks' endpoints */
+    uint32_t slots_kept_max; /* of the own pool that may wait here for the execution, all transports together less than
                                  there are; 0: all messages are copied */
-    uint32_t put_count_max;   /* under way; a multicast is one. 0: CW_PUTS_DEFAULT_PUTS */
-    uint32_t event_count_max; /* waiting for the execution. 0: CW_PUTS_DEFAULT_EVENTS */
+    uint32_t put_count_max;  /* under way; a multicast is one. 0: CW_PUTS_DEFAULT_PUTS */
 };
 
 /* Which of `ranks` ranks a valid schedule names, those it sends to and those it waits for: named[] by rank. Others need
@@ -104,12 +102,12 @@ void cw_puts_transport_destroy(struct cw_puts_transport *transport);
 /* For cw_execution_create; stays the transport's. */
 const struct cw_transport *cw_puts_transport_interface(struct cw_puts_transport *transport);
 
-/* The next run begins. Only after the execution's CW_OK, before its first poll of the next run. */
+/* The next run begins. Only after the execution's CW_OK and cw_execution_reset, before its first poll of the next run. */
 void cw_puts_transport_begin(struct cw_puts_transport *transport);
 
 /* Takes an event of the endpoint. CW_EVENT_PEER_UP and CW_EVENT_PEER_DOWN are to be given to all transports of the
  * endpoint, others until one does not answer CW_ERROR_NOT_FOUND. CW_OK; CW_ERROR_NOT_FOUND: the lane or the peer is
- * none of this transport's; CW_ERROR_AGAIN: full: poll the execution, then give it again, before any later event. */
+ * none of this transport's. */
 int cw_puts_transport_deliver(struct cw_puts_transport *transport, const struct cw_event *event);
 
 /* Asks those that still owe something for a sign of life, if they have not been asked yet; costs each an empty message.

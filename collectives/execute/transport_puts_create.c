@@ -196,26 +196,19 @@ static bool copies_create(struct cw_puts_transport *transport, const struct surv
     return true;
 }
 
-/* Either queue holds all messages of a run: those of the next one cannot be taken before it begins. What is not used
- * stays untouched. */
-static bool queues_create(struct cw_puts_transport *transport, const struct survey *survey)
+/* All messages of the next run have a place before it begins. What is not used stays untouched. */
+static bool early_create(struct cw_puts_transport *transport, const struct survey *survey)
 {
-    uint64_t wanted =
-        survey->messages > transport->request.event_count_max ? survey->messages : transport->request.event_count_max;
-    uint64_t capacity = 1;
-    while (capacity < wanted) {
-        capacity *= 2;
-    }
-    transport->queue_mask = capacity - 1;
+    transport->early_count_max = survey->messages;
+    transport->early = malloc((survey->messages + 1) * sizeof(*transport->early));
     transport->arena_bytes = survey->message_bytes;
     for (uint32_t i = 0; i < 2; i++) {
-        transport->queues[i].ring = malloc(capacity * sizeof(*transport->queues[i].ring));
         transport->arenas[i].memory = malloc(survey->message_bytes + 1);
-        if (transport->queues[i].ring == NULL || transport->arenas[i].memory == NULL) {
+        if (transport->arenas[i].memory == NULL) {
             return false;
         }
     }
-    return true;
+    return transport->early != NULL;
 }
 
 static int create(struct cw_puts_transport *transport, struct survey *survey, char *error, size_t error_bytes)
@@ -230,12 +223,12 @@ static int create(struct cw_puts_transport *transport, struct survey *survey, ch
                  transport->request.slot_bytes);
         return CW_ERROR_ARGUMENT;
     }
-    if (survey->messages > PUTS_EVENTS_MAX) {
+    if (survey->messages > PUTS_MESSAGES_MAX) {
         snprintf(error, error_bytes, "rank %u: %llu messages come in one run, more than %u", transport->rank,
-                 (unsigned long long)survey->messages, (uint32_t)PUTS_EVENTS_MAX);
+                 (unsigned long long)survey->messages, (uint32_t)PUTS_MESSAGES_MAX);
         return CW_ERROR_LIMIT;
     }
-    return records_create(transport) && copies_create(transport, survey) && queues_create(transport, survey)
+    return records_create(transport) && copies_create(transport, survey) && early_create(transport, survey)
                ? CW_OK
                : CW_ERROR_MEMORY;
 }
@@ -244,8 +237,7 @@ static bool request_valid(const struct cw_puts_transport_request *request)
 {
     return request->endpoint != NULL && request->schedule != NULL && request->peers != NULL &&
            request->schedule->rank < request->ranks && request->ranks <= CW_RANKS_MAX &&
-           request->lane <= (1u << CW_LANE_BITS) - CW_PUTS_LANES && request->put_count_max < PUTS_NONE &&
-           request->event_count_max <= PUTS_EVENTS_MAX;
+           request->lane <= (1u << CW_LANE_BITS) - CW_PUTS_LANES && request->put_count_max < PUTS_NONE;
 }
 
 int cw_puts_transport_create(const struct cw_puts_transport_request *request, struct cw_puts_transport **transport,
@@ -262,8 +254,6 @@ int cw_puts_transport_create(const struct cw_puts_transport_request *request, st
         memset(survey.partner_of, 0xff, request->ranks * sizeof(uint32_t));
         created->request = *request;
         created->request.put_count_max = request->put_count_max > 0 ? request->put_count_max : CW_PUTS_DEFAULT_PUTS;
-        created->request.event_count_max =
-            request->event_count_max > 0 ? request->event_count_max : CW_PUTS_DEFAULT_EVENTS;
         created->rank = request->schedule->rank;
         status = create(created, &survey, error, error_bytes);
         created->request.schedule = NULL; /* the caller's again */
@@ -287,7 +277,7 @@ uint64_t cw_puts_transport_memory_bytes(const struct cw_puts_transport *transpor
            transport->request.put_count_max * sizeof(*transport->records) +
            transport->copy_count * sizeof(*transport->copies_free) +
            (uint64_t)transport->copies_most * transport->request.slot_bytes +
-           2 * ((transport->queue_mask + 1) * sizeof(*transport->queues[0].ring) + transport->arena_bytes + 1);
+           (transport->early_count_max + 1) * sizeof(*transport->early) + 2 * (transport->arena_bytes + 1);
 }
 
 void cw_puts_transport_destroy(struct cw_puts_transport *transport)
@@ -295,17 +285,12 @@ void cw_puts_transport_destroy(struct cw_puts_transport *transport)
     if (transport == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        struct puts_queue *queue = &transport->queues[i];
-        for (; queue->count > 0; queue->count--) {
-            const struct cw_transport_event *event = &queue->ring[queue->first++ & transport->queue_mask];
-            if (event->kind == CW_TRANSPORT_ARRIVED && event->eager) {
-                puts_slot_release(transport, event->buffer);
-            }
-        }
-        free(queue->ring);
-        free(transport->arenas[i].memory);
+    for (uint64_t i = 0; i < transport->early_count; i++) {
+        puts_slot_release(transport, transport->early[i].buffer);
     }
+    free(transport->early);
+    free(transport->arenas[0].memory);
+    free(transport->arenas[1].memory);
     free(transport->copies);
     free(transport->copies_free);
     free(transport->records);

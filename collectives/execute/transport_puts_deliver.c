@@ -25,7 +25,7 @@ static bool message_keep(struct cw_puts_transport *transport, const struct cw_ev
     }
     if (transport->slots_kept < transport->request.slots_kept_max) {
         transport->slots_kept++;
-        arrival->buffer = event->slot;
+        arrival->buffer = event->slot + 1ull;
         arrival->data = event->data;
         return true;
     }
@@ -38,10 +38,9 @@ static bool message_keep(struct cw_puts_transport *transport, const struct cw_ev
     return true;
 }
 
-static int arrival_take(struct cw_puts_transport *transport, const struct cw_event *event, uint32_t parity)
+static void arrival_take(struct cw_puts_transport *transport, const struct cw_event *event, uint32_t parity)
 {
     struct puts_partner *partner = puts_partner_of_peer(transport, event->peer);
-    struct puts_queue *queue = &transport->queues[parity];
     bool early = parity != (transport->run & 1);
     bool eager = event->kind == CW_EVENT_MESSAGE;
     struct cw_transport_event arrival = {
@@ -50,45 +49,44 @@ static int arrival_take(struct cw_puts_transport *transport, const struct cw_eve
         .eager = eager,
         .bytes = event->bytes,
     };
-    if (transport->status != CW_OK) { /* nobody polls any more */
+    if (transport->status != CW_OK) { /* nobody wants it any more */
         slot_drop(transport, event);
-        return CW_OK;
+        return;
     }
-    bool full = queue->count > transport->queue_mask;
-    if (full && !early) {
-        return CW_ERROR_AGAIN;
-    }
-    if (partner == NULL || full || partner->got[parity] >= partner->due || (early && !eager) ||
+    if (partner == NULL || partner->got[parity] >= partner->due ||
+        (early && (!eager || transport->early_count == transport->early_count_max)) ||
         (eager && !message_keep(transport, event, parity, &arrival))) {
         puts_fail(transport, CW_ERROR_ARGUMENT,
                   "peer %u of the endpoint: %s with tag %u that the schedule does not expect", event->peer,
                   eager ? "a message" : "a put", arrival.tag);
         slot_drop(transport, event);
-        return CW_OK;
+        return;
     }
     partner->got[parity]++;
     arrival.peer = partner->rank;
-    queue->ring[(queue->first + queue->count++) & transport->queue_mask] = arrival;
-    return CW_OK;
+    if (early) {
+        transport->early[transport->early_count++] = arrival;
+    } else {
+        puts_arrive(transport, &arrival);
+    }
 }
 
 /* ---- Puts that leave, and their completions ---- */
 
-static void sent_take(struct cw_puts_transport *transport, const struct cw_event *event)
+static void put_tell(struct cw_puts_transport *transport, enum cw_transport_event_kind kind, uint64_t context)
 {
-    if (transport->status == CW_OK && puts_tell_room(transport)) { /* else COMPLETE stands for it */
-        puts_tell(transport, CW_TRANSPORT_SENT, transport->records[event->context].context);
+    if (transport->status == CW_OK) {
+        struct cw_transport_event event = {.kind = kind, .context = context};
+        (void)transport->sink.event(transport->sink.context, &event);
     }
 }
 
-static int completion_take(struct cw_puts_transport *transport, const struct cw_event *event)
+static void completion_take(struct cw_puts_transport *transport, const struct cw_event *event)
 {
     struct puts_record *record = &transport->records[event->context];
     bool last = record->complete + 1 == record->peer_count;
-    bool tells = last && !record->told && event->status == CW_OK && transport->status == CW_OK;
-    if (tells && !puts_tell_room(transport)) {
-        return CW_ERROR_AGAIN;
-    }
+    bool tells = last && !record->told;
+    uint64_t context = record->context;
     assert(record->complete < record->posted && transport->puts_open > 0);
     transport->puts_open--;
     record->complete++;
@@ -97,13 +95,12 @@ static int completion_take(struct cw_puts_transport *transport, const struct cw_
         puts_fail(transport, event->status, "rank %u: put with tag %u: %s", partner != NULL ? partner->rank : PUTS_NONE,
                   cw_tag(event->lane_tag), cw_status_text(event->status));
     }
-    if (tells) {
-        puts_tell(transport, CW_TRANSPORT_COMPLETE, record->context);
-    }
     if (last) {
         puts_record_free(transport, (uint32_t)event->context);
     }
-    return CW_OK;
+    if (tells) {
+        put_tell(transport, CW_TRANSPORT_COMPLETE, context);
+    }
 }
 
 /* ---- Peers that go ---- */
@@ -214,6 +211,7 @@ void cw_puts_transport_probe(struct cw_puts_transport *transport)
         }
     }
     puts_control_pump(transport);
+    puts_failure_tell(transport);
 }
 
 int cw_puts_transport_abort(struct cw_puts_transport *transport)
@@ -228,12 +226,13 @@ int cw_puts_transport_abort(struct cw_puts_transport *transport)
     }
     transport->aborted = true;
     puts_control_pump(transport);
+    puts_failure_tell(transport);
     return transport->control_wanted > 0 ? CW_ERROR_AGAIN : CW_OK;
 }
 
 /* ---- All of them ---- */
 
-int cw_puts_transport_deliver(struct cw_puts_transport *transport, const struct cw_event *event)
+static int event_take(struct cw_puts_transport *transport, const struct cw_event *event)
 {
     if (event->kind == CW_EVENT_PEER_UP || event->kind == CW_EVENT_PEER_DOWN) {
         return peer_take(transport, event);
@@ -244,11 +243,19 @@ int cw_puts_transport_deliver(struct cw_puts_transport *transport, const struct 
     }
     if (lane == PUTS_CONTROL_LANE) {
         control_take(transport, event);
-        return CW_OK;
+    } else if (event->kind == CW_EVENT_SENT) {
+        put_tell(transport, CW_TRANSPORT_SENT, transport->records[event->context].context);
+    } else if (event->kind == CW_EVENT_COMPLETE) {
+        completion_take(transport, event);
+    } else {
+        arrival_take(transport, event, lane);
     }
-    if (event->kind == CW_EVENT_SENT) {
-        sent_take(transport, event);
-        return CW_OK;
-    }
-    return event->kind == CW_EVENT_COMPLETE ? completion_take(transport, event) : arrival_take(transport, event, lane);
+    return CW_OK;
+}
+
+int cw_puts_transport_deliver(struct cw_puts_transport *transport, const struct cw_event *event)
+{
+    int status = event_take(transport, event);
+    puts_failure_tell(transport);
+    return status;
 }

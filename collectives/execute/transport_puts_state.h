@@ -9,7 +9,7 @@ enum {
     PUTS_NONE = UINT32_MAX,
     PUTS_CONTROL_LANE = 2, /* after those of runs with even and odd numbers */
     PUTS_FAILURE_BYTES = 160,
-    PUTS_EVENTS_MAX = 1 << 28,
+    PUTS_MESSAGES_MAX = 1 << 28,
     PUTS_COPIES_MAX = 512, /* as many messages as MPI keeps for the wire (dataplane/path/wire.c) */
 };
 
@@ -20,7 +20,7 @@ enum puts_control {
     PUTS_FAILED = 2, /* the sender has given up */
 };
 
-/* The handle of an arrival that holds no slot. */
+/* The handle of an arrival that holds no slot; others are the slot + 1. */
 #define PUTS_NO_SLOT UINT64_MAX
 
 /* A rank that the schedule names. */
@@ -50,13 +50,7 @@ struct puts_record {
     uint32_t peer_count;
     uint32_t next; /* free, or partly posted: the next of the kind */
     uint32_t copy; /* that it is sent from, or PUTS_NONE */
-    bool told;     /* the execution has its COMPLETE: the source has been copied */
-};
-
-struct puts_queue {
-    struct cw_transport_event *ring;
-    uint64_t first;
-    uint64_t count;
+    bool told;     /* the execution counts it as complete: the source has been copied */
 };
 
 struct puts_arena {
@@ -67,6 +61,7 @@ struct puts_arena {
 struct cw_puts_transport {
     struct cw_puts_transport_request request;
     struct cw_transport interface;
+    struct cw_transport_sink sink;
     uint32_t rank;
     uint64_t run; /* the current one */
 
@@ -84,9 +79,10 @@ struct cw_puts_transport {
     uint32_t copies_free_count;
     uint32_t copies_most; /* used at a time */
 
-    struct puts_queue queues[2]; /* by parity of the run */
-    uint64_t queue_mask;
-    struct puts_arena arenas[2];
+    struct cw_transport_event *early; /* messages of the next run, [early_count_max] */
+    uint64_t early_count;
+    uint64_t early_count_max;
+    struct puts_arena arenas[2]; /* by parity of the run */
     uint64_t arena_bytes;
     uint32_t slots_kept;
 
@@ -96,6 +92,7 @@ struct cw_puts_transport {
     uint64_t refusals;       /* puts and control messages, so far */
     bool aborted;
     int status; /* CW_OK until it has failed */
+    bool failure_told;
     char failure[PUTS_FAILURE_BYTES];
 };
 
@@ -111,9 +108,10 @@ struct puts_partner *puts_partner_of_peer(const struct cw_puts_transport *transp
 
 void puts_record_free(struct cw_puts_transport *transport, uint32_t index);
 
-/* Tells the execution that a put has left or is complete; there is room. */
-void puts_tell(struct cw_puts_transport *transport, enum cw_transport_event_kind kind, uint64_t context);
-bool puts_tell_room(const struct cw_puts_transport *transport);
+/* Gives an arrival to the execution. */
+void puts_arrive(struct cw_puts_transport *transport, const struct cw_transport_event *event);
+/* Tells the execution of a failure, if there is one that it does not know. Not from within its put. */
+void puts_failure_tell(struct cw_puts_transport *transport);
 void puts_slot_release(struct cw_puts_transport *transport, uint64_t buffer);
 
 /* ---- transport_puts_deliver.c ---- */

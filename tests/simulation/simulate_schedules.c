@@ -123,7 +123,6 @@ static void draw_options(struct draw *draw, uint64_t seed, struct plan_puts_opti
         options->slots_kept_max = options->endpoint.pool_slot_count - 1;
     }
     options->put_count_max = tables[draw_below(draw, 3)];
-    options->event_count_max = tables[draw_below(draw, 3)];
     options->endpoint.event_count_max = draw_chance(draw, 50) ? 256 : 4096;
     options->endpoint.operation_count_max = draw_chance(draw, 30) ? 128 : 8192;
 }

@@ -41,8 +41,8 @@ static void test_put_fails(void **state)
     bench_end(bench);
 }
 
-/* Buffers that it holds, and those of arrivals that it does not take any more, go back. */
-static void test_poll_fails(void **state)
+/* Buffers that it holds go back. */
+static void test_transport_fails(void **state)
 {
     struct bench *bench = bench_begin(3);
     uint32_t gate = wait_eager(&bench->test, 0, 2, 0, NOWHERE, 0);
@@ -55,7 +55,7 @@ static void test_poll_fails(void **state)
     }
     assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
     assert_int_equal(bench->script.release_count, 0);
-    bench->script.poll_status = CW_ERROR_SYSTEM;
+    event_add(bench, CW_TRANSPORT_FAILED)->status = CW_ERROR_SYSTEM;
     fails(bench, CW_ERROR_SYSTEM, "the transport: ");
     assert_int_equal(bench->script.release_count, 40);
     bench_end(bench);
@@ -225,7 +225,7 @@ static void test_create_refuses_two_waits_for_one_put(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_fails),      cmocka_unit_test(test_poll_fails),
+        cmocka_unit_test(test_put_fails),      cmocka_unit_test(test_transport_fails),
         cmocka_unit_test(test_intruders),      cmocka_unit_test(test_again_after_completion),
         cmocka_unit_test(test_create_refuses), cmocka_unit_test(test_create_refuses_two_waits_for_one_put),
     };

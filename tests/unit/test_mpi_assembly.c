@@ -18,35 +18,33 @@ static uint8_t byte_of(int32_t source, uint64_t at)
     return (uint8_t)((uint64_t)source * 101 + at * 13 + (at >> 9));
 }
 
-/* A part of what a source sends; NULL: no event came of it. */
-static struct mpi_exchange_event *part_give(struct mpi_exchange *exchange, int32_t source, uint64_t total,
-                                            uint64_t offset, uint32_t bytes, bool makes_sense)
+/* A part of what a source sends; false: no event came of it. */
+static bool part_give(struct mpi_exchange *exchange, int32_t source, uint64_t total, uint64_t offset, uint32_t bytes,
+                      bool makes_sense, struct cw_transport_event *whole)
 {
     static uint8_t data[sizeof(struct exchange_piece) + BYTES_MAX];
     const struct exchange_head head = {.source = source, .tag = 9, .kind = EXCHANGE_PART};
     const struct exchange_piece piece = {.offset = offset, .left = total - offset - bytes, .bytes = total};
-    struct mpi_exchange_event *whole;
     memcpy(data, &piece, sizeof(piece));
     for (uint32_t at = 0; at < bytes; at++) {
         data[sizeof(piece) + at] = byte_of(source, offset + at);
     }
-    assert_int_equal(exchange_part_take(exchange, &head, data, (uint32_t)sizeof(piece) + bytes, &whole), makes_sense);
-    return whole;
+    assert_int_equal(exchange_part_take(exchange, &head, data, (uint32_t)sizeof(piece) + bytes, whole), makes_sense);
+    return whole->buffer != 0;
 }
 
-static void event_check(struct mpi_exchange_event *event, int32_t source, uint64_t total)
+static void event_check(const struct cw_transport_event *event, int32_t source, uint64_t total)
 {
-    assert_non_null(event);
-    assert_int_equal(event->event.kind, CW_TRANSPORT_ARRIVED);
-    assert_true(event->event.eager);
-    assert_int_equal(event->event.peer, source);
-    assert_int_equal(event->event.tag, 9);
-    assert_int_equal(event->event.bytes, total);
-    assert_ptr_equal(event->event.data, event->data);
+    assert_int_equal(event->kind, CW_TRANSPORT_ARRIVED);
+    assert_true(event->eager);
+    assert_int_equal(event->peer, source);
+    assert_int_equal(event->tag, 9);
+    assert_int_equal(event->bytes, total);
+    assert_ptr_equal(event->data, event->buffer);
     for (uint64_t at = 0; at < total; at++) {
-        assert_int_equal(event->data[at], byte_of(source, at));
+        assert_int_equal(((const uint8_t *)event->data)[at], byte_of(source, at));
     }
-    free(event);
+    free((void *)(uintptr_t)event->buffer);
 }
 
 static void parts_of_several_sources_become_whole(void **state)
@@ -70,16 +68,18 @@ static void parts_of_several_sources_become_whole(void **state)
                 continue;
             }
             uint32_t bytes = 1 + drawn((uint32_t)(left < 9000 ? left : 9000));
-            struct mpi_exchange_event *event = part_give(&exchange, source, totals[source], sent[source], bytes, true);
+            struct cw_transport_event event;
+            bool is_whole = part_give(&exchange, source, totals[source], sent[source], bytes, true, &event);
             sent[source] += bytes;
             if (sent[source] == totals[source]) {
-                event_check(event, source, totals[source]);
+                assert_true(is_whole);
+                event_check(&event, source, totals[source]);
                 done++;
-            } else {
-                free(event);
+            } else if (is_whole) {
+                free((void *)(uintptr_t)event.buffer);
                 /* parts that came before may make it whole already: then there is nothing to come */
-                done += event != NULL;
-                sent[source] = event != NULL ? totals[source] : sent[source];
+                done++;
+                sent[source] = totals[source];
             }
         }
         exchange_parts_free(&exchange);
@@ -90,12 +90,12 @@ static void parts_of_several_sources_become_whole(void **state)
 static void what_makes_no_sense_is_passed_over(void **state)
 {
     struct mpi_exchange exchange = {.parts = NULL};
-    struct mpi_exchange_event *whole;
+    struct cw_transport_event whole;
     const struct exchange_head head = {.source = 1, .tag = 9, .kind = EXCHANGE_PART};
     uint8_t data[64] = {0};
     assert_false(exchange_part_take(&exchange, &head, data, 5, &whole)); /* no room for what all parts begin with */
-    assert_null(part_give(&exchange, 1, 500, 100, 100, false));          /* nothing before it */
-    assert_null(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false));  /* too long */
+    assert_false(part_give(&exchange, 1, 500, 100, 100, false, &whole)); /* nothing before it */
+    assert_false(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false, &whole)); /* too long */
     assert_null(exchange.parts);
     const struct exchange_piece wrong[] = {
         {.offset = 0, .left = 11, .bytes = 20},             /* 10 bytes come, 10 are left */
@@ -105,13 +105,14 @@ static void what_makes_no_sense_is_passed_over(void **state)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         memcpy(data, &wrong[i], sizeof(wrong[i]));
         assert_false(exchange_part_take(&exchange, &head, data, sizeof(wrong[i]) + 10, &whole));
-        assert_null(whole);
+        assert_int_equal(whole.buffer, 0);
     }
-    assert_null(part_give(&exchange, 1, 500, 0, 100, true));
-    assert_null(part_give(&exchange, 1, 600, 100, 100, false)); /* of another length than before */
-    assert_null(part_give(&exchange, 1, 500, 200, 100, false)); /* one is missing */
-    assert_null(part_give(&exchange, 1, 500, 100, 100, true));
-    event_check(part_give(&exchange, 1, 500, 150, 350, true), 1, 500); /* in part known */
+    assert_false(part_give(&exchange, 1, 500, 0, 100, true, &whole));
+    assert_false(part_give(&exchange, 1, 600, 100, 100, false, &whole)); /* of another length than before */
+    assert_false(part_give(&exchange, 1, 500, 200, 100, false, &whole)); /* one is missing */
+    assert_false(part_give(&exchange, 1, 500, 100, 100, true, &whole));
+    assert_true(part_give(&exchange, 1, 500, 150, 350, true, &whole)); /* in part known */
+    event_check(&whole, 1, 500);
     exchange_parts_free(&exchange);
 }
 

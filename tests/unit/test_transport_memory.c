@@ -8,10 +8,34 @@
 
 enum { SEEDS = 1000 };
 
+/* What a rank has been told. */
+struct tally {
+    uint32_t sent, complete, arrived;
+    uint32_t complete_contexts; /* a bit each */
+    struct cw_transport_event last_arrival;
+};
+
+static bool tally_event(void *context, const struct cw_transport_event *event)
+{
+    struct tally *tally = context;
+    if (event->kind == CW_TRANSPORT_ARRIVED) {
+        tally->arrived++;
+        tally->last_arrival = *event;
+        return true;
+    }
+    uint32_t bit = 1u << event->context;
+    assert_int_equal(tally->complete_contexts & bit, 0); /* nothing comes after COMPLETE */
+    bool complete = event->kind == CW_TRANSPORT_COMPLETE;
+    *(complete ? &tally->complete : &tally->sent) += 1;
+    tally->complete_contexts |= complete ? bit : 0;
+    return false;
+}
+
 struct pair {
     struct cw_memory_fabric *fabric;
     const struct cw_transport *from; /* rank 0 */
     const struct cw_transport *to;   /* rank 1 */
+    struct tally tallies[2];
     uint8_t memory[2][64];
 };
 
@@ -19,7 +43,10 @@ static void pair_begin(struct pair *pair, uint64_t seed, uint32_t eager_buffers)
 {
     struct cw_memory_fabric_request request = {.ranks = 2, .seed = seed, .eager_buffers = eager_buffers};
     assert_int_equal(cw_memory_fabric_create(&request, &pair->fabric), CW_OK);
+    memset(pair->tallies, 0, sizeof(pair->tallies));
     for (uint32_t rank = 0; rank < 2; rank++) {
+        const struct cw_transport *transport = cw_memory_fabric_transport(pair->fabric, rank);
+        transport->serve(transport->state, &(struct cw_transport_sink){&pair->tallies[rank], tally_event});
         void *buffers[4] = {NULL, NULL, pair->memory[rank], NULL};
         memset(pair->memory[rank], (int)rank, sizeof(pair->memory[rank]));
         cw_memory_fabric_enter(pair->fabric, rank, buffers, (uint64_t[4]){0, 0, sizeof(pair->memory[rank]), 0});
@@ -46,34 +73,6 @@ static void pair_put(struct pair *pair, uint32_t tag, bool eager, const void *da
     assert_int_equal(status, CW_OK);
 }
 
-/* What a rank has been told. */
-struct tally {
-    uint32_t sent, complete, arrived;
-    uint32_t complete_contexts; /* a bit each */
-    struct cw_transport_event last_arrival;
-};
-
-/* Polls until nothing more comes. */
-static void drain(const struct cw_transport *transport, struct tally *tally)
-{
-    struct cw_transport_event events[8];
-    for (int i = 0; i < 30; i++) { /* a poll may give nothing though there is something */
-        int count = transport->poll(transport->state, events, 8);
-        for (int j = 0; j < count; j++) {
-            uint32_t context = 1u << events[j].context;
-            if (events[j].kind == CW_TRANSPORT_ARRIVED) {
-                tally->arrived++;
-                tally->last_arrival = events[j];
-                continue;
-            }
-            assert_int_equal(tally->complete_contexts & context, 0); /* nothing comes after COMPLETE */
-            bool complete = events[j].kind == CW_TRANSPORT_COMPLETE;
-            *(complete ? &tally->complete : &tally->sent) += 1;
-            tally->complete_contexts |= complete ? context : 0;
-        }
-    }
-}
-
 /* What seeds can be told apart by. */
 struct seen {
     uint32_t complete_first, arrived_first, partly, spoilt, sent, unsent;
@@ -86,13 +85,10 @@ static void see_direct_put(uint64_t seed, struct seen *seen)
     uint8_t data[64];
     memset(data, 2, sizeof(data));
     pair_put(&pair, 4, false, data, sizeof(data));
-    struct tally from = {0};
-    struct tally to = {0};
+    const struct tally *from = &pair.tallies[0], *to = &pair.tallies[1];
     bool partly = false;
     bool spoilt = false;
     do {
-        drain(pair.from, &from);
-        drain(pair.to, &to);
         bool begun = false;
         bool ended = true;
         for (uint32_t i = 0; i < sizeof(data); i++) {
@@ -101,20 +97,18 @@ static void see_direct_put(uint64_t seed, struct seen *seen)
             spoilt = spoilt || (pair.memory[1][i] != 1 && pair.memory[1][i] != 2);
         }
         partly = partly || (begun && !ended);
-        assert_true(ended || to.arrived == 0);
-        seen->complete_first += from.complete == 1 && to.arrived == 0 ? 1 : 0;
-        seen->arrived_first += from.complete == 0 && to.arrived == 1 ? 1 : 0;
+        assert_true(ended || to->arrived == 0);
+        seen->complete_first += from->complete == 1 && to->arrived == 0 ? 1 : 0;
+        seen->arrived_first += from->complete == 0 && to->arrived == 1 ? 1 : 0;
     } while (cw_memory_fabric_step(pair.fabric));
-    drain(pair.from, &from);
-    drain(pair.to, &to);
-    assert_int_equal(from.complete, 1);
-    assert_int_equal(to.arrived, 1);
-    assert_true(to.last_arrival.peer == 0 && to.last_arrival.tag == 4 && to.last_arrival.bytes == 64 &&
-                !to.last_arrival.eager);
+    assert_int_equal(from->complete, 1);
+    assert_int_equal(to->arrived, 1);
+    assert_true(to->last_arrival.peer == 0 && to->last_arrival.tag == 4 && to->last_arrival.bytes == 64 &&
+                !to->last_arrival.eager);
     seen->partly += partly ? 1 : 0;
     seen->spoilt += spoilt ? 1 : 0;
-    *(from.sent == 1 ? &seen->sent : &seen->unsent) += 1;
-    assert_true(from.sent <= 1);
+    *(from->sent == 1 ? &seen->sent : &seen->unsent) += 1;
+    assert_true(from->sent <= 1);
     assert_null(cw_memory_fabric_fault(pair.fabric));
     cw_memory_fabric_destroy(pair.fabric);
 }
@@ -140,12 +134,11 @@ static void eager_begin(struct pair *pair, uint64_t seed, uint32_t buffers)
 }
 
 /* Lets happen what can, and checks how many puts have come. */
-static void eager_have_come(struct pair *pair, struct tally *from, struct tally *to, uint32_t expected)
+static void eager_have_come(struct pair *pair, uint32_t expected)
 {
+    const struct tally *from = &pair->tallies[0], *to = &pair->tallies[1];
     while (cw_memory_fabric_step(pair->fabric)) {
     }
-    drain(pair->from, from);
-    drain(pair->to, to);
     assert_int_equal(to->arrived, expected);
     assert_int_equal(from->complete, expected);
     if (expected > 0 && to->last_arrival.bytes > 0) {
@@ -158,17 +151,15 @@ static void test_eager_puts_wait_for_their_wait(void **state)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct pair pair;
-        struct tally from = {0};
-        struct tally to = {0};
         eager_begin(&pair, seed, 0);
         for (uint32_t i = 0; i < EAGER_PUTS; i++) {
-            eager_have_come(&pair, &from, &to, i);
+            eager_have_come(&pair, i);
             pair.to->expect(pair.to->state, 0, i);
         }
         pair.to->expect(pair.to->state, 0, EAGER_PUTS);
-        eager_have_come(&pair, &from, &to, EAGER_PUTS);
+        eager_have_come(&pair, EAGER_PUTS);
         pair_put(&pair, EAGER_PUTS, true, "payload", 7);
-        eager_have_come(&pair, &from, &to, EAGER_PUTS + 1);
+        eager_have_come(&pair, EAGER_PUTS + 1);
         assert_null(cw_memory_fabric_fault(pair.fabric));
         cw_memory_fabric_destroy(pair.fabric);
     }
@@ -180,14 +171,12 @@ static void test_eager_buffers_are_bounded(void **state)
     for (uint64_t seed = 0; seed < 300; seed++) {
         uint32_t buffers = 1 + (uint32_t)(seed % 12);
         struct pair pair;
-        struct tally from = {0};
-        struct tally to = {0};
         eager_begin(&pair, seed, buffers);
         for (uint32_t come = buffers; come < EAGER_PUTS; come++) {
-            eager_have_come(&pair, &from, &to, come);
-            pair.to->release(pair.to->state, to.last_arrival.buffer);
+            eager_have_come(&pair, come);
+            pair.to->release(pair.to->state, pair.tallies[1].last_arrival.buffer);
         }
-        eager_have_come(&pair, &from, &to, EAGER_PUTS);
+        eager_have_come(&pair, EAGER_PUTS);
         assert_null(cw_memory_fabric_fault(pair.fabric));
         cw_memory_fabric_destroy(pair.fabric);
     }

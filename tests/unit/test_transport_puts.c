@@ -112,16 +112,15 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
                                          .buffer = CW_BUFFER_RECEIVE,
                                          .offset = 64 * PLACE_BYTES,
                                          .context = 1000};
-    const struct cw_transport *calls = bench.sides[0].calls;
     for (; puts < 32; puts++) {
         assert_int_equal(put(&bench, 0, 1, 4 * puts, false, 100), CW_OK);
     }
     assert_int_equal(cw_puts_transport_open(bench.sides[0].transport), 32);
-    assert_int_equal(calls->put(calls->state, &multicast), CW_ERROR_AGAIN);
+    assert_int_equal(put_made(&bench, 0, &multicast), CW_ERROR_AGAIN);
     assert_int_equal(cw_puts_transport_open(bench.sides[0].transport), 33); /* one half */
     uint64_t refusals = cw_puts_transport_refusals(bench.sides[0].transport);
     assert_int_equal(put(&bench, 0, 1, 4 * puts, false, 100), CW_ERROR_AGAIN); /* a record there is, no operation */
-    assert_int_equal(calls->put(calls->state, &multicast), CW_ERROR_AGAIN);
+    assert_int_equal(put_made(&bench, 0, &multicast), CW_ERROR_AGAIN);
     assert_int_equal(cw_puts_transport_refusals(bench.sides[0].transport), refusals + 2);
     deliver(&bench, 0);
     for (uint32_t i = 0; i < 32; i++) { /* not that of the multicast */
@@ -129,8 +128,7 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
         assert_true(event.kind == CW_TRANSPORT_COMPLETE && event.context < 1000);
     }
     nothing(&bench, 0);
-    assert_int_equal(calls->put(calls->state, &multicast), CW_OK);
-    sim_host_wake(&bench.hosts.list[0]);
+    assert_int_equal(put_made(&bench, 0, &multicast), CW_OK);
     deliver(&bench, 0);
     completes(&bench, 0, 1000);
     deliver(&bench, 1);
@@ -145,38 +143,6 @@ static void a_multicast_goes_on_where_it_was_refused(void **state)
 }
 
 /* ---- Events ---- */
-
-static void a_full_queue_takes_more_once_it_is_polled(void **state)
-{
-    struct bench bench;
-    struct cw_event events[8];
-    bench_begin(&bench);
-    for (uint32_t i = 0; i < 3; i++) {
-        pair_add(&bench, 0, 1, 4 * i, false, 100);
-    }
-    bench.request.event_count_max = 1;
-    bench_create(&bench);
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(put(&bench, 0, 1, 4 * i, false, 100), CW_OK);
-    }
-    time_pass(&bench, 2000000);
-    uint32_t count = cw_endpoint_events(bench.hosts.list[1].endpoint, events, 8);
-    uint32_t tag = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (events[i].kind != CW_EVENT_PUT) {
-            continue;
-        }
-        if (tag > 0) {
-            assert_int_equal(cw_puts_transport_deliver(bench.sides[1].transport, &events[i]), CW_ERROR_AGAIN);
-            arrives(&bench, 1, 0, tag - 4);
-        }
-        assert_int_equal(cw_puts_transport_deliver(bench.sides[1].transport, &events[i]), CW_OK);
-        tag += 4;
-    }
-    assert_int_equal(tag, 12);
-    arrives(&bench, 1, 0, 8);
-    bench_end(&bench);
-}
 
 static void what_is_for_others_is_left_to_them(void **state)
 {
@@ -230,7 +196,6 @@ int main(void)
         cmocka_unit_test(a_long_put_tells_when_it_has_left),
         cmocka_unit_test(messages_longer_than_a_slot_are_refused),
         cmocka_unit_test(a_multicast_goes_on_where_it_was_refused),
-        cmocka_unit_test(a_full_queue_takes_more_once_it_is_polled),
         cmocka_unit_test(what_is_for_others_is_left_to_them),
         cmocka_unit_test(messages_beyond_the_slots_that_may_be_kept_are_copied),
     };

@@ -255,6 +255,7 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, co
     }
     run->plan = plan;
     run->scratch = malloc(plan->schedule.scratch_bytes + 1);
+    mpi_exchange_init(&run->exchange);
     struct cw_execution_request request = {
         .schedule = &plan->schedule,
         .ranks = (uint32_t)comm->size,

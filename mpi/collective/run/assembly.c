@@ -8,16 +8,17 @@
 /* A multicast of which parts are missing. */
 struct mpi_exchange_parts {
     struct mpi_exchange_parts *next;
+    int32_t source;
+    uint32_t tag;
     uint64_t filled;
     uint64_t bytes;
-    struct mpi_exchange_event *event;
+    uint8_t *data;
 };
 
 static struct mpi_exchange_parts **parts_find(struct mpi_exchange *exchange, const struct exchange_head *head)
 {
     struct mpi_exchange_parts **link = &exchange->parts;
-    while (*link != NULL &&
-           !((*link)->event->event.peer == (uint32_t)head->source && (*link)->event->event.tag == head->tag)) {
+    while (*link != NULL && !((*link)->source == head->source && (*link)->tag == head->tag)) {
         link = &(*link)->next;
     }
     return link;
@@ -26,22 +27,22 @@ static struct mpi_exchange_parts **parts_find(struct mpi_exchange *exchange, con
 /* NULL: no memory. */
 static struct mpi_exchange_parts *parts_begin(const struct exchange_head *head, uint64_t bytes)
 {
-    struct cw_transport_event event = exchange_eager_event(head, bytes);
     struct mpi_exchange_parts *parts = malloc(sizeof(*parts));
-    struct mpi_exchange_event *made = parts == NULL ? NULL : exchange_event_make(&event, NULL, bytes);
-    if (made == NULL) {
+    uint8_t *memory = malloc(bytes + 1);
+    if (parts == NULL || memory == NULL) {
         free(parts);
+        free(memory);
         return NULL;
     }
-    *parts = (struct mpi_exchange_parts){.bytes = bytes, .event = made};
+    *parts = (struct mpi_exchange_parts){.source = head->source, .tag = head->tag, .bytes = bytes, .data = memory};
     return parts;
 }
 
 bool exchange_part_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
-                        uint32_t bytes, struct mpi_exchange_event **whole)
+                        uint32_t bytes, struct cw_transport_event *whole)
 {
     struct exchange_piece piece;
-    *whole = NULL;
+    whole->buffer = 0;
     if (bytes < sizeof(piece)) {
         return false;
     }
@@ -56,7 +57,7 @@ bool exchange_part_take(struct mpi_exchange *exchange, const struct exchange_hea
     if (parts == NULL && piece.offset == 0) {
         parts = parts_begin(head, piece.bytes);
         if (parts == NULL) {
-            exchange->failure = CW_ERROR_MEMORY;
+            mpi_exchange_fail(exchange, CW_ERROR_MEMORY);
             return false;
         }
         *link = parts;
@@ -66,11 +67,12 @@ bool exchange_part_take(struct mpi_exchange *exchange, const struct exchange_hea
     }
     uint64_t known = parts->filled - piece.offset;
     if (known < bytes) {
-        memcpy(parts->event->data + parts->filled, data + sizeof(piece) + known, bytes - known);
+        memcpy(parts->data + parts->filled, data + sizeof(piece) + known, bytes - known);
         parts->filled += bytes - known;
     }
     if (parts->filled == parts->bytes) {
-        *whole = parts->event;
+        *whole = exchange_eager_event(head, parts->data, parts->bytes);
+        whole->buffer = (uint64_t)(uintptr_t)parts->data;
         *link = parts->next;
         free(parts);
     }
@@ -82,7 +84,7 @@ void exchange_parts_free(struct mpi_exchange *exchange)
     while (exchange->parts != NULL) {
         struct mpi_exchange_parts *parts = exchange->parts;
         exchange->parts = parts->next;
-        free(parts->event);
+        free(parts->data);
         free(parts);
     }
 }

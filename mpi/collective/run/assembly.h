@@ -9,10 +9,11 @@
 
 #include "mpi/collective/run/transport_state.h"
 
-/* Takes a part of a message to `exchange`. An event that is complete is in *whole, and the caller's from then on; NULL:
- * there are parts missing. False: it makes no sense, or there is no memory (exchange->failure). */
+/* Takes a part of a message to `exchange`. The last part fills in `whole`, whose `buffer` is the data for `free`, the
+ * caller's from then on; 0: there are parts missing. False: it makes no sense, or there is no memory
+ * (exchange->failure). */
 bool exchange_part_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
-                        uint32_t bytes, struct mpi_exchange_event **whole);
+                        uint32_t bytes, struct cw_transport_event *whole);
 
 /* The exchange ends. */
 void exchange_parts_free(struct mpi_exchange *exchange);

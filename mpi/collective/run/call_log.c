@@ -23,7 +23,7 @@ static void exchange_end(const struct mpi_call_log *log, struct mpi_exchange *ex
 {
     if (exchange->failure == CW_OK) {
         snprintf(exchange->why, sizeof(exchange->why), "%s", log->why);
-        exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
     }
 }
 

@@ -163,7 +163,7 @@ static void put_end(struct mpi_operation *operation, int status)
         mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     } else if (status !=
                CW_ERROR_REMOTE_ACCESS) { /* the target's call has ended, and it tells why, or who knows does */
-        exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
+        mpi_exchange_fail(exchange, status);
     }
     free(put);
 }

@@ -28,6 +28,7 @@ struct mpi_multicast {
     bool is_eager;
     bool is_sent;       /* all of it */
     bool is_single;     /* it goes to each by itself */
+    bool *is_done;      /* within its put: to be set, since its event would come too soon; else NULL */
     uint32_t under_way; /* pieces, or offers */
     uint32_t peer_at;   /* the next to be sent to by itself */
     uint32_t peer_count;
@@ -110,7 +111,9 @@ static void group_leave(struct mpi_multicast *multicast)
 static void multicast_end(struct mpi_multicast *multicast)
 {
     group_leave(multicast);
-    if (multicast->exchange != NULL) {
+    if (multicast->is_done != NULL) {
+        *multicast->is_done = true;
+    } else if (multicast->exchange != NULL) {
         mpi_exchange_put_tell(multicast->exchange, CW_TRANSPORT_COMPLETE, multicast->context);
     }
     multicasts_open--;
@@ -224,7 +227,7 @@ static bool multicast_step(struct mpi_multicast *multicast)
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
         multicast->is_sent = true;
         if (multicast->exchange != NULL) {
-            multicast->exchange->failure = status;
+            mpi_exchange_fail(multicast->exchange, status);
         }
     }
     return has_moved;
@@ -275,7 +278,6 @@ int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_p
             memcpy(multicast->copy, put->data, put->bytes);
         }
         multicast->data = multicast->copy;
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     } else {
         exchange->multicasts_open++;
     }
@@ -286,10 +288,15 @@ int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_p
     }
     bool is_first = link == &mpi_multicasts_waiting;
     *link = multicast;
-    if (is_first) {
+    bool is_done = false;
+    if (is_first) { /* it alone */
+        multicast->is_done = &is_done;
         (void)mpi_multicast_progress();
     }
-    return CW_OK;
+    if (is_first && !is_done) {
+        multicast->is_done = NULL;
+    }
+    return exchange->failure != CW_OK ? exchange->failure : is_copied || is_done ? CW_TRANSPORT_DONE : CW_OK;
 }
 
 uint32_t mpi_multicast_progress(void)

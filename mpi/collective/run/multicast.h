@@ -30,7 +30,8 @@ uint64_t mpi_multicast_eager_max(void);
 /* A call begins whose ranks multicast: opens the group, if it has not been done. */
 void mpi_multicast_open(struct mpi_comm *comm);
 
-/* Takes a put to several ranks. CW_OK; CW_ERROR_MEMORY; CW_ERROR_PEER_FAILED: one of them is gone. */
+/* Takes a put to several ranks. CW_OK; CW_TRANSPORT_DONE; CW_ERROR_MEMORY; CW_ERROR_PEER_FAILED: one of them is gone.
+ */
 int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put);
 
 /* From the job: what came for a group, and what has come to all. */

@@ -86,7 +86,7 @@ void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exch
     mpi_exchange_mismatch_tell(exchange, head->source);
     if (exchange->failure == CW_OK) {
         mpi_describe_mismatch(exchange, head->source, head->call);
-        exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
     }
 }
 
@@ -151,7 +151,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     mpi_multicast_open(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
-        exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
     }
     return true;
 }

@@ -39,45 +39,23 @@ struct mpi_exchange_get {
 
 struct mpi_exchange_get *mpi_exchange_waiting;
 
-static void event_append(struct mpi_exchange *exchange, struct mpi_exchange_event *event)
+/* False: nobody holds its data. */
+static bool event_give(struct mpi_exchange *exchange, const struct cw_transport_event *event)
 {
-    event->next = NULL;
-    *(exchange->last == NULL ? &exchange->first : &exchange->last->next) = event;
-    exchange->last = event;
-}
-
-struct mpi_exchange_event *exchange_event_make(const struct cw_transport_event *event, const void *data, uint64_t bytes)
-{
-    struct mpi_exchange_event *made = malloc(sizeof(*made) + bytes);
-    if (made == NULL) {
-        return NULL;
-    }
-    made->event = *event;
-    if (data != NULL && bytes > 0) {
-        memcpy(made->data, data, bytes);
-    }
-    made->event.data = made->data;
-    made->event.buffer = (uint64_t)(uintptr_t)made;
-    return made;
-}
-
-/* False: no memory. */
-static bool event_add(struct mpi_exchange *exchange, const struct cw_transport_event *event, const void *data,
-                      uint64_t bytes)
-{
-    struct mpi_exchange_event *made = exchange_event_make(event, data, bytes);
-    if (made == NULL) {
-        exchange->failure = CW_ERROR_MEMORY;
-        return false;
-    }
-    event_append(exchange, made);
-    return true;
+    return exchange->sink.event(exchange->sink.context, event);
 }
 
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context)
 {
-    struct cw_transport_event event = {.kind = kind, .context = context};
-    (void)event_add(exchange, &event, NULL, 0); /* without memory the exchange has failed */
+    (void)event_give(exchange, &(struct cw_transport_event){.kind = kind, .context = context});
+}
+
+void mpi_exchange_fail(struct mpi_exchange *exchange, int status)
+{
+    if (exchange->failure == CW_OK) {
+        exchange->failure = status;
+        (void)event_give(exchange, &(struct cw_transport_event){.kind = CW_TRANSPORT_FAILED, .status = status});
+    }
 }
 
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
@@ -170,31 +148,20 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     int status = mpi_direct_is_word(put, rank)
                      ? mpi_direct_tell(exchange, rank, &head)
                      : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
-    if (status == CW_OK) {
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
-    }
-    return status;
+    return status == CW_OK ? CW_TRANSPORT_DONE : status; /* it has been copied */
 }
 
-static int transport_poll(void *state, struct cw_transport_event *events, uint32_t count_max)
+static void transport_serve(void *state, const struct cw_transport_sink *sink)
 {
-    struct mpi_exchange *exchange = state;
-    if (exchange->failure != CW_OK) {
-        return exchange->failure;
-    }
-    uint32_t count = 0;
-    while (count < count_max && exchange->first != NULL) {
-        struct mpi_exchange_event *event = exchange->first;
-        exchange->first = event->next;
-        if (exchange->first == NULL) {
-            exchange->last = NULL;
-        }
-        events[count++] = event->event;
-        if (event->event.kind != CW_TRANSPORT_ARRIVED || !event->event.eager) {
-            free(event);
-        }
-    }
-    return (int)count;
+    ((struct mpi_exchange *)state)->sink = *sink;
+}
+
+static const void *transport_keep(void *state, const void *data, uint64_t bytes, uint64_t *buffer)
+{
+    (void)state;
+    void *copy = malloc(bytes);
+    *buffer = (uint64_t)(uintptr_t)copy;
+    return copy == NULL ? NULL : memcpy(copy, data, bytes);
 }
 
 static void transport_release(void *state, uint64_t buffer)
@@ -209,7 +176,7 @@ static void get_end(struct mpi_operation *operation, int status)
     struct mpi_exchange *exchange = get->exchange;
     exchange->operations_open--;
     if (status != CW_OK) {
-        exchange->failure = exchange->failure != CW_OK ? exchange->failure : status; /* the first reason counts */
+        mpi_exchange_fail(exchange, status);
     } else {
         struct cw_transport_event event = {
             .kind = CW_TRANSPORT_ARRIVED,
@@ -217,7 +184,7 @@ static void get_end(struct mpi_operation *operation, int status)
             .tag = get->head.tag,
             .bytes = get->offer.bytes,
         };
-        (void)event_add(exchange, &event, NULL, 0);
+        (void)event_give(exchange, &event);
         struct exchange_head head = get->head;
         head.kind = EXCHANGE_GOT;
         head.source = exchange->comm->rank;
@@ -260,7 +227,7 @@ static bool is_inside(struct mpi_exchange *exchange, const struct exchange_head 
     if (!inside) {
         snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
                  head->source, (unsigned long long)bytes, exchange->comm->rank);
-        exchange->failure = CW_ERROR_ARGUMENT;
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
         mpi_exchange_mismatch_tell(exchange, head->source);
     }
     return inside;
@@ -274,7 +241,7 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
     }
     struct mpi_exchange_get *get = malloc(sizeof(*get));
     if (get == NULL) {
-        exchange->failure = CW_ERROR_MEMORY;
+        mpi_exchange_fail(exchange, CW_ERROR_MEMORY);
         return;
     }
     *get = (struct mpi_exchange_get){
@@ -330,16 +297,20 @@ static bool piece_take(struct mpi_exchange *exchange, const struct exchange_head
         .tag = head->tag,
         .bytes = piece.bytes,
     };
-    return piece.left > 0 || event_add(exchange, &event, NULL, 0);
+    if (piece.left == 0) {
+        (void)event_give(exchange, &event);
+    }
+    return true;
 }
 
+/* A part of a long eager one; the last one completes the event. */
 static bool part_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
                       uint32_t bytes)
 {
-    struct mpi_exchange_event *whole;
-    bool makes_sense = exchange_part_take(exchange, head, data, bytes, &whole);
-    if (whole != NULL) {
-        event_append(exchange, whole);
+    struct cw_transport_event event;
+    bool makes_sense = exchange_part_take(exchange, head, data, bytes, &event);
+    if (event.buffer != 0 && !event_give(exchange, &event)) {
+        transport_release(exchange, event.buffer);
     }
     return makes_sense;
 }
@@ -349,6 +320,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
                          const uint8_t *data, uint32_t bytes)
 {
     struct exchange_offer offer;
+    struct cw_transport_event event;
     if (head->source < 0 || head->source >= exchange->comm->size) {
         return false;
     }
@@ -360,19 +332,22 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         return false;
     }
     switch (head->kind) {
-    case EXCHANGE_EAGER: {
-        struct cw_transport_event event = exchange_eager_event(head, bytes);
-        return event_add(exchange, &event, data, bytes);
-    }
-    case EXCHANGE_READY: {
-        struct cw_transport_event event = exchange_eager_event(head, 0);
-        return mpi_direct_hear(exchange, head, data, bytes) && event_add(exchange, &event, NULL, 0);
-    }
-    case EXCHANGE_HERE: {
-        struct cw_transport_event event = {
-            .kind = CW_TRANSPORT_ARRIVED, .peer = (uint32_t)head->source, .tag = head->tag};
-        return mpi_direct_here(data, bytes, &event.bytes) && event_add(exchange, &event, NULL, 0);
-    }
+    case EXCHANGE_EAGER:
+        event = exchange_eager_event(head, data, bytes);
+        break;
+    case EXCHANGE_READY:
+        event = exchange_eager_event(head, NULL, 0);
+        if (!mpi_direct_hear(exchange, head, data, bytes)) {
+            return false;
+        }
+        break;
+    case EXCHANGE_HERE:
+        event =
+            (struct cw_transport_event){.kind = CW_TRANSPORT_ARRIVED, .peer = (uint32_t)head->source, .tag = head->tag};
+        if (!mpi_direct_here(data, bytes, &event.bytes)) {
+            return false;
+        }
+        break;
     case EXCHANGE_OFFER:
         if (bytes != sizeof(offer)) {
             return false;
@@ -392,6 +367,8 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     default:
         return false;
     }
+    (void)event_give(exchange, &event);
+    return true;
 }
 
 static struct mpi_exchange *exchange_find(const struct mpi_comm *comm, const struct exchange_head *head)
@@ -430,6 +407,17 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
 }
 
+void mpi_exchange_init(struct mpi_exchange *exchange)
+{
+    exchange->transport = (struct cw_transport){
+        .state = exchange,
+        .serve = transport_serve,
+        .put = transport_put,
+        .keep = transport_keep,
+        .release = transport_release,
+    };
+}
+
 bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
                         uint32_t kind)
 {
@@ -444,12 +432,6 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->why[0] = '\0';
     exchange->is_told = exchange->is_held = false;
     exchange->failure = CW_OK;
-    exchange->transport = (struct cw_transport){
-        .state = exchange,
-        .put = transport_put,
-        .poll = transport_poll,
-        .release = transport_release,
-    };
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
     mpi_call_log_tell(exchange);
@@ -475,12 +457,6 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         exchange_unhold(exchange);
     }
     mpi_call_log_note(exchange);
-    while (exchange->first != NULL) {
-        struct mpi_exchange_event *event = exchange->first;
-        exchange->first = event->next;
-        free(event);
-    }
-    exchange->last = NULL;
     mpi_direct_end(exchange);
     exchange_parts_free(exchange);
     while (exchange->puts != NULL) { /* only after a failure */

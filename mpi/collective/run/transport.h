@@ -24,22 +24,25 @@ struct mpi_exchange {
     uint32_t kind;    /* mpi_describe_kind of the call */
     void *buffers[4]; /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
-    int failure;                             /* status, once a rank that takes part is gone, or is in another call */
-    struct mpi_exchange *held_next;          /* of those that hold others up */
-    bool is_held;                            /* is one of them */
-    bool is_told;                            /* the others know that it has failed */
-    uint32_t ordinal;                        /* struct mpi_collective; 0: of a persistent call, or an inner one */
-    char why[200];                           /* in which one; "": it is not that */
-    struct mpi_exchange_event *first, *last; /* for the next poll */
-    struct mpi_exchange_put *puts;           /* offered ones that have not been got yet */
-    uint16_t put_count;                      /* offered ones so far: their numbers */
-    struct mpi_direct *direct;               /* what has been told of places (direct.h); NULL: nothing */
-    uint32_t operations_open;                /* own gets and direct puts under way */
-    uint32_t multicasts_open;                /* own long multicasts under way (multicast.h) */
-    struct mpi_exchange_parts *parts;        /* eager multicasts that have come in part (assembly.h) */
-    struct mpi_exchange *next;               /* of the communicator */
+    int failure;                      /* status, once a rank that takes part is gone, or is in another call */
+    struct mpi_exchange *held_next;   /* of those that hold others up */
+    bool is_held;                     /* is one of them */
+    bool is_told;                     /* the others know that it has failed */
+    uint32_t ordinal;                 /* struct mpi_collective; 0: of a persistent call, or an inner one */
+    char why[200];                    /* in which one; "": it is not that */
+    struct mpi_exchange_put *puts;    /* offered ones that have not been got yet */
+    uint16_t put_count;               /* offered ones so far: their numbers */
+    struct mpi_direct *direct;        /* what has been told of places (direct.h); NULL: nothing */
+    uint32_t operations_open;         /* own gets and direct puts under way */
+    uint32_t multicasts_open;         /* own long multicasts under way (multicast.h) */
+    struct mpi_exchange_parts *parts; /* eager multicasts that have come in part (assembly.h) */
+    struct mpi_exchange *next;        /* of the communicator */
     struct cw_transport transport;
+    struct cw_transport_sink sink; /* the execution's */
 };
+
+/* Makes the transport; before the execution is. */
+void mpi_exchange_init(struct mpi_exchange *exchange);
 
 /* Joins the communicator's calls under way; takes what has come early. False: no memory. */
 bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
@@ -56,6 +59,8 @@ bool mpi_exchange_is_idle(const struct mpi_exchange *exchange);
 
 struct exchange_head;
 struct mpi_multicast;
+/* The call cannot go on; the first reason counts. */
+void mpi_exchange_fail(struct mpi_exchange *exchange, int status);
 /* What has become of a put: its last byte has left; its source may be reused. */
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,

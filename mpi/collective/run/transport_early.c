@@ -125,7 +125,7 @@ void mpi_collective_down(uint32_t rank)
         }
         for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
              exchange = exchange->next) {
-            exchange->failure = CW_ERROR_PEER_FAILED;
+            mpi_exchange_fail(exchange, CW_ERROR_PEER_FAILED);
         }
     }
 }

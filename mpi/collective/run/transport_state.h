@@ -55,28 +55,19 @@ static_assert(sizeof(struct exchange_head) == 32 && sizeof(struct exchange_offer
               "the same at both sides");
 static_assert(sizeof(struct exchange_head) + sizeof(struct exchange_offer) <= MPI_HEAD_MAX, "an outbox keeps it");
 
-/* For the next poll. */
-struct mpi_exchange_event {
-    struct mpi_exchange_event *next;
-    struct cw_transport_event event;
-    uint8_t data[];
-};
-
 /* An eager multicast or put has come. */
-static inline struct cw_transport_event exchange_eager_event(const struct exchange_head *head, uint64_t bytes)
+static inline struct cw_transport_event exchange_eager_event(const struct exchange_head *head, const void *data,
+                                                             uint64_t bytes)
 {
     return (struct cw_transport_event){
         .kind = CW_TRANSPORT_ARRIVED,
         .peer = (uint32_t)head->source,
         .tag = head->tag,
         .eager = true,
+        .data = data,
         .bytes = bytes,
     };
 }
-
-/* With room for so many bytes, filled from `data` unless that is NULL; NULL: no memory. */
-struct mpi_exchange_event *exchange_event_make(const struct cw_transport_event *event, const void *data,
-                                               uint64_t bytes);
 
 /* What came before its call, or its communicator. */
 struct mpi_early {
