@@ -165,35 +165,21 @@ static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card
 
 /* ---- what comes ---- */
 
-static void take_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void take_control(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
-    struct cw_job *job = context;
-    if (cw_tag(lane_tag) != CW_JOB_TAG) {
-        job->handler.path.message(job->handler.path.context, rank, lane_tag, data, bytes);
-    } else if (job->groups != NULL) {
+    const struct cw_job *job = context;
+    (void)lane_tag;
+    if (job->groups != NULL) {
         cw_groups_take(job->groups, rank, data, bytes);
     }
 }
 
-static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
-{
-    const struct cw_job *job = context;
-    job->handler.path.arrived(job->handler.path.context, rank, lane_tag);
-}
-
-static void take_complete(void *context, uint64_t operation, int status)
-{
-    const struct cw_job *job = context;
-    job->handler.path.complete(job->handler.path.context, operation, status);
-}
-
-static void take_down(void *context, uint32_t rank, int status)
+static void take_down(void *context, uint32_t rank)
 {
     const struct cw_job *job = context;
     if (job->groups != NULL && rank != job->info.rank) { /* groups need no inbox to reach their own rank */
         cw_groups_down(job->groups, rank);
     }
-    job->handler.path.down(job->handler.path.context, rank, status);
 }
 
 static void take_extension(void *context)
@@ -303,16 +289,11 @@ static int paths_open(struct cw_job *job, const struct report *report)
         .rank = job->info.rank,
         .rank_count = job->info.size,
         .copy_twice = copy != NULL && strcmp(copy, "twice") == 0,
-        .handler =
-            {
-                .context = job,
-                .message = take_message,
-                .arrived = take_arrived,
-                .complete = take_complete,
-                .down = take_down,
-                .extension = take_extension,
-            },
+        .handler = job->handler.path,
+        .watcher = &job->watcher,
     };
+    job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .extension = take_extension};
+    config.handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
     if (copy != NULL && copy[0] != 0 && !config.copy_twice) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
                     copy);

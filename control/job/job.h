@@ -34,13 +34,13 @@ enum {
 
 /* What comes in: by paths, and by groups (groups/groups.h). */
 struct cw_job_handler {
-    struct cw_path_handler path; /* `extension` is the job's own */
+    struct cw_path_handler path; /* the listener of CW_JOB_TAG is the job's own */
     void (*multicast)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
     void (*multicast_complete)(void *context, uint64_t put_context, int status);
 };
 
 /* Messages of paths with this tag are the job's own, in whatever lane. */
-enum { CW_JOB_TAG = (1 << CW_TAG_BITS) - 1 };
+enum { CW_JOB_TAG = CW_PATH_LISTENERS - 1 };
 
 /* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
 int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,

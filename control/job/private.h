@@ -10,6 +10,7 @@ struct cw_job {
     struct cw_paths *paths;
     struct cw_wire wire; /* zero: none */
     struct cw_job_handler handler;
+    struct cw_path_watcher watcher;
     struct cw_groups *groups;
     bool extension_has_news;
     uint8_t note[CW_JOB_NOTE_BYTES];

@@ -47,10 +47,19 @@ struct cw_path_card {
     uint8_t reserved[7];
 };
 
-/* What comes in. Data is valid during the call only. */
-struct cw_path_handler {
+enum { CW_PATH_LISTENERS = 16 };
+
+/* Who gets messages. Data is valid during the call only. */
+struct cw_path_listener {
     void *context;
     void (*message)(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
+};
+
+/* What comes in. */
+struct cw_path_handler {
+    struct cw_path_listener listeners[CW_PATH_LISTENERS]; /* of messages, by their tag; `message` NULL: `others` */
+    struct cw_path_listener others;                       /* of all other tags; `message` NULL: they are dropped */
+    void *context;                                        /* of the functions below */
     void (*arrived)(void *context, uint32_t rank, uint32_t lane_tag); /* all bytes of a put into own memory are there */
     void (*complete)(void *context, uint64_t operation, int status);  /* an own get or put is done, or has failed */
     void (*sent)(
@@ -59,7 +68,13 @@ struct cw_path_handler {
     /* The rank is gone, what was under way to it has failed: CW_ERROR_PEER_FAILED, or CW_ERROR_PEER_RESTARTED: another
      * process is in its place. */
     void (*down)(void *context, uint32_t rank, int status);
-    void (*extension)(void *context); /* the endpoint's extension has news (core/extension.h); NULL: nobody cares */
+};
+
+/* Who looks after groups of ranks, beside the handler. */
+struct cw_path_watcher {
+    void *context;
+    void (*down)(void *context, uint32_t rank); /* before the handler's */
+    void (*extension)(void *context);           /* the endpoint's extension has news (core/extension.h) */
 };
 
 struct cw_paths_config {
@@ -75,6 +90,7 @@ struct cw_paths_config {
     bool multicasts;        /* for the card */
     uint32_t message_bytes_max; /* of the endpoint: its pool_slot_bytes */
     struct cw_path_handler handler;
+    const struct cw_path_watcher *watcher; /* NULL: nobody; outlives the paths */
 };
 
 /* CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM with a line in `error`. */

@@ -12,8 +12,8 @@
 
 int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes)
 {
-    if (config->rank_count < 1 || config->rank >= config->rank_count || config->handler.message == NULL ||
-        config->handler.arrived == NULL || config->handler.complete == NULL || config->handler.down == NULL) {
+    if (config->rank_count < 1 || config->rank >= config->rank_count || config->handler.arrived == NULL ||
+        config->handler.complete == NULL || config->handler.down == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "paths: rank %u of %u, or no handler", config->rank,
                              config->rank_count);
     }
@@ -330,6 +330,9 @@ static void down_report(struct cw_paths *paths)
             paths->down_count--;
             int status = peer->failure == CW_ERROR_PEER_RESTARTED ? CW_ERROR_PEER_RESTARTED : CW_ERROR_PEER_FAILED;
             path_stream_fail(paths, rank, status);
+            if (paths->config.watcher != NULL) {
+                paths->config.watcher->down(paths->config.watcher->context, rank);
+            }
             paths->config.handler.down(paths->config.handler.context, rank, status);
         }
     }

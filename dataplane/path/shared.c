@@ -166,8 +166,7 @@ static bool record_take(struct cw_paths *paths, uint32_t rank, const struct cw_r
     const struct cw_path_handler *handler = &paths->config.handler;
     switch (record->kind) {
     case PATH_MESSAGE:
-        paths->counters.messages_received++;
-        handler->message(handler->context, rank, record->user, record->payload, record->bytes);
+        path_message(paths, rank, record->user, record->payload, record->bytes);
         return true;
     case PATH_NOTICE:
         handler->arrived(handler->context, rank, record->user);

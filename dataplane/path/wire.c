@@ -362,8 +362,7 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
     switch (event->kind) {
     case CW_EVENT_MESSAGE:
         if (rank != UINT32_MAX) {
-            paths->counters.messages_received++;
-            handler->message(handler->context, rank, event->lane_tag, event->data, (uint32_t)event->bytes);
+            path_message(paths, rank, event->lane_tag, event->data, (uint32_t)event->bytes);
         }
         slot_release(paths, event->slot);
         break;
@@ -388,8 +387,8 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
         }
         break;
     case CW_EVENT_EXTENSION:
-        if (handler->extension != NULL) {
-            handler->extension(handler->context);
+        if (paths->config.watcher != NULL) {
+            paths->config.watcher->extension(paths->config.watcher->context);
         }
         break;
     default:

@@ -78,8 +78,13 @@ static void message_keep(struct mpi_comm *comm, uint32_t rank, enum mpi_message_
     }
 }
 
-static void message_match(uint32_t rank, enum mpi_message_kind kind, struct parts *parts)
+static void message_match(uint32_t rank, enum mpi_message_kind kind, const void *data, uint32_t bytes)
 {
+    struct parts read;
+    struct parts *parts = &read;
+    if (!parts_read(kind, data, bytes, parts)) {
+        return;
+    }
     struct mpi_comm *comm = mpi_comm_of_context(parts->envelope.context);
     if (comm != NULL && (parts->envelope.source < 0 || parts->envelope.source >= comm->size)) {
         return; /* no process with this library sends that */
@@ -139,28 +144,40 @@ static bool eager_take(uint32_t rank, const void *data, uint32_t bytes)
     return true;
 }
 
-void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+/* ---- listeners, by the kind of message ---- */
+
+static void take_eager(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    (void)context, (void)lane_tag;
+    if (!eager_take(rank, data, bytes)) {
+        message_match(rank, MPI_SENT_EAGER, data, bytes);
+    }
+}
+
+static void take_envelope(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     (void)context;
+    message_match(rank, (enum mpi_message_kind)cw_tag(lane_tag), data, bytes);
+}
+
+static void take_cancel(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct parts parts;
+    (void)context;
+    if (parts_read((enum mpi_message_kind)cw_tag(lane_tag), data, bytes, &parts)) {
+        message_cancel(rank, &parts);
+    }
+}
+
+static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
     enum mpi_message_kind kind = (enum mpi_message_kind)cw_tag(lane_tag);
     struct parts parts;
-    if (kind == MPI_SENT_EAGER && eager_take(rank, data, bytes)) {
-        return;
-    }
-    if (kind == MPI_SENT_COLLECTIVE) {
-        mpi_collective_message(rank, data, bytes);
-        return;
-    }
+    (void)context;
     if (!parts_read(kind, data, bytes, &parts)) {
         return;
     }
     switch (kind) {
-    case MPI_SENT_EAGER:
-    case MPI_SENT_SYNC:
-    case MPI_SENT_LONG:
-    case MPI_SENT_WANT:
-        message_match(rank, kind, &parts);
-        break;
     case MPI_SENT_DONE:
         mpi_send_done(parts.answer.number, parts.answer.status);
         break;
@@ -170,18 +187,18 @@ void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const
     case MPI_SENT_CLEAR:
         mpi_send_clear(parts.answer.number, (uint32_t)parts.answer.status);
         break;
-    case MPI_SENT_DATA:
-        mpi_receive_end(parts.answer.number, parts.data, parts.bytes, MPI_SUCCESS);
-        break;
-    case MPI_SENT_CANCEL:
-        message_cancel(rank, &parts);
-        break;
     case MPI_SENT_CANCELLED:
         mpi_send_cancelled(parts.answer.number, parts.answer.status != 0);
         break;
     default:
-        break;
+        mpi_receive_end(parts.answer.number, parts.data, parts.bytes, MPI_SUCCESS);
     }
+}
+
+static void take_collective(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    (void)context, (void)lane_tag;
+    mpi_collective_message(rank, data, bytes);
 }
 
 void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status)
@@ -191,19 +208,19 @@ void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uin
 }
 
 /* Whoever puts into this rank's memory says so by a message behind it (collective/run/direct.h). */
-void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag)
+static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
 {
     (void)context, (void)rank, (void)lane_tag;
 }
 
-void mpi_incoming_complete(void *context, uint64_t operation, int status)
+static void take_complete(void *context, uint64_t operation, int status)
 {
     (void)context;
     struct mpi_operation *done = (struct mpi_operation *)(uintptr_t)operation;
     done->done(done, status);
 }
 
-void mpi_incoming_sent(void *context, uint64_t operation)
+static void take_sent(void *context, uint64_t operation)
 {
     (void)context;
     struct mpi_operation *sent = (struct mpi_operation *)(uintptr_t)operation;
@@ -235,7 +252,7 @@ uint32_t mpi_incoming_dead(void)
     return dead_rank;
 }
 
-void mpi_incoming_down(void *context, uint32_t rank, int status)
+static void take_down(void *context, uint32_t rank, int status)
 {
     (void)context;
     if (status == CW_ERROR_PEER_RESTARTED) {
@@ -277,4 +294,28 @@ void mpi_incoming_missing(uint32_t rank)
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         mpi_match_each_from(comm, rank, receive_fail);
     }
+}
+
+void mpi_incoming_listen(struct cw_path_handler *handler)
+{
+    *handler = (struct cw_path_handler){
+        .listeners =
+            {
+                [MPI_SENT_EAGER].message = take_eager,
+                [MPI_SENT_SYNC].message = take_envelope,
+                [MPI_SENT_LONG].message = take_envelope,
+                [MPI_SENT_WANT].message = take_envelope,
+                [MPI_SENT_CANCEL].message = take_cancel,
+                [MPI_SENT_DONE].message = take_answer,
+                [MPI_SENT_CREDIT].message = take_answer,
+                [MPI_SENT_CLEAR].message = take_answer,
+                [MPI_SENT_DATA].message = take_answer,
+                [MPI_SENT_CANCELLED].message = take_answer,
+                [MPI_SENT_COLLECTIVE].message = take_collective,
+            },
+        .arrived = take_arrived,
+        .complete = take_complete,
+        .sent = take_sent,
+        .down = take_down,
+    };
 }

@@ -77,12 +77,8 @@ void mpi_outbox_stop(void);
 /* Messages in all of them. */
 extern uint32_t mpi_outbox_waiting;
 
-/* Handlers of paths (struct cw_path_handler). */
-void mpi_incoming_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
-void mpi_incoming_arrived(void *context, uint32_t rank, uint32_t lane_tag);
-void mpi_incoming_sent(void *context, uint64_t operation);
-void mpi_incoming_complete(void *context, uint64_t operation, int status);
-void mpi_incoming_down(void *context, uint32_t rank, int status);
+/* Fills in who takes what comes from the paths. */
+void mpi_incoming_listen(struct cw_path_handler *handler);
 /* A rank that was taken for dead, though its launcher has not said so; UINT32_MAX: none. */
 uint32_t mpi_incoming_dead(void);
 /* Fails receives from a rank that is down, and from any source: they may have been posted since. */

@@ -131,17 +131,10 @@ static int job_start(void)
     char error[CW_PORT_TEXT_BYTES] = "";
     uint8_t note[CW_JOB_NOTE_BYTES];
     struct cw_job_handler handler = {
-        .path =
-            {
-                .message = mpi_incoming_message,
-                .arrived = mpi_incoming_arrived,
-                .sent = mpi_incoming_sent,
-                .complete = mpi_incoming_complete,
-                .down = mpi_incoming_down,
-            },
         .multicast = mpi_multicast_message,
         .multicast_complete = mpi_multicast_complete,
     };
+    mpi_incoming_listen(&handler.path);
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
     mpi_hierarchy_introduce();

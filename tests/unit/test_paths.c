@@ -71,7 +71,7 @@ static void rank_open(struct rank *rank, uint32_t number, bool copy_twice)
         .copy_twice = copy_twice,
         .stopped_timeout_ns = 1000000,
         .handler = {.context = rank,
-                    .message = take_message,
+                    .others = {rank, take_message},
                     .arrived = take_arrival,
                     .complete = take_completion,
                     .down = take_down},
@@ -313,6 +313,59 @@ static void other_hosts_need_a_port(void **state)
     cw_paths_destroy(rank.paths);
 }
 
+/* What one listener has got: how many, and the last tag. */
+struct heard {
+    uint32_t count;
+    uint32_t lane_tag;
+};
+
+static void listen(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct heard *heard = context;
+    assert_int_equal(rank, 0);
+    assert_int_equal(bytes, 3);
+    assert_memory_equal(data, "abc", 3);
+    heard->count++;
+    heard->lane_tag = lane_tag;
+}
+
+static void a_message_goes_to_the_listener_of_its_tag(void **state)
+{
+    struct heard three = {0}, last = {0}, others = {0};
+    char error[200] = "";
+    struct cw_path_card card;
+    struct cw_paths *paths;
+    struct cw_paths_config config = {
+        .rank_count = 1,
+        .host = "host",
+        .nonce = 1,
+        .handler = {.listeners = {[3] = {&three, listen}, [CW_PATH_LISTENERS - 1] = {&last, listen}},
+                    .others = {&others, listen},
+                    .arrived = take_arrival,
+                    .complete = take_completion,
+                    .down = take_down},
+    };
+    for (int with_others = 1; with_others >= 0; with_others--) {
+        config.handler.others.message = with_others ? listen : NULL;
+        assert_int_equal(cw_paths_create(&config, &paths, error, sizeof(error)), CW_OK);
+        cw_paths_card(paths, &card);
+        assert_int_equal(cw_paths_add(paths, 0, &card, error, sizeof(error)), CW_OK);
+        static const uint32_t tags[] = {3, 4, CW_PATH_LISTENERS - 1, CW_PATH_LISTENERS, CW_PATH_LISTENERS + 3};
+        for (uint32_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+            assert_int_equal(cw_paths_send(paths, 0, cw_lane_tag(5, tags[i]), "a", 1, "bc", 2), CW_OK);
+        }
+        while (cw_paths_poll(paths) > 0) {
+        }
+        assert_int_equal(cw_paths_counters(paths).messages_received, 5); /* also those that nobody wants */
+        cw_paths_destroy(paths);
+    }
+    assert_int_equal(three.count, 2);
+    assert_int_equal(three.lane_tag, cw_lane_tag(5, 3));
+    assert_int_equal(last.count, 2);
+    assert_int_equal(others.count, 3);
+    assert_int_equal(others.lane_tag, cw_lane_tag(5, CW_PATH_LISTENERS + 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +375,7 @@ int main(void)
         cmocka_unit_test(the_dead_are_told),
         cmocka_unit_test(the_stopped_are_told),
         cmocka_unit_test(other_hosts_need_a_port),
+        cmocka_unit_test(a_message_goes_to_the_listener_of_its_tag),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

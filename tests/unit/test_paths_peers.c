@@ -79,7 +79,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
         .address = cw_endpoint_address(host->endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = host,
-                    .message = take_message,
+                    .others = {host, take_message},
                     .arrived = take_arrival,
                     .complete = take_completion,
                     .down = take_down},

@@ -100,7 +100,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port, ui
         .address = cw_endpoint_address(host->endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = host,
-                    .message = take_message,
+                    .others = {host, take_message},
                     .arrived = take_arrival,
                     .complete = take_completion,
                     .down = take_down},
@@ -383,7 +383,7 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
         .address = cw_endpoint_address(host.endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = &host,
-                    .message = count_message,
+                    .others = {&host, count_message},
                     .arrived = take_arrival,
                     .complete = take_completion,
                     .down = take_down},
@@ -391,8 +391,8 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
     assert_int_equal(cw_paths_create(&config, &host.paths, error, sizeof(error)), CW_OK);
     config.rank = 1;
     config.loop = NULL;
-    config.handler.context = &neighbour;
-    config.handler.message = take_answer;
+    config.handler.context = config.handler.others.context = &neighbour;
+    config.handler.others.message = take_answer;
     assert_int_equal(cw_paths_create(&config, &neighbour.paths, error, sizeof(error)), CW_OK);
     cw_paths_card(host.paths, &cards[0]);
     cw_paths_card(neighbour.paths, &cards[1]);
