@@ -110,7 +110,7 @@ static int open_endpoint(struct bench_member *member)
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop); /* inline, graded waiting, with a fallback thread */
     loop.spin = group->config.spin;
-    loop.fallback = !loop.spin;
+    loop.fallback = loop.spin ? CW_FALLBACK_NONE : CW_FALLBACK_THREAD;
     config.waiting = cw_loop_waiting(&loop, &member->port->info);
     config.address.ipv4 = 0x0a4d0001u + member->index;
     config.address.udp_port = UDP_PORT;

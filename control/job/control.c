@@ -26,20 +26,30 @@ enum control_state {
 struct cw_control {
     struct cw_control_config config;
     pthread_t thread;
+    pthread_mutex_t calls; /* around ticks and heartbeats */
+    bool is_quiet;
     _Atomic int pending;
     _Atomic uint32_t state; /* the futex */
 };
 
-/* Until `state` is no longer `expected`, somebody wakes it, or the time is over. */
-static void futex_sleep(_Atomic uint32_t *state, uint32_t expected, uint64_t timeout_ns)
+/* Until `state` is no longer `expected`, somebody wakes it, or the time is over. At a loop it may wake too early. */
+static void state_sleep(struct cw_control *control, uint32_t expected, uint64_t timeout_ns)
 {
     struct timespec time = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
-    syscall(SYS_futex, state, FUTEX_WAIT_PRIVATE, expected, &time, NULL, 0);
+    if (control->config.loop != NULL) {
+        cw_loop_stand_in(control->config.loop, cw_clock_ns() + timeout_ns);
+    } else {
+        syscall(SYS_futex, &control->state, FUTEX_WAIT_PRIVATE, expected, &time, NULL, 0);
+    }
 }
 
-static void futex_wake(_Atomic uint32_t *state)
+static void state_wake(struct cw_control *control)
 {
-    syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    if (control->config.loop != NULL) {
+        cw_loop_recall(control->config.loop);
+    } else {
+        syscall(SYS_futex, &control->state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    }
 }
 
 static bool is_stopped(struct cw_control *control)
@@ -56,7 +66,7 @@ static bool sleep_long(struct cw_control *control, uint64_t duration_ns)
         return false; /* to be stopped */
     }
     if (atomic_load(&control->pending) <= 0) { /* pairs with cw_control_pending */
-        futex_sleep(&control->state, CONTROL_ASLEEP, duration_ns);
+        state_sleep(control, CONTROL_ASLEEP, duration_ns);
     }
     expected = CONTROL_ASLEEP;
     return !atomic_compare_exchange_strong(&control->state, &expected, CONTROL_AWAKE) && expected == CONTROL_AWAKE;
@@ -88,16 +98,20 @@ static void *control_run(void *argument)
         if (!woken && !is_pending(control)) {
             woken = sleep_long(control, left_ns);
         } else {
-            futex_sleep(&control->state, CONTROL_AWAKE, earlier(left_ns, CW_CONTROL_TICK_NS));
+            state_sleep(control, CONTROL_AWAKE, earlier(left_ns, CW_CONTROL_TICK_NS));
             woken = false;
             tick = is_pending(control);
         }
         bool heartbeat = cw_clock_ns() >= heartbeat_ns;
-        if (!is_stopped(control) && (tick || heartbeat)) {
+        pthread_mutex_lock(&control->calls);
+        if (!control->is_quiet && (tick || heartbeat)) {
             config->tick(config->context);
         }
-        if (!is_stopped(control) && heartbeat) {
+        if (!control->is_quiet && heartbeat) {
             config->heartbeat(config->context);
+        }
+        pthread_mutex_unlock(&control->calls);
+        if (heartbeat) {
             heartbeat_ns = cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS; /* one that was late is not made up for */
         }
     }
@@ -112,6 +126,7 @@ int cw_control_create(const struct cw_control_config *config, struct cw_control 
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the control thread");
     }
     made->config = *config;
+    pthread_mutex_init(&made->calls, NULL);
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -129,13 +144,23 @@ int cw_control_create(const struct cw_control_config *config, struct cw_control 
     return CW_OK;
 }
 
+void cw_control_quiet(struct cw_control *control)
+{
+    if (control != NULL) {
+        pthread_mutex_lock(&control->calls);
+        control->is_quiet = true;
+        pthread_mutex_unlock(&control->calls);
+    }
+}
+
 void cw_control_destroy(struct cw_control *control)
 {
     if (control == NULL) {
         return;
     }
+    cw_control_quiet(control);
     atomic_store_explicit(&control->state, CONTROL_STOP, memory_order_release); /* pairs with is_stopped */
-    futex_wake(&control->state);
+    state_wake(control);
     pthread_join(control->thread, NULL);
     free(control);
 }
@@ -146,6 +171,6 @@ void cw_control_pending(struct cw_control *control, int change)
     uint32_t asleep = CONTROL_ASLEEP;
     if (change > 0 && atomic_load(&control->state) == CONTROL_ASLEEP &&
         atomic_compare_exchange_strong(&control->state, &asleep, CONTROL_AWAKE)) {
-        futex_wake(&control->state);
+        state_wake(control);
     }
 }

@@ -2,7 +2,7 @@
  *
  * It calls `tick` every CW_CONTROL_TICK_NS while something is pending (cw_control_pending) and every
  * CW_CONTROL_HEARTBEAT_NS otherwise, and `heartbeat` every CW_CONTROL_HEARTBEAT_NS. Both run on the control thread and
- * take whatever lock their owner needs.
+ * take whatever lock their owner needs. Meanwhile it stands in at the loop, if there is one (cw_loop_stand_in).
  *
  * Thread: create and destroy one at a time; cw_control_pending from any, and cheap: no call to the kernel unless the
  * thread is in its long sleep.
@@ -12,12 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/core/loop.h"
+
 #define CW_CONTROL_TICK_NS      2000000ull
 #define CW_CONTROL_HEARTBEAT_NS 500000000ull
 
 struct cw_control;
 
 struct cw_control_config {
+    struct cw_loop *loop; /* with CW_FALLBACK_CALLER; outlives the thread. NULL: none */
     void *context;
     void (*tick)(void *context);
     void (*heartbeat)(void *context);
@@ -27,7 +30,9 @@ struct cw_control_config {
  * CW_ERROR_SYSTEM with a line in `error`. */
 int cw_control_create(const struct cw_control_config *config, struct cw_control **control, char *error,
                       size_t error_bytes);
-/* Ends the thread; no tick runs when it returns. NULL is allowed. */
+/* No tick and no heartbeat runs any more when it returns; at the loop the thread goes on. NULL is allowed. */
+void cw_control_quiet(struct cw_control *control);
+/* Ends the thread. NULL is allowed. */
 void cw_control_destroy(struct cw_control *control);
 
 /* Adds to the number of things that are pending; may be negative. */

@@ -391,13 +391,27 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
     return CW_OK;
 }
 
+int cw_job_attend(struct cw_job *job, const struct cw_control_config *config, struct cw_control **control, char *error,
+                  size_t error_bytes)
+{
+    struct cw_control_config own = *config;
+    own.loop = job->wire.loop;
+    int status = cw_control_create(&own, &job->control, error, error_bytes);
+    if (status == CW_OK) {
+        *control = job->control;
+    }
+    return status;
+}
+
 void cw_job_close(struct cw_job *job)
 {
     if (job == NULL) {
         return;
     }
+    cw_control_quiet(job->control);
     cw_groups_destroy(job->groups);
     cw_bootstrap_fence(job->bootstrap); /* nobody reads our memory any more; if the launcher is gone, so are they */
+    cw_control_destroy(job->control);   /* others may have wanted acknowledgements until then */
     cw_paths_destroy(job->paths);
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);

@@ -23,6 +23,7 @@
 
 #include "control/bootstrap/bootstrap.h"
 #include "control/groups/groups.h"
+#include "control/job/control.h"
 #include "dataplane/path/path.h"
 
 struct cw_job;
@@ -45,6 +46,10 @@ enum { CW_JOB_TAG = CW_PATH_LISTENERS - 1 };
 /* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
 int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
                 char *error, size_t error_bytes);
+/* Starts the control thread, which stands in at the endpoint's loop too, until cw_job_close; the job's loop replaces
+ * that of `config`. Once. Errors as cw_control_create. */
+int cw_job_attend(struct cw_job *job, const struct cw_control_config *config, struct cw_control **control, char *error,
+                  size_t error_bytes);
 /* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: what others still want
  * from this process by cw_paths_get and cw_paths_put has to be done before. NULL is allowed. */
 void cw_job_close(struct cw_job *job);

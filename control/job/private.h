@@ -12,6 +12,7 @@ struct cw_job {
     struct cw_job_handler handler;
     struct cw_path_watcher watcher;
     struct cw_groups *groups;
+    struct cw_control *control; /* NULL: not yet */
     bool extension_has_news;
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;

@@ -62,6 +62,7 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     struct cw_loop_config loop;
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
+    loop.fallback = CW_FALLBACK_CALLER; /* the control thread */
     memcpy(config.job_key, job_key, CW_JOB_KEY_BYTES);
     config.failure_timeout_ns = wire->failure_timeout_ns;
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {

@@ -27,7 +27,7 @@ void cw_loop_config_init(struct cw_loop_config *config)
     *config = (struct cw_loop_config){
         .mode = CW_LOOP_INLINE,
         .core = -1,
-        .fallback = true,
+        .fallback = CW_FALLBACK_THREAD,
         .command_count = 1024,
         .yield_ns = 50000,
     };
@@ -119,7 +119,8 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
         if (cw_token_take(&loop->token)) {
             (void)cw_loop_turn(loop);
             cw_loop_give(loop);
-        } else if (loop->config.fallback && atomic_exchange_explicit(&loop->wanted, 1, memory_order_relaxed) == 0) {
+        } else if (loop->config.fallback != CW_FALLBACK_NONE &&
+                   atomic_exchange_explicit(&loop->wanted, 1, memory_order_relaxed) == 0) {
             cw_loop_wake_owner(loop); /* the fallback thread sleeps with it: it lets go */
         }
     }
@@ -150,7 +151,8 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
     uint64_t wake_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
     /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and
      * concerns nobody else: an application that heeded it would never sleep again. */
-    bool wanted = standing_in && atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0;
+    bool wanted = standing_in && (atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0 ||
+                                  atomic_load_explicit(&loop->recalled, memory_order_relaxed) != 0);
     if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
         wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint64_t sleep_ns = wake_ns - now_ns;
@@ -292,55 +294,79 @@ static void *dedicated_thread(void *argument)
 }
 
 /* Turns while there is something to do, then sleeps on the port; lets go when the application wants the token. */
-static void stand_in(struct cw_loop *loop)
+static void turn_for_others(struct cw_loop *loop, uint64_t until_ns)
 {
-    while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0 &&
+    while (atomic_load_explicit(&loop->recalled, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&loop->wanted, memory_order_relaxed) == 0) {
         uint32_t work = cw_loop_turn(loop);
         loop->counters.fallback_turns++;
         if (work > 0) {
             tell_consumer(loop);
-        } else {
-            sleep_on_port(loop, UINT64_MAX, true, NULL);
+        }
+        if (loop->endpoint->now_ns >= until_ns) {
+            return;
+        }
+        if (work == 0) {
+            sleep_on_port(loop, until_ns, true, NULL);
         }
     }
 }
 
 /* Sleeps for as long as the application sleeps with the token: it will not go away without waking up. */
-static void park(struct cw_loop *loop)
+static void park(struct cw_loop *loop, uint64_t sleep_ns)
 {
     atomic_store_explicit(&loop->parked, 1, memory_order_relaxed);
-    /* pairs with the fences in sleep_on_port and cw_loop_destroy: either they see `parked`, or this sees what they have
+    /* pairs with the fences in sleep_on_port and cw_loop_recall: either they see `parked`, or this sees what they have
      * done */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0 &&
-        atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
-        cw_loop_futex_wait(&loop->parked, 1, SLEEP_MAX_NS);
+        atomic_load_explicit(&loop->recalled, memory_order_relaxed) == 0) {
+        cw_loop_futex_wait(&loop->parked, 1, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS);
     }
     atomic_store_explicit(&loop->parked, 0, memory_order_relaxed);
 }
 
-static void *fallback_thread(void *argument)
+void cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns)
 {
-    struct cw_loop *loop = argument;
-    uint32_t asleep = 0; /* looks at a sleeping application, in a row */
-    unsigned long seen = atomic_load_explicit(&loop->polls, memory_order_relaxed);
-    while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
-        cw_loop_futex_wait(&loop->stop, 0, CW_LOOP_FALLBACK_NS);
+    uint64_t now_ns;
+    while (atomic_exchange_explicit(&loop->recalled, 0, memory_order_acquire) == 0 &&
+           (now_ns = cw_clock_ns()) < until_ns) {
+        uint64_t left_ns = until_ns - now_ns;
+        cw_loop_futex_wait(&loop->recalled, 0, left_ns < CW_LOOP_FALLBACK_NS ? left_ns : CW_LOOP_FALLBACK_NS);
         unsigned long polls = atomic_load_explicit(&loop->polls, memory_order_relaxed);
-        bool sleeps = polls == seen && atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0;
-        asleep = sleeps ? asleep + 1 : 0;
-        if (asleep > PARK_AFTER) {
-            park(loop);
-        } else if (polls == seen && cw_token_take(&loop->token)) {
+        bool is_still = polls == loop->polls_seen;
+        bool sleeps = is_still && atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0;
+        loop->looks_asleep = sleeps ? loop->looks_asleep + 1 : 0;
+        if (loop->looks_asleep > PARK_AFTER) {
+            park(loop, left_ns);
+        } else if (is_still && cw_token_take(&loop->token)) {
             atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
-            stand_in(loop);
+            turn_for_others(loop, until_ns);
             atomic_store_explicit(&loop->turning, 0, memory_order_relaxed);
             atomic_store_explicit(&loop->wanted, 0, memory_order_relaxed);
             cw_loop_give(loop);
             tell_consumer(loop);
         }
-        seen = polls;
+        loop->polls_seen = polls;
+    }
+}
+
+void cw_loop_recall(struct cw_loop *loop)
+{
+    atomic_store_explicit(&loop->recalled, 1, memory_order_release); /* pairs with the acquire in cw_loop_stand_in */
+    syscall(SYS_futex, &loop->recalled, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in park */
+    if (atomic_load_explicit(&loop->parked, memory_order_relaxed) != 0) {
+        unpark(loop);
+    }
+    cw_loop_wake_owner(loop);
+}
+
+static void *fallback_thread(void *argument)
+{
+    struct cw_loop *loop = argument;
+    while (atomic_load_explicit(&loop->stop, memory_order_acquire) == 0) {
+        cw_loop_stand_in(loop, UINT64_MAX);
     }
     return NULL;
 }
@@ -348,7 +374,7 @@ static void *fallback_thread(void *argument)
 static int start_thread(struct cw_loop *loop, char *error, size_t error_bytes)
 {
     bool dedicated = loop->config.mode == CW_LOOP_DEDICATED;
-    if (!dedicated && !loop->config.fallback) {
+    if (!dedicated && loop->config.fallback != CW_FALLBACK_THREAD) {
         return CW_OK;
     }
     pthread_attr_t attributes;
@@ -414,11 +440,9 @@ void cw_loop_destroy(struct cw_loop *loop)
     if (loop == NULL) {
         return;
     }
-    atomic_store_explicit(&loop->stop, 1, memory_order_relaxed);
+    atomic_store_explicit(&loop->stop, 1, memory_order_release); /* pairs with the acquire in fallback_thread */
     if (loop->has_thread) {
-        syscall(SYS_futex, &loop->stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-        atomic_thread_fence(memory_order_seq_cst);
-        unpark(loop);
+        cw_loop_recall(loop);
         cw_port_wake(loop->port);
         pthread_join(loop->thread, NULL);
     }

@@ -13,8 +13,9 @@
  * Modes, all with the same turn:
  *   inline      the application's threads turn it inside cw_loop_poll, cw_loop_wait and the posting calls (the default)
  *   dedicated   a thread of its own, pinned to a core if one is given, turns it all the time
- *   fallback    beside inline: a thread that sleeps, and turns it when nobody has for CW_LOOP_FALLBACK_NS, so that acknowledgements and
- *               retransmissions do not depend on the application being inside a call
+ *   fallback    beside inline: a thread that sleeps, and turns it when nobody has for CW_LOOP_FALLBACK_NS, so that
+ *               acknowledgements and retransmissions do not depend on the application being inside a call. It is the
+ *               loop's own, or one of the application's that calls cw_loop_stand_in
  *
  * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy.
  */
@@ -39,13 +40,19 @@ enum cw_loop_mode {
     CW_LOOP_DEDICATED = 1,
 };
 
+enum cw_loop_fallback {
+    CW_FALLBACK_NONE = 0,
+    CW_FALLBACK_THREAD = 1, /* of the loop's */
+    CW_FALLBACK_CALLER = 2, /* a thread that calls cw_loop_stand_in */
+};
+
 struct cw_loop_config {
     enum cw_loop_mode mode;
-    int core;               /* for the dedicated thread; -1: wherever the system puts it */
-    bool spin;              /* never sleep: the core is ours */
-    bool fallback;          /* INLINE: keep a fallback thread */
-    uint32_t command_count; /* a power of two */
-    uint64_t yield_ns;      /* before sleeping, where that pays (crowding.h) */
+    int core;                       /* for the dedicated thread; -1: wherever the system puts it */
+    bool spin;                      /* never sleep: the core is ours */
+    enum cw_loop_fallback fallback; /* INLINE */
+    uint32_t command_count;         /* a power of two */
+    uint64_t yield_ns;              /* before sleeping, where that pays (crowding.h) */
 };
 
 #define CW_LOOP_FALLBACK_NS 2000000ull
@@ -60,6 +67,12 @@ enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struc
  * (the reason in `error`). */
 int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
                    struct cw_loop **loop, char *error, size_t error_bytes);
+
+/* What the fallback thread does, with CW_FALLBACK_CALLER: sleeps until `until_ns` of cw_clock_ns, and turns the endpoint
+ * meanwhile when nobody has for CW_LOOP_FALLBACK_NS. One thread at a time; cw_loop_recall, from any, ends the call, or
+ * the next one. */
+void cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns);
+void cw_loop_recall(struct cw_loop *loop);
 
 /* Ends the threads. No other call may be under way. */
 void cw_loop_destroy(struct cw_loop *loop);

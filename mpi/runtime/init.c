@@ -157,7 +157,7 @@ static int job_start(void)
                 getenv("CAUSEWAY_WATCHDOG"));
         mpi_process_abort(MPI_ERR_OTHER);
     }
-    if (cw_control_create(&control, &mpi_process.control, error, sizeof(error)) != CW_OK) {
+    if (cw_job_attend(mpi_process.job, &control, &mpi_process.control, error, sizeof(error)) != CW_OK) {
         fprintf(stderr, "causeway: MPI_Init: %s\n", error);
         mpi_process_abort(MPI_ERR_OTHER);
     }
@@ -258,7 +258,7 @@ int mpi_finalize(void)
     }
     mpi_comm_stop();
     mpi_multicast_finish();
-    cw_control_destroy(mpi_process.control);
+    cw_control_quiet(mpi_process.control);
     mpi_process.control = NULL;
     mpi_waiting_stop();
     mpi_explain_print();

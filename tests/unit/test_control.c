@@ -7,8 +7,13 @@
 #include <string.h>
 
 #include "control/job/control.h"
+#include "dataplane/core/clock.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
+#include "tests/unit/pair_port.h"
+
+/* Where the thread stands in; NULL: nowhere. */
+static struct cw_loop *loop;
 
 struct counts {
     _Atomic uint32_t ticks;
@@ -45,7 +50,7 @@ static struct cw_control *start(struct counts *counts)
     memset(counts, 0, sizeof(*counts));
     sem_init(&counts->ticked, 0, 0);
     sem_init(&counts->beaten, 0, 0);
-    const struct cw_control_config config = {.context = counts, .tick = tick, .heartbeat = heartbeat};
+    const struct cw_control_config config = {.loop = loop, .context = counts, .tick = tick, .heartbeat = heartbeat};
     assert_int_equal(cw_control_create(&config, &control, error, sizeof(error)), CW_OK);
     return control;
 }
@@ -107,13 +112,49 @@ static void test_destroy_at_once(void **state)
     cw_control_destroy(NULL);
 }
 
+/* From `quiet` on nothing is called, while the thread still stands in. */
+static void test_quiet_before_the_end(void **state)
+{
+    struct counts counts;
+    struct cw_control *control = start(&counts);
+    cw_control_pending(control, 1);
+    await(&counts.ticked, 2);
+    cw_control_quiet(control);
+    uint32_t ticks = atomic_load(&counts.ticks);
+    uint64_t turns = loop != NULL ? cw_loop_counters(loop).turns : 0;
+    while (loop != NULL && cw_loop_counters(loop).turns < turns + 3) {
+    }
+    assert_int_equal(atomic_load(&counts.ticks), ticks);
+    cw_control_destroy(control);
+    cw_control_quiet(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks_while_pending),
-        cmocka_unit_test(test_beats_when_idle),
-        cmocka_unit_test(test_every_wake_arrives),
-        cmocka_unit_test(test_destroy_at_once),
+        cmocka_unit_test(test_ticks_while_pending),  cmocka_unit_test(test_beats_when_idle),
+        cmocka_unit_test(test_every_wake_arrives),   cmocka_unit_test(test_destroy_at_once),
+        cmocka_unit_test(test_quiet_before_the_end),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("alone", tests, NULL, NULL);
+    char error[CW_PORT_TEXT_BYTES];
+    struct cw_port *ports[2];
+    struct cw_endpoint *endpoint;
+    struct cw_endpoint_config config;
+    struct cw_loop_config loop_config;
+    pair_port_open(ports);
+    cw_endpoint_config_init(&config);
+    config.address = (struct cw_address){.ipv4 = 0x0a000001, .udp_port = CW_UDP_PORT};
+    cw_loop_config_init(&loop_config);
+    loop_config.fallback = CW_FALLBACK_CALLER;
+    if (cw_endpoint_create(&config, ports[0], cw_clock_ns(), &endpoint, error, sizeof(error)) != CW_OK ||
+        cw_loop_create(&loop_config, endpoint, ports[0], &loop, error, sizeof(error)) != CW_OK) {
+        return 1;
+    }
+    failed += cmocka_run_group_tests_name("at a loop", tests, NULL, NULL);
+    cw_loop_destroy(loop);
+    cw_endpoint_destroy(endpoint);
+    cw_port_close(ports[0]);
+    cw_port_close(ports[1]);
+    return failed;
 }

@@ -26,6 +26,9 @@ struct host {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
+    pthread_t stand_in; /* with CW_FALLBACK_CALLER */
+    bool has_stand_in;
+    atomic_bool is_over;
     uint8_t memory[MEMORY_BYTES];
     uint64_t token;
     uint32_t peer;
@@ -38,7 +41,7 @@ struct hosts {
 struct mode {
     const char *name;
     enum cw_loop_mode mode[2];
-    bool fallback[2];
+    enum cw_loop_fallback fallback[2];
     bool spin;
     uint32_t lose_one_in;
 };
@@ -52,6 +55,15 @@ static struct cw_loop_config loop_config(const struct mode *mode, uint32_t host)
     loop.spin = mode->spin;
     loop.command_count = 64; /* small, so that it fills */
     return loop;
+}
+
+static void *stand_in(void *argument)
+{
+    struct host *host = argument;
+    while (!atomic_load(&host->is_over)) {
+        cw_loop_stand_in(host->loop, cw_clock_ns() + 50000000);
+    }
+    return NULL;
 }
 
 static void hosts_open(struct hosts *hosts, const struct mode *mode)
@@ -82,12 +94,22 @@ static void hosts_open(struct hosts *hosts, const struct mode *mode)
         struct cw_address address = cw_endpoint_address(hosts->list[1 - i].endpoint);
         assert_int_equal(cw_peer_add(host->endpoint, &address, &host->peer), CW_OK);
         assert_int_equal(cw_loop_create(&loop, host->endpoint, host->port, &host->loop, error, sizeof(error)), CW_OK);
+        host->has_stand_in = loop.fallback == CW_FALLBACK_CALLER;
+        if (host->has_stand_in) {
+            assert_int_equal(pthread_create(&host->stand_in, NULL, stand_in, host), 0);
+        }
     }
 }
 
 static void hosts_close(struct hosts *hosts)
 {
     for (uint32_t i = 0; i < 2; i++) {
+        struct host *host = &hosts->list[i];
+        if (host->has_stand_in) {
+            atomic_store(&host->is_over, true);
+            cw_loop_recall(host->loop);
+            pthread_join(host->stand_in, NULL);
+        }
         cw_loop_destroy(hosts->list[i].loop);
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -189,10 +211,19 @@ static void check_many_threads(const struct mode *mode)
 }
 
 static const struct mode modes[] = {
-    {"dedicated both", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 0},
-    {"dedicated, loss", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 50},
-    {"inline with fallback", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {true, true}, false, 0},
-    {"fallback at the sender, loss", {CW_LOOP_INLINE, CW_LOOP_DEDICATED}, {true, false}, false, 50},
+    {"dedicated both", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 0},
+    {"dedicated, loss", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 50},
+    {"inline with fallback", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {CW_FALLBACK_THREAD, CW_FALLBACK_THREAD}, false, 0},
+    {"inline, others stand in, loss",
+     {CW_LOOP_INLINE, CW_LOOP_INLINE},
+     {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER},
+     false,
+     50},
+    {"fallback at the sender, loss",
+     {CW_LOOP_INLINE, CW_LOOP_DEDICATED},
+     {CW_FALLBACK_THREAD, CW_FALLBACK_NONE},
+     false,
+     50},
 };
 
 static void test_many_threads_post(void **state)
@@ -202,10 +233,9 @@ static void test_many_threads_post(void **state)
     }
 }
 
-/* The application of the target never polls: the fallback thread receives and acknowledges, so the sender completes. */
-static void test_fallback_acknowledges_for_an_application_that_computes(void **state)
+static void fallback_acknowledges(enum cw_loop_fallback fallback)
 {
-    const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {true, true}, false, 0};
+    const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {fallback, fallback}, false, 0};
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     assert_non_null(hosts);
     hosts_open(hosts, &mode);
@@ -233,6 +263,13 @@ static void test_fallback_acknowledges_for_an_application_that_computes(void **s
     assert_true(cw_loop_counters(hosts->list[1].loop).fallback_turns > 0);
     hosts_close(hosts);
     free(hosts);
+}
+
+/* The application of the target never polls: the fallback thread receives and acknowledges, so the sender completes. */
+static void test_fallback_acknowledges_for_an_application_that_computes(void **state)
+{
+    fallback_acknowledges(CW_FALLBACK_THREAD);
+    fallback_acknowledges(CW_FALLBACK_CALLER);
 }
 
 static int add(struct cw_endpoint *endpoint, void *context)
@@ -282,7 +319,8 @@ static void test_calls_run_one_at_a_time(void **state)
 /* What is wrong with a queued put shows as its event. */
 static void test_errors_of_queued_commands_become_events(void **state)
 {
-    const struct mode mode = {"", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {false, false}, false, 0};
+    const struct mode mode = {
+        "", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 0};
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     assert_non_null(hosts);
     hosts_open(hosts, &mode);
@@ -399,7 +437,7 @@ static void test_bad_configuration_is_refused(void **state)
 static void test_stale_wish_lets_sleep(void **state)
 {
     static struct hosts hosts;
-    const struct mode mode = {.name = "inline", .fallback = {false, false}};
+    const struct mode mode = {.name = "inline", .fallback = {CW_FALLBACK_NONE, CW_FALLBACK_NONE}};
     struct cw_event event;
     hosts_open(&hosts, &mode);
     atomic_store(&hosts.list[0].loop->wanted, 1);

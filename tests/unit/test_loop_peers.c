@@ -38,7 +38,7 @@ static void neighbours_open(struct neighbour *list)
     struct cw_loop_config loop;
     pair_ports_open(ports, NEIGHBOURS);
     cw_loop_config_init(&loop);
-    loop.fallback = false;
+    loop.fallback = CW_FALLBACK_NONE;
     for (uint32_t i = 0; i < NEIGHBOURS; i++) {
         struct cw_endpoint_config config;
         cw_endpoint_config_init(&config);

@@ -63,7 +63,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
     *host = (struct host){.rank = rank, .port = port};
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
-    loop.fallback = false;
+    loop.fallback = CW_FALLBACK_NONE;
     config.address = (struct cw_address){.ipv4 = 0x0a000001 + rank, .udp_port = CW_UDP_PORT};
     config.seed = 77 + rank;
     config.pool_slot_bytes = SLOT_BYTES;
