@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/port.h"
 
 /* As the switch: yields for so long before it sleeps. */

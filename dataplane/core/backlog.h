@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dataplane/base/pool.h"
 #include "dataplane/core/command.h"
-#include "dataplane/core/pool.h"
 
 enum { CW_BACKLOG_SHARE = 64 };
 

@@ -5,15 +5,15 @@
  */
 #pragma once
 
+#include "dataplane/base/pool.h"
+#include "dataplane/base/random.h"
+#include "dataplane/base/wheel.h"
 #include "dataplane/core/events.h"
 #include "dataplane/core/extension.h"
-#include "dataplane/core/pool.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/fabric/random.h"
 #include "dataplane/flow/flow.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/seal.h"
-#include "dataplane/flow/wheel.h"
 #include "dataplane/put/get.h"
 #include "dataplane/put/message.h"
 #include "dataplane/put/operation.h"

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/core/turn.h"
 
 enum {

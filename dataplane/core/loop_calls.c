@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 enum {
     COMMANDS_AT_ONCE = 64,

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "dataplane/base/crowding.h"
 #include "dataplane/core/backlog.h"
 #include "dataplane/core/command.h"
-#include "dataplane/core/crowding.h"
 #include "dataplane/core/endpoint.h"
 #include "dataplane/core/loop.h"
 #include "dataplane/core/token.h"

@@ -25,11 +25,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dataplane/base/wheel.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/sent.h"
 #include "dataplane/flow/shaper.h"
-#include "dataplane/flow/wheel.h"
 #include "dataplane/flow/window.h"
 #include "dataplane/put/operation.h"
 #include "dataplane/wire/wire.h"

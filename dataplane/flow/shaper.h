@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/flow/wheel.h"
+#include "dataplane/base/wheel.h"
 
 struct cw_endpoint;
 struct cw_flow;

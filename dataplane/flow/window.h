@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/core/pool.h"
+#include "dataplane/base/pool.h"
 
 enum {
     CW_WINDOW_BLOCK_NUMBERS = 8192,

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/core/pool.h"
+#include "dataplane/base/pool.h"
 
 struct cw_endpoint;
 struct cw_flow;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/core/loop_private.h"
 #include "tests/test.h"
 #include "tests/unit/pair_port.h"

@@ -2,10 +2,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "dataplane/base/pool.h"
+#include "dataplane/base/random.h"
 #include "dataplane/core/command.h"
 #include "dataplane/core/events.h"
-#include "dataplane/core/pool.h"
-#include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

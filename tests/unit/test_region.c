@@ -1,6 +1,6 @@
 /* The table of regions: tokens, rights and bounds. */
+#include "dataplane/base/random.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/fabric/random.h"
 #include "dataplane/put/region.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

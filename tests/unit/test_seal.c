@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/flow/seal.h"
 #include "tests/test.h"
 

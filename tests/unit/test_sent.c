@@ -2,7 +2,7 @@
  * open. */
 #include <stdlib.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/flow/sent.h"
 #include "dataplane/flow/window.h"
 #include "dataplane/status.h"

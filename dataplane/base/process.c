@@ -1,4 +1,4 @@
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 
 #include <fcntl.h>
 #include <stdio.h>

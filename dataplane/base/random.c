@@ -1,4 +1,4 @@
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 #include <string.h>
 

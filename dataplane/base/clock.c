@@ -1,4 +1,4 @@
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #include <time.h>
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #define CW_CROWDING_LONG_NS   500000 /* the mean of the last yields; among others who yield they take microseconds */
 #define CW_CROWDING_MEAN_OVER 16     /* yields, roughly */

@@ -1,4 +1,4 @@
-#include "dataplane/core/pool.h"
+#include "dataplane/base/pool.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "dataplane/flow/wheel.h"
+#include "dataplane/base/wheel.h"
 
 #include <assert.h>
 #include <stddef.h>
