@@ -7,7 +7,7 @@
  * Invariants
  *   - One owner: all state of an endpoint belongs to whoever turns it. The cw_endpoint_*, cw_peer_*, cw_region_*,
  *     cw_put, cw_get and cw_message_* functions are for that owner. Other threads use a cw_loop
- *     (dataplane/core/loop.h), which guards the same calls by a token and a bounded queue of commands.
+ *     (dataplane/loop/loop.h), which guards the same calls by a token and a bounded queue of commands.
  *   - No clock, no randomness and no I/O inside: time is passed in, the generator is seeded by the configuration,
  *     packets pass through the port. The same objects run on a NIC and in the simulator.
  *   - A notification comes exactly once, never before its data; in posting order within a lane, in any order between

@@ -26,8 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 #include "dataplane/shm/inbox.h"
 
 struct cw_paths;

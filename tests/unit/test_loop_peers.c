@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "dataplane/base/clock.h"
-#include "dataplane/core/loop_private.h"
+#include "dataplane/loop/loop_private.h"
 #include "tests/test.h"
 #include "tests/unit/pair_port.h"
 

@@ -4,8 +4,8 @@
 
 #include "dataplane/base/pool.h"
 #include "dataplane/base/random.h"
-#include "dataplane/core/command.h"
 #include "dataplane/core/events.h"
+#include "dataplane/loop/command.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "dataplane/base/random.h"
-#include "dataplane/core/token.h"
+#include "dataplane/loop/token.h"
 #include "tests/test.h"
 
 enum { ROUNDS = 20000, JITTER = 200 };

@@ -1,4 +1,4 @@
-#include "dataplane/core/backlog.h"
+#include "dataplane/loop/backlog.h"
 
 #include <assert.h>
 #include <stdlib.h>

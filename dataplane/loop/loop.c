@@ -1,4 +1,4 @@
-#include "dataplane/core/loop_private.h"
+#include "dataplane/loop/loop_private.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,4 +1,4 @@
-#include "dataplane/core/token.h"
+#include "dataplane/loop/token.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

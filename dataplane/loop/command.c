@@ -1,4 +1,4 @@
-#include "dataplane/core/command.h"
+#include "dataplane/loop/command.h"
 
 #include <stdlib.h>
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "dataplane/base/pool.h"
-#include "dataplane/core/command.h"
+#include "dataplane/loop/command.h"
 
 enum { CW_BACKLOG_SHARE = 64 };
 

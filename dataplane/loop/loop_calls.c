@@ -1,5 +1,5 @@
 /* Calls from any thread: done at once with the token, or queued as commands for whoever has it. */
-#include "dataplane/core/loop_private.h"
+#include "dataplane/loop/loop_private.h"
 
 #include <linux/futex.h>
 #include <string.h>
