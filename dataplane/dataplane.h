@@ -392,7 +392,7 @@ enum cw_event_kind {
                                operation sets up another); all its operations have ended */
     CW_EVENT_SENT = 7,      /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
                           CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
-    CW_EVENT_EXTENSION = 8, /* the extension has news (core/extension.h): nothing else is filled in */
+    CW_EVENT_EXTENSION = 8, /* the extension has news (flow/extension.h): nothing else is filled in */
 };
 
 struct cw_event {

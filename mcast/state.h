@@ -14,7 +14,7 @@
 #pragma once
 
 #include "dataplane/base/wheel.h"
-#include "dataplane/core/extension.h"
+#include "dataplane/flow/extension.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
 #include "mcast/tree.h"

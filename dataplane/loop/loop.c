@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "dataplane/base/clock.h"
-#include "dataplane/core/turn.h"
+#include "dataplane/endpoint/turn.h"
+#include "dataplane/staging/stage.h"
 
 enum {
     SKIP_MAX = 4,             /* idle turns that look for packets only */

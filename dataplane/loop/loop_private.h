@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 
 #include "dataplane/base/crowding.h"
-#include "dataplane/core/endpoint.h"
 #include "dataplane/loop/backlog.h"
 #include "dataplane/loop/command.h"
 #include "dataplane/loop/loop.h"
 #include "dataplane/loop/token.h"
+#include "dataplane/state/endpoint.h"
 
 struct cw_loop {
     struct cw_loop_config config;

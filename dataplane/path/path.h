@@ -59,7 +59,7 @@ struct cw_path_handler {
     /* The rank is gone, what was under way to it has failed: CW_ERROR_PEER_FAILED, or CW_ERROR_PEER_RESTARTED: another
      * process is in its place. */
     void (*down)(void *context, uint32_t rank, int status);
-    void (*extension)(void *context); /* the endpoint's extension has news (core/extension.h); NULL: nobody cares */
+    void (*extension)(void *context); /* the endpoint's extension has news (flow/extension.h); NULL: nobody cares */
 };
 
 struct cw_paths_config {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "dataplane/base/random.h"
-#include "dataplane/flow/seal.h"
+#include "dataplane/staging/seal.h"
 #include "tests/test.h"
 
 static void in_order_and_again(void **state)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "dataplane/base/random.h"
-#include "dataplane/flow/sent.h"
-#include "dataplane/flow/window.h"
+#include "dataplane/state/sent.h"
+#include "dataplane/state/window.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

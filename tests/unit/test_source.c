@@ -4,7 +4,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/limits.h"
-#include "dataplane/put/source.h"
+#include "dataplane/state/source.h"
 #include "tests/test.h"
 
 enum { MEMORY_BYTES = 4096, RUNS = 400, SLICES_MAX = 20 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "dataplane/base/random.h"
-#include "dataplane/flow/window.h"
+#include "dataplane/state/window.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

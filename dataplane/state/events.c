@@ -1,4 +1,4 @@
-#include "dataplane/core/events.h"
+#include "dataplane/state/events.h"
 
 #include <stdlib.h>
 

@@ -1,25 +1,25 @@
-/* Endpoint: the object that one owner turns; private to dataplane/.
+/* Endpoint: the object that one owner turns, as data; private to dataplane/.
  *
- * Layering within dataplane/: core/endpoint.c creates and takes apart, core/turn.c turns; flow/ and put/ do the work on
- * the parts below; wire/ and port/ know nothing of endpoints.
+ * endpoint/endpoint.c creates it and takes it apart, endpoint/turn.c turns it; staging/, put/ and flow/ do the work on
+ * the parts below; wire/ and port/ know nothing of it.
  */
 #pragma once
 
 #include "dataplane/base/pool.h"
 #include "dataplane/base/random.h"
 #include "dataplane/base/wheel.h"
-#include "dataplane/core/events.h"
-#include "dataplane/core/extension.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/flow/flow.h"
-#include "dataplane/flow/relay.h"
-#include "dataplane/flow/seal.h"
-#include "dataplane/put/get.h"
-#include "dataplane/put/message.h"
-#include "dataplane/put/operation.h"
-#include "dataplane/put/reassembly.h"
-#include "dataplane/put/region.h"
+#include "dataplane/state/events.h"
+#include "dataplane/state/flow.h"
+#include "dataplane/state/put.h"
+#include "dataplane/state/region.h"
+#include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
+
+struct cw_aead;
+struct cw_extension;
+struct cw_relay;
+struct cw_seal;
 
 /* What a staged packet is to be signed, or sealed, with when it leaves. */
 struct cw_signature {

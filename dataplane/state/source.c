@@ -1,4 +1,4 @@
-#include "dataplane/put/source.h"
+#include "dataplane/state/source.h"
 
 #include <assert.h>
 #include <string.h>

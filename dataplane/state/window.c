@@ -1,4 +1,4 @@
-#include "dataplane/flow/window.h"
+#include "dataplane/state/window.h"
 
 static inline uint32_t block_of(uint64_t number)
 {

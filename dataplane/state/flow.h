@@ -1,12 +1,11 @@
-/* Flow: everything about the connection with one peer, by concern. Each part is written by one file.
+/* Flow: everything about the connection with one peer, by concern. Each part is written by one file of
+ * flow/, but for four.
  *
  *   table.c        flows by address                       (flow)
  *   session.c      set-up, incarnations, keys             struct cw_session
  *   setup.c        set-up packets, signed or sealed       (session)
  *   transmit.c     what to send next, packets             struct cw_sender
- *   seal.c         keys and counts of sealed sessions     struct cw_seal
  *   frame.c        how operations are written             (sender)
- *   sent.c         records of packets in flight           struct cw_sent_records
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
  *   receive.c      packets in, checks                     struct cw_receiver
  *   place.c        their frames: validated, then placed   (receiver)
@@ -17,23 +16,27 @@
  *   relay.c        packets of others                      struct cw_relay
  *   stream.c       further sessions, ways by relays       struct cw_way
  *   timers.c       time-outs, probes, failure, pacing     struct cw_timers
+ *   state/sent.c   records of packets in flight           struct cw_sent_records
+ *   state/wake.c   when the flow is looked at             (sender, timers)
+ *   staging/seal.c keys and counts of sealed sessions     struct cw_seal
+ *   put/message.c  slots of the peer's pool and ours      struct cw_credit
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.
  */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/base/wheel.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/flow/bandwidth.h"
-#include "dataplane/flow/sent.h"
-#include "dataplane/flow/shaper.h"
-#include "dataplane/flow/window.h"
-#include "dataplane/put/operation.h"
+#include "dataplane/state/put.h"
+#include "dataplane/state/sent.h"
+#include "dataplane/state/window.h"
 #include "dataplane/wire/wire.h"
 
+struct cw_bandwidth;
 struct cw_seal;
 
 struct cw_session {
@@ -188,6 +191,26 @@ struct cw_way {
     uint64_t returned_ns;     /* when the last detour was over */
 };
 
+/* Who may wait for a shaper: a flow, or a relay's queue of frames. */
+struct cw_shaping {
+    uint8_t shaper; /* of the endpoint's; CW_SHAPER_NONE */
+    bool waits;     /* in the shaper's queue */
+    bool relays;    /* a struct cw_relay_queue, not a flow */
+    struct cw_shaping *next;
+};
+
+struct cw_shaper {
+    struct cw_wheel_entry timer; /* in the wheel while somebody waits and nobody has the turn */
+    uint64_t rate_bps;           /* 0: not in use */
+    uint64_t catch_up_ns;
+    uint64_t next_ns;         /* when the next frame may leave ... */
+    uint64_t next_remainder;  /* ... plus this / rate_bps nanoseconds */
+    bool late;                /* a frame had to wait for its time: a late turn may make up for it */
+    struct cw_flow *turn;     /* woken from the queue: may send before those that still wait */
+    struct cw_shaping *first; /* wait for their turn */
+    struct cw_shaping *last;
+};
+
 struct cw_peer_event {
     uint8_t kind; /* CW_EVENT_PEER_UP, CW_EVENT_PEER_DOWN */
     int8_t status;
@@ -220,3 +243,5 @@ struct cw_flow {
     struct cw_timers timers;
     struct cw_credit credit;
 };
+
+static_assert(sizeof(struct cw_flow) <= 1024, "what an idle peer costs");

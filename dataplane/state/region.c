@@ -1,4 +1,4 @@
-#include "dataplane/put/region.h"
+#include "dataplane/state/region.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,69 +1,13 @@
-/* Posting: regions, puts and messages, as the application calls them. */
+/* Posting: puts, messages and gets, as the application calls them. */
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
+#include "dataplane/endpoint/turn.h"
 #include "dataplane/flow/session.h"
-
-int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
-{
-    if ((base == NULL && bytes > 0) || bytes > INT64_MAX ||
-        (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ)) != 0) {
-        return CW_ERROR_ARGUMENT;
-    }
-    /* Peers see keys of regions and nonces of sessions; neither may tell the next key, so it goes through BLAKE2b under
-     * the job key. */
-    struct cw_wire_key key;
-    uint64_t bits;
-    cw_wire_key_derive(&key, endpoint->config.job_key, cw_random_next(&endpoint->random), endpoint->incarnation);
-    memcpy(&bits, key.bytes, sizeof(bits));
-    struct cw_region *region;
-    int status = cw_regions_add(&endpoint->regions, base, bytes, rights, bits >> 16, &region);
-    if (status != CW_OK) {
-        return status;
-    }
-    if (endpoint->port->info.gather && bytes >= CW_GATHER_MIN &&
-        cw_port_memory_register(endpoint->port, base, bytes, &region->memory) != CW_OK) {
-        region->memory = NULL; /* its pieces are copied */
-    }
-    *token = region->token;
-    return CW_OK;
-}
-
-/* True if a packet that waits for the port has a piece of this memory. */
-static bool staged_uses(const struct cw_endpoint *endpoint, const struct cw_port_memory *memory)
-{
-    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
-        const struct cw_transmit *packet = &endpoint->staged[i];
-        for (uint32_t piece = 0; piece < packet->piece_count; piece++) {
-            if (packet->pieces[piece].memory == memory) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
-{
-    struct cw_region *region = cw_region_of(&endpoint->regions, token);
-    if (region == NULL || region == endpoint->messages.region) {
-        return CW_ERROR_NOT_FOUND;
-    }
-    if (region->users > 0) {
-        return CW_ERROR_BUSY;
-    }
-    if (region->memory != NULL) {
-        cw_flush(endpoint); /* packets with pieces of it may wait for the port */
-        if (staged_uses(endpoint, region->memory) ||
-            cw_port_memory_unregister(endpoint->port, region->memory) != CW_OK) {
-            return CW_ERROR_BUSY;
-        }
-    }
-    cw_regions_remove(region);
-    return CW_OK;
-}
+#include "dataplane/put/get.h"
+#include "dataplane/put/message.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/state/endpoint.h"
 
 /* Sets the source of an operation: small ones are copied into it. */
 static void set_source(struct cw_operation *operation, const struct cw_source *source, uint64_t bytes,
@@ -186,5 +130,23 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
     cw_messages_lend_along(endpoint, flow);
     cw_messages_pump(endpoint, flow);
     cw_endpoint_push(endpoint, message->flags);
+    return CW_OK;
+}
+
+int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, get->peer);
+    if (flow == NULL || get->region == 0 || get->bytes > INT64_MAX || (get->flags & ~(uint32_t)CW_MORE) != 0) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state == CW_PEER_FAILED) {
+        return CW_ERROR_PEER_FAILED;
+    }
+    int status = cw_get_open(endpoint, flow, get);
+    if (status != CW_OK) {
+        return status;
+    }
+    cw_session_start(endpoint, flow);
+    cw_endpoint_push(endpoint, get->flags);
     return CW_OK;
 }

@@ -1,14 +1,8 @@
-/* turn: what leaves: packets are staged, signed or sealed together, and flushed to the port. A turn does all of an
- * endpoint's work (core/turn.c). */
+/* stage: what leaves: packets are staged, signed or sealed together, and flushed to the port. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
-
-/* Something was posted from outside a turn: sends it at once, unless `flags` (CW_MORE) say that more follows. */
-void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags);
-
-/* Tries to give CW_EVENT_EXTENSION. */
-void cw_extension_deliver(struct cw_endpoint *endpoint);
+#include "dataplane/staging/seal.h"
+#include "dataplane/state/endpoint.h"
 
 /* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the
  * next flush. */
@@ -46,14 +40,6 @@ static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_tran
     signature->wanted = true;
 }
 
-/* The local time of a timestamp of ours: the last one that had it, since they repeat after 69 s; 0: there was none. */
-static inline uint64_t cw_timestamp_time(const struct cw_endpoint *endpoint, uint32_t timestamp)
-{
-    uint64_t now_ticks = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT;
-    uint32_t ago = (uint32_t)now_ticks - timestamp;
-    return now_ticks < ago ? 0 : (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
-}
-
 /* How long ago a timestamp came that is echoed, as the header has it. */
 static inline uint16_t cw_echo_delay(const struct cw_endpoint *endpoint, bool has_echo, uint64_t arrival_ns)
 {
@@ -66,12 +52,3 @@ void cw_sign(struct cw_endpoint *endpoint);
 
 /* Signs and hands what is staged to the port. False: the port is full. */
 bool cw_flush(struct cw_endpoint *endpoint);
-
-/* Forgets a cw_endpoint_fetch that found nothing: the next turn, or the next fetch, looks again. */
-static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
-{
-    endpoint->has_fetched = false;
-}
-
-/* True if nothing but packets and timers can give this endpoint work. */
-bool cw_endpoint_idle(const struct cw_endpoint *endpoint);

@@ -65,6 +65,8 @@ void cw_extension_flush(struct cw_endpoint *endpoint);
 /* Gives CW_EVENT_EXTENSION, as soon as there is room for it: whoever waits for events wakes up, and looks at what the
  * extension has. */
 void cw_extension_notify(struct cw_endpoint *endpoint);
+/* The endpoint's: tries again to give it. */
+void cw_extension_deliver(struct cw_endpoint *endpoint);
 
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint);
 /* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same

@@ -1,11 +1,11 @@
-#include "dataplane/flow/seal.h"
+#include "dataplane/staging/seal.h"
 
 #include <string.h>
 
 #include <sodium.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
 
 static_assert((CW_SEAL_WINDOW_WORDS & (CW_SEAL_WINDOW_WORDS - 1)) == 0, "words are found by a mask");
 static_assert(CW_PEERS_MAX <= 1 << CW_WIRE_FLOW_BITS, "a flow's number leaves room for the phase");

@@ -1,11 +1,11 @@
-#include "dataplane/core/extension.h"
+#include "dataplane/flow/extension.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
 #include "dataplane/flow/congestion.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
 
 int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_extension *extension)
 {

@@ -1,6 +1,6 @@
-#include "dataplane/flow/sent.h"
+#include "dataplane/state/sent.h"
 
-#include "dataplane/flow/window.h"
+#include "dataplane/state/window.h"
 
 static_assert(sizeof(struct cw_sent_directory) <= CW_WINDOW_BLOCK_BYTES, "a directory fits a window block");
 
