@@ -386,12 +386,13 @@ enum cw_event_kind {
     CW_EVENT_COMPLETE = 4, /* a source may be reused: peer, lane_tag, context, status */
     CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session,
                               or of one with another process at that address */
-    CW_EVENT_PEER_DOWN =
-        6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED (see
-                               cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40 packets: the next
-                               operation sets up another); all its operations have ended */
-    CW_EVENT_SENT = 7,      /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
-                          CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
+    /* All operations of the peer have ended; status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED,
+     * CW_ERROR_UNSUPPORTED (see cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40
+     * packets: the next operation sets up another) */
+    CW_EVENT_PEER_DOWN = 6,
+    /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its CW_EVENT_COMPLETE or
+     * never: left out if the put fits a packet, or half the event queue is in use */
+    CW_EVENT_SENT = 7,
     CW_EVENT_EXTENSION = 8, /* the extension has news (flow/extension.h): nothing else is filled in */
 };
 

@@ -13,8 +13,8 @@
  * Modes, all with the same turn:
  *   inline      the application's threads turn it inside cw_loop_poll, cw_loop_wait and the posting calls (the default)
  *   dedicated   a thread of its own, pinned to a core if one is given, turns it all the time
- *   fallback    beside inline: a thread that sleeps, and turns it when nobody has for CW_LOOP_FALLBACK_NS, so that acknowledgements and
- *               retransmissions do not depend on the application being inside a call
+ *   fallback    beside inline: a thread that sleeps, and turns it when nobody has for CW_LOOP_FALLBACK_NS, so that
+ *               acknowledgements and retransmissions do not depend on the application being inside a call
  *
  * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy.
  */

@@ -32,10 +32,9 @@ enum {
 struct cw_seal {
     struct cw_aead_key *in;
     struct cw_aead_key *out;
-    uint64_t
-        serial; /* of all seals of the endpoint, never 0: what was opened in a burst is told by it, when the seal may be gone */
-    uint64_t sent;  /* the count of the next packet */
-    uint64_t below; /* all counts from here on are new */
+    uint64_t serial; /* of no other seal of the endpoint, nor 0: which one opened a packet, when it may be gone */
+    uint64_t sent;   /* the count of the next packet */
+    uint64_t below;  /* all counts from here on are new */
     uint64_t seen[CW_SEAL_WINDOW_WORDS];
 };
 
