@@ -7,7 +7,7 @@
  * Invariants
  *   - One owner: all state of an endpoint belongs to whoever turns it. The cw_endpoint_*, cw_peer_*, cw_region_*,
  *     cw_put, cw_get and cw_message_* functions are for that owner. Other threads use a cw_loop
- *     (dataplane/core/loop.h), which guards the same calls by a token and a bounded queue of commands.
+ *     (dataplane/loop/loop.h), which guards the same calls by a token and a bounded queue of commands.
  *   - No clock, no randomness and no I/O inside: time is passed in, the generator is seeded by the configuration,
  *     packets pass through the port. The same objects run on a NIC and in the simulator.
  *   - A notification comes exactly once, never before its data; in posting order within a lane, in any order between
@@ -386,13 +386,14 @@ enum cw_event_kind {
     CW_EVENT_COMPLETE = 4, /* a source may be reused: peer, lane_tag, context, status */
     CW_EVENT_PEER_UP = 5,  /* set-up is done; status CW_ERROR_PEER_RESTARTED if it took the place of an older session,
                               or of one with another process at that address */
-    CW_EVENT_PEER_DOWN =
-        6, /* status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED (see
-                               cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40 packets: the next
-                               operation sets up another); all its operations have ended */
-    CW_EVENT_SENT = 7,      /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its
-                          CW_EVENT_COMPLETE or never: left out if the put fits a packet, or half the event queue is in use */
-    CW_EVENT_EXTENSION = 8, /* the extension has news (core/extension.h): nothing else is filled in */
+    /* All operations of the peer have ended; status: CW_ERROR_PEER_FAILED, CW_ERROR_PEER_RESTARTED, CW_ERROR_CLOSED,
+     * CW_ERROR_UNSUPPORTED (see cw_peer_encrypt) or CW_ERROR_LIMIT (a sealed session's keys are used up, after 2^40
+     * packets: the next operation sets up another) */
+    CW_EVENT_PEER_DOWN = 6,
+    /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its CW_EVENT_COMPLETE or
+     * never: left out if the put fits a packet, or half the event queue is in use */
+    CW_EVENT_SENT = 7,
+    CW_EVENT_EXTENSION = 8, /* the extension has news (flow/extension.h): nothing else is filled in */
 };
 
 struct cw_event {

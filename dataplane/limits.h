@@ -60,23 +60,23 @@ enum {
 };
 
 /* Times, in nanoseconds. */
-#define CW_ACK_DELAY_NS               10000ull /* an acknowledgement waits this long for company or for data to ride on */
+#define CW_ACK_DELAY_NS               10000ull  /* an acknowledgement waits this long for company or for data */
 #define CW_ACK_STREAM_NS              100000ull /* in a stream of full packets on a slow line */
-#define CW_CREDIT_FAR_NS              500000ull /* a path whose smallest round trip takes as long is long to message credit */
+#define CW_CREDIT_FAR_NS              500000ull /* the least round trip of a path that is long to message credit */
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
 #define CW_ECHO_KEEP_NS               15000000000ull /* no packet is overtaken by more (of timestamps: at most 34 s) */
 #define CW_PROBE_SPIN_NS              200000ull      /* least time-out towards a peer that spins */
-#define CW_PROBE_SLEEP_NS             1000000ull /* ... that is woken; one that is often late shows in the round trip's variance */
+#define CW_PROBE_SLEEP_NS             1000000ull   /* ... that is woken; lateness shows in the round trip's variance */
 #define CW_PROBE_NAP_NS               2000000ull   /* ... that naps */
 #define CW_PROBE_MAX_NS               250000000ull /* longest interval between probes */
 #define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
-#define CW_STRANGER_NS                300000000ull /* so long a stranger that asks for a session keeps its place */
-#define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, the first time; twice as long each time */
+#define CW_STRANGER_NS                300000000ull   /* so long a stranger that asks for a session keeps its place */
+#define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, at first; then twice as long */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
-#define CW_CATCH_UP_MAX_NS            1000000ull /* of a shaper: more would be a burst that queues far away cannot take */
-#define CW_BACK_MIN_WINDOW_NS         1000000000ull /* and the shortest way back after this: clocks drift apart */
+#define CW_CATCH_UP_MAX_NS            1000000ull     /* of a shaper: queues far away cannot take a greater burst */
+#define CW_BACK_MIN_WINDOW_NS         1000000000ull  /* and the shortest way back after this: clocks drift apart */
 #define CW_BACK_QUEUE_MAX_NS \
     1000000ull /* no more than this is taken for a queue on the way back: the rest may be drift */
 

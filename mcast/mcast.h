@@ -15,7 +15,7 @@
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or registration.
  *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
- *     (dataplane/core/extension.h), turned with it, in real and in virtual time.
+ *     (dataplane/flow/extension.h), turned with it, in real and in virtual time.
  *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number,
  *     bounds. What fails is counted and dropped.
  *

@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "dataplane/core/extension.h"
-#include "dataplane/flow/wheel.h"
+#include "dataplane/base/wheel.h"
+#include "dataplane/flow/extension.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
 #include "mcast/tree.h"

@@ -7,8 +7,8 @@
 #include "apps/cli/cli.h"
 #include "collectives/algorithms/build.h"
 #include "collectives/phases/count_matrix.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 
 enum { SCHEDULE_ROUNDS = 21, EAGER_BYTES = 4096 };

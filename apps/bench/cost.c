@@ -7,7 +7,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/port/port.h"
 

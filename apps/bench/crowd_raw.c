@@ -5,8 +5,8 @@
 
 #include "apps/bench/crowd.h"
 #include "apps/cli/cli.h"
-#include "dataplane/core/crowding.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/crowding.h"
+#include "dataplane/base/random.h"
 
 #define YIELD_NS 50000ull
 /* A frame that is so late is taken for lost; the rest of the answers are waited for so long at the end. */

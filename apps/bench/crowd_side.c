@@ -6,7 +6,7 @@
 
 #include "apps/bench/crowd.h"
 #include "apps/cli/cli.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 /* Nobody sleeps longer without a look at how far the others are, or at a put that found no room. */
 #define LOOK_NS  10000000ull

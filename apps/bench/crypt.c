@@ -6,7 +6,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"

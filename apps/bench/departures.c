@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/limits.h"
 #include "dataplane/statistics.h"

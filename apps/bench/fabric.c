@@ -14,7 +14,7 @@
 
 #include "apps/cli/cli.h"
 #include "control/job/wire.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 #define LINK_WAIT_NS 10000000000ull

@@ -13,7 +13,7 @@
 
 #include "apps/bench/group_shared.h"
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #define WATCH_INTERVAL_NS 5000000
 

@@ -23,8 +23,8 @@
 #include <sys/types.h>
 
 #include "apps/bench/fabric.h"
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 
 enum { BENCH_GROUP_MEMBERS_MAX = 32 };
 

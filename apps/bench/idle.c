@@ -11,7 +11,7 @@
 #include "apps/bench/bench.h"
 #include "apps/bench/group.h"
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #define LIMIT_NS 60000000000ull /* for everything but the idling itself */
 #define SETTLE_NS \

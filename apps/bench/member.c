@@ -9,7 +9,7 @@
 #include "apps/bench/group_shared.h"
 #include "apps/cli/cli.h"
 #include "apps/cli/process.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #define LOOK_NS 1000000 /* between two looks at how far the others are */
 

@@ -8,8 +8,8 @@
 #include "collectives/algorithms/build.h"
 #include "collectives/check/check.h"
 #include "collectives/choose/choose.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 
 static const char usage[] = "bench plan [--rounds N] [--json]\n\n"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "apps/bench/group_shared.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/port.h"
 #include "dataplane/statistics.h"
 

@@ -13,7 +13,7 @@
 #include "collectives/algorithms/build.h"
 #include "collectives/choose/choose.h"
 #include "collectives/execute/transport_puts.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 

@@ -5,7 +5,7 @@
 
 #include "apps/bench/switch.h"
 #include "apps/cli/cli.h"
-#include "dataplane/core/crowding.h"
+#include "dataplane/base/crowding.h"
 
 #define YIELD_NS    50000ull
 #define NAP_MIN_NS  200000ull

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #define NS_PER_S 1000000000ull
 #define TICK_NS  500000000ull

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 #define WAIT_NS 30000000000ull
 

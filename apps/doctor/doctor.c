@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "apps/cli/cli.h"
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 
 void doctor_tell(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
                  const char *value, const char *todo)

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/port.h"
 
 /* As the switch: yields for so long before it sleeps. */
@@ -19,7 +19,7 @@
 #define LOOK_NS    1000000000ull /* between two looks at the links and at what was refused */
 
 enum {
-    BUSY_MIN = 8, /* as in core/loop.c: work of a turn whose duration says something */
+    BUSY_MIN = 8, /* as in loop/loop.c: work of a turn whose duration says something */
     REFUSED_MIN = 3,
 };
 

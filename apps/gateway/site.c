@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 

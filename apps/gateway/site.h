@@ -8,7 +8,7 @@
 
 #include "apps/cli/report.h"
 #include "apps/gateway/config.h"
-#include "dataplane/core/crowding.h"
+#include "dataplane/base/crowding.h"
 #include "dataplane/tunnel/gate.h"
 
 /* What the last line of a stream's statistics had. */

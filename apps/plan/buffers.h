@@ -8,7 +8,7 @@
 
 #include "apps/plan/reference.h"
 #include "collectives/schedule/plan.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 /* By enum cw_buffer. */
 struct plan_rank_buffers {

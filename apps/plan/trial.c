@@ -10,7 +10,7 @@
 #include "apps/plan/buffers.h"
 #include "collectives/execute/execute.h"
 #include "collectives/execute/transport_memory.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 
 enum {

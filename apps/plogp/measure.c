@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/settings/settings.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 #define NS_PER_MS 1000000ull

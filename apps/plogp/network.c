@@ -6,7 +6,7 @@
 
 #include "apps/plogp/arithmetic.h"
 #include "apps/plogp/measure.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {

@@ -16,7 +16,7 @@
 #include "apps/plogp/arithmetic.h"
 #include "apps/plogp/measure.h"
 #include "collectives/choose/override.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "apps/plogp/measure.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 static const enum cw_collective collectives[] = {

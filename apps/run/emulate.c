@@ -17,7 +17,7 @@
 #include "control/settings/units.h"
 #include "control/topology/clusters.h"
 #include "control/topology/topology.h"
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 #include "dataplane/dpdk/dpdk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"

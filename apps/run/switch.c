@@ -13,8 +13,8 @@
 
 #include "apps/cli/cli.h"
 #include "apps/cli/process.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/core/process.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/process.h"
 
 enum { ARGUMENTS_MAX = 32, LINE_BYTES = 256 };
 

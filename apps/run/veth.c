@@ -18,7 +18,7 @@
 #include "apps/cli/cli.h"
 #include "apps/cli/process.h"
 #include "control/job/wire.h"
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 
 enum {
     EXIT_NO_PROGRAM = 127,

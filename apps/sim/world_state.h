@@ -15,8 +15,8 @@
 
 #include "apps/sim/world.h"
 #include "apps/testbed/hosts.h"
+#include "dataplane/base/random.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/fabric/random.h"
 
 enum {
     WORLD_NODES_MAX = 24,

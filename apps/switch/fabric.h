@@ -29,7 +29,7 @@
 #include "apps/switch/line.h"
 #include "apps/switch/pool.h"
 #include "apps/switch/streams.h"
-#include "dataplane/core/crowding.h"
+#include "dataplane/base/crowding.h"
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/port/port.h"
 

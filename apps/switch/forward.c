@@ -3,7 +3,7 @@
 
 #include "apps/switch/fabric.h"
 #include "apps/switch/wide.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 enum { PREFETCH_AHEAD = 4 };
 

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/doorbell.h"
 
 /* Looks for frames for so long, letting others run in between, before it sleeps: a wake-up takes several times as long

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "apps/cli/cli.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 
 enum { BUFFER_BYTES = 1 << 20 };
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "collectives/execute/transport_memory.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 enum {
     MEMORY_NONE = UINT32_MAX,

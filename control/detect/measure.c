@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "control/job/wire.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 

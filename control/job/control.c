@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataplane/core/loop.h"
+#include "dataplane/loop/loop.h"
 
 #define CW_CONTROL_TICK_NS      2000000ull
 #define CW_CONTROL_HEARTBEAT_NS 500000000ull

@@ -13,7 +13,7 @@
 #include <sodium.h>
 
 #include "control/settings/settings.h"
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 

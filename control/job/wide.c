@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 #include "dataplane/status.h"
 
 #define CATCH_UP_NS UINT64_C(1000000) /* turns of a real clock are that late now and then */

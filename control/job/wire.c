@@ -9,7 +9,7 @@
 
 #include "control/job/key.h"
 #include "control/topology/clusters.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 

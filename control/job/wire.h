@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 #include "mcast/mcast.h"
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */

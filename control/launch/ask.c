@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 
 enum { LINE_BYTES = 2048 };
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "control/settings/settings.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/core/process.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/process.h"
 
 enum { SIGNAL_BASE = 128 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "control/settings/settings.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum { EVENTS = 64, PMI_READ_BYTES = 4096, SIGNAL_BASE = 128, JOB_NAME_BYTES = 64 };

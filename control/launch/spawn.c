@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
-#include "dataplane/core/process.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/process.h"
 
 enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32, LOOK_MS = 1000 };
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 
 enum {
     DEPTH_MAX = 8, /* of wrappers around a program */

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 enum {
     CW_LINK_CORRUPT_BITS_MAX = 3, /* bits turned over in a corrupted frame: 1 or this */

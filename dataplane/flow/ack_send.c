@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/flow/timers.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/flow/transmit.h"
+#include "dataplane/state/wake.h"
 
 bool cw_ack_congested(const struct cw_endpoint *endpoint)
 {
@@ -53,7 +53,7 @@ void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, b
     uint64_t report_ns = endpoint->now_ns + delay_ns(endpoint, flow, streams);
     if (report_ns < flow->timers.report_ns) {
         flow->timers.report_ns = report_ns;
-        cw_timers_need(endpoint, flow, report_ns);
+        cw_flow_wake_at(endpoint, flow, report_ns);
     }
 }
 
@@ -167,7 +167,7 @@ uint32_t cw_ack_turn(struct cw_endpoint *endpoint)
         struct cw_flow *flow = endpoint->report_first;
         if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now &&
             cw_shaper_holds(endpoint, flow, &flow->timers.report_ns)) {
-            cw_timers_need(endpoint, flow, flow->timers.report_ns);
+            cw_flow_wake_at(endpoint, flow, flow->timers.report_ns);
         } else if (flow->state == CW_PEER_ESTABLISHED && flow->receiver.report_now) {
             if (!cw_ack_send(endpoint, flow)) {
                 break;

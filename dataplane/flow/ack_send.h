@@ -1,7 +1,7 @@
 /* report: acknowledgements that go out. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 /* The flow owes an acknowledgement: now, or when its delay is over. `streams`: for a full packet, after which others
  * follow. */

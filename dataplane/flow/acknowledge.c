@@ -9,11 +9,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
+#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/timers.h"
-#include "dataplane/flow/transmit.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/state/wake.h"
 
 /* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer
  * than the shortest one of late. The clocks of the two hosts need not agree, but for their rate over a second or
@@ -133,7 +133,7 @@ static void progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     cw_timers_progress(endpoint, flow);
     cw_congestion_progress(endpoint, flow);
-    cw_transmit_wake(endpoint, flow);
+    cw_flow_wake(endpoint, flow);
 }
 
 void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number)
@@ -181,7 +181,7 @@ static void late_wait(struct cw_endpoint *endpoint, struct cw_flow *flow)
         uint64_t due_ns = late->reported_ns + late->first_ns + flow->round_trip.reordering_ns - late->echoed_ns;
         due_ns += 2 * CW_ACK_DELAY_NS; /* it may be there already, and the next report wait for company */
         late->due_ns = due_ns > endpoint->now_ns ? due_ns : endpoint->now_ns + 1;
-        cw_timers_need(endpoint, flow, late->due_ns);
+        cw_flow_wake_at(endpoint, flow, late->due_ns);
     }
 }
 
@@ -256,7 +256,7 @@ void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow)
     late_wait(endpoint, flow);
     if (flow->sender.lost_count > lost_before) {
         cw_timers_progress(endpoint, flow);
-        cw_transmit_wake(endpoint, flow);
+        cw_flow_wake(endpoint, flow);
     }
 }
 
@@ -321,7 +321,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         progress(endpoint, flow);
     } else if (flow->sender.lost_count > lost_before || may_go_on || must_wait) {
         cw_timers_progress(endpoint, flow);
-        cw_transmit_wake(endpoint, flow);
+        cw_flow_wake(endpoint, flow);
     }
     return true;
 }
@@ -352,7 +352,7 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
             cw_count(endpoint, CW_COUNTER_REJECTS_IN, 1);
             cw_operation_refuse(endpoint, operation, CW_ERROR_REMOTE_ACCESS);
             range_missing(flow, number, number + 1, UINT64_MAX, 0); /* to be sent again, void */
-            cw_transmit_wake(endpoint, flow);
+            cw_flow_wake(endpoint, flow);
         }
         return true;
     }

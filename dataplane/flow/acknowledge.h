@@ -1,7 +1,7 @@
 /* acknowledge: acknowledgements that have come in. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 /* Everything below `number` has arrived. */
 void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t number);
@@ -17,3 +17,11 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
 
 /* A round trip can be taken from the echo of this packet. */
 void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
+
+/* The local time of a timestamp of ours: the last one that had it, since they repeat after 69 s; 0: there was none. */
+static inline uint64_t cw_timestamp_time(const struct cw_endpoint *endpoint, uint32_t timestamp)
+{
+    uint64_t now_ticks = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT;
+    uint32_t ago = (uint32_t)now_ticks - timestamp;
+    return now_ticks < ago ? 0 : (now_ticks - ago) << CW_WIRE_TIMESTAMP_SHIFT;
+}

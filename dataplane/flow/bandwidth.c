@@ -1,7 +1,7 @@
 #include "dataplane/flow/bandwidth.h"
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/flow/congestion.h"
+#include "dataplane/state/endpoint.h"
 
 enum {
     UNIT = 1024,            /* of gains */

@@ -3,12 +3,13 @@
  * draft-cardwell-iccrg-bbr-congestion-control).
  *
  * Two ways, by enum cw_traffic_control:
- *   CW_TRAFFIC_RATE        the rate is known: the window holds twice what is on the way at that rate, and a shaper keeps the rate, or the flow itself.
- *   CW_TRAFFIC_BANDWIDTH   it is found: start (2.9 times the rate of delivery until that grows no more), drain, then eight round trips a cycle, of which one probes
- *                          for more, one makes good for it; every ten seconds a moment of half the window, so that the
- *                          smallest round trip can be seen.
+ *   CW_TRAFFIC_RATE        the rate is known: the window holds twice what is on the way at that rate, and a shaper
+ *                          keeps the rate, or the flow itself.
+ *   CW_TRAFFIC_BANDWIDTH   it is found: start (2.9 times the rate of delivery until that grows no more), drain, then
+ *                          eight round trips a cycle, of which one probes for more, one makes good for it; every ten
+ *                          seconds a moment of half the window, so that the smallest round trip can be seen.
  * Random loss changes nothing: it is repaired, and the rate is that of what was delivered. Only a round in which more
- * than one in CW_LOSS_HEAVY was lost says that the path has less than was thought.
+ * than one in LOSS_HEAVY was lost says that the path has less than was thought.
  *
  * A flow that is controlled by its round trip goes over to CW_TRAFFIC_BANDWIDTH by itself if its path turns out to be
  * long, and back if it was not.

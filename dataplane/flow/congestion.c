@@ -12,7 +12,7 @@
  */
 #include "dataplane/flow/congestion.h"
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/flow/bandwidth.h"
 
 enum {
     ROUND_TRIP_LAN_NS = 150000, /* aimed at between peers that poll, on any path that can do it */

@@ -1,7 +1,7 @@
 /* congestion: how much a flow may have in flight. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow);
 

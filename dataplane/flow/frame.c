@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-
 uint32_t cw_frame_bytes(const struct cw_operation *operation)
 {
     switch (operation->kind) {

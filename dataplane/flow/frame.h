@@ -1,7 +1,7 @@
 /* frame: the frames of a packet. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 /* Bytes that a whole operation takes as one frame, its data included. */
 uint32_t cw_frame_bytes(const struct cw_operation *operation);

@@ -1,8 +1,12 @@
 #include "dataplane/flow/place.h"
-#include "dataplane/flow/transmit.h"
 
 #include <assert.h>
 #include <string.h>
+
+#include "dataplane/flow/transmit.h"
+#include "dataplane/put/get.h"
+#include "dataplane/put/message.h"
+#include "dataplane/put/reassembly.h"
 
 /* Reads the frame at `at`; returns the bytes it takes up, padding included, or 0: it is not well formed. */
 static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *frame)

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/put/reassembly.h"
 
 enum cw_verdict {
     CW_VALID,

@@ -8,12 +8,15 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/extension.h"
 #include "dataplane/flow/place.h"
+#include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/timers.h"
+#include "dataplane/staging/seal.h"
+#include "dataplane/state/wake.h"
 
 enum { PREFETCH = 4 /* packets ahead */ };
 
@@ -55,7 +58,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     receiver->unreported++;
     cw_frames_place(endpoint, flow, &frames);
     if (receiver->reassemblies > 0 || packets->base != packets->end) {
-        cw_timers_watch(endpoint, flow);
+        cw_flow_watch(endpoint, flow);
     }
     bool new_hole = number > end_before;
     bool is_full =

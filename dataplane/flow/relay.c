@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
 
 enum { HOSTS_FIRST = 16, LENGTH_BYTES = 4, ETHER_BYTES = 14 };
 

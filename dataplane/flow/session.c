@@ -15,15 +15,21 @@
 
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/setup.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/flow/stream.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/flow/transmit.h"
+#include "dataplane/put/message.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/put/reassembly.h"
+#include "dataplane/staging/seal.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/wake.h"
 
 enum { DETOUR_REQUESTS = 10 /* that nobody answered, in some 750 ms: longer than any way there and back */ };
 
@@ -114,7 +120,7 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
     session->hello_count++;
     session->hello_ns = endpoint->now_ns + (interval_ns < CW_HELLO_MAX_NS ? interval_ns : CW_HELLO_MAX_NS);
-    cw_timers_need(endpoint, flow, session->hello_ns);
+    cw_flow_wake_at(endpoint, flow, session->hello_ns);
 }
 
 void cw_session_prove(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -215,7 +221,7 @@ static bool establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->timers.unshown_ns = endpoint->now_ns;
     tell(endpoint, flow, CW_EVENT_PEER_UP, is_other ? CW_ERROR_PEER_RESTARTED : up_status);
     cw_messages_pump(endpoint, flow);
-    cw_transmit_wake(endpoint, flow);
+    cw_flow_wake(endpoint, flow);
     return true;
 }
 

@@ -4,7 +4,7 @@
  * first packet; cw_session_end. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 /* Payload bytes that a signed session leaves unused until it is confirmed: the peer may yet insist on a sealed one. */
 static inline uint32_t cw_session_spare(const struct cw_endpoint *endpoint, const struct cw_session *session)

@@ -1,9 +1,11 @@
 #include "dataplane/flow/setup.h"
-#include "dataplane/core/turn.h"
-#include "dataplane/flow/stream.h"
-#include "dataplane/flow/table.h"
 
 #include <string.h>
+
+#include "dataplane/flow/stream.h"
+#include "dataplane/flow/table.h"
+#include "dataplane/staging/seal.h"
+#include "dataplane/staging/stage.h"
 
 static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_wire_type type,
                        const struct cw_setup_content *content, struct cw_setup *setup)

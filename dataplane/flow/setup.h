@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
 
 /* A set-up packet as it is before it is signed or sealed, and after it has been verified. */

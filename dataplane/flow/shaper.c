@@ -2,8 +2,9 @@
 
 #include <stddef.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/flow/transmit.h"
+#include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/relay.h"
+#include "dataplane/state/wake.h"
 
 enum { PORT_RETRY_NS = 1000 };
 
@@ -75,7 +76,7 @@ static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
             continue;
         }
         struct cw_flow *flow = flow_of(shaping);
-        cw_transmit_wake(endpoint, flow);
+        cw_flow_wake(endpoint, flow);
         shaper->turn = flow->sender.is_active ? flow : NULL;
     }
     if (shaper->turn != NULL) {
@@ -200,6 +201,6 @@ int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw
     int status = cw_bandwidth_set(endpoint, flow, traffic);
     flow->timers.pace_next_ns = endpoint->now_ns;
     cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
-    cw_transmit_wake(endpoint, flow);
+    cw_flow_wake(endpoint, flow);
     return status;
 }

@@ -11,34 +11,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "dataplane/flow/wheel.h"
-
-struct cw_endpoint;
-struct cw_flow;
-struct cw_traffic;
-
-/* Who may wait for a shaper: a flow, or a relay's queue of frames. */
-struct cw_shaping {
-    uint8_t shaper; /* of the endpoint's; CW_SHAPER_NONE */
-    bool waits;     /* in the shaper's queue */
-    bool relays;    /* a struct cw_relay_queue, not a flow */
-    struct cw_shaping *next;
-};
-
-struct cw_shaper {
-    struct cw_wheel_entry timer; /* in the wheel while somebody waits and nobody has the turn */
-    uint64_t rate_bps;           /* 0: not in use */
-    uint64_t catch_up_ns;
-    uint64_t next_ns;         /* when the next frame may leave ... */
-    uint64_t next_remainder;  /* ... plus this / rate_bps nanoseconds */
-    bool late;                /* a frame had to wait for its time: a late turn may make up for it */
-    struct cw_flow *turn;     /* woken from the queue: may send before those that still wait */
-    struct cw_shaping *first; /* wait for their turn */
-    struct cw_shaping *last;
-};
+#include "dataplane/state/endpoint.h"
 
 /* Whether a packet that is no data has to wait; *until_ns: until then. */
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/flow/table.h"
 
 enum { DETOURS_MAX = 6 /* doublings */, DETOURS_APART = 4 /* times as long as the next one would be */ };

@@ -1,7 +1,7 @@
 /* stream: the sessions with one process, and the way that a flow's packets take. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 /* A flow for a stream of the process whose stream 0 is `first`, as cw_stream_set says. NULL: the table is full. */
 struct cw_flow *cw_stream_add(struct cw_endpoint *endpoint, const struct cw_flow *first, uint32_t stream);

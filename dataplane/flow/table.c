@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-
 enum { RECLAIM_LOOKS = 64 /* flows looked at for one request */ };
 
 static uint32_t bucket_of(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)

@@ -1,7 +1,7 @@
 /* table: flows by address. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 
 /* A flow for an address that has none; `stream`: from our UDP port that much further on. When the table is full, one is
  * reclaimed that a set-up request made, nobody was told of, and whose asker has not proved itself in time. NULL: there

@@ -4,20 +4,20 @@
 
 #include <assert.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
 #include "dataplane/flow/session.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/flow/stream.h"
 #include "dataplane/flow/transmit.h"
+#include "dataplane/put/message.h"
+#include "dataplane/state/wake.h"
 
 enum {
     DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
     VAIN_PROBES = 3,            /* at least, before a peer is given up: a loop that stood still has asked nobody */
-    PROBE_SHARE = 16,  /* of the failure bound: probes are no further apart, so that half of them may be lost */
-    SILENCE_SHARE = 4, /* of the failure bound: a silent peer that holds something of ours is asked */
+    PROBE_SHARE = 16, /* of the failure bound: probes are no further apart, so that half of them may be lost */
 };
 
 /* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting
@@ -36,18 +36,6 @@ static uint64_t timeout_ns(const struct cw_flow *flow)
     return trip->smoothed_ns + CW_ACK_DELAY_NS + (spread_ns > least ? spread_ns : least);
 }
 
-void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns)
-{
-    struct cw_wheel_entry *timer = &flow->timers.timer;
-    if (cw_wheel_waiting(timer)) {
-        if (timer->time_ns <= time_ns) {
-            return;
-        }
-        cw_wheel_remove(&endpoint->wheel, timer);
-    }
-    cw_wheel_insert(&endpoint->wheel, timer, time_ns);
-}
-
 /* Asks after the time-out. Who waits for nothing yet begins to: what leaves from now on has to be shown to arrive. */
 static void wait_on(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
@@ -58,7 +46,7 @@ static void wait_on(struct cw_endpoint *endpoint, struct cw_flow *flow)
         timers->unshown_ns = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT << CW_WIRE_TIMESTAMP_SHIFT;
     }
     timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
-    cw_timers_need(endpoint, flow, timers->probe_ns);
+    cw_flow_wake_at(endpoint, flow, timers->probe_ns);
 }
 
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -162,14 +150,7 @@ static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (endpoint->now_ns >= session->hello_ns) {
         cw_session_retry(endpoint, flow);
     }
-    cw_timers_need(endpoint, flow, session->hello_ns);
-}
-
-void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    if (flow->timers.probe_ns == UINT64_MAX && !cw_wheel_waiting(&flow->timers.timer)) {
-        cw_timers_need(endpoint, flow, endpoint->now_ns + endpoint->config.failure_timeout_ns / SILENCE_SHARE);
-    }
+    cw_flow_wake_at(endpoint, flow, session->hello_ns);
 }
 
 /* True if the peer has something of ours that others need: records of puts it has not finished, slots it was asked to
@@ -189,11 +170,11 @@ static void watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (timers->probe_ns != UINT64_MAX || !holds_ours(endpoint, flow)) {
         return;
     }
-    uint64_t due_ns = timers->heard_ns + endpoint->config.failure_timeout_ns / SILENCE_SHARE;
+    uint64_t due_ns = timers->heard_ns + endpoint->config.failure_timeout_ns / CW_SILENCE_SHARE;
     if (endpoint->now_ns >= due_ns) {
         cw_timers_ask(endpoint, flow);
     } else {
-        cw_timers_need(endpoint, flow, due_ns);
+        cw_flow_wake_at(endpoint, flow, due_ns);
     }
 }
 
@@ -219,13 +200,13 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     watch(endpoint, flow);
     cw_messages_pump(endpoint, flow); /* if it was short of operations */
-    cw_transmit_wake(endpoint, flow);
+    cw_flow_wake(endpoint, flow);
     uint64_t next_ns = timers->probe_ns < timers->report_ns ? timers->probe_ns : timers->report_ns;
     if (flow->late != NULL && flow->late->due_ns != 0 && flow->late->due_ns < next_ns) {
         next_ns = flow->late->due_ns;
     }
     if (next_ns != UINT64_MAX) {
-        cw_timers_need(endpoint, flow, next_ns);
+        cw_flow_wake_at(endpoint, flow, next_ns);
     }
 }
 
@@ -243,7 +224,7 @@ uint32_t cw_timers_turn(struct cw_endpoint *endpoint)
         /* the flows are one array, so the entry's place in its flow tells which of the two it is */
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, cw_pool_index(&endpoint->flows, entry));
         if (entry == &flow->timers.pace) {
-            cw_transmit_wake(endpoint, flow);
+            cw_flow_wake(endpoint, flow);
         } else if (flow->state == CW_PEER_CONNECTING) {
             run_connecting(endpoint, flow);
         } else if (flow->state == CW_PEER_ESTABLISHED) {

@@ -1,16 +1,10 @@
 /* timers: deadlines of a flow: probes, failure, pacing. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
-
-/* Makes sure that the timer comes out by `time_ns`. */
-void cw_timers_need(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns);
+#include "dataplane/state/endpoint.h"
 
 /* A packet left that the peer must answer. */
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-/* The peer holds memory of ours: if it falls silent, find out whether it is still there. */
-void cw_timers_watch(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* The peer is to show that it hears us even if nothing is in flight. */
 void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);

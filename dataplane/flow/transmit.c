@@ -5,17 +5,19 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
 #include "dataplane/flow/ack_send.h"
+#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/frame.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/flow/timers.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/wake.h"
 
 enum {
-    SHORT_RUN_MAX = 8,        /* short operations that may overtake a bulk packet */
-    CHUNK_RESERVE_SHARE = 16, /* one in so many is for oldest operations */
-    GETS_A_PACKET_MAX = 16,   /* the target answers all of them or none: it must have the operations for that */
+    SHORT_RUN_MAX = 8,      /* short operations that may overtake a bulk packet */
+    GETS_A_PACKET_MAX = 16, /* the target answers all of them or none: it must have the operations for that */
 };
 
 /* ---- packets ---- */
@@ -166,7 +168,7 @@ static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, bool ol
     struct cw_sender *sender = &flow->sender;
     struct cw_operation_queue *queue = &sender->queue_short;
     struct bundle bundle = {0};
-    bool more = !oldest_only || (queue->first != NULL && cw_operation_oldest(flow) == queue->first);
+    bool more = !oldest_only || (queue->first != NULL && cw_flow_oldest(flow) == queue->first);
     while (more && queue->first != NULL && bundle_add(&bundle, queue->first, payload_bytes_max)) {
         cw_operation_pop(queue);
         more = !oldest_only;
@@ -207,45 +209,18 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     }
 }
 
-/* True if only the oldest operation may go: the peer's queues are full, or the records of packets run out. What the
- * peer holds, and will not let go of, may wait for that very one, for which it always has room. */
-static inline bool restrained(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
-{
-    uint32_t reserve = 1 + endpoint->config.sent_chunk_count / CHUNK_RESERVE_SHARE;
-    return flow->sender.stopped || cw_pool_available(&endpoint->sent_chunks) <= reserve;
-}
-
-static bool has_oldest(const struct cw_flow *flow)
-{
-    const struct cw_operation *oldest = cw_operation_oldest(flow);
-    return oldest != NULL && !oldest->sent &&
-           (oldest == flow->sender.queue_short.first || oldest == flow->sender.queue_bulk.first ||
-            oldest == flow->sender.queue_credit_frames.first);
-}
-
-static inline bool has_queued(const struct cw_flow *flow)
-{
-    return flow->sender.queue_short.first != NULL || flow->sender.queue_bulk.first != NULL;
-}
-
-static inline bool has_new(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
-{
-    return flow->sender.queue_credit_frames.first != NULL ||
-           (has_queued(flow) && (!restrained(endpoint, flow) || has_oldest(flow)));
-}
-
 enum outcome { SENT, BLOCKED, NO_BUFFER };
 
 static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_sender *sender = &flow->sender;
-    bool oldest_only = restrained(endpoint, flow); /* judged before this packet takes a record */
+    bool oldest_only = cw_flow_restrained(endpoint, flow); /* judged before this packet takes a record */
     if (sender->sent.next - sender->sent.base >= flow->session.packet_window) {
         return BLOCKED; /* an acknowledgement wakes the flow */
     }
     if (!cw_sent_prepare(&sender->sent, &endpoint->sent_chunks, &endpoint->blocks)) {
-        cw_timers_need(endpoint, flow,
-                       endpoint->now_ns + CW_ACK_DELAY_NS); /* others hold the records: look again soon */
+        cw_flow_wake_at(endpoint, flow,
+                        endpoint->now_ns + CW_ACK_DELAY_NS); /* others hold the records: look again soon */
         return BLOCKED;
     }
     struct cw_transmit *packet = cw_stage(endpoint);
@@ -268,7 +243,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     bool none_short = first == NULL && sender->queue_credit_frames.first == NULL;
     bool bulk = sender->queue_bulk.first != NULL && (none_short || sender->short_run >= SHORT_RUN_MAX);
     if (oldest_only) {
-        bulk = sender->queue_credit_frames.first == NULL && cw_operation_oldest(flow) == sender->queue_bulk.first;
+        bulk = sender->queue_credit_frames.first == NULL && cw_flow_oldest(flow) == sender->queue_bulk.first;
     }
     sender->short_run = bulk ? 0 : sender->short_run + 1;
     if (bulk) {
@@ -328,46 +303,17 @@ static enum outcome send_lost(struct cw_endpoint *endpoint, struct cw_flow *flow
     return SENT;
 }
 
-/* What has to wait until others give back records of packets is looked at again soon. */
-static void look_again(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    if (flow->state == CW_PEER_ESTABLISHED && has_queued(flow) && !flow->sender.stopped) {
-        cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS);
-    }
-}
-
-void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow)
-{
-    struct cw_sender *sender = &flow->sender;
-    if (sender->is_active || flow->state != CW_PEER_ESTABLISHED) {
-        return;
-    }
-    if (sender->lost_count == 0 && !has_new(endpoint, flow)) {
-        flow->timers.paced = false; /* from here on it is not the loop that is late */
-        look_again(endpoint, flow);
-        return;
-    }
-    sender->is_active = true;
-    sender->active_next = NULL;
-    if (endpoint->active_first == NULL) {
-        endpoint->active_first = flow;
-    } else {
-        endpoint->active_last->sender.active_next = flow;
-    }
-    endpoint->active_last = flow;
-}
-
 /* True if the flow has more to send and nothing but its turn to wait for. */
 static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t budget, uint32_t *sent)
 {
     for (*sent = 0; *sent < budget;) {
         bool lost = flow->sender.lost_count > 0;
-        if (flow->state != CW_PEER_ESTABLISHED || (!lost && !has_new(endpoint, flow))) {
+        if (flow->state != CW_PEER_ESTABLISHED || (!lost && !cw_flow_has_new(endpoint, flow))) {
             if (flow->bandwidth != NULL) {
                 cw_bandwidth_dry(flow);
             }
             flow->timers.paced = false; /* as above */
-            look_again(endpoint, flow);
+            cw_flow_wake_soon(endpoint, flow);
             return false;
         }
         if (!cw_congestion_open(flow)) {
@@ -381,7 +327,8 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
         }
         /* what a full receiver drops is lost again and again, until the oldest operation has come: it takes turns with
          * those */
-        bool again = lost && (!flow->sender.again_last || !has_new(endpoint, flow) || !has_oldest(flow));
+        bool again =
+            lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !cw_flow_has_oldest(flow));
         flow->sender.again_last = again;
         enum outcome outcome = again ? send_lost(endpoint, flow) : send_new(endpoint, flow);
         if (outcome == BLOCKED && lost) {
@@ -406,7 +353,7 @@ uint32_t cw_transmit_turn(struct cw_endpoint *endpoint)
         bool more = send_burst(endpoint, flow, CW_FLOW_BURST, &sent);
         cw_shaper_done(endpoint, flow);
         if (more) {
-            cw_transmit_wake(endpoint, flow);
+            cw_flow_wake(endpoint, flow);
         }
         if (more && sent == 0) {
             break; /* no buffers: next turn */

@@ -1,10 +1,7 @@
 /* transmit: flows send, in turn. */
 #pragma once
 
-#include "dataplane/core/endpoint.h"
-
-/* Puts the flow among those that may send, if it has something to send. */
-void cw_transmit_wake(struct cw_endpoint *endpoint, struct cw_flow *flow);
+#include "dataplane/state/endpoint.h"
 
 /* Sends for the flows in turn; returns the number of packets. */
 uint32_t cw_transmit_turn(struct cw_endpoint *endpoint);

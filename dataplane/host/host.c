@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/ethdev.h"
 
 enum { LOOK_AGAIN_US = 1000, PATH_BYTES = 108 /* of a socket's name */ };

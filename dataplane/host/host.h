@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -26,8 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dataplane/core/loop.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
 #include "dataplane/shm/inbox.h"
 
 struct cw_paths;
@@ -74,7 +74,7 @@ struct cw_path_handler {
 struct cw_path_watcher {
     void *context;
     void (*down)(void *context, uint32_t rank); /* before the handler's */
-    void (*extension)(void *context);           /* the endpoint's extension has news (core/extension.h) */
+    void (*extension)(void *context);           /* the endpoint's extension has news (flow/extension.h) */
 };
 
 struct cw_paths_config {

@@ -1,6 +1,6 @@
 #include "dataplane/path/path_private.h"
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/shm/copy.h"
 

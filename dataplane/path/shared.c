@@ -1,5 +1,5 @@
 /* The path to ranks of the same host. */
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/shm/copy.h"

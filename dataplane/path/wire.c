@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/pool.h"
+#include "dataplane/base/pool.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/port/error_text.h"
 

@@ -13,8 +13,10 @@
  *    cw_port_ethdev_open, then as in port.h. The first open of a process starts EAL (eal.h).
  *
  * memif, the packet rings between two processes of a host, by device_arguments:
- *    server   "role=server,id=0,socket=/run/x.sock,socket-abstract=no"     opened first; its link is up once a client is there
- *    client   "role=client,id=0,socket=/run/x.sock,socket-abstract=no"     open waits for the server's answer, at most a second
+ *    server   "role=server,id=0,socket=/run/x.sock,socket-abstract=no"
+ *             opened first; its link is up once a client is there
+ *    client   "role=client,id=0,socket=/run/x.sock,socket-abstract=no"
+ *             open waits for the server's answer, at most a second
  * A link that is lost later, since the other process has ended, stays down (cw_port_link_up): close the port and open
  * it again. The doorbells of two such ports are the words 0 and 1 of one file; at a `causeway switch`, port I has word
  * 1 + I and rings word 0.

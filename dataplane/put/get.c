@@ -3,9 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
-#include "dataplane/flow/session.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/state/endpoint.h"
 
 int cw_gets_init(struct cw_gets *gets, uint32_t count)
 {
@@ -31,15 +30,8 @@ void cw_gets_dispose(struct cw_gets *gets)
     gets->next_free = NULL;
 }
 
-int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
+int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_get *get)
 {
-    struct cw_flow *flow = cw_endpoint_flow(endpoint, get->peer);
-    if (flow == NULL || get->region == 0 || get->bytes > INT64_MAX || (get->flags & ~(uint32_t)CW_MORE) != 0) {
-        return CW_ERROR_ARGUMENT;
-    }
-    if (flow->state == CW_PEER_FAILED) {
-        return CW_ERROR_PEER_FAILED;
-    }
     struct cw_region *region = cw_region_find(&endpoint->regions, get->local_region, get->local_offset, get->bytes, 0);
     if (region == NULL) {
         return CW_ERROR_NOT_FOUND;
@@ -67,8 +59,6 @@ int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
     operation->region = region;
     region->users++;
     cw_operation_queue_up(endpoint, operation);
-    cw_session_start(endpoint, flow);
-    cw_endpoint_push(endpoint, get->flags);
     return CW_OK;
 }
 

@@ -5,27 +5,13 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "dataplane/wire/wire.h"
-
-struct cw_endpoint;
-struct cw_flow;
-struct cw_operation;
-struct cw_reassembly_frame;
-
-/* The gets under way by the 16-bit number that their answers carry; 0 is none. */
-struct cw_gets {
-    struct cw_operation **table;
-    uint16_t *next_free;
-    uint16_t free;
-    uint32_t count;
-    uint32_t free_count;
-};
+#include "dataplane/put/reassembly.h"
 
 int cw_gets_init(struct cw_gets *gets, uint32_t count);
 void cw_gets_dispose(struct cw_gets *gets);
+
+/* Opens and queues a get of a flow. CW_OK, CW_ERROR_NOT_FOUND, CW_ERROR_AGAIN, as cw_get. */
+int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_get *get);
 
 /* True if an answer frame fits the get it names: open, of this flow, exactly its destination. */
 bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/flow/timers.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/state/endpoint.h"
+#include "dataplane/state/wake.h"
 
 enum { NO_SLOT = UINT32_MAX };
 
@@ -108,7 +109,7 @@ static void ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t mor
         flow->credit.wanted = (uint16_t)(flow->credit.wanted + more);
         cw_operation_queue_up(endpoint, operation);
     } else {
-        cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
+        cw_flow_wake_at(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
     }
 }
 
@@ -118,7 +119,7 @@ static void give_back(struct cw_endpoint *endpoint, struct cw_flow *flow)
     while (credit->count > 0) {
         struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RETURN, 0, false, true);
         if (operation == NULL) {
-            cw_timers_need(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
+            cw_flow_wake_at(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
             return;
         }
         uint32_t count = credit->count < CW_CREDIT_MAX ? credit->count : CW_CREDIT_MAX;
@@ -215,7 +216,7 @@ static void recall(struct cw_endpoint *endpoint)
             continue;
         }
         if (flow->credit.recalled) {
-            cw_timers_watch(endpoint, flow); /* it may be gone, and the slots with it */
+            cw_flow_watch(endpoint, flow); /* it may be gone, and the slots with it */
             continue;
         }
         struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RECALL, 0, false, true);

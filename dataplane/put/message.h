@@ -15,41 +15,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "dataplane/wire/wire.h"
-
-struct cw_endpoint;
-struct cw_flow;
-struct cw_region;
-struct cw_reassembly_frame;
-
-enum cw_slot_state {
-    CW_SLOT_FREE = 0,
-    CW_SLOT_LENT = 1,
-    CW_SLOT_ARRIVING = 2, /* lent, and a message is on its way into it that has a record: no other one may come */
-    CW_SLOT_FILLED = 3,
-};
-
-struct cw_slot {
-    uint32_t peer;   /* LENT, ARRIVING: to whom */
-    uint32_t next;   /* FREE: chain */
-    uint64_t number; /* ARRIVING: of the put */
-    uint8_t state;
-};
-
-struct cw_message_pool {
-    uint8_t *memory;
-    struct cw_slot *slots;
-    struct cw_region *region; /* NULL: this endpoint takes no messages */
-    uint32_t free_first;
-    uint32_t free_count;
-    uint32_t lent_most;            /* slots that were not free at a time */
-    struct cw_flow *waiting_first; /* senders that asked in vain, in their order */
-    struct cw_flow *waiting_last;
-    uint32_t recall_next; /* peer to ask next for slots back */
-};
+#include "dataplane/put/reassembly.h"
 
 int cw_messages_init(struct cw_endpoint *endpoint);
 void cw_messages_dispose(struct cw_endpoint *endpoint);

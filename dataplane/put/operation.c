@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/flow/transmit.h"
+#include "dataplane/put/get.h"
+#include "dataplane/state/wake.h"
 
 /* ---- lanes ---- */
 
@@ -87,16 +87,6 @@ static inline bool number_free(const struct cw_flow *flow, uint32_t reserved)
 bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count)
 {
     return number_free(flow, count - 1);
-}
-
-struct cw_operation *cw_operation_oldest(const struct cw_flow *flow)
-{
-    struct cw_operation *operation = flow->sender.open_first;
-    /* past what is complete, and requests that have arrived and wait for their answer */
-    while (operation != NULL && operation->sent && operation->packets_open == 0) {
-        operation = operation->open_next;
-    }
-    return operation;
 }
 
 /* Whether the flow may have another operation: no more than are left for all others (dynamic thresholds, Choudhury
@@ -306,7 +296,7 @@ void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *op
     } else {
         cw_operation_push_ordered(&flow->sender.queue_short, operation);
     }
-    cw_transmit_wake(endpoint, flow);
+    cw_flow_wake(endpoint, flow);
 }
 
 /* Takes an operation out of a queue; false: it is not in it. */

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/endpoint.h"
+#include "dataplane/put/get.h"
+#include "dataplane/put/message.h"
 
 enum { PACKET_BLOCKS = 3 /* of windows, that noting a packet may take: one for itself, two for its frames */ };
 

@@ -10,13 +10,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "dataplane/core/pool.h"
-
-struct cw_endpoint;
-struct cw_flow;
+#include "dataplane/state/endpoint.h"
 
 enum cw_reassembly_state {
     CW_REASSEMBLY_PARTIAL, /* bytes are missing */
@@ -40,15 +34,6 @@ struct cw_reassembly {
     uint8_t state;
     bool void_put; /* given up by the sender: not notified */
     bool detached; /* its session has ended meanwhile */
-};
-
-struct cw_reassemblies {
-    struct cw_pool pool;
-    struct cw_reassembly **by_number;
-    struct cw_reassembly **by_predecessor;
-    uint32_t mask;
-    struct cw_reassembly *ready_first; /* in the order of their notifications */
-    struct cw_reassembly *ready_last;
 };
 
 int cw_reassemblies_init(struct cw_reassemblies *reassemblies, uint32_t count);

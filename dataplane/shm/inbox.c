@@ -1,6 +1,6 @@
 #include "dataplane/shm/inbox.h"
 
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 

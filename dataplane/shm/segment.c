@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dataplane/core/process.h"
+#include "dataplane/base/process.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 

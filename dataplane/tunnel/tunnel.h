@@ -66,8 +66,7 @@ struct cw_tunnel_config {
     uint64_t rate_bps;                     /* of all streams together, on the line; 0: found out, by each stream */
     uint64_t queue_bytes;                  /* of a stream; 0: CW_TUNNEL_QUEUE_NS of the rate */
     uint64_t ring_bytes;                   /* of a stream, in each direction; 0: CW_TUNNEL_PATH_NS of the rate */
-    uint32_t
-        frame_bytes_max; /* longest frame that this side can deliver, 14 .. CW_TUNNEL_FRAME_MAX_BYTES; the peer is told */
+    uint32_t frame_bytes_max;  /* that this side can deliver, 14 .. CW_TUNNEL_FRAME_MAX_BYTES; the peer is told */
     cw_tunnel_deliver deliver; /* not NULL */
     cw_tunnel_news news;       /* NULL: nobody wants to know */
     void *context;             /* of both */

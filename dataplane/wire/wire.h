@@ -35,7 +35,7 @@ enum cw_wire_type {
     CW_WIRE_PROBE = 5,
     CW_WIRE_REJECT = 6,
     CW_WIRE_BYE = 7,
-    CW_WIRE_EXTENSION_FIRST = 16, /* an extension's (core/extension.h) */
+    CW_WIRE_EXTENSION_FIRST = 16, /* an extension's (flow/extension.h) */
     CW_WIRE_EXTENSION_LAST = 31,
 };
 

@@ -5,8 +5,8 @@
 
 #include "control/job/control.h"
 #include "control/job/job.h"
-#include "dataplane/core/clock.h"
-#include "dataplane/core/crowding.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/crowding.h"
 #include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/point/numbers.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "control/settings/settings.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "mpi/collective/run/refusal.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/point.h"

@@ -1,7 +1,7 @@
 /* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed.
  * Nothing may be written outside of slots and registrations (guards, sanitizers), and nobody may fall over.
  * CW_TEST_PACKETS tells how many packets. */
-#include "dataplane/core/extension.h"
+#include "dataplane/flow/extension.h"
 #include "mcast/packet.h"
 #include "tests/simulation/mcast_world.h"
 

@@ -6,7 +6,7 @@
 
 #include "collectives/choose/measured.h"
 #include "collectives/choose/override.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/test.h"

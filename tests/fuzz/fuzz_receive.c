@@ -3,8 +3,8 @@
  * and each is counted by reason. CW_TEST_PACKETS (100,000) packets. */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/flow/table.h"
+#include "dataplane/state/endpoint.h"
 
 enum {
     PACKETS = 100000,

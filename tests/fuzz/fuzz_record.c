@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/compile/compile.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 static uint64_t file_count(void)
 {

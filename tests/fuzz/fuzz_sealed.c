@@ -3,9 +3,10 @@
  * store outside of what was granted, and who did nothing wrong is served. CW_TEST_PACKETS (100,000) packets. */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/flow/table.h"
+#include "dataplane/staging/seal.h"
+#include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 /* Puts a word in the place of something in the text; returns its new length, `room` - 1 at the most. */
 typedef size_t (*fuzz_text_replace)(struct cw_random *random, char *text, size_t length, size_t room);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/topology/topology.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/test.h"

@@ -3,7 +3,7 @@
  * its operations. */
 #include "tests/simulation/simulation.h"
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/tunnel/records.h"
 #include "dataplane/tunnel/tunnel.h"
 

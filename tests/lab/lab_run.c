@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "control/bootstrap/bootstrap.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "tests/test.h"
 
 enum {

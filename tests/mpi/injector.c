@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dataplane/core/clock.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/random.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/lab/lab_port.h"
 

@@ -2,8 +2,8 @@
  * way to be short of room. (tests/fuzz looks for more of them at random.) */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/flow/table.h"
+#include "dataplane/state/endpoint.h"
 
 enum { RECORDS = 64 };
 

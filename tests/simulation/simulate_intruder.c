@@ -2,10 +2,10 @@
  * he does reaches memory, and all of it is counted. And somebody with the key of another job. */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/flow/transmit.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 

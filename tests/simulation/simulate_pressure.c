@@ -1,5 +1,5 @@
 /* Back-pressure: an application that takes no events, and senders without credit. Nothing is lost and nothing hangs. */
-#include "dataplane/core/endpoint.h"
+#include "dataplane/state/endpoint.h"
 #include "tests/simulation/simulation.h"
 
 enum { SENDERS = 16, MESSAGES = 200, SLOTS = 4, RING = 256 };

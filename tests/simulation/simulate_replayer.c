@@ -3,9 +3,9 @@
  * session ends, and set-up takes no longer than twice what it takes without. */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/flow/table.h"
+#include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
 
 enum { HOSTS = 3, FRAMES_MAX = 2000, SETUP_BYTES = 256, PUTS = 60, PUT_BYTES = 3000, BOUND_MS = 300 };

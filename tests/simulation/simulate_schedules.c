@@ -5,7 +5,7 @@
 
 #include "apps/plan/puts.h"
 #include "collectives/algorithms/build.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 enum { RANKS_MAX = 16, SLOT_BYTES = 1024, RUNS = 3 };
 

@@ -2,9 +2,9 @@
 #include "tests/simulation/attack.h"
 
 #include "apps/sim/world.h"
-#include "dataplane/core/endpoint.h"
-#include "dataplane/core/turn.h"
 #include "dataplane/crypt/aead.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/skip.h"
 

@@ -1,8 +1,8 @@
 /* Sessions: restarts, the failure bound, and packets of the past. */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/flow/setup.h"
+#include "dataplane/state/endpoint.h"
 
 enum { FRAMES_MAX = 20000, SMALL_COUNT = 200 };
 

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "dataplane/core/endpoint.h"
 #include "dataplane/flow/bandwidth.h"
+#include "dataplane/state/endpoint.h"
 
 #define LINE_BYTES(length) ((length) + CW_ETHERNET_OVERHEAD_BYTES)
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "apps/testbed/hosts.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/tunnel/gate.h"
 
 enum { SITES = 2, FLOWS_MAX = 32 };

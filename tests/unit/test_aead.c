@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/base/random.h"
 #include "dataplane/crypt/aead.h"
-#include "dataplane/fabric/random.h"
 #include "dataplane/status.h"
 #include "tests/skip.h"
 #include "tests/test.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "apps/bench/histogram.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "tests/test.h"
 
 enum { SAMPLES = 10000 };

@@ -1,7 +1,7 @@
 /* The bridge: learning, ageing, flooding, mesh ports, full tables, malformed frames. */
 #include "tests/unit/bridge_frames.h"
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 static void test_learning(void **state)
 {

@@ -1,7 +1,7 @@
 /* The bridge and multicast: groups by hand, IGMP snooping, ageing, hostile IGMP. */
 #include "tests/unit/bridge_frames.h"
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 
 static void test_groups_by_hand(void **state)
 {

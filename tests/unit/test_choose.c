@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collectives/choose/choose.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "tests/test.h"
 
 enum { READINGS = 2000000, SLACK_NS = 20000 };

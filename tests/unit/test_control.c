@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "control/job/control.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 #include "tests/unit/pair_port.h"

@@ -1,5 +1,5 @@
 /* Crowding: when a waiting thread yields, and when it had better sleep. */
-#include "dataplane/core/crowding.h"
+#include "dataplane/base/crowding.h"
 #include "tests/test.h"
 
 enum { SHORT_NS = 2000 };

@@ -6,7 +6,7 @@
 
 #include "control/detect/detect.h"
 #include "control/topology/clusters.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

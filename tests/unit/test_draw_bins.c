@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "apps/draw/bins.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "tests/test.h"
 
 enum { STRETCHES = 3000, SEEDS = 50 };

@@ -7,7 +7,7 @@
 
 #include "apps/plan/trial.h"
 #include "collectives/algorithms/build.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
 /* The heap of events: total order, entries that are moved and taken out. */
+#include "dataplane/base/random.h"
 #include "dataplane/fabric/heap.h"
-#include "dataplane/fabric/random.h"
 #include "tests/test.h"
 
 enum { COUNT = 500 };

@@ -2,7 +2,7 @@
  * starts first. The put itself: apps/examples/put.c, tests/lab/library_usage.py. */
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/host/host.h"
 #include "tests/test.h"
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/shm/copy.h"
 #include "dataplane/shm/inbox.h"
 #include "dataplane/status.h"

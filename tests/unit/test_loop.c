@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/clock.h"
-#include "dataplane/core/loop_private.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/loop/loop_private.h"
 #include "tests/test.h"
 #include "tests/unit/pair_port.h"
 

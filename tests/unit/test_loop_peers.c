@@ -2,8 +2,8 @@
  * no time is asserted. */
 #include <stdlib.h>
 
-#include "dataplane/core/clock.h"
-#include "dataplane/core/loop_private.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/loop/loop_private.h"
 #include "tests/test.h"
 #include "tests/unit/pair_port.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/port/mappings.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "mpi/collective/operations/op.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"

@@ -1,6 +1,6 @@
 /* Paths to two other hosts, one of which stops: messages that wait for it hold up nobody else. Real clock, no time is
  * asserted. */
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

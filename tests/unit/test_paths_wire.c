@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/path/path.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

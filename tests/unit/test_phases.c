@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/phases/count_matrix.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -8,7 +8,7 @@
 #include "collectives/algorithms/build.h"
 #include "collectives/check/check.h"
 #include "collectives/file/plan_file.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

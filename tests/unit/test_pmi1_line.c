@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "control/bootstrap/pmi1_line.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -5,7 +5,7 @@
 
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/pmi1_server.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

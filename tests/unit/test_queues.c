@@ -1,11 +1,11 @@
-/* The small bounded things of core/: pools, the event queue, the command queue. */
+/* What is small and bounded: pools, the event queue, the command queue. */
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "dataplane/core/command.h"
-#include "dataplane/core/events.h"
-#include "dataplane/core/pool.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/pool.h"
+#include "dataplane/base/random.h"
+#include "dataplane/loop/command.h"
+#include "dataplane/state/events.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 /* The seeded generator: it must never change, since printed seeds are replayed later. */
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "tests/test.h"
 
 static void test_numbers_are_fixed(void **state)

@@ -1,7 +1,7 @@
 /* The table of regions: tokens, rights and bounds. */
+#include "dataplane/base/random.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/fabric/random.h"
-#include "dataplane/put/region.h"
+#include "dataplane/state/region.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

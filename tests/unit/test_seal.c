@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
-#include "dataplane/flow/seal.h"
+#include "dataplane/base/random.h"
+#include "dataplane/staging/seal.h"
 #include "tests/test.h"
 
 static void in_order_and_again(void **state)

@@ -2,9 +2,9 @@
  * open. */
 #include <stdlib.h>
 
-#include "dataplane/fabric/random.h"
-#include "dataplane/flow/sent.h"
-#include "dataplane/flow/window.h"
+#include "dataplane/base/random.h"
+#include "dataplane/state/sent.h"
+#include "dataplane/state/window.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

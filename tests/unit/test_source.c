@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/limits.h"
-#include "dataplane/put/source.h"
+#include "dataplane/state/source.h"
 #include "tests/test.h"
 
 enum { MEMORY_BYTES = 4096, RUNS = 400, SLICES_MAX = 20 };

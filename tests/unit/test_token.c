@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "dataplane/core/token.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
+#include "dataplane/loop/token.h"
 #include "tests/test.h"
 
 enum { ROUNDS = 20000, JITTER = 200 };

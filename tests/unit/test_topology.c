@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "control/topology/topology.h"
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -1,8 +1,8 @@
 /* The timing wheel against a plain list of times. */
 #include <stdlib.h>
 
-#include "dataplane/fabric/random.h"
-#include "dataplane/flow/wheel.h"
+#include "dataplane/base/random.h"
+#include "dataplane/base/wheel.h"
 #include "tests/test.h"
 
 enum { ENTRIES = 500, STEPS = 20000 };

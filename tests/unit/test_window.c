@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
-#include "dataplane/flow/window.h"
+#include "dataplane/base/random.h"
+#include "dataplane/state/window.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

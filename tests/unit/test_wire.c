@@ -1,7 +1,7 @@
 /* The packet format: known vectors, what is written is read, and what is not well formed is told apart. */
 #include <string.h>
 
-#include "dataplane/fabric/random.h"
+#include "dataplane/base/random.h"
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
 #include "dataplane/wire/wire.h"

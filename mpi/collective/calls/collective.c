@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectives/file/recording.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "mpi/collective/clusters/hierarchy.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/record.h"

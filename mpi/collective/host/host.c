@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/choice.h"
 #include "mpi/collective/host/state.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/run/state.h"

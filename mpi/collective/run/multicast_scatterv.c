@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/choose/override.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/collective/run/steps.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collectives/file/recording.h"
-#include "dataplane/core/clock.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"

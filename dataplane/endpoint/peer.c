@@ -1,0 +1,144 @@
+/* Peers, as the application calls them. */
+#include "dataplane/endpoint/turn.h"
+#include "dataplane/flow/session.h"
+#include "dataplane/flow/stream.h"
+#include "dataplane/flow/table.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
+#include "dataplane/state/endpoint.h"
+
+int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer)
+{
+    const struct cw_address *own = &endpoint->config.address;
+    if (address->ipv4 == 0 || address->udp_port == 0 ||
+        (address->ipv4 == own->ipv4 && address->udp_port == own->udp_port)) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct cw_flow *flow = cw_flow_find(endpoint, address->ipv4, address->udp_port);
+    if (flow == NULL) {
+        flow = cw_flow_add(endpoint, address, 0);
+        if (flow == NULL) {
+            return CW_ERROR_LIMIT;
+        }
+    } else if (flow->mac_learned) {
+        flow->mac_learned = false; /* what the application says counts more */
+        cw_way_address(flow, address->mac);
+    }
+    *peer = flow->index;
+    return CW_OK;
+}
+
+int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state == CW_PEER_FAILED) {
+        return CW_ERROR_PEER_FAILED;
+    }
+    cw_session_start(endpoint, flow);
+    cw_endpoint_push(endpoint, 0);
+    return CW_OK;
+}
+
+int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL || flow->state != CW_PEER_ESTABLISHED) {
+        return cw_peer_connect(endpoint, peer);
+    }
+    if (flow->timers.probe_ns == UINT64_MAX) {
+        cw_timers_ask(endpoint, flow);
+    }
+    return CW_OK;
+}
+
+int cw_peer_probe(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state != CW_PEER_ESTABLISHED) {
+        return CW_ERROR_CLOSED;
+    }
+    if (cw_transmit_control(endpoint, flow, CW_WIRE_PROBE, 0) == NULL) {
+        return CW_ERROR_AGAIN;
+    }
+    cw_transmit_control_finish(endpoint, flow, 0);
+    cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
+    cw_endpoint_push(endpoint, 0);
+    return CW_OK;
+}
+
+int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (flow->state != CW_PEER_FAILED) {
+        return CW_ERROR_BUSY;
+    }
+    flow->state = CW_PEER_CLOSED;
+    return CW_OK;
+}
+
+int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (encrypt ? endpoint->aead == NULL : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    if (flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) {
+        return flow->encrypt == encrypt ? CW_OK : CW_ERROR_BUSY;
+    }
+    flow->encrypt = encrypt;
+    return CW_OK;
+}
+
+static uint64_t unsent_bytes(const struct cw_operation_queue *queue)
+{
+    uint64_t bytes = 0;
+    for (const struct cw_operation *operation = queue->first; operation != NULL; operation = operation->next) {
+        bytes += operation->bytes - operation->position;
+    }
+    return bytes;
+}
+
+int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL) {
+        return CW_ERROR_ARGUMENT;
+    }
+    uint64_t blocks = cw_window_block_count(&flow->receiver.packets) + cw_window_block_count(&flow->receiver.puts);
+    *info = (struct cw_peer_info){
+        .address = flow->address,
+        .stream = flow->stream,
+        .state = flow->state,
+        .waiting = flow->session.peer_waiting,
+        .encrypted = flow->session.seal != NULL,
+        .incarnation = flow->session.incarnation,
+        .round_trip_ns = flow->round_trip.smoothed_ns,
+        .round_trip_min_ns = flow->round_trip.min_ns,
+        .congestion_window_bytes = flow->congestion.window_bytes,
+        .in_flight_bytes = flow->sender.in_flight_bytes,
+        .unsent_bytes = unsent_bytes(&flow->sender.queue_short) + unsent_bytes(&flow->sender.queue_bulk),
+        .part_bytes_max = cw_transmit_part_bytes(flow),
+        .packets_sent = flow->sender.packets_sent,
+        .packets_retransmitted = flow->sender.packets_retransmitted,
+        .packets_unacknowledged = flow->sender.sent.next - flow->sender.sent.base,
+        .heard_ns = flow->timers.heard_ns,
+        .operations_open = flow->sender.open_count,
+        .credit = flow->credit.count,
+        .bytes_active = cw_sent_bytes(&flow->sender.sent, &endpoint->sent_chunks, &endpoint->blocks) +
+                        blocks * CW_WINDOW_BLOCK_BYTES +
+                        (uint64_t)flow->sender.open_count * endpoint->operations.object_bytes,
+    };
+    return CW_OK;
+}

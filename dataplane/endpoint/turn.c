@@ -1,0 +1,146 @@
+/* One turn of the loop: packets in, what is due, packets out. */
+#include "dataplane/endpoint/turn.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/flow/ack_send.h"
+#include "dataplane/flow/extension.h"
+#include "dataplane/flow/receive.h"
+#include "dataplane/flow/session.h"
+#include "dataplane/flow/timers.h"
+#include "dataplane/flow/transmit.h"
+#include "dataplane/put/message.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/put/reassembly.h"
+#include "dataplane/staging/stage.h"
+
+enum {
+    PORT_RETRY_NS = 1000, /* a full port is offered packets again after this */
+};
+
+void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
+{
+    if ((flags & CW_MORE) != 0 || endpoint->port_full) {
+        return;
+    }
+    cw_transmit_turn(endpoint);
+    cw_flush(endpoint);
+}
+
+/* ---- packets in ---- */
+
+uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint)
+{
+    if (!endpoint->has_fetched) {
+        endpoint->has_fetched = true;
+        endpoint->fetched_count = cw_port_receive(endpoint->port, endpoint->fetched, CW_BURST);
+    }
+    return endpoint->fetched_count;
+}
+
+static uint32_t receive_burst(struct cw_endpoint *endpoint)
+{
+    uint32_t count = cw_endpoint_fetch(endpoint);
+    endpoint->has_fetched = false;
+    if (count == 0) {
+        return 0;
+    }
+    struct cw_received *packets = endpoint->fetched;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += packets[i].length;
+    }
+    cw_receive_frames(endpoint, packets, count);
+    cw_count(endpoint, CW_COUNTER_PACKETS_IN, count);
+    cw_count(endpoint, CW_COUNTER_BYTES_IN, bytes);
+    endpoint->fetched_count = 0;
+    cw_port_release(endpoint->port, packets, count);
+    return count;
+}
+
+/* ---- the turn ---- */
+
+static uint32_t deliver(struct cw_endpoint *endpoint)
+{
+    uint32_t count = 0;
+    if (endpoint->reassemblies.ready_first != NULL) {
+        count += cw_reassemblies_deliver(endpoint);
+    }
+    if (endpoint->undelivered.first != NULL) {
+        count += cw_operations_deliver(endpoint);
+    }
+    if (endpoint->event_first != NULL) {
+        count += cw_session_deliver(endpoint);
+    }
+    return count;
+}
+
+uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
+{
+    assert(now_ns >= endpoint->now_ns);
+    endpoint->now_ns = now_ns;
+    uint32_t work = deliver(endpoint);
+    work += receive_burst(endpoint);
+    if (cw_wheel_due(&endpoint->wheel, now_ns)) {
+        work += cw_timers_turn(endpoint);
+    }
+    if (endpoint->messages.waiting_first != NULL) {
+        work += cw_messages_turn(endpoint);
+    }
+    if (endpoint->extension != NULL) {
+        work += endpoint->extension->turn(endpoint->extension, now_ns);
+        if (endpoint->extension_has_news) {
+            cw_extension_deliver(endpoint);
+        }
+    }
+    if (endpoint->staged_count > 0) {
+        cw_flush(endpoint);
+    }
+    work += cw_ack_turn(endpoint);
+    work += cw_transmit_turn(endpoint);
+    cw_flush(endpoint);
+    return work;
+}
+
+void cw_endpoint_clock(struct cw_endpoint *endpoint, uint64_t now_ns)
+{
+    if (now_ns > endpoint->now_ns) {
+        endpoint->now_ns = now_ns;
+    }
+}
+
+void cw_endpoint_busy(struct cw_endpoint *endpoint, uint64_t duration_ns)
+{
+    uint32_t busy_ns = duration_ns < CW_BUSY_MAX_NS ? (uint32_t)duration_ns : CW_BUSY_MAX_NS;
+    /* up at once, down slowly: batches come and go */
+    endpoint->busy_ns = busy_ns > endpoint->busy_ns ? busy_ns : endpoint->busy_ns - (endpoint->busy_ns - busy_ns) / 64;
+}
+
+bool cw_endpoint_idle(const struct cw_endpoint *endpoint)
+{
+    return endpoint->active_first == NULL && endpoint->report_first == NULL && endpoint->staged_count == 0 &&
+           endpoint->reassemblies.ready_first == NULL && endpoint->undelivered.first == NULL &&
+           endpoint->event_first == NULL && endpoint->messages.waiting_first == NULL && endpoint->stop_count == 0;
+}
+
+uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
+{
+    if (endpoint->port_full) {
+        return endpoint->now_ns + PORT_RETRY_NS;
+    }
+    bool stuck = endpoint->reassemblies.ready_first != NULL || endpoint->undelivered.first != NULL ||
+                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
+                 endpoint->stop_count > 0 || endpoint->extension_has_news;
+    if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
+        return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
+    }
+    uint64_t next_ns = cw_wheel_next(&endpoint->wheel);
+    if (endpoint->extension != NULL) {
+        uint64_t extension_ns = endpoint->extension->deadline(endpoint->extension);
+        next_ns = extension_ns < next_ns ? extension_ns : next_ns;
+    }
+    /* what waits for the application or for a slot is looked at now and then; taking events also ends it */
+    uint64_t stuck_ns = endpoint->now_ns + CW_ACK_DELAY_NS;
+    return stuck && stuck_ns < next_ns ? stuck_ns : next_ns;
+}

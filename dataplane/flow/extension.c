@@ -1,0 +1,166 @@
+#include "dataplane/flow/extension.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/flow/congestion.h"
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
+
+int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_extension *extension)
+{
+    if (extension != NULL && endpoint->extension != NULL) {
+        return CW_ERROR_BUSY;
+    }
+    endpoint->extension = extension;
+    return CW_OK;
+}
+
+uint8_t *cw_extension_stage(struct cw_endpoint *endpoint)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    return packet == NULL ? NULL : packet->data + CW_WIRE_OVERHEAD_BYTES;
+}
+
+void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                         const struct cw_extension_header *said, uint32_t payload_bytes, const struct cw_wire_key *key)
+{
+    assert(endpoint->staged_count > 0 && payload_bytes <= endpoint->payload_bytes_max);
+    struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
+    uint8_t *at = packet->data;
+    memcpy(at, network, sizeof(*network));
+    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
+    struct cw_wire_header header = {
+        .version = CW_WIRE_VERSION,
+        .type = said->type,
+        .flags = endpoint->packet_flags | said->flags,
+        .flow = said->flow,
+        .number = (uint32_t)said->number,
+        .timestamp = cw_wire_timestamp(endpoint->now_ns),
+        .acknowledged = (uint32_t)said->acknowledged,
+        .echo = said->echo,
+        .echo_delay = cw_echo_delay(endpoint, said->has_echo, said->echo_ns),
+        .payload_bytes = (uint16_t)payload_bytes,
+        .checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, payload_bytes),
+    };
+    cw_header_signed(endpoint, packet, &header, said->number, key, payload_bytes);
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
+}
+
+bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                          const struct cw_wire_header *header)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return false;
+    }
+    memcpy(packet->data, network, sizeof(*network));
+    cw_wire_network_finish((struct cw_wire_network *)packet->data, header->payload_bytes);
+    memcpy(packet->data + CW_WIRE_NETWORK_BYTES, header, CW_WIRE_HEADER_BYTES + header->payload_bytes);
+    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes;
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
+    return true;
+}
+
+bool cw_extension_is_to_group(const struct cw_wire_header *header)
+{
+    const struct cw_wire_network *network = (const struct cw_wire_network *)header - 1; /* cw_wire_parse has seen it */
+    return network->destination_ipv4[0] >> 4 == 0xe;
+}
+
+bool cw_extension_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes)
+{
+    struct cw_transmit *packet = cw_stage(endpoint);
+    if (packet == NULL) {
+        return false;
+    }
+    memcpy(packet->data, frame, bytes);
+    packet->length = bytes;
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, bytes);
+    return true;
+}
+
+void cw_extension_flush(struct cw_endpoint *endpoint)
+{
+    if (!endpoint->port_full) {
+        (void)cw_flush(endpoint);
+    }
+}
+
+void cw_extension_deliver(struct cw_endpoint *endpoint)
+{
+    struct cw_event *event = cw_events_reserve(&endpoint->events);
+    if (event != NULL) {
+        *event = (struct cw_event){.kind = CW_EVENT_EXTENSION};
+        cw_events_publish(&endpoint->events);
+        endpoint->extension_has_news = false;
+    }
+}
+
+void cw_extension_notify(struct cw_endpoint *endpoint)
+{
+    endpoint->extension_has_news = true;
+    cw_extension_deliver(endpoint);
+}
+
+uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint)
+{
+    return endpoint->payload_bytes_max;
+}
+
+uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns)
+{
+    return cw_congestion_target(endpoint, min_ns, CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max,
+                                endpoint->config.waiting == CW_WAITING_SPIN);
+}
+
+uint64_t cw_extension_line_packets(const struct cw_endpoint *endpoint)
+{
+    uint32_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max;
+    uint64_t rate_bps = endpoint->port->info.rate_bps;
+    uint64_t target_ns = cw_extension_round_trip_target(endpoint, 0);
+    return rate_bps > 0 ? rate_bps / 1000000 * target_ns / 8000 / frame_bytes : UINT64_MAX;
+}
+
+uint64_t cw_extension_now(const struct cw_endpoint *endpoint)
+{
+    return endpoint->now_ns;
+}
+
+uint64_t cw_extension_random(struct cw_endpoint *endpoint)
+{
+    return cw_random_next(&endpoint->random);
+}
+
+const struct cw_wire_network *cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    return flow == NULL ? NULL : &flow->network;
+}
+
+void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network)
+{
+    const struct cw_address *own = &endpoint->config.address;
+    uint8_t mac[6];
+    cw_wire_group_mac(ipv4, mac);
+    cw_wire_network_init(network, own->mac, mac, own->ipv4, ipv4, own->udp_port, own->udp_port);
+}
+
+int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4)
+{
+    uint8_t mac[6];
+    cw_wire_group_mac(ipv4, mac);
+    return cw_port_join(endpoint->port, mac);
+}
+
+int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
+{
+    uint8_t mac[6];
+    cw_wire_group_mac(ipv4, mac);
+    return cw_port_leave(endpoint->port, mac);
+}
+
+void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key)
+{
+    cw_wire_key_derive(key, endpoint->config.job_key, id, author);
+}

@@ -1,0 +1,91 @@
+/* Extension: a protocol above that shares an endpoint's port, its turns and its job key (reliable multicast).
+ *
+ * Purpose
+ *   The endpoint checks lengths and version of what comes, and hands packets of the types CW_WIRE_EXTENSION_FIRST ..
+ *   CW_WIRE_EXTENSION_LAST to its extension; only these may be addressed to a multicast group. Tag, checksum, and all
+ *   that the packet says are the extension's to check. What the extension sends is signed and leaves with the
+ *   endpoint's own packets.
+ *
+ * Order of calls
+ *   cw_endpoint_invite
+ *   { receive, turn, deadline: called by the endpoint;
+ *     cw_extension_stage, cw_extension_finish | cw_extension_pass_on: by the extension, at any time }*
+ *   cw_endpoint_invite(NULL)
+ *
+ * Owner: whoever turns the endpoint.
+ */
+#pragma once
+
+#include "dataplane/dataplane.h"
+#include "dataplane/port/port.h"
+#include "dataplane/wire/wire.h"
+
+struct cw_extension {
+    /* The header of a packet with its payload behind it; valid during the call. */
+    void (*receive)(struct cw_extension *extension, const struct cw_wire_header *header, uint64_t now_ns);
+    /* In each turn of the endpoint, after packets were received; returns how much it did. */
+    uint32_t (*turn)(struct cw_extension *extension, uint64_t now_ns);
+    /* When it must be turned again; UINT64_MAX: not at all. */
+    uint64_t (*deadline)(const struct cw_extension *extension);
+};
+
+/* NULL: nobody any more. CW_OK; CW_ERROR_BUSY: somebody is there already. */
+int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_extension *extension);
+
+/* What an extension says in a header; everything else is filled in. */
+struct cw_extension_header {
+    uint8_t type;
+    uint16_t flags;
+    uint32_t flow;
+    uint64_t number; /* the low half travels, the high half is in the tag */
+    uint64_t acknowledged;
+    uint32_t echo;    /* timestamp of the latest packet from there */
+    uint64_t echo_ns; /* when it came */
+    bool has_echo;
+};
+
+/* A packet; returns where its payload goes, room for cw_extension_payload_max bytes. NULL: the port has none.
+ * cw_extension_finish must follow, before anything else of the endpoint is called. */
+uint8_t *cw_extension_stage(struct cw_endpoint *endpoint);
+/* Completes the packet: to whom, and signed with which key. */
+void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                         const struct cw_extension_header *header, uint32_t payload_bytes,
+                         const struct cw_wire_key *key);
+/* Sends a received packet on as it is, to somebody else. False: the port has no packet. */
+bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+                          const struct cw_wire_header *header);
+/* Whether a received packet was addressed to a multicast group. */
+bool cw_extension_is_to_group(const struct cw_wire_header *header);
+/* A frame of the extension's own making, from the Ethernet header on, such as one for switches; `bytes` up to the
+ * port's MTU and 14. False: the port has no packet. */
+bool cw_extension_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes);
+/* What is staged leaves now, not with the next turn. */
+void cw_extension_flush(struct cw_endpoint *endpoint);
+
+/* Gives CW_EVENT_EXTENSION, as soon as there is room for it: whoever waits for events wakes up, and looks at what the
+ * extension has. */
+void cw_extension_notify(struct cw_endpoint *endpoint);
+/* The endpoint's: tries again to give it. */
+void cw_extension_deliver(struct cw_endpoint *endpoint);
+
+uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint);
+/* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same
+ * links leaves them nothing (cw_congestion_target). */
+uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns);
+/* Full packets that the port's line carries in the round trip that is aimed at on a LAN; UINT64_MAX: its rate is not
+ * known. */
+uint64_t cw_extension_line_packets(const struct cw_endpoint *endpoint);
+uint64_t cw_extension_now(const struct cw_endpoint *endpoint);
+/* A number from the endpoint's seeded generator. */
+uint64_t cw_extension_random(struct cw_endpoint *endpoint);
+
+/* The headers of packets to a peer; NULL: no such peer. Valid until the next packet from there. */
+const struct cw_wire_network *cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer);
+/* The headers of packets to an IPv4 multicast address (RFC 1112, 6.4), and its MAC address. */
+void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network);
+/* Lets the packets of such an address in, or no longer; as cw_port_join. */
+int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4);
+int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4);
+
+/* The key of what `author` writes to the holders of `id`. */
+void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key);

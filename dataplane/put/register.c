@@ -1,0 +1,64 @@
+/* Regions, as the application registers and deregisters them. */
+#include <string.h>
+
+#include "dataplane/staging/stage.h"
+#include "dataplane/state/endpoint.h"
+
+int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
+{
+    if ((base == NULL && bytes > 0) || bytes > INT64_MAX ||
+        (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ)) != 0) {
+        return CW_ERROR_ARGUMENT;
+    }
+    /* Peers see keys of regions and nonces of sessions; neither may tell the next key, so it goes through BLAKE2b under
+     * the job key. */
+    struct cw_wire_key key;
+    uint64_t bits;
+    cw_wire_key_derive(&key, endpoint->config.job_key, cw_random_next(&endpoint->random), endpoint->incarnation);
+    memcpy(&bits, key.bytes, sizeof(bits));
+    struct cw_region *region;
+    int status = cw_regions_add(&endpoint->regions, base, bytes, rights, bits >> 16, &region);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (endpoint->port->info.gather && bytes >= CW_GATHER_MIN &&
+        cw_port_memory_register(endpoint->port, base, bytes, &region->memory) != CW_OK) {
+        region->memory = NULL; /* its pieces are copied */
+    }
+    *token = region->token;
+    return CW_OK;
+}
+
+/* True if a packet that waits for the port has a piece of this memory. */
+static bool staged_uses(const struct cw_endpoint *endpoint, const struct cw_port_memory *memory)
+{
+    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
+        const struct cw_transmit *packet = &endpoint->staged[i];
+        for (uint32_t piece = 0; piece < packet->piece_count; piece++) {
+            if (packet->pieces[piece].memory == memory) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
+{
+    struct cw_region *region = cw_region_of(&endpoint->regions, token);
+    if (region == NULL || region == endpoint->messages.region) {
+        return CW_ERROR_NOT_FOUND;
+    }
+    if (region->users > 0) {
+        return CW_ERROR_BUSY;
+    }
+    if (region->memory != NULL) {
+        cw_flush(endpoint); /* packets with pieces of it may wait for the port */
+        if (staged_uses(endpoint, region->memory) ||
+            cw_port_memory_unregister(endpoint->port, region->memory) != CW_OK) {
+            return CW_ERROR_BUSY;
+        }
+    }
+    cw_regions_remove(region);
+    return CW_OK;
+}

@@ -1,0 +1,104 @@
+#include "dataplane/staging/stage.h"
+
+#include <string.h>
+
+enum { RESERVE_AT_ONCE = 16 /* buffers of the port */ };
+
+static inline void write_tag(const struct cw_transmit *packet, uint64_t tag)
+{
+    memcpy(packet->data + CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, tag), &tag, sizeof(tag));
+}
+
+/* Seals the staged packets from `first` on that have the same seal as that one. */
+static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
+{
+    struct cw_aead_packet packets[CW_BURST];
+    struct cw_seal *seal = endpoint->signatures[first].seal;
+    uint32_t count = 0;
+    for (uint32_t i = first; i < endpoint->staged_count; i++) {
+        struct cw_signature *signature = &endpoint->signatures[i];
+        if (!signature->wanted || signature->seal != seal) {
+            continue;
+        }
+        signature->wanted = false;
+        const struct cw_transmit *staged = &endpoint->staged[i];
+        struct cw_wire_sealed *header = (struct cw_wire_sealed *)(staged->data + CW_WIRE_NETWORK_BYTES);
+        packets[count] = (struct cw_aead_packet){
+            .readable = (uint8_t *)header,
+            .data = header->fields,
+            .bytes = staged->length - CW_WIRE_NETWORK_BYTES - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES,
+            .count = header->count,
+        };
+        count++;
+    }
+    cw_aead_seal(seal->out, packets, count);
+}
+
+void cw_sign(struct cw_endpoint *endpoint)
+{
+    struct cw_wire_tags tags;
+    uint32_t places[CW_BURST];
+    tags.count = 0;
+    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
+        struct cw_signature *signature = &endpoint->signatures[i];
+        bool wanted = signature->wanted;
+        if (wanted && signature->seal != NULL) {
+            seal_alike(endpoint, i);
+            continue;
+        }
+        signature->wanted = false;
+        if (wanted && endpoint->staged_count <= CW_WIRE_TAGS_FEW) {
+            write_tag(&endpoint->staged[i], cw_wire_tag_words(signature->words, &signature->key));
+        } else if (wanted) {
+            places[tags.count] = i;
+            cw_wire_tags_add(&tags, signature->words, &signature->key);
+        }
+    }
+    cw_wire_tags_compute(&tags);
+    for (uint32_t i = 0; i < tags.count; i++) {
+        write_tag(&endpoint->staged[places[i]], tags.value[i]);
+    }
+}
+
+bool cw_flush(struct cw_endpoint *endpoint)
+{
+    if (endpoint->staged_count == 0) {
+        endpoint->port_full = false;
+        return true;
+    }
+    cw_sign(endpoint);
+    uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
+    cw_count(endpoint, CW_COUNTER_PACKETS_OUT, taken);
+    endpoint->staged_count -= taken;
+    endpoint->port_full = endpoint->staged_count > 0;
+    if (endpoint->port_full) {
+        cw_count(endpoint, CW_COUNTER_PORT_FULL, 1);
+        memmove(&endpoint->staged[0], &endpoint->staged[taken], endpoint->staged_count * sizeof(endpoint->staged[0]));
+    }
+    return !endpoint->port_full;
+}
+
+struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
+{
+    if (endpoint->staged_count == CW_BURST) {
+        cw_flush(endpoint);
+        if (endpoint->staged_count == CW_BURST) {
+            return NULL;
+        }
+    }
+    if (endpoint->spare_count == 0) {
+        endpoint->spare_count = cw_port_reserve(endpoint->port, endpoint->spare, RESERVE_AT_ONCE);
+        if (endpoint->spare_count == 0) {
+            return NULL;
+        }
+    }
+    endpoint->signatures[endpoint->staged_count].wanted = false;
+    endpoint->signatures[endpoint->staged_count].seal = NULL;
+    struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count++];
+    const struct cw_transmit *spare = &endpoint->spare[--endpoint->spare_count];
+    packet->data = spare->data;
+    packet->handle = spare->handle;
+    packet->length = 0;
+    packet->piece_count = 0;
+    return packet;
+}

@@ -1,0 +1,54 @@
+/* stage: what leaves: packets are staged, signed or sealed together, and flushed to the port. */
+#pragma once
+
+#include "dataplane/staging/seal.h"
+#include "dataplane/state/endpoint.h"
+
+/* A buffer to write a packet into, already the last of `staged`; NULL: the port has none. The packet leaves with the
+ * next flush. */
+struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
+
+/* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload
+ * bytes behind it. */
+static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
+                                    uint32_t in_buffer)
+{
+    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
+    cw_wire_header_words(header, signature->words);
+    memcpy(packet->data + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
+    cw_wire_tag_number(signature->words, (uint32_t)(number >> 32));
+    signature->key = *key;
+    signature->wanted = true;
+    packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
+}
+
+/* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing
+ * more: what should have been sealed leaves as zeros. */
+static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, struct cw_seal *seal)
+{
+    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
+    uint8_t *at = packet->data + CW_WIRE_NETWORK_BYTES;
+    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes + CW_WIRE_MAC_BYTES;
+    if (seal->sent >= CW_SEAL_COUNT_MAX) {
+        memset(at, 0, packet->length - CW_WIRE_NETWORK_BYTES);
+        return;
+    }
+    cw_wire_sealed_write((struct cw_wire_sealed *)at, header, seal->sent++);
+    signature->seal = seal;
+    signature->wanted = true;
+}
+
+/* How long ago a timestamp came that is echoed, as the header has it. */
+static inline uint16_t cw_echo_delay(const struct cw_endpoint *endpoint, bool has_echo, uint64_t arrival_ns)
+{
+    uint64_t held = (endpoint->now_ns - arrival_ns) >> CW_WIRE_DELAY_SHIFT;
+    return has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN;
+}
+
+/* Signs or seals what is staged and complete. */
+void cw_sign(struct cw_endpoint *endpoint);
+
+/* Signs and hands what is staged to the port. False: the port is full. */
+bool cw_flush(struct cw_endpoint *endpoint);

@@ -1,0 +1,108 @@
+/* Endpoint: the object that one owner turns, as data; private to dataplane/.
+ *
+ * endpoint/endpoint.c creates it and takes it apart, endpoint/turn.c turns it; staging/, put/ and flow/ do the work on
+ * the parts below; wire/ and port/ know nothing of it.
+ */
+#pragma once
+
+#include "dataplane/base/pool.h"
+#include "dataplane/base/random.h"
+#include "dataplane/base/wheel.h"
+#include "dataplane/dataplane.h"
+#include "dataplane/state/events.h"
+#include "dataplane/state/flow.h"
+#include "dataplane/state/put.h"
+#include "dataplane/state/region.h"
+#include "dataplane/wire/sealed.h"
+#include "dataplane/wire/tags.h"
+
+struct cw_aead;
+struct cw_extension;
+struct cw_relay;
+struct cw_seal;
+
+/* What a staged packet is to be signed, or sealed, with when it leaves. */
+struct cw_signature {
+    bool wanted;
+    struct cw_seal
+        *seal; /* not NULL: sealed with this one instead of signed; the header is as cw_wire_sealed_write has it */
+    uint64_t words[CW_WIRE_TAG_WORDS]; /* see cw_wire_tags_add */
+    struct cw_wire_key key;
+};
+
+struct cw_endpoint {
+    struct cw_endpoint_config config;
+    struct cw_port *port;
+    uint64_t now_ns;
+    uint64_t incarnation;
+    uint32_t busy_ns; /* how long busy turns take, smoothed */
+    struct cw_random random;
+    uint32_t payload_bytes_max; /* behind our header, at this port's MTU */
+    uint16_t packet_flags;      /* how we wait, in every packet */
+    struct cw_aead *aead;       /* seals sessions; NULL: nothing does */
+    uint8_t setup_key[CW_WIRE_SETUP_KEY_BYTES];
+    uint64_t setup_count; /* nonces drawn for set-up */
+    uint64_t seal_serial; /* seals made */
+    bool port_full;       /* the port did not take all of `staged` */
+
+    /* packets taken from the port and not yet looked at */
+    struct cw_received fetched[CW_BURST];
+    uint32_t fetched_count;
+    bool has_fetched; /* for the next turn, even if there was nothing */
+
+    /* packets on their way to the port */
+    struct cw_transmit staged[CW_BURST];
+    struct cw_signature signatures[CW_BURST]; /* one for each of `staged` */
+    uint32_t staged_count;
+    struct cw_transmit spare[CW_BURST]; /* reserved and unused */
+    uint32_t spare_count;
+
+    /* flows */
+    struct cw_pool flows;
+    struct cw_flow **flow_buckets; /* by address */
+    uint32_t flow_bucket_mask;
+    struct cw_pool bandwidths;
+    struct cw_pool credit_stores;
+    struct cw_pool lates;
+    struct cw_shaper shapers[CW_SHAPERS_MAX];
+    struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like ... */
+    bool stream_is_set[CW_STREAMS_MAX];       /* ... if it was said */
+    struct cw_relay *relay;                   /* NULL: nothing is passed on */
+    struct cw_pool seals;                     /* one for each session, and one for that which takes another's place */
+    uint32_t reclaim_next;                    /* where to look for a flow to reclaim */
+    struct cw_wheel wheel;
+    struct cw_flow *active_first; /* may send, in turn */
+    struct cw_flow *active_last;
+    struct cw_flow *report_first; /* owe an acknowledgement now or soon */
+    struct cw_flow *event_first;  /* have something to say that found no room */
+    uint32_t stop_count;          /* flows that were told to stop */
+
+    /* memory lent to flows */
+    struct cw_pool sent_chunks;
+    struct cw_pool blocks;
+
+    /* operations and arrivals */
+    struct cw_regions regions;
+    struct cw_pool operations;
+    struct cw_lanes lanes;
+    struct cw_operation_queue undelivered; /* complete, and no room for the event */
+    struct cw_reassemblies reassemblies;
+    struct cw_gets gets;
+    struct cw_message_pool messages;
+
+    struct cw_extension *extension; /* NULL: nobody */
+    bool extension_has_news;        /* and found no room for its event */
+    struct cw_events events;
+    uint64_t counters[CW_COUNTER_COUNT];
+};
+
+static inline void cw_count(struct cw_endpoint *endpoint, enum cw_counter counter, uint64_t more)
+{
+    endpoint->counters[counter] += more;
+}
+
+/* The flow of a peer number, or NULL. */
+static inline struct cw_flow *cw_endpoint_flow(const struct cw_endpoint *endpoint, uint32_t peer)
+{
+    return peer < endpoint->flows.fresh ? cw_pool_at(&endpoint->flows, peer) : NULL;
+}
