@@ -17,8 +17,9 @@ enum { BENCH_ALLTOALLV_MEMBERS_MAX = 64, BENCH_ALLTOALLV_RANDOM = 0 };
 #define BENCH_ALLTOALLV_MEASURED UINT64_MAX
 
 struct bench_alltoallv_case {
-    struct bench_mcast_case
-        network; /* members, network, runs, seed; bytes of each message: BENCH_ALLTOALLV_RANDOM is of all pairs two thirds 64 KiB, a twelfth 16 KiB, a quarter 100 */
+    /* members, network, runs, seed; bytes of each message: BENCH_ALLTOALLV_RANDOM is of all pairs two thirds 64 KiB, a
+     * twelfth 16 KiB, a quarter 100 */
+    struct bench_mcast_case network;
     uint64_t threshold_bytes; /* messages below it share one last phase */
     uint64_t schedule_ns; /* what scheduling takes each rank; BENCH_ALLTOALLV_MEASURED: what it takes on this machine */
     double exchange_ns;   /* what bringing the counts to all takes: bench_alltoallv_exchange */

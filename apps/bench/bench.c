@@ -20,7 +20,7 @@ static const char put_usage[] =
 #define NOT_GIVEN UINT64_MAX
 
 /* Options of the simulated fabric: their defaults, or an error where there is another fabric. */
-static bool sim_options_settle(struct bench_put_options *options)
+static bool sim_options_finish(struct bench_put_options *options)
 {
     bool given = options->rate_bps != NOT_GIVEN || options->delay_ns != NOT_GIVEN || options->loss >= 0 ||
                  options->seed != NOT_GIVEN;
@@ -91,7 +91,7 @@ static int bench_put(int argc, char **argv)
         return code;
     }
     bool real = strcmp(options.fabric, "sim") != 0;
-    if (!sim_options_settle(&options) || (real && !cores_exist(&options))) {
+    if (!sim_options_finish(&options) || (real && !cores_exist(&options))) {
         return APP_EXIT_USAGE;
     }
     if (strcmp(options.fabric, "sim") == 0) {

@@ -5,8 +5,8 @@
 
 #include "apps/bench/crowd.h"
 #include "apps/cli/cli.h"
-#include "dataplane/base/crowding.h"
 #include "dataplane/base/random.h"
+#include "dataplane/base/yield_policy.h"
 
 #define YIELD_NS 50000ull
 /* A frame that is so late is taken for lost; the rest of the answers are waited for so long at the end. */
@@ -27,7 +27,7 @@ struct raw_side {
     const struct crowd_settings *settings;
     struct crowd_result *result;
     struct cw_random random;
-    struct cw_crowding crowding;
+    struct cw_yield_policy yield_policy;
     uint32_t frame_bytes;
     uint64_t start_ns;
     uint64_t number;   /* of the last question */
@@ -109,7 +109,7 @@ static void ask(struct raw_side *side, uint64_t now_ns)
 /* Nothing came for `idle_ns`. */
 static void wait_more(struct raw_side *side, uint64_t idle_ns, uint64_t until_ns, uint64_t now_ns)
 {
-    bool yielded = idle_ns < YIELD_NS && cw_crowding_yield(&side->crowding, now_ns + side->start_ns);
+    bool yielded = idle_ns < YIELD_NS && cw_yield_policy_yield(&side->yield_policy, now_ns + side->start_ns);
     if (!yielded && until_ns > now_ns) {
         cw_port_sleep(side->member->port, until_ns - now_ns);
     }

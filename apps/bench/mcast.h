@@ -46,8 +46,8 @@ struct bench_mcast_result {
     double naks_at_root;    /* likewise */
     double repairs_to_all;  /* likewise */
     double repairs_to_one;  /* likewise */
-    uint64_t
-        data_packets; /* that a message needs; 0: there is no one root, and nothing of what begins with `root_packets` */
+    /* that a message needs; 0: there is no one root, and nothing of what begins with `root_packets` */
+    uint64_t data_packets;
 };
 
 /* The hosts that all contenders but the plans have. */

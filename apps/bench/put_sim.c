@@ -151,7 +151,7 @@ static int measure(const struct bench_put_options *options, uint64_t size, doubl
         return app_error_status(status, error, NULL);
     }
     measure_latency(&hosts, size, outcome);
-    /* long enough for the windows to settle: 200 ms of the link */
+    /* long enough for the windows to become steady: 200 ms of the link */
     measure_rate(&hosts, size, options->rate_bps / 8 / 5, outcome);
     bool failed = hosts.list[0].failed > 0 || hosts.list[0].down > 0;
     sim_hosts_destroy(&hosts);

@@ -48,8 +48,8 @@ struct bench_scale_point {
     double packets_most; /* by the rank that sends most */
     double wan_frames;   /* between clusters, of all ranks in a later run */
     struct plan_puts_memory memory;
-    double
-        resident_bytes; /* of this process at its most, divided by the ranks: buffers and simulator included; 0: not known */
+    /* of this process at its most, divided by the ranks: buffers and simulator included; 0: not known */
+    double resident_bytes;
     uint64_t events; /* of the simulation */
     double real_ns;  /* it took */
 };

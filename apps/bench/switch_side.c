@@ -5,7 +5,7 @@
 
 #include "apps/bench/switch.h"
 #include "apps/cli/cli.h"
-#include "dataplane/base/crowding.h"
+#include "dataplane/base/yield_policy.h"
 
 #define YIELD_NS    50000ull
 #define NAP_MIN_NS  200000ull
@@ -24,7 +24,7 @@ struct side {
     struct bench_member *member;
     const struct switch_bench_settings *settings;
     struct switch_bench_result *result;
-    struct cw_crowding crowding;
+    struct cw_yield_policy yield_policy;
     uint64_t start_ns;
     uint64_t delay_ns; /* of the frame before; 0: none */
 };
@@ -118,7 +118,7 @@ static bool send_due(struct side *side, uint64_t now_ns, uint64_t *next_ns)
 
 static void rest(struct side *side, uint64_t now_ns, uint64_t until_ns, uint64_t idle_ns)
 {
-    if (until_ns < now_ns + NAP_MIN_NS || (idle_ns < YIELD_NS && cw_crowding_yield(&side->crowding, now_ns))) {
+    if (until_ns < now_ns + NAP_MIN_NS || (idle_ns < YIELD_NS && cw_yield_policy_yield(&side->yield_policy, now_ns))) {
         sched_yield();
         return;
     }

@@ -8,7 +8,7 @@
 #include "apps/doctor/doctor.h"
 #include "collectives/choose/measured.h"
 #include "collectives/choose/override.h"
-#include "control/job/wide_choice.h"
+#include "control/job/wan_choice.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
 
@@ -68,17 +68,17 @@ static void tell_variable(struct doctor *doctor, const char *name, const char *w
     doctor_setting(doctor, name, is_set ? value : "none", is_set ? "environment" : "default", what);
 }
 
-static void tell_wide(struct doctor *doctor)
+static void tell_wan(struct doctor *doctor)
 {
-    struct cw_wide_choice choice = {.relays = 0};
-    for (uint32_t i = 0; i < CW_WIDE_VARIABLES; i++) {
-        const struct cw_wide_variable *variable = &cw_wide_variables[i];
+    struct cw_wan_choice choice = {.relays = 0};
+    for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
+        const struct cw_wan_variable *variable = &cw_wan_variables[i];
         const char *word = getenv(variable->name);
-        char value[CW_WIDE_WORD_BYTES];
+        char value[CW_WAN_WORD_BYTES];
         char wanted[80];
-        bool is_good = cw_wide_take(i, word, &choice);
+        bool is_good = cw_wan_take(i, word, &choice);
         bool is_set = is_good && word != NULL && word[0] != '\0';
-        cw_wide_word(i, &choice, value);
+        cw_wan_word(i, &choice, value);
         doctor_setting(doctor, variable->name, value, is_set ? "environment" : "default", variable->what);
         if (!is_good) {
             snprintf(wanted, sizeof(wanted), "%s is wanted", variable->wanted);
@@ -111,7 +111,7 @@ void doctor_choices(struct doctor *doctor)
                  "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail",
                  "how long a rank on another host that owes an answer may be silent before it is taken for dead");
     tell_variable(doctor, "CAUSEWAY_TOPOLOGY", "the file of clusters, hosts and links of a wide area");
-    tell_wide(doctor);
+    tell_wan(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_override_parse(words, NULL, &override, error, sizeof(error)) != CW_OK) {
         doctor_tell(doctor, "choice", "CAUSEWAY_ALGORITHM", DOCTOR_MISSING, error, "MPI_Init will fail");

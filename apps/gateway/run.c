@@ -42,7 +42,7 @@ static void idle(struct gateway_site *site, const struct timers *timers, uint64_
     if (site->idle_since_ns == 0) {
         site->idle_since_ns = now_ns;
     }
-    if (now_ns - site->idle_since_ns < YIELD_NS && cw_crowding_yield(&site->crowding, now_ns)) {
+    if (now_ns - site->idle_since_ns < YIELD_NS && cw_yield_policy_yield(&site->yield_policy, now_ns)) {
         return;
     }
     uint64_t deadline_ns = earlier(cw_gate_deadline(site->gate), earlier(timers->end_ns, timers->stats_ns));

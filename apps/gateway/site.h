@@ -8,7 +8,7 @@
 
 #include "apps/cli/report.h"
 #include "apps/gateway/config.h"
-#include "dataplane/base/crowding.h"
+#include "dataplane/base/yield_policy.h"
 #include "dataplane/tunnel/gate.h"
 
 /* What the last line of a stream's statistics had. */
@@ -37,7 +37,7 @@ struct gateway_site {
     /* idling */
     uint64_t idle_since_ns; /* 0: the last turn did something */
     uint64_t nap_ns;
-    struct cw_crowding crowding;
+    struct cw_yield_policy yield_policy;
 };
 
 /* APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind then. */

@@ -249,7 +249,7 @@ static void pages_exchange(struct dsm *dsm, struct side *side)
                      dsm_pages_take(&side->memory, from, dsm->incoming + places[from], expected[from]);
         kernel_require(&dsm->kernel, right, "what came from rank %d are no pages of that home", from);
     }
-    dsm_pages_settle(&side->memory);
+    dsm_pages_finish(&side->memory);
 }
 
 static void side_iterate(struct dsm *dsm, struct side *side, int iteration, int write_count)

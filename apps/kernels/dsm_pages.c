@@ -199,7 +199,7 @@ bool dsm_pages_take(struct dsm_pages *memory, int home, const uint32_t *words, i
     return true;
 }
 
-void dsm_pages_settle(struct dsm_pages *memory)
+void dsm_pages_finish(struct dsm_pages *memory)
 {
     memset(memory->has_twin, 0, (size_t)memory->count * sizeof(*memory->has_twin));
     memset(memory->is_changed, 0, (size_t)memory->count * sizeof(*memory->is_changed));

@@ -73,8 +73,8 @@ struct plan_puts_memory {
 };
 
 struct plan_puts_report {
-    uint64_t
-        first_ns; /* of the first run, from its beginning until the last rank is through; connections are set up in it */
+    /* of the first run, from its beginning until the last rank is through; connections are set up in it */
+    uint64_t first_ns;
     uint64_t last_ns;      /* together: of the last run */
     uint64_t total_ns;     /* until the last rank is through with its last run */
     uint64_t packets;      /* data packets, acknowledgements and the rest, of all hosts */

@@ -115,7 +115,7 @@ static void ranks_up_to(struct plogp_options *options, uint32_t most)
 }
 
 /* As plain numbers, which plogp_measure reads. */
-static void sizes_settle(struct plogp_options *options, const struct app_list *asked)
+static void sizes_finish(struct plogp_options *options, const struct app_list *asked)
 {
     static char plain[APP_LIST_MAX * 24];
     const struct app_list *sizes = asked->count > 0 ? asked : options->verify ? &verified_sizes : &tested_sizes;
@@ -125,7 +125,7 @@ static void sizes_settle(struct plogp_options *options, const struct app_list *a
     options->sizes = plain;
 }
 
-static bool options_settle(struct plogp_options *options, uint64_t most, const struct app_list *ranks,
+static bool options_finish(struct plogp_options *options, uint64_t most, const struct app_list *ranks,
                            const struct app_list *sizes)
 {
     for (size_t i = 0; i < ranks->count; i++) {
@@ -134,7 +134,7 @@ static bool options_settle(struct plogp_options *options, uint64_t most, const s
     if (ranks->count == 0) {
         ranks_up_to(options, (uint32_t)most);
     }
-    sizes_settle(options, sizes);
+    sizes_finish(options, sizes);
     if (strcmp(options->path, "shared") != 0 && strcmp(options->path, "memif") != 0 &&
         strcmp(options->path, "all") != 0) {
         app_error("bad value", options->path, "--path wants shared, memif or all");
@@ -306,7 +306,7 @@ int plogp_main(int argc, char **argv)
     if (app_options_parse(usage, rows, 0, argc, argv, &code) < 0) {
         return code;
     }
-    if (!options_settle(&options, most, &ranks, &sizes)) {
+    if (!options_finish(&options, most, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
     if (options.plot != NULL && !options.verify) {

@@ -160,14 +160,14 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     if (kind == NULL || !hosts_word_take(count, ranks, wish)) {
         return false;
     }
-    bool is_wide = wish->topology[0] != '\0';
-    bool is_veth = strcmp(kind, "veth") == 0 && !is_wide;
+    bool is_wan = wish->topology[0] != '\0';
+    bool is_veth = strcmp(kind, "veth") == 0 && !is_wan;
     bool good = is_veth || strcmp(kind, "memif") == 0;
     wish->driver = is_veth ? "af_packet" : NULL;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
         good = multicast_word_take(word, wish) ||
                (is_veth ? veth_word_take(word, wish)
-                        : stats_word_take(word, wish) || (!is_wide && shape_word_take(word, wish)));
+                        : stats_word_take(word, wish) || (!is_wan && shape_word_take(word, wish)));
     }
     return good && (wish->stats_interval[0] == '\0' || wish->stats[0] != '\0');
 }

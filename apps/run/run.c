@@ -6,7 +6,7 @@
 #include "apps/run/emulate.h"
 #include "apps/run/options.h"
 #include "apps/run/plan.h"
-#include "apps/run/wide.h"
+#include "apps/run/wan.h"
 
 static void emulation_orphaned(void *caller)
 {
@@ -45,7 +45,7 @@ int run_main(int argc, char **argv)
             ranks += options.programs[i].count;
         }
         code = options.plan == NULL ? 0 : run_plan_take(options.plan, ranks);
-        code = code == 0 ? run_wide_check(options.emulate) : code;
+        code = code == 0 ? run_wan_check(options.emulate) : code;
         if (code == 0) {
             code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
             int recorded = run_plan_recorded();

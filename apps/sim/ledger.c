@@ -93,7 +93,7 @@ static bool bytes_in_place(struct world *world, uint32_t index, const char *when
     return true;
 }
 
-static void put_settled(struct world *world, uint32_t index)
+static void put_finished(struct world *world, uint32_t index)
 {
     struct world_operation *operation = &world->operations[index];
     if (!operation->gone) {
@@ -177,7 +177,7 @@ static void put_arrived(struct world_process *process, const struct cw_event *ev
         return;
     }
     if (bytes_in_place(world, index, "notified")) {
-        put_settled(world, index);
+        put_finished(world, index);
     }
 }
 

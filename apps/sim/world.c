@@ -115,7 +115,7 @@ static const char *unrest(const struct world_process *process)
     return cw_endpoint_deadline(process->endpoint) == UINT64_MAX ? NULL : "has a timer running";
 }
 
-static void settle(struct world *world)
+static void finish(struct world *world)
 {
     uint64_t start_ns = sim_hosts_now(&world->hosts);
     uint32_t restless = 0;
@@ -176,7 +176,7 @@ static void run(struct world *world)
     if (!world->failed) {
         world_trace(world, "all is healed");
         world_faults_heal(world);
-        settle(world);
+        finish(world);
     }
     if (!world->failed) {
         world_ledger_finish(world);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
-#include "apps/switch/wide.h"
+#include "apps/switch/wan.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -116,7 +116,7 @@ int switch_command_do(struct switch_fabric *fabric, const char *text, char *erro
             "is wanted",
             text);
     }
-    int status = switch_wide_find(fabric, name, lines, error, error_bytes);
+    int status = switch_wan_find(fabric, name, lines, error, error_bytes);
     bool goes_down = strcmp(what, "down") == 0;
     if (status != CW_OK || (!goes_down && strcmp(what, "up") != 0)) {
         return status != CW_OK ? status : link_change(lines, what, error, error_bytes);

@@ -10,7 +10,7 @@
 #include "apps/switch/command.h"
 #include "apps/switch/stats.h"
 #include "apps/switch/tap.h"
-#include "apps/switch/wide.h"
+#include "apps/switch/wan.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 
@@ -141,7 +141,7 @@ static int tap_open(struct switch_fabric *fabric)
     const struct switch_config *config = fabric->config;
     struct switch_line *lines[2];
     char error[2 * CW_TOPOLOGY_ERROR_BYTES];
-    if (switch_wide_find(fabric, config->pcap_at, lines, error, sizeof(error)) != CW_OK) {
+    if (switch_wan_find(fabric, config->pcap_at, lines, error, sizeof(error)) != CW_OK) {
         app_error(error, "--pcap-at", NULL);
         return APP_EXIT_USAGE;
     }
@@ -175,7 +175,7 @@ int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config 
 {
     *fabric = (struct switch_fabric){.config = config};
     fabric->bell_found = config->path != NULL && access(config->bell_path, F_OK) == 0;
-    int code = switch_wide_open(fabric);
+    int code = switch_wan_open(fabric);
     if (code == APP_EXIT_SUCCESS) {
         code = ports_open(fabric);
     }
@@ -213,7 +213,7 @@ int switch_fabric_close(struct switch_fabric *fabric)
     int code = switch_stats_close(fabric->stats);
     switch_streams_close(&fabric->streams);
     int tap_code = switch_tap_close(fabric->tap);
-    switch_wide_close(fabric);
+    switch_wan_close(fabric);
     *fabric = (struct switch_fabric){.config = config};
     return code == APP_EXIT_SUCCESS ? tap_code : code;
 }

@@ -3,7 +3,7 @@
  * There is a bridge for each cluster, one without --topology. A frame that comes in by a port crosses the line from its
  * host, if there is one, to the bridge of its cluster, which names the ports that it leaves by and the clusters it goes
  * to. Towards a port it crosses the line to the port's host; towards a cluster the lines of its route, one after the
- * other, to the bridge there (switch/wide.h).
+ * other, to the bridge there (switch/wan.h).
  *
  *    port --> [line up] --> bridge --+--> line down --> port
  *                                    '--> line ... line --> bridge of another cluster --> line down --> port
@@ -29,7 +29,7 @@
 #include "apps/switch/line.h"
 #include "apps/switch/pool.h"
 #include "apps/switch/streams.h"
-#include "dataplane/base/crowding.h"
+#include "dataplane/base/yield_policy.h"
 #include "dataplane/fabric/bridge.h"
 #include "dataplane/port/port.h"
 
@@ -101,7 +101,7 @@ struct switch_fabric {
     struct switch_command *command; /* likewise */
     uint64_t idle_since_ns;         /* 0: the last turn did something */
     uint64_t nap_ns;
-    struct cw_crowding crowding;
+    struct cw_yield_policy yield_policy;
 };
 
 /* Opens ports, bridges and pool. APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind

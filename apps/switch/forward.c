@@ -1,8 +1,8 @@
-/* The data path of the switch at its ports: in and out; what is between them: switch/wide.c. */
+/* The data path of the switch at its ports: in and out; what is between them: switch/wan.c. */
 #include <string.h>
 
 #include "apps/switch/fabric.h"
-#include "apps/switch/wide.h"
+#include "apps/switch/wan.h"
 #include "dataplane/base/clock.h"
 
 enum { PREFETCH_AHEAD = 4 };
@@ -79,7 +79,7 @@ static uint32_t port_forward(struct switch_fabric *fabric, uint32_t index)
             __builtin_prefetch(frames[i + PREFETCH_AHEAD].data);
         }
         port->counters.in_bytes += frames[i].length;
-        switch_wide_enter(fabric, index, frames[i].data, frames[i].length);
+        switch_wan_enter(fabric, index, frames[i].data, frames[i].length);
     }
     port->counters.in_frames += count;
     cw_port_release(port->port, frames, count);
@@ -94,7 +94,7 @@ bool switch_fabric_is_behind(const struct switch_fabric *fabric, uint64_t now_ns
 uint32_t switch_fabric_turn(struct switch_fabric *fabric, uint64_t now_ns)
 {
     fabric->now_ns = now_ns;
-    uint32_t moved = switch_wide_release(fabric);
+    uint32_t moved = switch_wan_release(fabric);
     bool is_behind = switch_fabric_is_behind(fabric, now_ns);
     for (uint32_t i = 0; i < fabric->config->port_count && !is_behind; i++) {
         moved += port_forward(fabric, i);

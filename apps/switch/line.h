@@ -20,7 +20,7 @@
 enum switch_line_kind {
     SWITCH_LINE_DOWN = 0, /* towards a host: ends at its ports */
     SWITCH_LINE_UP = 1,   /* from a host: ends at the bridge of its cluster */
-    SWITCH_LINE_WIDE =
+    SWITCH_LINE_WAN =
         2, /* between two sites: ends at the next line of a frame's route, or at the bridge of its cluster */
 };
 

@@ -2,7 +2,7 @@
 #include "apps/switch/command.h"
 #include "apps/switch/fabric.h"
 #include "apps/switch/stats.h"
-#include "apps/switch/wide.h"
+#include "apps/switch/wan.h"
 
 #include <sched.h>
 #include <time.h>
@@ -91,7 +91,7 @@ static void fabric_idle(struct switch_fabric *fabric, const struct timers *timer
         fabric->idle_since_ns = now_ns;
     }
     uint64_t idle_ns = now_ns - fabric->idle_since_ns;
-    if (idle_ns < YIELD_NS && cw_crowding_yield(&fabric->crowding, now_ns)) {
+    if (idle_ns < YIELD_NS && cw_yield_policy_yield(&fabric->yield_policy, now_ns)) {
         return;
     }
     uint64_t deadline_ns = find_deadline(fabric, timers, now_ns);
@@ -120,7 +120,7 @@ static void sample(struct switch_fabric *fabric, const struct timers *timers, ui
 static bool sample_due(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
 {
     fabric->now_ns = now_ns;
-    (void)switch_wide_release(fabric);
+    (void)switch_wan_release(fabric);
     if (switch_fabric_is_behind(fabric, now_ns)) {
         return false;
     }

@@ -66,7 +66,7 @@ void switch_streams_close(struct switch_streams *streams)
 static struct switch_stream *stream_of(const struct switch_streams *streams, const struct switch_line *line,
                                        uint32_t host)
 {
-    bool is_counted = streams->of != NULL && line->kind == SWITCH_LINE_WIDE;
+    bool is_counted = streams->of != NULL && line->kind == SWITCH_LINE_WAN;
     return is_counted ? streams->of[(size_t)(line - streams->lines) * streams->host_count + host] : NULL;
 }
 

@@ -139,7 +139,7 @@ static void build_phased(struct cw_emit *emit, const struct cw_recipe *recipe)
     emit->schedule.promise.fan_out = 1;
     emit->schedule.promise.phases_apart = 1;
     if (!barriers) {
-        emit->parameters.eager_max_bytes = 0; /* the receiver's word that it is ready keeps the phases apart */
+        emit->parameters.eager_max_bytes = 0; /* the receiver's clear-to-send keeps the phases apart */
     }
     own_copy(emit);
     for (uint32_t i = 1; i < ranks; i++) {

@@ -36,8 +36,9 @@ struct cw_crossing {
     uint32_t senders;       /* limit; 0: none */
     bool chained;
     uint32_t sent; /* chained: complete when all messages so far have left */
-    bool
-        is_handed; /* senders have what others handed to them, from the first cluster's turn on: handed over again for the next one, it would have to wait until that has it */
+    /* senders have what others handed to them, from the first cluster's turn on: handed over again for the next one, it
+     * would have to wait until that has it */
+    bool is_handed;
 };
 
 /* Before the first cw_crossing_emit of a cluster and after its last. */

@@ -118,7 +118,7 @@ static void promise(struct cw_emit *emit, bool barriers)
     emit->schedule.promise.fan_out = 1;
     emit->schedule.promise.phases_apart = 1;
     if (!barriers) {
-        emit->parameters.eager_max_bytes = 0; /* the receiver's word that it is ready keeps the phases apart */
+        emit->parameters.eager_max_bytes = 0; /* the receiver's clear-to-send keeps the phases apart */
     }
 }
 

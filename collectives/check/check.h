@@ -27,7 +27,8 @@ enum cw_check_fault {
     CW_CHECK_WRONG_REDUCTION,  /* operands combined that do not belong together, twice, or in the wrong order */
     CW_CHECK_WRONG_RESULT,     /* a byte of the result is missing or another one's */
     CW_CHECK_NOT_SYNCHRONIZED, /* barrier: a rank may leave before another has entered */
-    CW_CHECK_DIFFERENT_RESULTS, /* allreduce: ranks combine the operands in different trees, so that rounding may differ */
+    /* allreduce: ranks combine the operands in different trees, so that rounding may differ */
+    CW_CHECK_DIFFERENT_RESULTS,
     CW_CHECK_PROMISE_DIFFERS, /* the ranks' schedules promise different things */
     CW_CHECK_FAN_IN,
     CW_CHECK_FAN_OUT,

@@ -72,7 +72,7 @@ static double credit_time_ns(const struct cw_choose_request *request, const stru
 }
 
 /* As if all paths were long: any hop may be across, and the last one to be through counts. */
-static int price_wide(const struct cw_choose_request *request, struct cw_candidate *candidate)
+static int price_wan(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
     const struct cw_formula *formula = cw_formula_find(request->problem->collective, candidate->algorithm->name);
     struct cw_problem problem = *request->problem;
@@ -178,7 +178,7 @@ int choose_price(const struct cw_choose_request *request, struct cw_candidate *c
     }
     int status = price_interpret(request, candidate);
     if (status == CW_ERROR_UNSUPPORTED && request->problem->cluster_count > 1) {
-        status = price_wide(request, candidate);
+        status = price_wan(request, candidate);
     }
     if (status == CW_ERROR_UNSUPPORTED && request->problem->collective == CW_ALLTOALL) {
         status = price_phases(request, candidate);

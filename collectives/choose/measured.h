@@ -103,7 +103,7 @@ bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_pa
 
 /* What is known of the way between the clusters of a problem, from a topology (control/topology/topology.h). Rates are
  * those on the line, in bits per second. */
-struct cw_measured_wide {
+struct cw_measured_wan {
     uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
     uint64_t host_delay_ns; /* from host to host within a cluster */
     uint64_t rank_bps;      /* what a rank may send to another cluster; 0: not known */
@@ -115,10 +115,10 @@ struct cw_measured_wide {
 
 /* Makes a network of one cluster, measured or not, one of several: what a message costs stays, latencies grow, and no
  * path is faster than its links. */
-void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide *wide);
+void cw_measured_wan_apply(struct cw_network *network, const struct cw_measured_wan *across);
 
 /* How many ranks of a cluster fill the link when they all send; at least 1. */
-uint32_t cw_measured_senders(const struct cw_measured_wide *wide);
+uint32_t cw_measured_senders(const struct cw_measured_wan *across);
 
 /* What tests tell of an algorithm for one question. */
 struct cw_measured_answer {
@@ -156,8 +156,8 @@ enum cw_measured_origin {
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 
 /* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at.
- * `wide`: of a problem of several clusters, whose ways are not measured; NULL: all paths are alike. Errors as
+ * `across`: of a problem of several clusters, whose ways are not measured; NULL: all paths are alike. Errors as
  * cw_choose. */
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
-                       const struct cw_measured_wide *wide, const struct cw_choose_request *request,
+                       const struct cw_measured_wan *across, const struct cw_choose_request *request,
                        struct cw_candidate *best, enum cw_measured_origin *origin);

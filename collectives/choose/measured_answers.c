@@ -78,22 +78,22 @@ static double bytes_per_ns(const struct cw_plogp *plogp)
     return (double)much / (cw_plogp_gap(plogp, 2 * much) - cw_plogp_gap(plogp, much));
 }
 
-void cw_measured_widen(struct cw_network *network, const struct cw_measured_wide *wide)
+void cw_measured_wan_apply(struct cw_network *network, const struct cw_measured_wan *across)
 {
     struct cw_plogp *lan = &network->paths[CW_PATH_LAN];
     struct cw_plogp *wan = &network->paths[CW_PATH_WAN];
     *wan = *lan;
-    lan->latency_ns += (double)wide->host_delay_ns;
-    wan->latency_ns += (double)wide->delay_ns;
-    path_limit(lan, wide->host_bps);
-    path_limit(wan, wide->rank_bps);
-    network->wan_bytes_per_ns = wide->link_bps > 0 ? rate_of(wide->link_bps) : bytes_per_ns(wan);
+    lan->latency_ns += (double)across->host_delay_ns;
+    wan->latency_ns += (double)across->delay_ns;
+    path_limit(lan, across->host_bps);
+    path_limit(wan, across->rank_bps);
+    network->wan_bytes_per_ns = across->link_bps > 0 ? rate_of(across->link_bps) : bytes_per_ns(wan);
     network->wan_messages = CW_CREDIT_FAR_MAX;
 }
 
-uint32_t cw_measured_senders(const struct cw_measured_wide *wide)
+uint32_t cw_measured_senders(const struct cw_measured_wan *across)
 {
-    uint64_t senders = wide->rank_bps > 0 ? wide->link_bps / wide->rank_bps : 1;
+    uint64_t senders = across->rank_bps > 0 ? across->link_bps / across->rank_bps : 1;
     return senders < 1 ? 1 : senders < CW_RANKS_MAX ? (uint32_t)senders : CW_RANKS_MAX;
 }
 
@@ -292,7 +292,7 @@ static bool choose_tested(const struct cw_measured *measured, enum cw_measured_p
 }
 
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
-                       const struct cw_measured_wide *wide, const struct cw_choose_request *request,
+                       const struct cw_measured_wan *across, const struct cw_choose_request *request,
                        struct cw_candidate *best, enum cw_measured_origin *origin)
 {
     if (choose_tested(measured, path, request, best)) {
@@ -301,8 +301,8 @@ int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path
     }
     struct cw_network network;
     bool is_measured = cw_measured_network(measured, path, request->problem->ranks, &network);
-    if (wide != NULL) {
-        cw_measured_widen(&network, wide);
+    if (across != NULL) {
+        cw_measured_wan_apply(&network, across);
     }
     struct cw_choose_request with_network = *request;
     with_network.network = &network;

@@ -178,7 +178,7 @@ static int puts_put(void *state, const struct cw_transport_put *put)
         status = record_post(transport, &copy, index);
         copied = copied || put->bytes <= CW_INLINE_MAX; /* by the endpoint */
         if (status == CW_OK) {                          /* what is copied need not be waited for: a whole round trip */
-            record->told = copied;
+            record->notified = copied;
             return copied ? CW_TRANSPORT_DONE : CW_OK;
         }
     }
@@ -213,8 +213,8 @@ void puts_arrive(struct cw_puts_transport *transport, const struct cw_transport_
 
 void puts_failure_tell(struct cw_puts_transport *transport)
 {
-    if (transport->status != CW_OK && !transport->failure_told) {
-        transport->failure_told = true;
+    if (transport->status != CW_OK && !transport->failure_notified) {
+        transport->failure_notified = true;
         (void)transport->sink.event(transport->sink.context, &(struct cw_transport_event){.kind = CW_TRANSPORT_FAILED,
                                                                                           .status = transport->status});
     }

@@ -102,7 +102,8 @@ void cw_puts_transport_destroy(struct cw_puts_transport *transport);
 /* For cw_execution_create; stays the transport's. */
 const struct cw_transport *cw_puts_transport_interface(struct cw_puts_transport *transport);
 
-/* The next run begins. Only after the execution's CW_OK and cw_execution_reset, before its first poll of the next run. */
+/* The next run begins. Only after the execution's CW_OK and cw_execution_reset, before its first poll of the next run.
+ * */
 void cw_puts_transport_begin(struct cw_puts_transport *transport);
 
 /* Takes an event of the endpoint. CW_EVENT_PEER_UP and CW_EVENT_PEER_DOWN are to be given to all transports of the

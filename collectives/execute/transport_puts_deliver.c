@@ -85,7 +85,7 @@ static void completion_take(struct cw_puts_transport *transport, const struct cw
 {
     struct puts_record *record = &transport->records[event->context];
     bool last = record->complete + 1 == record->peer_count;
-    bool tells = last && !record->told;
+    bool tells = last && !record->notified;
     uint64_t context = record->context;
     assert(record->complete < record->posted && transport->puts_open > 0);
     transport->puts_open--;

@@ -50,7 +50,7 @@ struct puts_record {
     uint32_t peer_count;
     uint32_t next; /* free, or partly posted: the next of the kind */
     uint32_t copy; /* that it is sent from, or PUTS_NONE */
-    bool told;     /* the execution counts it as complete: the source has been copied */
+    bool notified; /* the execution counts it as complete: the source has been copied */
 };
 
 struct puts_arena {
@@ -92,7 +92,7 @@ struct cw_puts_transport {
     uint64_t refusals;       /* puts and control messages, so far */
     bool aborted;
     int status; /* CW_OK until it has failed */
-    bool failure_told;
+    bool failure_notified;
     char failure[PUTS_FAILURE_BYTES];
 };
 

@@ -95,7 +95,7 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
     value->time_ns = row->time(&terms);
     value->kind = terms.kind == CW_FORMULA_FITTED && formula->factor <= 0 ? CW_FORMULA_NONE : terms.kind;
     if ((row->flags & FORMULA_HANDSHAKES) == 0 && longest_message(&terms, row->flags) > terms.eager_max_bytes) {
-        /* the first message waits for the word that its place is free; later ones mostly find that word there; the last
+        /* the first message waits for the clear-to-send; later ones mostly find it there; the last
          * one is complete when that is known */
         value->time_ns += gap(&terms, 0) + 2 * latency(&terms);
         value->kind = CW_FORMULA_NONE;

@@ -86,7 +86,7 @@ static double phased_barriers(struct terms *terms)
     return pairwise(terms) + (terms->ranks - 2) * formula_barrier(terms);
 }
 
-/* The receiver's word, the message, and the word that it has come. */
+/* The receiver's clear-to-send, the message, and its FIN. */
 static double phased(struct terms *terms)
 {
     bool exchanges = formula_exchanges(terms, terms->bytes) && formula_exchanges(terms, 0);

@@ -200,7 +200,7 @@ static double segmented_binomial(struct terms *terms)
     return pipeline(terms, ceiling_log2(terms->ranks), tree_binomial);
 }
 
-/* The first question goes out and its answer comes in; all others meanwhile. At the end the word of the last arrival
+/* The first question goes out and its answer comes in; all others meanwhile. At the end the FIN of the last arrival
  * goes back. */
 static double handshake(const struct terms *terms)
 {

@@ -59,8 +59,9 @@ struct message {
     uint32_t op; /* number of the put */
     uint32_t iteration;
     uint32_t target; /* rank */
-    uint32_t
-        next; /* in the sender's line (a pairing heap: next child of the same), among the receivers of one cluster, in the free list */
+    /* in the sender's line (a pairing heap: next child of the same), among the receivers of one cluster, in the free
+     * list */
+    uint32_t next;
     uint32_t child;      /* in the line: first of those behind it */
     uint32_t parent;     /* multicast: the sender's; else INTERPRET_NONE */
     uint32_t pending;    /* sender's: receivers it has not arrived at */

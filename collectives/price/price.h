@@ -15,7 +15,8 @@
  *              each of latency L.
  *   credit     of eager puts to other clusters a rank has no more than wan_messages under way; such a one is under way until L after its arrival,
  *              when its slot is lent again
- *   multicast  one port, one g(m) and one os(m) at the sender (with members near and far: the longer ones); each member takes it like a put; it crosses
+ *   multicast  one port, one g(m) and one os(m) at the sender (with members near and far: the longer ones); each member
+ *   takes it like a put; it crosses
  *              to another cluster once
  *   wait       complete with the arrival; eager, and if copying costs: when the processor has copied it out
  *   copy, reduce  the processor, for their bytes

@@ -72,14 +72,14 @@ uint32_t cw_emit_await(struct cw_emit *emit, uint32_t peer)
 /* Tells `peer` that [to, to + bytes) may be written: once all that was to be done with these bytes before is done. */
 static uint32_t ready_signal(struct cw_emit *emit, uint32_t peer, struct cw_place to, uint64_t bytes)
 {
-    uint32_t op = put_eager(emit, peer, emit_tag_out(emit, peer, CW_TAG_READY), cw_place(CW_BUFFER_NONE, 0), 0);
+    uint32_t op = put_eager(emit, peer, emit_tag_out(emit, peer, CW_TAG_CLEAR), cw_place(CW_BUFFER_NONE, 0), 0);
     emit_access_bytes(emit, to, bytes, true, false);
     return op;
 }
 
 static uint32_t ready_await(struct cw_emit *emit, uint32_t peer)
 {
-    return wait_put(emit, CW_OP_EAGER, peer, emit_tag_in(emit, peer, CW_TAG_READY), cw_place(CW_BUFFER_NONE, 0), 0);
+    return wait_put(emit, CW_OP_EAGER, peer, emit_tag_in(emit, peer, CW_TAG_CLEAR), cw_place(CW_BUFFER_NONE, 0), 0);
 }
 
 static bool goes_eagerly(const struct cw_emit *emit, uint64_t bytes)

@@ -47,7 +47,8 @@ struct cw_problem_request {
     bool ordered;   /* reductions: the operation is associative, but not commutative: operands stay in rank order */
     uint64_t count; /* elements of the vector, or of each block where `counts` is NULL */
     const uint64_t *
-        counts; /* scatter, gather, allgather, reduce-scatter: a block per rank; alltoall: [from * ranks + to]; else NULL */
+        /* scatter, gather, allgather, reduce-scatter: a block per rank; alltoall: [from * ranks + to]; else NULL */
+        counts;
     uint32_t cluster_count;     /* 0 or 1: all in one cluster */
     const uint32_t *cluster_of; /* per rank, each cluster at least once; NULL with one cluster */
     /* [a * cluster_count + b]: the cluster through which traffic from a to b passes, or CW_DIRECT; NULL: all direct.
@@ -65,8 +66,8 @@ struct cw_problem {
     bool has_counts;
     uint64_t count;
     uint64_t *counts; /* as asked; NULL: all `count` */
-    uint64_t *
-        offsets; /* elements before block i; alltoall: in the sender's buffer, [from * (ranks + 1) + to]; NULL without counts */
+    /* elements before block i; alltoall: in the sender's buffer, [from * (ranks + 1) + to]; NULL without counts */
+    uint64_t *offsets;
     uint64_t *receive_offsets; /* alltoall: in the receiver's buffer, [to * (ranks + 1) + from] */
     uint32_t *cluster_of;      /* NULL: all in cluster 0 */
     uint32_t *cluster_via;     /* NULL: all direct */

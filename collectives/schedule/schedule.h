@@ -12,8 +12,9 @@
  *              travel to an anonymous buffer and the wait copies them out; `to` is unused. A transport may hold an
  *              eager put back until the wait that matches it has started (buffering is bounded, and may be none). An
  *              eager put of 0 bytes is a signal.
- *   multicast  the same put to each rank of group `peer` of the schedule, which holds neither this rank nor a rank twice
- *   wait       complete when the put of `peer` with `tag` has arrived; eager: the bytes then lie in `to`, a place of this rank.
+ *   multicast  the same put to each rank of group `peer` of the schedule, which holds neither this rank nor a rank
+ *   twice wait       complete when the put of `peer` with `tag` has arrived; eager: the bytes then lie in `to`, a place
+ *   of this rank.
  *              A wait for a direct put names the put's place and bytes here, too.
  *   copy       `blocks` blocks of `bytes` (the last one `last_bytes`), `from_stride` and `to_stride` bytes apart
  *   reduce     to = to OP from, element by element; with CW_OP_LEFT to = from OP to
@@ -85,7 +86,7 @@ enum cw_op_flags {
 /* Two bits of a tag tell what a put is for; the rest counts. Matching uses the whole tag. */
 enum cw_tag_kind {
     CW_TAG_DATA = 0,
-    CW_TAG_READY = 1,     /* the place of a coming put is free */
+    CW_TAG_CLEAR = 1,     /* the place of a coming put is free */
     CW_TAG_SIGNAL = 2,    /* any other synchronisation */
     CW_TAG_MULTICAST = 3, /* numbered by its source */
     CW_TAG_STEP = 4,      /* from one number to the next */
@@ -132,10 +133,11 @@ struct cw_group_range {
 struct cw_promise {
     uint32_t fan_in;  /* messages into one rank per phase, at most; 0: nothing promised */
     uint32_t fan_out; /* messages out of one rank per phase, at most (a multicast is one); 0: nothing promised */
-    uint32_t
-        phases_apart; /* 1: a message of phase p > 0 into a rank starts only after those of smaller phases have arrived there */
-    uint32_t
-        wan_senders; /* ranks of one cluster that have messages to other clusters under way at the same time, at most; 0: nothing promised */
+    /* 1: a message of phase p > 0 into a rank starts only after those of smaller phases have arrived there */
+    uint32_t phases_apart;
+    /* ranks of one cluster that have messages to other clusters under way at the same time, at most; 0: nothing
+     * promised */
+    uint32_t wan_senders;
     uint64_t wan_bytes; /* from one cluster to one other, at most; UINT64_MAX: nothing promised */
 };
 

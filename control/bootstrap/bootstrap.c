@@ -38,7 +38,7 @@ struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap)
     return bootstrap->info;
 }
 
-uint32_t cw_bootstrap_size_told(void)
+uint32_t cw_bootstrap_size_advertised(void)
 {
     long size = 0;
     if (!is_set("PMI_FD")) {

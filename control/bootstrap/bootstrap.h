@@ -45,7 +45,7 @@ int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error
 struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
 
 /* Processes of the job as the environment tells before cw_bootstrap_open and after it; 0: only the launcher knows. */
-uint32_t cw_bootstrap_size_told(void);
+uint32_t cw_bootstrap_size_advertised(void);
 
 /* CW_OK; CW_ERROR_ARGUMENT: too long or not printable; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
 int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value);

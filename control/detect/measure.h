@@ -1,4 +1,4 @@
-/* detect measure: measures what detect.h asks for between the hosts of a job, and settles on what comes of it.
+/* detect measure: measures what detect.h asks for between the hosts of a job, and decides what comes of it.
  *
  * By rounds, all ranks at once: rank 0 says who is measured to; the first rank of each other host measures, and puts
  * what it has found into the launcher's table; rank 0 takes it from there. Sessions of their own serve for it

@@ -49,7 +49,7 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
     message.reason = (uint8_t)reason;
     message.rank = rank;
     groups_tell_all(group, &message);
-    groups_filters_settle(&group->groups->filters, group->is_reserved);
+    groups_filters_finish(&group->groups->filters, group->is_reserved);
     group->is_reserved = false;
     groups_shut(group);
     if (group->is_closed) {
@@ -182,7 +182,7 @@ static void take_open(struct cw_group *group, const struct message *message)
         groups->malformed += group->stage != STAGE_FAILED;
         return;
     }
-    groups_filters_settle(&groups->filters, group->is_reserved);
+    groups_filters_finish(&groups->filters, group->is_reserved);
     group->is_reserved = false;
     int status = mcast_open(group, message);
     if (status != CW_OK) {

@@ -24,7 +24,7 @@ struct groups_offer groups_filters_offer(struct groups_filters *filters, bool *i
     return (struct groups_offer){.may = *is_reserved ? ~FLOOD : (has | RESORT) & ~FLOOD, .has = has};
 }
 
-void groups_filters_settle(struct groups_filters *filters, bool is_reserved)
+void groups_filters_finish(struct groups_filters *filters, bool is_reserved)
 {
     filters->reserved -= is_reserved;
 }

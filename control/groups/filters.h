@@ -24,9 +24,9 @@ struct groups_offer {
 };
 
 /* The offer for one more group, and whether room for an address was reserved for it; to be given back by
- * groups_filters_settle. */
+ * groups_filters_finish. */
 struct groups_offer groups_filters_offer(struct groups_filters *filters, bool *is_reserved);
-void groups_filters_settle(struct groups_filters *filters, bool is_reserved);
+void groups_filters_finish(struct groups_filters *filters, bool is_reserved);
 
 /* An address that all may take (`may` of all, `has` of any): one of its own if possible, else one that others have,
  * else the first. `draw` is any number: different ones spread over the addresses. */

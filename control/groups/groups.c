@@ -181,7 +181,7 @@ void groups_free(struct cw_group *group)
         link = &(*link)->next;
     }
     *link = group->next;
-    groups_filters_settle(&group->groups->filters, group->is_reserved);
+    groups_filters_finish(&group->groups->filters, group->is_reserved);
     free(group->ranks);
     free(group->live);
     free(group->said);

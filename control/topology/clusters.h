@@ -90,8 +90,9 @@ bool cw_clusters_is_sealed(const struct cw_clusters *clusters, uint32_t from, ui
 struct cw_clusters_share {
     uint64_t rate_bps;      /* on the line; 0: nobody knows the rate of some link on the way, it has to be found out */
     uint64_t link_rate_bps; /* the least rate of the links on the way: what all ranks together can send; 0: as above */
-    uint32_t
-        shaper; /* below CW_SHAPERS_MAX: numbered from 0 by the clusters that they serve first; CW_SHAPER_NONE if the rate is not known */
+    /* below CW_SHAPERS_MAX: numbered from 0 by the clusters that they serve first; CW_SHAPER_NONE if the rate is not
+     * known */
+    uint32_t shaper;
 };
 
 /* `to` is another cluster than the rank's. */

@@ -122,7 +122,7 @@ static uint32_t range_acknowledged(struct cw_endpoint *endpoint, struct cw_flow 
         uint64_t end = (from | (CW_SENT_CHUNK - 1)) + 1;
         end = end < to ? end : to;
         count += chunk_acknowledged(endpoint, flow, from, end);
-        cw_sent_settle(&flow->sender.sent, from, &endpoint->sent_chunks);
+        cw_sent_finish(&flow->sender.sent, from, &endpoint->sent_chunks);
         from = end;
     }
     return count;
@@ -335,7 +335,7 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
     struct cw_sent_records *sent = &flow->sender.sent;
     uint64_t number = cw_wire_number_expand(sent->base, reject->number);
     if (number < sent->base || number >= sent->next) {
-        return true; /* settled meanwhile */
+        return true; /* finished meanwhile */
     }
     struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
     uint64_t bit = 1ull << (number % CW_SENT_CHUNK);

@@ -107,7 +107,7 @@ static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *fl
     const struct cw_window *puts = &flow->receiver.puts;
     uint64_t number = cw_wire_number_expand(puts->base, frame->wire->put_number);
     frame->put = (struct cw_reassembly_frame){.number = number, .predecessor = number};
-    frame->old = cw_window_seen(puts, number) || cw_reassembly_settled(endpoint, flow, number);
+    frame->old = cw_window_seen(puts, number) || cw_reassembly_finished(endpoint, flow, number);
     if (frame->old) {
         return CW_VALID_OLD;
     }

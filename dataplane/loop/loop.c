@@ -252,7 +252,7 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
         if (loop->config.spin) {
             continue;
         }
-        if (waited_ns < loop->config.yield_ns && cw_crowding_yield(&loop->crowding, now_ns)) {
+        if (waited_ns < loop->config.yield_ns && cw_yield_policy_yield(&loop->yield_policy, now_ns)) {
             continue;
         }
         if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
@@ -286,7 +286,7 @@ static void *dedicated_thread(void *argument)
         } else if (loop->config.spin) {
             pause_cpu();
         } else if (loop->endpoint->now_ns - busy_ns >= loop->config.yield_ns ||
-                   !cw_crowding_yield(&loop->crowding, cw_clock_ns())) {
+                   !cw_yield_policy_yield(&loop->yield_policy, cw_clock_ns())) {
             sleep_on_port(loop, UINT64_MAX, false, NULL);
         }
     }

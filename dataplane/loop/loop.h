@@ -52,7 +52,7 @@ struct cw_loop_config {
     bool spin;                      /* never sleep: the core is ours */
     enum cw_loop_fallback fallback; /* INLINE */
     uint32_t command_count;         /* a power of two */
-    uint64_t yield_ns;              /* before sleeping, where that pays (crowding.h) */
+    uint64_t yield_ns;              /* before sleeping, where that pays (yield_policy.h) */
 };
 
 #define CW_LOOP_FALLBACK_NS 2000000ull
@@ -68,9 +68,9 @@ enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struc
 int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
                    struct cw_loop **loop, char *error, size_t error_bytes);
 
-/* What the fallback thread does, with CW_FALLBACK_CALLER: sleeps until `until_ns` of cw_clock_ns, and turns the endpoint
- * meanwhile when nobody has for CW_LOOP_FALLBACK_NS. One thread at a time; cw_loop_recall, from any, ends the call, or
- * the next one. */
+/* What the fallback thread does, with CW_FALLBACK_CALLER: sleeps until `until_ns` of cw_clock_ns, and turns the
+ * endpoint meanwhile when nobody has for CW_LOOP_FALLBACK_NS. One thread at a time; cw_loop_recall, from any, ends the
+ * call, or the next one. */
 void cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns);
 void cw_loop_recall(struct cw_loop *loop);
 

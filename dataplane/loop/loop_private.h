@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "dataplane/base/crowding.h"
+#include "dataplane/base/yield_policy.h"
 #include "dataplane/loop/backlog.h"
 #include "dataplane/loop/command.h"
 #include "dataplane/loop/loop.h"
@@ -26,12 +26,12 @@ struct cw_loop {
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
     _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
     atomic_int stop;
-    atomic_int recalled;         /* 1: the fallback thread is to return from cw_loop_stand_in */
-    atomic_int parked;           /* 1: the fallback thread sleeps until the owner that sleeps is awake */
-    unsigned long polls_seen;    /* the fallback thread's, as is the next */
-    uint32_t looks_asleep;       /* at an application that sleeps, in a row */
-    struct cw_crowding crowding; /* of the thread that waits */
-    uint32_t skipped;            /* the owner's, as is the next */
+    atomic_int recalled;                 /* 1: the fallback thread is to return from cw_loop_stand_in */
+    atomic_int parked;                   /* 1: the fallback thread sleeps until the owner that sleeps is awake */
+    unsigned long polls_seen;            /* the fallback thread's, as is the next */
+    uint32_t looks_asleep;               /* at an application that sleeps, in a row */
+    struct cw_yield_policy yield_policy; /* of the thread that waits */
+    uint32_t skipped;                    /* the owner's, as is the next */
     struct cw_loop_counters counters;
     pthread_t thread;
     bool has_thread;

@@ -143,7 +143,7 @@ bool cw_reassembly_known(const struct cw_endpoint *endpoint, const struct cw_flo
     return endpoint->reassemblies.pool.used > 0 && find(&endpoint->reassemblies, flow, number) != NULL;
 }
 
-bool cw_reassembly_settled(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number)
+bool cw_reassembly_finished(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number)
 {
     const struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
     const struct cw_reassembly *reassembly = reassemblies->pool.used == 0 ? NULL : find(reassemblies, flow, number);
@@ -159,7 +159,7 @@ bool cw_reassembly_consistent(const struct cw_endpoint *endpoint, const struct c
     if (reassembly == NULL) {
         return true;
     }
-    assert(reassembly->state == CW_REASSEMBLY_PARTIAL); /* cw_reassembly_settled */
+    assert(reassembly->state == CW_REASSEMBLY_PARTIAL); /* cw_reassembly_finished */
     return frame->void_put || (reassembly->total == frame->total && reassembly->token == frame->token &&
                                reassembly->offset == frame->offset && reassembly->lane_tag == frame->lane_tag &&
                                reassembly->predecessor == frame->predecessor && reassembly->reply == frame->reply &&

@@ -68,7 +68,7 @@ bool cw_reassemblies_room(const struct cw_endpoint *endpoint, const struct cw_fl
 bool cw_reassembly_known(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number);
 
 /* True if all of a put is here, or it was given up, and it only waits for its turn: what still comes of it is late. */
-bool cw_reassembly_settled(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number);
+bool cw_reassembly_finished(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t number);
 
 /* True if the frame fits what is known of its put: same total, lane and target, and not more bytes than the total. */
 bool cw_reassembly_consistent(const struct cw_endpoint *endpoint, const struct cw_flow *flow,

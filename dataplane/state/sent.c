@@ -38,7 +38,7 @@ bool cw_sent_prepare(struct cw_sent_records *sent, struct cw_pool *chunks, struc
     return true;
 }
 
-void cw_sent_settle(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks)
+void cw_sent_finish(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks)
 {
     struct cw_sent_directory *directory = *directory_of(sent, number);
     struct cw_sent_chunk **chunk = &directory->chunks[number / CW_SENT_CHUNK % CW_SENT_DIRECTORY];

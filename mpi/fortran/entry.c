@@ -196,7 +196,7 @@ void fortran_forget(MPI_Comm *promised)
     promises_end(promised);
 }
 
-void fortran_settle(void)
+void fortran_finish(void)
 {
     if (atomic_load_explicit(&promise_count, memory_order_relaxed) > 0) {
         promises_end(NULL);

@@ -70,4 +70,4 @@ void fortran_pad(char *to, size_t length, const char *from);
  * the call has failed. */
 MPI_Comm *fortran_promise(MPI_Fint *newcomm);
 void fortran_forget(MPI_Comm *promised);
-void fortran_settle(void);
+void fortran_finish(void);

@@ -97,7 +97,7 @@ def entry(function, name):
         guard = f"{' || '.join(texts)} ? MPI_ERR_NO_MEM : " if texts else ""
         lines.append(wrap(f"    *ierror = {guard}{call};"))
     lines += [wrap("    " + line) for line in after]
-    lines += ["    fortran_settle();"] if COMPLETES.fullmatch(function.name) else []
+    lines += ["    fortran_finish();"] if COMPLETES.fullmatch(function.name) else []
     return "\n".join(lines + ["}", ""])
 
 

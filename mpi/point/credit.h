@@ -12,9 +12,9 @@
  *   - Both sides count alike: a message costs its bytes and MPI_CREDIT_MESSAGE.
  *   - No message waits for credit: whatever can be matched is matched, whatever else is kept.
  *
- * Messages of collectives that come early are bounded by calls instead (collective/compiled/plans.h, mpi_plan_hold);
- * they are only counted here. Source of the idea: credits of a window (Kung, Blackwell, Chapman 1994: "Credit-based
- * flow control for ATM networks").
+ * Messages of collectives that come early are bounded by calls instead (collective/compiled/plans.h,
+ * mpi_plan_throttle); they are only counted here. Source of the idea: credits of a window (Kung, Blackwell, Chapman
+ * 1994: "Credit-based flow control for ATM networks").
  *
  * Within the lock of enter.h only.
  */

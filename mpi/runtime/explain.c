@@ -8,7 +8,7 @@
 #include "mpi/collective/compiled/choice.h"
 #include "mpi/point/credit.h"
 #include "mpi/runtime/process.h"
-#include "mpi/runtime/wide.h"
+#include "mpi/runtime/wan_policy.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
 struct line {
@@ -146,8 +146,8 @@ void mpi_explain_print(void)
 {
     if (mpi_explain_is_wanted()) {
         paths_print(stderr);
-        if (mpi_wide_detected()[0] != '\0') {
-            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, mpi_wide_detected());
+        if (mpi_wan_policy_detected()[0] != '\0') {
+            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, mpi_wan_policy_detected());
         }
         fprintf(stderr, "causeway: rank %u: algorithms chosen by %s\n", mpi_process.rank, mpi_choice_source());
         lines_print(stderr);

@@ -80,7 +80,7 @@ void mpi_info_env_read(struct mpi_info_env *env, int argc, char *const argv[])
     struct utsname name;
     env->count = 0;
     command_add(env, argc, argv);
-    uint32_t size = cw_bootstrap_size_told();
+    uint32_t size = cw_bootstrap_size_advertised();
     if (size > 0) {
         snprintf(text, sizeof(text), "%" PRIu32, size);
         pair_add(env, "maxprocs", text);

@@ -25,7 +25,7 @@
 #include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
-#include "mpi/runtime/wide.h"
+#include "mpi/runtime/wan_policy.h"
 #include "mpi_functions.h"
 
 /* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway
@@ -106,7 +106,7 @@ static int choice_start(void)
 {
     char error[1200] = "";
     int exit_code = EXIT_USAGE;
-    int code = mpi_wide_start(error, sizeof(error));
+    int code = mpi_wan_policy_start(error, sizeof(error));
     if (code == MPI_SUCCESS) {
         code = mpi_choice_start(error, sizeof(error));
         exit_code = MPI_ERR_OTHER;
@@ -138,7 +138,8 @@ static int job_start(void)
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
     mpi_hierarchy_introduce();
-    if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK || mpi_wide_prepare(note) != CW_OK) {
+    if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK ||
+        mpi_wan_policy_prepare(note) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
     if (cw_job_open(&handler, note, &mpi_process.job, error, sizeof(error)) != CW_OK) {
@@ -250,7 +251,7 @@ int mpi_finalize(void)
     mpi_record_finish();
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
-    mpi_multicast_settle();
+    mpi_multicasts_finish();
     if (mpi_explain_is_wanted()) {
         char *text = mpi_multicast_report();
         mpi_explain_lines(text);
@@ -269,7 +270,7 @@ int mpi_finalize(void)
     mpi_collective_spares_free();
     mpi_choices_forget();
     mpi_replay_forget();
-    mpi_wide_forget();
+    mpi_wan_policy_forget();
     cw_job_close(mpi_process.job);
     mpi_process.job = NULL;
     mpi_process.paths = NULL;

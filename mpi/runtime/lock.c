@@ -118,7 +118,8 @@ static void step_aside(unsigned microseconds)
 
 void mpi_lock_breathe(void)
 {
-    if (mpi_lock_is_shared()) { /* else only the control thread could want in, and it does not while somebody waits inside */
+    /* else only the control thread could want in, and it does not while somebody waits inside */
+    if (mpi_lock_is_shared()) {
         step_aside(0);
     }
 }

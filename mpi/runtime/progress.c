@@ -6,7 +6,7 @@
 #include "control/job/control.h"
 #include "control/job/job.h"
 #include "dataplane/base/clock.h"
-#include "dataplane/base/crowding.h"
+#include "dataplane/base/yield_policy.h"
 #include "mpi/collective/run/multicast.h"
 #include "mpi/collective/run/state.h"
 #include "mpi/point/numbers.h"
@@ -68,12 +68,12 @@ void mpi_progress_leave(struct mpi_progress_user *user)
 /* The control thread is told of the first. That nothing is pending any more it finds out by itself: requests come and
  * go all the time. */
 static int pending_count;
-static bool pending_is_told;
+static bool pending_is_notified;
 
 static void pending_tell(bool pending)
 {
-    if (pending_is_told != pending) {
-        pending_is_told = pending;
+    if (pending_is_notified != pending) {
+        pending_is_notified = pending;
         cw_control_pending(mpi_process.control, pending ? 1 : -1);
     }
 }
@@ -81,7 +81,7 @@ static void pending_tell(bool pending)
 void mpi_progress_pending(int change)
 {
     pending_count += change;
-    if (!pending_is_told && pending_count > 0) {
+    if (!pending_is_notified && pending_count > 0) {
         pending_tell(true);
     }
 }
@@ -171,15 +171,15 @@ static bool core_is_shared(void)
 
 void mpi_progress_ask(void)
 {
-    static struct cw_crowding crowding;
+    static struct cw_yield_policy yield_policy;
     if (mpi_progress() == 0 && mpi_process.spin_rounds == 0 && !mpi_lock_is_shared()) {
-        (void)cw_crowding_yield(&crowding, cw_clock_ns());
+        (void)cw_yield_policy_yield(&yield_policy, cw_clock_ns());
     }
 }
 
 void mpi_progress_wait(const struct mpi_wait *wait)
 {
-    static struct cw_crowding crowding;
+    static struct cw_yield_policy yield_policy;
     struct mpi_waiting waiting = {.since_ns = 0};
     uint32_t spins = 0, yields = 0;
     uint64_t idle_since_ns = 0;
@@ -209,7 +209,8 @@ void mpi_progress_wait(const struct mpi_wait *wait)
         idle_since_ns = idle_since_ns == 0 ? now_ns : idle_since_ns;
         if (mpi_lock_is_shared()) {
             wait_among_threads(now_ns - idle_since_ns);
-        } else if ((yields++ > YIELDS && now_ns - idle_since_ns > YIELD_NS) || !cw_crowding_yield(&crowding, now_ns)) {
+        } else if ((yields++ > YIELDS && now_ns - idle_since_ns > YIELD_NS) ||
+                   !cw_yield_policy_yield(&yield_policy, now_ns)) {
             wait_asleep(wait, waiting.compare_ns);
         }
     }

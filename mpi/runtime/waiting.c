@@ -114,7 +114,7 @@ static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t n
     }
     if ((asked & ASKED_BY_LAUNCHER) != 0) {
         answer->moved = cw_job_moved(mpi_process.job) - mpi_process.questions_taken;
-        mpi_process.has_told_launcher = true;
+        mpi_process.has_notified_launcher = true;
         cw_watch_tell(watch, cw_watch_asked(watch), answer);
     }
 }

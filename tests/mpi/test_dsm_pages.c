@@ -29,7 +29,7 @@ static void diffs_tell_what_has_changed(void **state)
     assert_int_equal(dsm_diffs_pack(&memory, 0, room), 0);
     assert_int_equal(dsm_pages_pack(&memory, room), DSM_PAGE_MESSAGE_WORDS);
     assert_int_equal(room[0], 3);
-    dsm_pages_settle(&memory);
+    dsm_pages_finish(&memory);
     assert_int_equal(dsm_diffs_pack(&memory, 1, room), 0);
     assert_int_equal(dsm_pages_pack(&memory, room), 0);
     dsm_pages_dispose(&memory);

@@ -432,7 +432,9 @@ static void opened_in_any_order(void **state)
             assert_true(
                 !info.floods ||
                 seed % 3 ==
-                    0); /* where frames are lost the switch may not have heard of the flood address yet: then it did flood */
+                    /* where frames are lost the switch may not have heard of the flood address yet: then it did flood
+                     * */
+                    0);
         }
         town_destroy(town);
     }

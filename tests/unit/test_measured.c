@@ -240,16 +240,16 @@ static void built_in_figures_are_valid(void **state)
 
 static void clusters_make_a_network_wide(void **state)
 {
-    const struct cw_measured_wide wide = {.host_bps = 100000000,
-                                          .host_delay_ns = 40000,
-                                          .rank_bps = 62500000,
-                                          .link_bps = 250000000,
-                                          .delay_ns = 10000000};
+    const struct cw_measured_wan wide = {.host_bps = 100000000,
+                                         .host_delay_ns = 40000,
+                                         .rank_bps = 62500000,
+                                         .link_bps = 250000000,
+                                         .delay_ns = 10000000};
     struct cw_network before, network;
     char error[200];
     (void)cw_measured_network(NULL, CW_MEASURED_WIRE, 8, &before);
     network = before;
-    cw_measured_widen(&network, &wide);
+    cw_measured_wan_apply(&network, &wide);
     assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);
     assert_true(network.paths[CW_PATH_LAN].latency_ns == before.paths[CW_PATH_LAN].latency_ns + 40000);
     assert_true(network.paths[CW_PATH_WAN].latency_ns == before.paths[CW_PATH_LAN].latency_ns + 10000000);
@@ -259,12 +259,12 @@ static void clusters_make_a_network_wide(void **state)
     assert_true(wan_ns > 128e6 && wan_ns < 128.1e6);
     assert_true(network.wan_bytes_per_ns == 0.03125);
     assert_int_equal(cw_measured_senders(&wide), 4);
-    const struct cw_measured_wide narrow = {.rank_bps = 100, .link_bps = 50};
+    const struct cw_measured_wan narrow = {.rank_bps = 100, .link_bps = 50};
     assert_int_equal(cw_measured_senders(&narrow), 1);
 
-    const struct cw_measured_wide unknown = {.delay_ns = 10000000}; /* as much as one rank sends, nobody knows better */
+    const struct cw_measured_wan unknown = {.delay_ns = 10000000}; /* as much as one rank sends, nobody knows better */
     network = before;
-    cw_measured_widen(&network, &unknown);
+    cw_measured_wan_apply(&network, &unknown);
     assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);
     assert_true(network.wan_bytes_per_ns > 1.19 && network.wan_bytes_per_ns < 1.21);
     assert_int_equal(cw_measured_senders(&unknown), 1);

@@ -293,7 +293,7 @@ static const struct breakage permitted[] = {
     WRONG2("", ops[7].from.buffer, CW_BUFFER_SCRATCH, ops[7].from.offset, 44),
     WRONG("", groups[0].count, 0), /* that no multicast uses */
     WRONG("", ops[0].tag, TAG((1 << 17) - 1, CW_TAG_SIGNAL)),
-    WRONG("", ops[0].tag, TAG(1 << 17, CW_TAG_READY)),
+    WRONG("", ops[0].tag, TAG(1 << 17, CW_TAG_CLEAR)),
     WRONG("", ops[6].tag, TAG((1 << 18) - 10, CW_TAG_DATA)),
     WRONG("", dependencies[3].op, 6), /* itself, iterations back */
     WRONG("", dependencies[8].op, 6),

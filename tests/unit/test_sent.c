@@ -47,7 +47,7 @@ static void acknowledge(struct cw_sent_records *sent, struct pools *pools, uint6
     struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
     if (chunk != NULL) {
         chunk->acknowledged |= 1ull << (number % CW_SENT_CHUNK);
-        cw_sent_settle(sent, number, &pools->chunks);
+        cw_sent_finish(sent, number, &pools->chunks);
     }
 }
 

@@ -69,8 +69,8 @@ static void world_open(struct world *world, const struct cw_link_config *first, 
 {
     assert_int_equal(switch_pool_open(&world->pool, 100000, 1514), CW_OK);
     assert_true(cw_heap_init(&world->heap, 2));
-    switch_line_init(&world->lines[0], SWITCH_LINE_WIDE, 0, first, 1);
-    switch_line_init(&world->lines[1], SWITCH_LINE_WIDE, 1, second, 2);
+    switch_line_init(&world->lines[0], SWITCH_LINE_WAN, 0, first, 1);
+    switch_line_init(&world->lines[1], SWITCH_LINE_WAN, 1, second, 2);
 }
 
 static void world_close(struct world *world)

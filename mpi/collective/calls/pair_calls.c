@@ -62,21 +62,21 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
     }
     struct mpi_collective *made = *call;
     const char *way = mpi_choice_scatterv(made->comm);
-    bool is_told = strcmp(way, CW_OVERRIDE_PAIRS) != 0;
+    bool is_notified = strcmp(way, CW_OVERRIDE_PAIRS) != 0;
     bool is_root = made->comm->rank == root, in_place = is_root && recvbuf == MPI_IN_PLACE;
     made->by_pairs = made->has_rows = true;
     made->problem.collective = CW_SCATTER;
     if (is_root) {
         code = mpi_buffer_unequal(&made->send, comm, sendbuf, made->comm->size, sendcounts, displs, sendtype);
     }
-    if (code == MPI_SUCCESS && in_place && is_told) {
+    if (code == MPI_SUCCESS && in_place && is_notified) {
         made->receive_is_dropped = true;
         code = mpi_buffer_equal(&made->receive, comm, mpi_buffer_block_start(&made->send, root), 1,
                                 mpi_buffer_block_count(&made->send, root), sendtype);
     } else if (code == MPI_SUCCESS && !in_place) {
         code = mpi_buffer_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
     }
-    if (code == MPI_SUCCESS && is_told) {
+    if (code == MPI_SUCCESS && is_notified) {
         code = mpi_multicast_scatterv_make(made, way);
     }
     return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);

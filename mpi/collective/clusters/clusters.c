@@ -66,20 +66,20 @@ static uint64_t greatest(uint64_t one, uint64_t other)
 }
 
 /* What a rank adds: its host's link, and its ways to the other clusters. */
-static void wide_add(struct cw_measured_wide *wide, uint32_t rank, const uint32_t *back, uint32_t count)
+static void wan_add(struct cw_measured_wan *wan, uint32_t rank, const uint32_t *back, uint32_t count)
 {
     const struct cw_topology *topology = cw_clusters_topology(mpi_process.clusters);
     uint32_t own = cw_clusters_of(mpi_process.clusters, rank);
-    wide->host_bps = least(wide->host_bps, cw_clusters_host_share_bps(mpi_process.clusters, rank));
-    wide->host_delay_ns = greatest(wide->host_delay_ns, 2 * host_delay_ns(own));
+    wan->host_bps = least(wan->host_bps, cw_clusters_host_share_bps(mpi_process.clusters, rank));
+    wan->host_delay_ns = greatest(wan->host_delay_ns, 2 * host_delay_ns(own));
     for (uint32_t i = 0; i < count; i++) {
         if (back[i] != own) {
             struct cw_clusters_share share = cw_clusters_share(mpi_process.clusters, rank, back[i]);
             uint64_t delay_ns =
                 cw_topology_delay_ns(topology, own, back[i]) + host_delay_ns(own) + host_delay_ns(back[i]);
-            wide->rank_bps = least(wide->rank_bps, share.rate_bps);
-            wide->link_bps = least(wide->link_bps, share.link_rate_bps);
-            wide->delay_ns = greatest(wide->delay_ns, delay_ns);
+            wan->rank_bps = least(wan->rank_bps, share.rate_bps);
+            wan->link_bps = least(wan->link_bps, share.link_rate_bps);
+            wan->delay_ns = greatest(wan->delay_ns, delay_ns);
         }
     }
 }
@@ -110,13 +110,13 @@ static struct mpi_clusters *clusters_make(const struct mpi_comm *comm)
     }
     for (int rank = 0; rank < comm->size; rank++) {
         made->of[rank] = numbers[cluster_of(comm, rank)];
-        wide_add(&made->wide, comm->group->ranks[rank], back, made->count);
+        wan_add(&made->wan, comm->group->ranks[rank], back, made->count);
     }
     vias_set(made, numbers, back);
     made->digest = XXH3_64bits(made->of, (size_t)comm->size * sizeof(*made->of));
     made->digest =
         XXH3_64bits_withSeed(made->via, (size_t)made->count * made->count * sizeof(*made->via), made->digest);
-    made->digest = XXH3_64bits_withSeed(&made->wide, sizeof(made->wide), made->digest);
+    made->digest = XXH3_64bits_withSeed(&made->wan, sizeof(made->wan), made->digest);
     return made;
 }
 

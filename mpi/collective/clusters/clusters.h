@@ -2,8 +2,8 @@
  * what choices know of the ways between them.
  *
  * Invariants
- *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/runtime/wide.h), which all
- *     have alike.
+ *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/runtime/wan_policy.h),
+ *     which all have alike.
  *   - Clusters are numbered from 0 as the topology has them, those without a rank left out. A way through a cluster
  *     that has no rank in the communicator counts as direct.
  *   - One network stands for all ways between the communicator's clusters: the longest delay and the least rates.
@@ -19,7 +19,7 @@ struct mpi_clusters {
     uint32_t count; /* 2 or more */
     uint32_t *of;   /* per rank of the communicator */
     uint32_t *via;  /* [a * count + b], as in problem.h */
-    struct cw_measured_wide wide;
+    struct cw_measured_wan wan;
     uint64_t digest; /* of all of this */
 };
 

@@ -60,7 +60,7 @@ int mpi_choice_start(char *error, size_t error_bytes)
     const char *text;
     size_t text_bytes;
     char reason[600];
-    int code = mpi_contents_settle(&words, &text, &text_bytes, error, error_bytes);
+    int code = mpi_contents_finish(&words, &text, &text_bytes, error, error_bytes);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -106,7 +106,7 @@ static uint64_t class_count(uint32_t class)
 
 /* Asks for the class, with root 0 and equal counts, of one cluster if `wide` is NULL. */
 static int choice_ask(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
-                      const struct cw_measured_wide *wide, bool multicasts, struct mpi_choice *choice, char *error,
+                      const struct cw_measured_wan *wide, bool multicasts, struct mpi_choice *choice, char *error,
                       size_t error_bytes)
 {
     struct cw_problem_request typical = *request;
@@ -148,8 +148,8 @@ static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *r
 {
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
     bool multicasts = mpi_multicast_serves(comm);
-    int status = choice_ask(request, kept->size_class, kept->path, clusters != NULL ? &clusters->wide : NULL,
-                            multicasts, &kept->choice, error, error_bytes);
+    int status = choice_ask(request, kept->size_class, kept->path, clusters != NULL ? &clusters->wan : NULL, multicasts,
+                            &kept->choice, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED && clusters != NULL) {
         status = choice_ask(request, kept->size_class, kept->path, NULL, multicasts, &kept->choice, error, error_bytes);
     }
@@ -238,7 +238,7 @@ static bool choice_override(struct mpi_comm *comm, const struct cw_problem *prob
         return false;
     }
     if ((algorithm->takes & CW_TAKES_SENDERS) != 0 && parameters.senders == 0 && mpi_clusters_of(comm) != NULL) {
-        parameters.senders = cw_measured_senders(&mpi_clusters_of(comm)->wide);
+        parameters.senders = cw_measured_senders(&mpi_clusters_of(comm)->wan);
     }
     *choice = (struct mpi_choice){
         .algorithm = algorithm,

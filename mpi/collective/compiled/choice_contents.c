@@ -80,7 +80,7 @@ int mpi_choice_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
     return status;
 }
 
-int mpi_contents_settle(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes)
+int mpi_contents_finish(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes)
 {
     if (mpi_process.rank == 0 && failure[0] != '\0') {
         snprintf(error, error_bytes, "%s", failure);

@@ -6,7 +6,7 @@
 
 /* After the job is open: what rank 0 has. Both stay valid until mpi_contents_forget; `text_bytes` 0: no file.
  * MPI_SUCCESS, or an MPI error with a line in `error`. */
-int mpi_contents_settle(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes);
+int mpi_contents_finish(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes);
 
 /* Where the text is from, for people. */
 const char *mpi_contents_place(void);

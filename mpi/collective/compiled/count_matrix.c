@@ -92,7 +92,7 @@ static void why_set(struct mpi_collective *collective, const char *why)
     collective->why = strdup(why);
 }
 
-int mpi_count_matrix_settle(struct mpi_collective *collective)
+int mpi_count_matrix_finish(struct mpi_collective *collective)
 {
     char why[200];
     int code = mpi_count_matrix_join(collective->count_matrix->all, (uint32_t)collective->comm->size,

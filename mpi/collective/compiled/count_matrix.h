@@ -47,7 +47,7 @@ void mpi_count_matrix_row(const struct mpi_buffer *send, const struct mpi_buffer
 int mpi_count_matrix_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes);
 
 /* The exchange is over: the problem gets its counts. MPI_SUCCESS, or as above with the collective's `why`. */
-int mpi_count_matrix_settle(struct mpi_collective *collective);
+int mpi_count_matrix_finish(struct mpi_collective *collective);
 
 /* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the
  * collective's `why`. */

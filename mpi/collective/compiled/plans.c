@@ -54,8 +54,8 @@ static void plan_free(struct mpi_plan *plan)
         free(run);
     }
     cw_schedule_dispose(&plan->schedule);
-    if (plan->held != NULL) {
-        mpi_plan_drop(plan->held);
+    if (plan->throttled != NULL) {
+        mpi_plan_drop(plan->throttled);
     }
     free(plan);
 }
@@ -169,8 +169,8 @@ static bool may_be_ahead(const struct cw_problem_request *request)
     }
 }
 
-int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
-                  struct mpi_plan **plan)
+int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
+                      struct mpi_plan **plan)
 {
     struct mpi_plan *usual = *plan;
     uint32_t most =
@@ -178,20 +178,20 @@ int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *reques
     if (number % most != most - 1 || !may_be_ahead(request)) {
         return MPI_SUCCESS;
     }
-    if (usual->held == NULL) {
+    if (usual->throttled == NULL) {
         char error[200];
         struct mpi_choice choice = {.algorithm = usual->algorithm, .parameters = usual->parameters};
         choice.parameters.eager_max_bytes = 0;
         choice.parameters.multicast_eager_max_bytes = 0;
-        int code = code_of_status(plan_build(comm, request, &choice, &usual->held, error, sizeof(error)));
+        int code = code_of_status(plan_build(comm, request, &choice, &usual->throttled, error, sizeof(error)));
         if (code != MPI_SUCCESS) {
             return code;
         }
-        usual->held->predicted_ns = usual->predicted_ns;
-        usual->held->origin = usual->origin;
-        usual->held->is_held = true;
+        usual->throttled->predicted_ns = usual->predicted_ns;
+        usual->throttled->origin = usual->origin;
+        usual->throttled->is_throttled = true;
     }
-    *plan = usual->held;
+    *plan = usual->throttled;
     return MPI_SUCCESS;
 }
 

@@ -38,8 +38,8 @@ struct mpi_plan {
     uint32_t runs_open; /* lent */
     bool is_dropped;    /* to be freed with the last run */
     struct mpi_run *idle;
-    bool is_held;          /* it is one of these: */
-    struct mpi_plan *held; /* the same, sent when all are ready only (mpi_plan_hold); NULL: not made */
+    bool is_throttled;          /* it is one of these: */
+    struct mpi_plan *throttled; /* the same, sent when all are ready only (mpi_plan_throttle); NULL: not made */
     uint64_t calls;
     uint64_t measured_ns; /* all calls together */
 };
@@ -60,11 +60,11 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
 
 /* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then
  * one that has whoever sends without being asked wait until all are
- * ready. Until that run is over, later calls of the communicator send nothing (mpi_exchange_hold): so nobody is ahead
- * by more than MPI_AHEAD_MAX calls, of 8 KiB each per receiver (64 KiB to other
- * clusters, or by multicast), or MPI_AHEAD_SHORT_MAX of 1 KiB, and what comes early has a bound. Errors as above. */
-int mpi_plan_hold(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
-                  struct mpi_plan **plan);
+ * ready. Until that run is over, later calls of the communicator send nothing (mpi_exchange_throttle): so nobody is
+ * ahead by more than MPI_AHEAD_MAX calls, of 8 KiB each per receiver (64 KiB to other clusters, or by multicast), or
+ * MPI_AHEAD_SHORT_MAX of 1 KiB, and what comes early has a bound. Errors as above. */
+int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
+                      struct mpi_plan **plan);
 
 /* A plan of the caller's own, for the schedule of this rank, which it takes. NULL: no memory; the schedule stays the
  * caller's. */

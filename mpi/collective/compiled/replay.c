@@ -53,7 +53,7 @@ int mpi_replay_start(char *error, size_t error_bytes)
     const void *bytes;
     size_t length;
     char reason[500] = "no memory to check it";
-    int code = mpi_replay_contents_settle(&bytes, &length, error, error_bytes);
+    int code = mpi_replay_contents_finish(&bytes, &length, error, error_bytes);
     if (code != MPI_SUCCESS || bytes == NULL) {
         return code;
     }

@@ -92,7 +92,7 @@ static int contents_bcast(void)
                : mpi_internal_bcast(world, world->group, MPI_TAG_CREATE_GROUP, contents, contents_bytes);
 }
 
-int mpi_replay_contents_settle(const void **bytes, size_t *length, char *error, size_t error_bytes)
+int mpi_replay_contents_finish(const void **bytes, size_t *length, char *error, size_t error_bytes)
 {
     if (mpi_process.rank == 0 && failure[0] != '\0') {
         snprintf(error, error_bytes, "%s", failure);

@@ -347,8 +347,8 @@ int host_await(struct host_call *call, uint32_t rank, uint64_t round)
     if (code != MPI_SUCCESS || cw_segment_published_in(call->segment, rank, round) == call->entry.signature) {
         return code;
     }
-    bool is_told = trouble_find(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
-    return broken(call, is_told ? MPI_ERR_NOT_SAME : differs(call, rank));
+    bool is_notified = trouble_find(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
+    return broken(call, is_notified ? MPI_ERR_NOT_SAME : differs(call, rank));
 }
 
 int host_await_all(struct host_call *call, uint64_t round)

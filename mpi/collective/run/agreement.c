@@ -51,7 +51,7 @@ struct cw_problem_request mpi_agreement_exchange(const struct mpi_collective *co
     };
 }
 
-int mpi_agreement_settle(struct mpi_collective *collective)
+int mpi_agreement_finish(struct mpi_collective *collective)
 {
     struct mpi_agreement *agreement = collective->agreement;
     agreement->is_over = true;

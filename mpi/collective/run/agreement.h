@@ -39,4 +39,4 @@ uint64_t *mpi_agreement_own(struct mpi_agreement *agreement, uint32_t ranks);
 
 /* It is over: the call is served by `planned`, or else made ready to be carried out without a plan. MPI_SUCCESS or the
  * error, raised. */
-int mpi_agreement_settle(struct mpi_collective *collective);
+int mpi_agreement_finish(struct mpi_collective *collective);

@@ -19,7 +19,7 @@ struct direct_regions {
 };
 
 static_assert(sizeof(struct exchange_head) + sizeof(struct direct_regions) <= CW_INLINE_MAX,
-              "costs no more than a word");
+              "costs no more than a bare clear-to-send");
 
 struct direct_target {
     struct direct_target *next;
@@ -48,7 +48,7 @@ static struct mpi_direct *direct_of(struct mpi_exchange *exchange)
     return exchange->direct;
 }
 
-/* A lane of its own: words do not wait for the bytes of puts. */
+/* A lane of its own: clear-to-sends do not wait for the bytes of puts. */
 static uint32_t lane_tag_of(const struct mpi_exchange *exchange)
 {
     return mpi_lane_tag(~exchange->comm->context, MPI_SENT_COLLECTIVE);
@@ -56,9 +56,9 @@ static uint32_t lane_tag_of(const struct mpi_exchange *exchange)
 
 /* ---- targets ---- */
 
-bool mpi_direct_is_word(const struct cw_transport_put *put, uint32_t rank)
+bool mpi_direct_is_clear(const struct cw_transport_put *put, uint32_t rank)
 {
-    return put->eager && put->bytes == 0 && put->peer_count == 1 && put->tag % CW_TAG_STEP == CW_TAG_READY &&
+    return put->eager && put->bytes == 0 && put->peer_count == 1 && put->tag % CW_TAG_STEP == CW_TAG_CLEAR &&
            cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_WIRE && !cw_paths_divides(mpi_process.paths, rank);
 }
 
@@ -92,20 +92,20 @@ static bool sides_register(const struct mpi_exchange *exchange, struct mpi_direc
     return direct->is_registered;
 }
 
-int mpi_direct_tell(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
+int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
 {
     struct mpi_direct *direct = direct_of(exchange);
-    struct exchange_head word = *head;
-    word.kind = EXCHANGE_READY;
+    struct exchange_head clear = *head;
+    clear.kind = EXCHANGE_CLEAR;
     if (direct == NULL || (!direct->is_registered && !sides_register(exchange, direct, rank))) {
-        return mpi_exchange_send_eager(exchange->comm, rank, &word, sizeof(word), NULL, 0);
+        return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), NULL, 0);
     }
     struct direct_regions regions;
     for (uint32_t i = 0; i < SIDES; i++) {
         regions.token[i] = direct->registrations[i].token;
         regions.bytes[i] = exchange->buffer_bytes[sides[i]];
     }
-    return mpi_exchange_send_eager(exchange->comm, rank, &word, sizeof(word), &regions, sizeof(regions));
+    return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), &regions, sizeof(regions));
 }
 
 /* ---- sources ---- */
@@ -134,7 +134,8 @@ static struct direct_target *target_of(struct mpi_exchange *exchange, int32_t ra
     return target;
 }
 
-bool mpi_direct_hear(struct mpi_exchange *exchange, const struct exchange_head *head, const void *data, uint32_t bytes)
+bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct exchange_head *head, const void *data,
+                           uint32_t bytes)
 {
     struct direct_regions regions;
     if (bytes != sizeof(regions)) {
@@ -207,13 +208,13 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
     struct {
         struct exchange_head head;
         uint64_t bytes;
-    } here = {.head = *head, .bytes = put->bytes};
-    here.head.kind = EXCHANGE_HERE;
-    status = mpi_outbox_send(rank, lane_tag, &here, sizeof(here), NULL, 0, NULL);
+    } fin = {.head = *head, .bytes = put->bytes};
+    fin.head.kind = EXCHANGE_FIN;
+    status = mpi_outbox_send(rank, lane_tag, &fin, sizeof(fin), NULL, 0, NULL);
     return status == CW_ERROR_AGAIN ? CW_OK : status; /* the outbox keeps it */
 }
 
-bool mpi_direct_here(const void *data, uint32_t bytes, uint64_t *put_bytes)
+bool mpi_direct_fin_take(const void *data, uint32_t bytes, uint64_t *put_bytes)
 {
     if (bytes != sizeof(*put_bytes)) {
         return false;

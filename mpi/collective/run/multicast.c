@@ -350,7 +350,7 @@ void mpi_multicast_complete(void *context, uint64_t put_context, int status)
     piece_end((struct mpi_multicast *)(uintptr_t)put_context);
 }
 
-void mpi_multicast_got(struct mpi_multicast *multicast)
+void mpi_multicast_acknowledged(struct mpi_multicast *multicast)
 {
     piece_end(multicast);
 }
@@ -408,22 +408,22 @@ char *mpi_multicast_report(void)
 
 /* ---- the end ---- */
 
-static bool is_settled(void *context)
+static bool are_all_sent(void *context)
 {
     (void)context;
     return multicasts_open == 0;
 }
 
-static void settle_describe(void *context, struct mpi_said *said)
+static void multicasts_describe(void *context, struct mpi_said *said)
 {
     (void)context;
     mpi_say(said, "%u multicasts that have not come to all of their ranks yet", (unsigned)multicasts_open);
 }
 
-void mpi_multicast_settle(void)
+void mpi_multicasts_finish(void)
 {
     if (multicasts_open > 0) {
-        mpi_progress_until(is_settled, settle_describe, NULL);
+        mpi_progress_until(are_all_sent, multicasts_describe, NULL);
     }
 }
 

@@ -39,7 +39,7 @@ void mpi_multicast_message(void *context, struct cw_group *group, uint32_t rank,
 void mpi_multicast_complete(void *context, uint64_t put_context, int status);
 /* One of the ranks that a long multicast went to by itself has it. */
 struct mpi_multicast;
-void mpi_multicast_got(struct mpi_multicast *multicast);
+void mpi_multicast_acknowledged(struct mpi_multicast *multicast);
 /* ... or will never have it: its call has failed, and ends. */
 void mpi_multicast_lost(struct mpi_multicast *multicast);
 /* A call has failed: what it has not sent yet is not sent any more. What the group has of it goes on, and is still
@@ -60,6 +60,6 @@ char *mpi_multicast_report(void);
 /* A communicator goes: this process is done with its group. */
 void mpi_multicast_close(struct cw_group *group);
 /* Waits until all that was multicast has come to its ranks: before communicators go (MPI_Finalize). */
-void mpi_multicast_settle(void);
+void mpi_multicasts_finish(void);
 /* Waits until all groups that are closed have gone (MPI_Finalize). */
 void mpi_multicast_finish(void);

@@ -45,7 +45,7 @@ static_assert(sizeof(struct told) == 16, "the same at all ranks");
 struct mpi_multicast_scatterv {
     bool is_dynamic; /* as asked for */
     bool is_telling;
-    bool is_told;
+    bool is_notified;
     enum way way;      /* known when it is told */
     struct told *told; /* NULL: by pairs */
     /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets
@@ -279,9 +279,9 @@ static int aside_take(struct mpi_collective *collective)
 int mpi_multicast_scatterv_start(struct mpi_collective *collective)
 {
     collective->scatterv->started_ns = cw_clock_ns();
-    return collective->by_pairs            ? MPI_SUCCESS
-           : collective->scatterv->is_told ? data_start(collective)
-                                           : telling_start(collective);
+    return collective->by_pairs                ? MPI_SUCCESS
+           : collective->scatterv->is_notified ? data_start(collective)
+                                               : telling_start(collective);
 }
 
 static int telling_poll(struct mpi_collective *collective)
@@ -298,7 +298,7 @@ static int telling_poll(struct mpi_collective *collective)
         mpi_step_refuse(collective, collective->comm, collective->number + 1);
         return code;
     }
-    scatterv->is_told = true;
+    scatterv->is_notified = true;
     scatterv->way = (enum way)scatterv->told->way;
     code = data_start(collective);
     return code == MPI_SUCCESS ? mpi_multicast_scatterv_poll(collective)
@@ -330,7 +330,7 @@ void mpi_multicast_scatterv_account(const struct mpi_collective *collective)
     MPI_Count bytes =
         collective->send.block_count > 0 ? collective->send.bytes / collective->comm->size : collective->receive.bytes;
     bool gets = false; /* somebody but the root */
-    for (int rank = 0; scatterv->is_told && rank < collective->comm->size; rank++) {
+    for (int rank = 0; scatterv->is_notified && rank < collective->comm->size; rank++) {
         gets = gets || ((uint32_t)rank != collective->problem.root && scatterv->told->bytes[rank] > 0);
     }
     bool is_asked = scatterv->way == (scatterv->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);

@@ -75,8 +75,8 @@ void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
 {
     const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = peer};
     mpi_multicast_open(exchange->comm);
-    if (!exchange->is_told) {
-        exchange->is_told = true;
+    if (!exchange->is_notified) {
+        exchange->is_notified = true;
         mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
     }
 }
@@ -115,7 +115,7 @@ static void exchange_ask(const struct mpi_exchange *exchange)
 
 void mpi_exchange_compare(void)
 {
-    if (mpi_process.has_told_launcher) {
+    if (mpi_process.has_notified_launcher) {
         return;
     }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
@@ -147,7 +147,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
         return false;
     }
     memcpy(&refusal, data, sizeof(refusal));
-    exchange->is_told = true;
+    exchange->is_notified = true;
     mpi_multicast_open(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));

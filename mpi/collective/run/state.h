@@ -22,7 +22,7 @@ struct mpi_collectives {
     uint32_t next_number;
     uint32_t call_count;            /* by whatever way; for people */
     struct mpi_exchange *exchanges; /* under way */
-    struct mpi_exchange *held;      /* those that later ones wait for, in order */
+    struct mpi_exchange *throttles; /* those that later ones wait for, in order */
     struct mpi_early_list early;
     struct mpi_call_log log; /* calls that are over */
     struct mpi_plan *plans;  /* the last used first */

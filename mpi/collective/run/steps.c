@@ -96,8 +96,8 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
         collective->run = NULL;
         return MPI_ERR_NO_MEM;
     }
-    if (plan->is_held && collective->run->exchange.ordinal != 0) {
-        mpi_exchange_hold(&collective->run->exchange);
+    if (plan->is_throttled && collective->run->exchange.ordinal != 0) {
+        mpi_exchange_throttle(&collective->run->exchange);
     }
     return MPI_SUCCESS;
 }
@@ -111,7 +111,7 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
         code = mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
         code = code != MPI_SUCCESS
                    ? code
-                   : mpi_plan_hold(collective->comm, &collective->problem, number + collective->run_count, &plan);
+                   : mpi_plan_throttle(collective->comm, &collective->problem, number + collective->run_count, &plan);
     }
     if (code == MPI_SUCCESS) {
         code = mpi_buffers_open(collective, collective->send_must_pack, &send, &receive);
@@ -230,7 +230,7 @@ static int count_matrix_poll(struct mpi_collective *collective)
         return code;
     }
     count_matrix->is_exchanging = false;
-    code = code == MPI_SUCCESS ? mpi_count_matrix_settle(collective) : code;
+    code = code == MPI_SUCCESS ? mpi_count_matrix_finish(collective) : code;
     code = code == MPI_SUCCESS ? data_start(collective) : code;
     return code == MPI_SUCCESS ? count_matrix_poll(collective) : code; /* at once: who waits may go to sleep next */
 }
@@ -301,7 +301,7 @@ static int agreement_poll(struct mpi_collective *collective)
         return code;
     }
     collective->agreement->is_under_way = false;
-    code = code == MPI_SUCCESS ? mpi_agreement_settle(collective) : code;
+    code = code == MPI_SUCCESS ? mpi_agreement_finish(collective) : code;
     code = code == MPI_SUCCESS ? mpi_steps_begin(collective) : code;
     if (code == MPI_SUCCESS && collective->by_pairs) {
         mpi_pairs_start(collective);

@@ -132,8 +132,8 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     if (exchange->failure != CW_OK) {
         return exchange->failure;
     }
-    const struct mpi_exchange *held = exchange->comm->collectives->held;
-    if (held != NULL && exchange->ordinal != 0 && held->number < exchange->number) {
+    const struct mpi_exchange *throttle = exchange->comm->collectives->throttles;
+    if (throttle != NULL && exchange->ordinal != 0 && throttle->number < exchange->number) {
         return CW_ERROR_AGAIN;
     }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
@@ -145,8 +145,8 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     if (!put->eager) {
         return transport_put_long(exchange, put, rank, &head);
     }
-    int status = mpi_direct_is_word(put, rank)
-                     ? mpi_direct_tell(exchange, rank, &head)
+    int status = mpi_direct_is_clear(put, rank)
+                     ? mpi_direct_clear_send(exchange, rank, &head)
                      : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
     return status == CW_OK ? CW_TRANSPORT_DONE : status; /* it has been copied */
 }
@@ -186,7 +186,7 @@ static void get_end(struct mpi_operation *operation, int status)
         };
         (void)event_give(exchange, &event);
         struct exchange_head head = get->head;
-        head.kind = EXCHANGE_GOT;
+        head.kind = EXCHANGE_ACK;
         head.source = exchange->comm->rank;
         (void)mpi_outbox_send(get->rank, mpi_lane_tag(head.context, MPI_SENT_COLLECTIVE), &head, sizeof(head), NULL, 0,
                               NULL);
@@ -255,7 +255,7 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
     get_start(get);
 }
 
-static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
+static void ack_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
 {
     struct mpi_exchange_put **link = &exchange->puts;
     while (*link != NULL && !((*link)->number == head->put && (*link)->rank == rank)) {
@@ -273,7 +273,7 @@ static void got_take(struct mpi_exchange *exchange, uint32_t rank, const struct 
     mpi_deregister(rank, &put->registration);
     free(put);
     if (multicast != NULL) {
-        mpi_multicast_got(multicast);
+        mpi_multicast_acknowledged(multicast);
     }
 }
 
@@ -335,16 +335,16 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     case EXCHANGE_EAGER:
         event = exchange_eager_event(head, data, bytes);
         break;
-    case EXCHANGE_READY:
+    case EXCHANGE_CLEAR:
         event = exchange_eager_event(head, NULL, 0);
-        if (!mpi_direct_hear(exchange, head, data, bytes)) {
+        if (!mpi_direct_clear_take(exchange, head, data, bytes)) {
             return false;
         }
         break;
-    case EXCHANGE_HERE:
+    case EXCHANGE_FIN:
         event =
             (struct cw_transport_event){.kind = CW_TRANSPORT_ARRIVED, .peer = (uint32_t)head->source, .tag = head->tag};
-        if (!mpi_direct_here(data, bytes, &event.bytes)) {
+        if (!mpi_direct_fin_take(data, bytes, &event.bytes)) {
             return false;
         }
         break;
@@ -355,8 +355,8 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         memcpy(&offer, data, sizeof(offer));
         offer_take(exchange, rank, head, &offer);
         return true;
-    case EXCHANGE_GOT:
-        got_take(exchange, rank, head);
+    case EXCHANGE_ACK:
+        ack_take(exchange, rank, head);
         return true;
     case EXCHANGE_PIECE:
         return piece_take(exchange, head, data, bytes);
@@ -430,7 +430,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->run = run;
     exchange->kind = kind;
     exchange->why[0] = '\0';
-    exchange->is_told = exchange->is_held = false;
+    exchange->is_notified = exchange->throttles = false;
     exchange->failure = CW_OK;
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
@@ -453,8 +453,8 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
         link = &(*link)->next;
     }
     *link = exchange->next;
-    if (exchange->is_held) {
-        exchange_unhold(exchange);
+    if (exchange->throttles) {
+        exchange_unthrottle(exchange);
     }
     mpi_call_log_note(exchange);
     mpi_direct_end(exchange);

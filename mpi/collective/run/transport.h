@@ -24,19 +24,19 @@ struct mpi_exchange {
     uint32_t kind;    /* mpi_describe_kind of the call */
     void *buffers[4]; /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
-    int failure;                      /* status, once a rank that takes part is gone, or is in another call */
-    struct mpi_exchange *held_next;   /* of those that hold others up */
-    bool is_held;                     /* is one of them */
-    bool is_told;                     /* the others know that it has failed */
-    uint32_t ordinal;                 /* struct mpi_collective; 0: of a persistent call, or an inner one */
-    char why[200];                    /* in which one; "": it is not that */
-    struct mpi_exchange_put *puts;    /* offered ones that have not been got yet */
-    uint16_t put_count;               /* offered ones so far: their numbers */
-    struct mpi_direct *direct;        /* what has been told of places (direct.h); NULL: nothing */
-    uint32_t operations_open;         /* own gets and direct puts under way */
-    uint32_t multicasts_open;         /* own long multicasts under way (multicast.h) */
-    struct mpi_exchange_parts *parts; /* eager multicasts that have come in part (assembly.h) */
-    struct mpi_exchange *next;        /* of the communicator */
+    int failure;                        /* status, once a rank that takes part is gone, or is in another call */
+    struct mpi_exchange *throttle_next; /* of those that throttle later ones */
+    bool throttles;                     /* is one of them */
+    bool is_notified;                   /* the others know that it has failed */
+    uint32_t ordinal;                   /* struct mpi_collective; 0: of a persistent call, or an inner one */
+    char why[200];                      /* in which one; "": it is not that */
+    struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
+    uint16_t put_count;                 /* offered ones so far: their numbers */
+    struct mpi_direct *direct;          /* what has been told of places (direct.h); NULL: nothing */
+    uint32_t operations_open;           /* own gets and direct puts under way */
+    uint32_t multicasts_open;           /* own long multicasts under way (multicast.h) */
+    struct mpi_exchange_parts *parts;   /* eager multicasts that have come in part (assembly.h) */
+    struct mpi_exchange *next;          /* of the communicator */
     struct cw_transport transport;
     struct cw_transport_sink sink; /* the execution's */
 };
@@ -49,7 +49,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
                         uint32_t kind);
 /* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started
  * in any order. */
-void mpi_exchange_hold(struct mpi_exchange *exchange);
+void mpi_exchange_throttle(struct mpi_exchange *exchange);
 /* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
 /* Whether all that it has offered or put is there, and all that it gets is here. */
@@ -66,7 +66,7 @@ void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_even
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
 /* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the multicast
- * (mpi_multicast_got), or without one to the schedule, with `context`. */
+ * (mpi_multicast_acknowledged), or without one to the schedule, with `context`. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes);
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,

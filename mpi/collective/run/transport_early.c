@@ -1,4 +1,4 @@
-/* Messages that come before their call, or before their communicator; calls that hold later ones up; and what a
+/* Messages that come before their call, or before their communicator; calls that throttle later ones; and what a
  * communicator keeps. */
 #include <stdlib.h>
 #include <string.h>
@@ -96,25 +96,25 @@ void mpi_collectives_forget(void)
     early_free(&unknown);
 }
 
-void mpi_exchange_hold(struct mpi_exchange *exchange)
+void mpi_exchange_throttle(struct mpi_exchange *exchange)
 {
-    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    struct mpi_exchange **link = &exchange->comm->collectives->throttles;
     while (*link != NULL) {
-        link = &(*link)->held_next;
+        link = &(*link)->throttle_next;
     }
-    exchange->is_held = true;
-    exchange->held_next = NULL;
+    exchange->throttles = true;
+    exchange->throttle_next = NULL;
     *link = exchange;
 }
 
-void exchange_unhold(struct mpi_exchange *exchange)
+void exchange_unthrottle(struct mpi_exchange *exchange)
 {
-    struct mpi_exchange **link = &exchange->comm->collectives->held;
+    struct mpi_exchange **link = &exchange->comm->collectives->throttles;
     while (*link != exchange) {
-        link = &(*link)->held_next;
+        link = &(*link)->throttle_next;
     }
-    *link = exchange->held_next;
-    exchange->is_held = false;
+    *link = exchange->throttle_next;
+    exchange->throttles = false;
 }
 
 void mpi_collective_down(uint32_t rank)

@@ -12,12 +12,12 @@
 enum exchange_message {
     EXCHANGE_EAGER = 1,
     EXCHANGE_OFFER = 2,
-    EXCHANGE_GOT = 3,
+    EXCHANGE_ACK = 3,
     EXCHANGE_REFUSE = 4,
     EXCHANGE_PIECE = 5,
     EXCHANGE_PART = 6,
-    EXCHANGE_READY = 7, /* a place is free, and where (direct.h) */
-    EXCHANGE_HERE = 8,  /* a direct put is there */
+    EXCHANGE_CLEAR = 7, /* a place is free, and where (direct.h) */
+    EXCHANGE_FIN = 8,   /* a direct put is there */
     EXCHANGE_ASK = 9,   /* its sender waits: is the call the same here? (refusal.h) */
 };
 
@@ -28,11 +28,11 @@ struct exchange_head {
     uint64_t context;
     uint32_t number; /* of the call */
     uint32_t run;    /* how often it was started before (persistent ones) */
-    uint32_t tag;    /* GOT: of the put; ASK: the call's ordinal, or 0 */
+    uint32_t tag;    /* ACK: of the put; ASK: the call's ordinal, or 0 */
     int32_t source;
     uint8_t kind;   /* enum exchange_message */
     uint8_t buffer; /* OFFER, PIECE: enum cw_buffer */
-    uint16_t put;   /* OFFER, GOT: which of the source's puts */
+    uint16_t put;   /* OFFER, ACK: which of the source's puts */
     uint32_t call;  /* mpi_describe_kind: must be the same at all ranks */
 };
 
@@ -83,7 +83,7 @@ static inline bool exchange_fits(const struct mpi_exchange *exchange, const stru
 }
 
 /* An exchange that holds later ones up ends. */
-void exchange_unhold(struct mpi_exchange *exchange);
+void exchange_unthrottle(struct mpi_exchange *exchange);
 
 /* Keeps a message until its call begins here, or its communicator is made (NULL). */
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);

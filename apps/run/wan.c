@@ -1,4 +1,4 @@
-#include "apps/run/wide.h"
+#include "apps/run/wan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "apps/cli/cli.h"
 #include "control/detect/detect.h"
-#include "control/job/wide_choice.h"
+#include "control/job/wan_choice.h"
 #include "control/settings/settings.h"
 #include "control/topology/clusters.h"
 #include "dataplane/status.h"
@@ -58,16 +58,16 @@ static int topology_check(const char *path, const char *emulate)
     return status == CW_OK ? 0 : status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
 }
 
-int run_wide_check(const char *emulate)
+int run_wan_check(const char *emulate)
 {
     const char *path = getenv("CAUSEWAY_TOPOLOGY");
-    struct cw_wide_choice choice = {.relays = 0};
+    struct cw_wan_choice choice = {.relays = 0};
     bool brings_own = emulate != NULL && strncmp(emulate, "topology=", strlen("topology=")) == 0;
-    for (uint32_t i = 0; i < CW_WIDE_VARIABLES; i++) {
-        const char *word = getenv(cw_wide_variables[i].name);
-        if (!cw_wide_take(i, word, &choice)) {
+    for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
+        const char *word = getenv(cw_wan_variables[i].name);
+        if (!cw_wan_take(i, word, &choice)) {
             char wanted[120];
-            snprintf(wanted, sizeof(wanted), "%s is %s", cw_wide_variables[i].name, cw_wide_variables[i].wanted);
+            snprintf(wanted, sizeof(wanted), "%s is %s", cw_wan_variables[i].name, cw_wan_variables[i].wanted);
             app_error("bad value", word, wanted);
             return APP_EXIT_USAGE;
         }

@@ -1,5 +1,5 @@
 /* What lines and bridges there are, by the topology or by the options. */
-#include "apps/switch/wide.h"
+#include "apps/switch/wan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +30,12 @@ static struct switch_line *line_add(struct switch_fabric *fabric, enum switch_li
     return line;
 }
 
-static void wide_lines_add(struct switch_fabric *fabric, const struct cw_topology *topology)
+static void wan_lines_add(struct switch_fabric *fabric, const struct cw_topology *topology)
 {
     for (uint32_t i = 0; i < cw_topology_link_count(topology); i++) {
         const struct cw_topology_link *link = cw_topology_link(topology, i);
         for (uint32_t direction = 0; direction < 2; direction++) {
-            struct switch_line *line = line_add(fabric, SWITCH_LINE_WIDE, link->name, &link->link);
+            struct switch_line *line = line_add(fabric, SWITCH_LINE_WAN, link->name, &link->link);
             snprintf(line->direction, sizeof(line->direction), "%s>%s",
                      cw_topology_site_name(topology, link->sites[direction]),
                      cw_topology_site_name(topology, link->sites[1 - direction]));
@@ -61,7 +61,7 @@ static void lines_add(struct switch_fabric *fabric)
                            &cw_topology_cluster(topology, cluster)->host_link);
         }
     }
-    wide_lines_add(fabric, topology);
+    wan_lines_add(fabric, topology);
 }
 
 /* ---- clusters ---- */
@@ -116,7 +116,7 @@ static int bridges_open(struct switch_fabric *fabric)
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "cannot set up the bridge", NULL);
 }
 
-int switch_wide_open(struct switch_fabric *fabric)
+int switch_wan_open(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
     uint64_t line_bytes = 0;
@@ -138,7 +138,7 @@ int switch_wide_open(struct switch_fabric *fabric)
     return bridges_open(fabric);
 }
 
-void switch_wide_close(struct switch_fabric *fabric)
+void switch_wan_close(struct switch_fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->cluster_count; i++) {
         cw_bridge_destroy(fabric->clusters[i].bridge);
@@ -150,8 +150,8 @@ void switch_wide_close(struct switch_fabric *fabric)
 
 /* ---- by name ---- */
 
-int switch_wide_find(const struct switch_fabric *fabric, const char *name, struct switch_line *lines[2], char *error,
-                     size_t error_bytes)
+int switch_wan_find(const struct switch_fabric *fabric, const char *name, struct switch_line *lines[2], char *error,
+                    size_t error_bytes)
 {
     const struct cw_topology *topology = fabric->config->topology;
     char text[CW_TOPOLOGY_ERROR_BYTES];

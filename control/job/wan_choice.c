@@ -1,4 +1,4 @@
-#include "control/job/wide_choice.h"
+#include "control/job/wan_choice.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { PACING, RELAYS, ENCRYPT };
 
-const struct cw_wide_variable cw_wide_variables[CW_WIDE_VARIABLES] = {
+const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES] = {
     [PACING] = {"CAUSEWAY_PACING", "on, off or found",
                 "how ranks of other clusters are sent to: paced, as fast as can be, or at a rate that is found out"},
     [RELAYS] = {"CAUSEWAY_RELAYS", "off, found or a number from 1 to 32",
@@ -50,9 +50,9 @@ static bool relays_take(const char *word, uint32_t *relays)
     return true;
 }
 
-bool cw_wide_take(uint32_t variable, const char *word, struct cw_wide_choice *choice)
+bool cw_wan_take(uint32_t variable, const char *word, struct cw_wan_choice *choice)
 {
-    static const struct cw_wide_choice defaults = {.pacing = CW_PACING_ON};
+    static const struct cw_wan_choice defaults = {.pacing = CW_PACING_ON};
     bool none = word == NULL || word[0] == '\0';
     int index;
     switch (variable) {
@@ -62,7 +62,7 @@ bool cw_wide_take(uint32_t variable, const char *word, struct cw_wide_choice *ch
         return pacings[index] != NULL;
     case ENCRYPT:
         index = none ? (int)defaults.encryption : word_find(encryptions, word);
-        choice->encryption = encryptions[index] == NULL ? choice->encryption : (enum cw_wide_encryption)index;
+        choice->encryption = encryptions[index] == NULL ? choice->encryption : (enum cw_wan_encryption)index;
         return encryptions[index] != NULL;
     default:
         choice->relays = none ? defaults.relays : choice->relays;
@@ -70,27 +70,27 @@ bool cw_wide_take(uint32_t variable, const char *word, struct cw_wide_choice *ch
     }
 }
 
-void cw_wide_word(uint32_t variable, const struct cw_wide_choice *choice, char word[CW_WIDE_WORD_BYTES])
+void cw_wan_word(uint32_t variable, const struct cw_wan_choice *choice, char word[CW_WAN_WORD_BYTES])
 {
     if (variable != RELAYS) {
         const char *found = variable == PACING ? pacings[choice->pacing] : encryptions[choice->encryption];
-        snprintf(word, CW_WIDE_WORD_BYTES, "%s", found);
+        snprintf(word, CW_WAN_WORD_BYTES, "%s", found);
     } else if (choice->relays == 0 || choice->relays == CW_CLUSTERS_RELAYS_FOUND) {
-        snprintf(word, CW_WIDE_WORD_BYTES, "%s", choice->relays == 0 ? "off" : "found");
+        snprintf(word, CW_WAN_WORD_BYTES, "%s", choice->relays == 0 ? "off" : "found");
     } else {
-        snprintf(word, CW_WIDE_WORD_BYTES, "%u", choice->relays);
+        snprintf(word, CW_WAN_WORD_BYTES, "%u", choice->relays);
     }
 }
 
-void cw_wide_words(char words[CW_WIDE_WORDS_BYTES])
+void cw_wan_words(char words[CW_WAN_WORDS_BYTES])
 {
     bool is_any = false;
     size_t used = 0;
-    for (uint32_t i = 0; i < CW_WIDE_VARIABLES; i++) {
-        const char *word = getenv(cw_wide_variables[i].name);
+    for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
+        const char *word = getenv(cw_wan_variables[i].name);
         word = word == NULL ? "" : word;
         is_any = is_any || word[0] != '\0';
-        for (size_t at = 0; at < CW_WIDE_WORD_BYTES - 2 && word[at] != '\0';
+        for (size_t at = 0; at < CW_WAN_WORD_BYTES - 2 && word[at] != '\0';
              at++) {                                          /* what is longer makes no sense, and is cut */
             words[used++] = word[at] == ';' ? '?' : word[at]; /* nor does that */
         }
@@ -99,16 +99,16 @@ void cw_wide_words(char words[CW_WIDE_WORDS_BYTES])
     words[is_any ? used : 0] = '\0';
 }
 
-bool cw_wide_parse(const char *words, struct cw_wide_choice *choice, char *error, size_t error_bytes)
+bool cw_wan_parse(const char *words, struct cw_wan_choice *choice, char *error, size_t error_bytes)
 {
-    *choice = (struct cw_wide_choice){.pacing = CW_PACING_ON};
-    for (uint32_t i = 0; i < CW_WIDE_VARIABLES && words[0] != '\0'; i++) {
-        char word[CW_WIDE_WORD_BYTES];
+    *choice = (struct cw_wan_choice){.pacing = CW_PACING_ON};
+    for (uint32_t i = 0; i < CW_WAN_VARIABLES && words[0] != '\0'; i++) {
+        char word[CW_WAN_WORD_BYTES];
         size_t length = strcspn(words, ";");
         snprintf(word, sizeof(word), "%.*s", (int)length, words);
-        if (!cw_wide_take(i, word, choice)) {
-            snprintf(error, error_bytes, "%s is '%.40s': %s is wanted", cw_wide_variables[i].name, word,
-                     cw_wide_variables[i].wanted);
+        if (!cw_wan_take(i, word, choice)) {
+            snprintf(error, error_bytes, "%s is '%.40s': %s is wanted", cw_wan_variables[i].name, word,
+                     cw_wan_variables[i].wanted);
             return false;
         }
         words += length + (words[length] == ';');

@@ -1,5 +1,5 @@
 /* wide: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/topology/clusters.h), and
- * how other clusters are sent to (control/job/wide.h).
+ * how other clusters are sent to (control/job/wan_policy.h).
  *
  * Invariants
  *   - Rank 0's file counts for all ranks, whatever they have: problems of collectives depend on it. Ranks tell each
@@ -8,8 +8,8 @@
  *   - CAUSEWAY_TOPOLOGY=detect: instead of a file's contents there are those of one that is made from measured round
  *     trips (control/detect/detect.h), by all ranks together; detect:FILE also has rank 0 write it.
  *
- * Order of calls: mpi_wide_prepare, the job is opened with its note, mpi_wide_start when communicators are there;
- * mpi_wide_forget when none is left. Within the lock of enter.h only.
+ * Order of calls: mpi_wan_policy_prepare, the job is opened with its note, mpi_wan_policy_start when communicators are
+ * there; mpi_wan_policy_forget when none is left. Within the lock of enter.h only.
  */
 #pragma once
 
@@ -18,15 +18,15 @@
 
 #include "control/job/job.h"
 
-/* Reads the file, and mixes its digest into the note of choice.h. What cannot be read mpi_wide_start tells. CW_OK or
- * CW_ERROR_MEMORY. */
-int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES]);
+/* Reads the file, and mixes its digest into the note of choice.h. What cannot be read mpi_wan_policy_start tells. CW_OK
+ * or CW_ERROR_MEMORY. */
+int mpi_wan_policy_prepare(uint8_t note[CW_JOB_NOTE_BYTES]);
 
 /* Settles on what rank 0 has, finds all ranks in it (mpi_process.clusters; NULL: there is no file, or one cluster was
  * detected) and sets the paths. MPI_SUCCESS, or an MPI error with a line in `error`, which is to end the job. */
-int mpi_wide_start(char *error, size_t error_bytes);
+int mpi_wan_policy_start(char *error, size_t error_bytes);
 
-/* What was found instead of a file, in one line; "": nothing was looked for. Until mpi_wide_forget. */
-const char *mpi_wide_detected(void);
+/* What was found instead of a file, in one line; "": nothing was looked for. Until mpi_wan_policy_forget. */
+const char *mpi_wan_policy_detected(void);
 
-void mpi_wide_forget(void);
+void mpi_wan_policy_forget(void);

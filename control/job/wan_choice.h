@@ -13,7 +13,7 @@
  *   all     whatever travels in packets, within clusters, too
  *   off     nothing
  *
- * Thread: any; cw_wide_words: one at a time (the environment).
+ * Thread: any; cw_wan_words: one at a time (the environment).
  */
 #pragma once
 
@@ -22,31 +22,31 @@
 #include <stdint.h>
 
 enum cw_pacing { CW_PACING_ON = 0, CW_PACING_OFF = 1, CW_PACING_FOUND = 2 };
-enum cw_wide_encryption { CW_WIDE_ENCRYPT_WIDE = 0, CW_WIDE_ENCRYPT_ALL = 1, CW_WIDE_ENCRYPT_OFF = 2 };
+enum cw_wan_encryption { CW_WAN_ENCRYPT_WIDE = 0, CW_WAN_ENCRYPT_ALL = 1, CW_WAN_ENCRYPT_OFF = 2 };
 
 /* Zeroed: the defaults. */
-struct cw_wide_choice {
+struct cw_wan_choice {
     enum cw_pacing pacing;
     uint32_t relays; /* as struct cw_clusters_request has it */
-    enum cw_wide_encryption encryption;
+    enum cw_wan_encryption encryption;
 };
 
-enum { CW_WIDE_VARIABLES = 3, CW_WIDE_WORD_BYTES = 48, CW_WIDE_WORDS_BYTES = CW_WIDE_VARIABLES * CW_WIDE_WORD_BYTES };
+enum { CW_WAN_VARIABLES = 3, CW_WAN_WORD_BYTES = 48, CW_WAN_WORDS_BYTES = CW_WAN_VARIABLES * CW_WAN_WORD_BYTES };
 
-struct cw_wide_variable {
+struct cw_wan_variable {
     const char *name;
     const char *wanted; /* "on, off or found" */
     const char *what;   /* it is about, for people */
 };
-extern const struct cw_wide_variable cw_wide_variables[CW_WIDE_VARIABLES];
+extern const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES];
 
 /* Takes a variable's word into the choice; "" and NULL are the default. False: it makes no sense, and the choice is as
  * before. */
-bool cw_wide_take(uint32_t variable, const char *word, struct cw_wide_choice *choice);
+bool cw_wan_take(uint32_t variable, const char *word, struct cw_wan_choice *choice);
 /* The word for what the choice has. */
-void cw_wide_word(uint32_t variable, const struct cw_wide_choice *choice, char word[CW_WIDE_WORD_BYTES]);
+void cw_wan_word(uint32_t variable, const struct cw_wan_choice *choice, char word[CW_WAN_WORD_BYTES]);
 
 /* All words of the environment in one line of text, to be sent and parsed; "": none is set. */
-void cw_wide_words(char words[CW_WIDE_WORDS_BYTES]);
+void cw_wan_words(char words[CW_WAN_WORDS_BYTES]);
 /* False: a line in `error` says which word is wrong. */
-bool cw_wide_parse(const char *words, struct cw_wide_choice *choice, char *error, size_t error_bytes);
+bool cw_wan_parse(const char *words, struct cw_wan_choice *choice, char *error, size_t error_bytes);

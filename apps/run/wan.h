@@ -1,6 +1,6 @@
-/* run wide: what `causeway run` can know of CAUSEWAY_TOPOLOGY before anything is started. */
+/* run wan: what `causeway run` can know of CAUSEWAY_TOPOLOGY before anything is started. */
 #pragma once
 
 /* Looks at the file that the environment names, if it does, and for this host in it, unless `emulate` (--emulate, or
  * NULL) brings its own hosts; and at CAUSEWAY_PACING. 0, or an exit code after reporting. */
-int run_wide_check(const char *emulate);
+int run_wan_check(const char *emulate);

@@ -1,4 +1,4 @@
-#include "mpi/runtime/wide.h"
+#include "mpi/runtime/wan_policy.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "control/detect/measure.h"
-#include "control/job/wide.h"
+#include "control/job/wan_policy.h"
 #include "control/job/wire.h"
 #include "control/settings/settings.h"
 #include "control/topology/clusters.h"
@@ -15,7 +15,7 @@
 #include "mpi/runtime/common.h"
 #include "mpi/runtime/process.h"
 
-static struct mpi_common common; /* the words of control/job/wide_choice.h and the file's text */
+static struct mpi_common common; /* the words of control/job/wan_choice.h and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 32];
 static char failure[CW_SETTINGS_PATH_BYTES + 200];
 static char detected[CW_DETECT_WHY_BYTES]; /* why; "": nothing was */
@@ -53,12 +53,12 @@ static void note_mix(uint8_t note[CW_JOB_NOTE_BYTES])
     crypto_generichash_final(&state, note, CW_JOB_NOTE_BYTES);
 }
 
-int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
+int mpi_wan_policy_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
     size_t text_bytes;
     char *text = text_read(getenv("CAUSEWAY_TOPOLOGY"), &text_bytes);
-    char words[CW_WIDE_WORDS_BYTES];
-    cw_wide_words(words);
+    char words[CW_WAN_WORDS_BYTES];
+    cw_wan_words(words);
     int status = mpi_common_make(&common, words, text, text_bytes);
     free(text);
     if (status == CW_OK && (common.count > 0 || failure[0] != '\0')) {
@@ -68,12 +68,12 @@ int mpi_wide_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 }
 
 /* The same verdict at all ranks, if not before. */
-static int common_settle(char *error, size_t error_bytes)
+static int common_finish(char *error, size_t error_bytes)
 {
     int code = MPI_SUCCESS;
-    bool is_told = mpi_process.rank == 0 && failure[0] != '\0';
-    if (!is_told && !cw_job_notes_agree(mpi_process.job)) {
-        cw_wide_seal(mpi_process.size, mpi_process.paths); /* what has to be said first, too */
+    bool is_notified = mpi_process.rank == 0 && failure[0] != '\0';
+    if (!is_notified && !cw_job_notes_agree(mpi_process.job)) {
+        cw_wan_seal(mpi_process.size, mpi_process.paths); /* what has to be said first, too */
         code = mpi_common_bcast(&common);
         if (mpi_process.rank != 0) {
             failure[0] = '\0'; /* of rank 0 only it counts */
@@ -128,7 +128,7 @@ static int file_write(const char *path, const char *text)
 static int clusters_detect(const char *path, char *error, size_t error_bytes)
 {
     const struct cw_detect_job of = {.job = mpi_process.job, .host_name = host_name};
-    char words[CW_WIDE_WORDS_BYTES];
+    char words[CW_WAN_WORDS_BYTES];
     char reason[300] = "";
     char *text;
     int status = cw_detect_job(&of, &text, detected, reason, sizeof(reason));
@@ -151,7 +151,7 @@ static int clusters_detect(const char *path, char *error, size_t error_bytes)
     return status == CW_OK ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-const char *mpi_wide_detected(void)
+const char *mpi_wan_policy_detected(void)
 {
     return detected;
 }
@@ -171,13 +171,13 @@ static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, c
     return status == CW_OK ? MPI_SUCCESS : status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_FILE;
 }
 
-int mpi_wide_start(char *error, size_t error_bytes)
+int mpi_wan_policy_start(char *error, size_t error_bytes)
 {
-    struct cw_wide_choice choice;
-    int code = common_settle(error, error_bytes);
+    struct cw_wan_choice choice;
+    int code = common_finish(error, error_bytes);
     size_t text_bytes;
     const char *text = mpi_common_text(&common, &text_bytes);
-    if (code == MPI_SUCCESS && !cw_wide_parse(mpi_common_word(&common), &choice, error, error_bytes)) {
+    if (code == MPI_SUCCESS && !cw_wan_parse(mpi_common_word(&common), &choice, error, error_bytes)) {
         return MPI_ERR_ARG;
     }
     if (code == MPI_SUCCESS && text_bytes > 0 && cw_detect_word(text) != NULL) {
@@ -193,8 +193,8 @@ int mpi_wide_start(char *error, size_t error_bytes)
         return code;
     }
     char why[200] = "";
-    int status = cw_wide_set(&choice, mpi_process.clusters, mpi_process.rank, mpi_process.size, mpi_process.paths, why,
-                             sizeof(why));
+    int status = cw_wan_set(&choice, mpi_process.clusters, mpi_process.rank, mpi_process.size, mpi_process.paths, why,
+                            sizeof(why));
     if (status != CW_OK) {
         const char *advice = status == CW_ERROR_UNSUPPORTED ? "; CAUSEWAY_ENCRYPT=off goes without" : "";
         snprintf(error, error_bytes, "%s: %s%s", why, cw_status_text(status), advice);
@@ -203,7 +203,7 @@ int mpi_wide_start(char *error, size_t error_bytes)
     return MPI_SUCCESS;
 }
 
-void mpi_wide_forget(void)
+void mpi_wan_policy_forget(void)
 {
     cw_clusters_destroy(mpi_process.clusters);
     mpi_process.clusters = NULL;

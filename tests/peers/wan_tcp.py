@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""wide_tcp.py [--topology FILE] [--congestion cubic,bbr] [--flows 1] [--seconds 10] [--causeway PATH]
+"""wan_tcp.py [--topology FILE] [--congestion cubic,bbr] [--flows 1] [--seconds 10] [--causeway PATH]
 
 The kernel's TCP across an emulated wide area: `causeway switch --topology FILE` whose hosts are network namespaces, each behind a tap device. Each host of the first cluster sends to its
 partner in the second. Prints, for each congestion control, what arrived in the second half of the time, as a share of what the link's rate leaves after headers, and what its queue saw. To be
@@ -53,7 +53,7 @@ def rate_of(text):
     for unit, factor in RATES.items():
         if text.endswith(unit):
             return float(text[:-len(unit)]) * factor
-    sys.exit(f"wide_tcp.py: {text}: a rate like 250Mbps is wanted")
+    sys.exit(f"wan_tcp.py: {text}: a rate like 250Mbps is wanted")
 
 
 class Hosts:
@@ -68,7 +68,7 @@ class Hosts:
         self.switch = subprocess.Popen(command + [word for port in ports for word in ("--ethdev", port)],
                                        stdout=subprocess.PIPE, text=True)
         if "ready" not in self.switch.stdout.readline():
-            sys.exit("wide_tcp.py: the switch does not start")
+            sys.exit("wan_tcp.py: the switch does not start")
         for i, name in enumerate(self.names):
             ip("netns", "add", name)
             self.made.append(name)
@@ -134,7 +134,7 @@ def main():
         topology = json.load(file)
     sides, link = [cluster["hosts"] for cluster in topology["clusters"]], topology["links"][0]
     if len(sides) != 2 or sides[0] != sides[1] or not isinstance(sides[0], int):
-        sys.exit("wide_tcp.py: a topology of two clusters with as many hosts each is wanted")
+        sys.exit("wan_tcp.py: a topology of two clusters with as many hosts each is wanted")
     left = rate_of(link["rate"]) * SEGMENT_SHARE
     for congestion in options.congestion.split(","):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-#include "apps/switch/wide.h"
+#include "apps/switch/wan.h"
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ static void pass(struct switch_fabric *fabric, struct switch_line *line, struct 
     struct switch_counters *counters = &fabric->ports[passing->port].counters;
     uint64_t arrival_ns;
     enum cw_link_fate fate;
-    bool is_wide = line->kind == SWITCH_LINE_WIDE;
+    bool is_wan = line->kind == SWITCH_LINE_WAN;
     counters->offered_frames += is_down;
     uint64_t mtu_bytes = is_down ? fabric->ports[passing->port].port->info.mtu_bytes : fabric->config->mtu_bytes;
     if (passing->length > CW_BRIDGE_FRAME_MIN_BYTES + mtu_bytes) {
@@ -84,7 +84,7 @@ static void pass(struct switch_fabric *fabric, struct switch_line *line, struct 
         return;
     }
     bool is_delivered = switch_line_offer(line, passing->time_ns, passing->length, &fate, &arrival_ns);
-    if (is_wide) {
+    if (is_wan) {
         switch_streams_offered(&fabric->streams, line, host_from(fabric, passing), passing->length, fate);
     }
     if (!is_delivered) {
@@ -92,7 +92,7 @@ static void pass(struct switch_fabric *fabric, struct switch_line *line, struct 
             drop_count(counters, fate);
         }
         passing_end(fabric, passing);
-    } else if (arrival_ns <= fabric->now_ns && !is_wide && is_next(fabric, arrival_ns)) {
+    } else if (arrival_ns <= fabric->now_ns && !is_wan && is_next(fabric, arrival_ns)) {
         passing->time_ns = arrival_ns;
         arrive(fabric, line, passing);
     } else {
@@ -147,7 +147,7 @@ static void bridge_cross(struct switch_fabric *fabric, uint32_t cluster, uint32_
 
 /* ---- at the end of a line ---- */
 
-static void wide_arrive(struct switch_fabric *fabric, const struct passing *passing)
+static void wan_arrive(struct switch_fabric *fabric, const struct passing *passing)
 {
     bool is_last;
     (void)route_line(fabric, passing, &is_last);
@@ -177,14 +177,14 @@ static void arrive(struct switch_fabric *fabric, struct switch_line *line, const
     case SWITCH_LINE_UP:
         bridge_cross(fabric, port->cluster, port->bridge_port, passing);
         break;
-    case SWITCH_LINE_WIDE:
+    case SWITCH_LINE_WAN:
         switch_streams_delivered(&fabric->streams, line, host_from(fabric, passing), passing->length);
-        wide_arrive(fabric, passing);
+        wan_arrive(fabric, passing);
         break;
     }
 }
 
-void switch_wide_enter(struct switch_fabric *fabric, uint32_t port, const uint8_t *data, uint32_t length)
+void switch_wan_enter(struct switch_fabric *fabric, uint32_t port, const uint8_t *data, uint32_t length)
 {
     const struct switch_port *own = &fabric->ports[port];
     struct passing passing = {.data = data, .length = length, .time_ns = fabric->now_ns, .port = (uint16_t)port};
@@ -195,7 +195,7 @@ void switch_wide_enter(struct switch_fabric *fabric, uint32_t port, const uint8_
     }
 }
 
-uint32_t switch_wide_release(struct switch_fabric *fabric)
+uint32_t switch_wan_release(struct switch_fabric *fabric)
 {
     uint32_t count = 0;
     while (count < RELEASE_MAX && fabric->heap.count > 0 && fabric->heap.entries[0].time_ns <= fabric->now_ns) {

@@ -10,16 +10,16 @@
  */
 #pragma once
 
-#include "control/job/wide_choice.h"
+#include "control/job/wan_choice.h"
 #include "control/topology/clusters.h"
 #include "dataplane/path/path.h"
 
 /* Tells the paths and the endpoint of rank `rank` how to send to each rank of another cluster that packets lead to;
  * `clusters` NULL: there is one. CW_OK; CW_ERROR_MEMORY, CW_ERROR_UNSUPPORTED (nothing here can seal), CW_ERROR_BUSY
  * (in session with a rank, unsealed), others as cw_peer_traffic and cw_relay_open; a line in `error`. */
-int cw_wide_set(const struct cw_wide_choice *choice, const struct cw_clusters *clusters, uint32_t rank, uint32_t ranks,
-                struct cw_paths *paths, char *error, size_t error_bytes);
+int cw_wan_set(const struct cw_wan_choice *choice, const struct cw_clusters *clusters, uint32_t rank, uint32_t ranks,
+               struct cw_paths *paths, char *error, size_t error_bytes);
 
 /* Has all ranks that packets lead to sent to in sealed sessions, as far as these can be had: before it is known what
  * will be wanted. */
-void cw_wide_seal(uint32_t ranks, struct cw_paths *paths);
+void cw_wan_seal(uint32_t ranks, struct cw_paths *paths);

@@ -1,0 +1,279 @@
+#include "control/job/wan_policy.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
+#include "dataplane/status.h"
+
+#define CATCH_UP_NS UINT64_C(1000000) /* turns of a real clock are that late now and then */
+
+enum { WHY_BYTES = 200, QUEUE_BYTES_LEAST = 256 << 10, QUEUE_BYTES_MOST = 64 << 20 };
+
+/* All that is set, in one call of the endpoint's owner. */
+struct policy {
+    const struct cw_wan_choice *choice;
+    const struct cw_clusters *clusters;
+    uint32_t rank;
+    uint32_t ranks;
+    struct cw_paths *paths;
+    uint32_t *peers; /* of each rank; UINT32_MAX: no packets lead there */
+    uint32_t place;  /* of the own rank among those of its cluster */
+    char *error;
+    size_t error_bytes;
+};
+
+static uint32_t cluster_of(const struct policy *policy, uint32_t rank)
+{
+    return cw_clusters_of(policy->clusters, rank);
+}
+
+static bool is_across(const struct policy *policy, uint32_t other)
+{
+    return cluster_of(policy, other) != cluster_of(policy, policy->rank);
+}
+
+static uint32_t relay_count(const struct policy *policy)
+{
+    return policy->clusters == NULL ? 0 : cw_clusters_relay_count(policy->clusters, cluster_of(policy, policy->rank));
+}
+
+static bool is_relay(const struct policy *policy)
+{
+    return policy->clusters != NULL && cw_clusters_is_relay(policy->clusters, policy->rank);
+}
+
+/* Goes by way of relays. */
+static bool is_relayed(const struct policy *policy, uint32_t other)
+{
+    return is_across(policy, other) && relay_count(policy) > 0 && !is_relay(policy);
+}
+
+static bool is_sealed(const struct policy *policy, uint32_t other)
+{
+    switch (policy->choice->encryption) {
+    case CW_WAN_ENCRYPT_ALL:
+        return true;
+    case CW_WAN_ENCRYPT_WIDE:
+        return is_across(policy, other) &&
+               cw_clusters_is_sealed(policy->clusters, cluster_of(policy, policy->rank), cluster_of(policy, other));
+    default:
+        return false;
+    }
+}
+
+/* ---- at the endpoint ---- */
+
+static uint32_t relay_of(const struct policy *policy, uint32_t index)
+{
+    return cw_clusters_relay(policy->clusters, cluster_of(policy, policy->rank), index);
+}
+
+/* What waits at a relay: what is on the way there and back, twice, at its share. */
+static uint64_t queue_bytes(const struct policy *policy)
+{
+    uint64_t most = QUEUE_BYTES_LEAST;
+    uint32_t own = cluster_of(policy, policy->rank);
+    for (uint32_t to = 0; to < cw_clusters_count(policy->clusters); to++) {
+        if (to == own) {
+            continue;
+        }
+        uint64_t rate_bps = cw_clusters_share(policy->clusters, policy->rank, to).rate_bps;
+        uint64_t delay_ns = cw_topology_delay_ns(cw_clusters_topology(policy->clusters), own, to);
+        double bytes = (double)rate_bps / 8e9 * 4 * (double)delay_ns;
+        most = bytes > (double)most ? (uint64_t)(bytes < QUEUE_BYTES_MOST ? bytes : QUEUE_BYTES_MOST) : most;
+    }
+    return most;
+}
+
+static int shaper_set(struct cw_endpoint *endpoint, const struct policy *policy, uint32_t to, uint32_t *shaper)
+{
+    struct cw_clusters_share share = cw_clusters_share(policy->clusters, policy->rank, to);
+    *shaper = policy->choice->pacing == CW_PACING_ON ? share.shaper : CW_SHAPER_NONE; /* none where no rate is known */
+    return *shaper == CW_SHAPER_NONE ? CW_OK : cw_shaper_set(endpoint, *shaper, share.rate_bps, CATCH_UP_NS);
+}
+
+static int relay_open(struct cw_endpoint *endpoint, const struct policy *policy)
+{
+    int status = cw_relay_open(endpoint, queue_bytes(policy));
+    for (uint32_t other = 0; other < policy->ranks && status == CW_OK; other++) {
+        const struct cw_address *address = cw_paths_address(policy->paths, other);
+        struct cw_relay_host host = {
+            .ipv4 = address->ipv4, .sends = !is_across(policy, other), .shaper = CW_SHAPER_NONE};
+        if (other == policy->rank || address->ipv4 == 0) {
+            continue;
+        }
+        memcpy(host.mac, address->mac, sizeof(host.mac));
+        status = host.sends ? CW_OK : shaper_set(endpoint, policy, cluster_of(policy, other), &host.shaper);
+        status = status == CW_OK ? cw_relay_host_set(endpoint, &host) : status;
+    }
+    return status;
+}
+
+static int streams_set(struct cw_endpoint *endpoint, const struct policy *policy)
+{
+    int status = CW_OK;
+    for (uint32_t i = 0; i < relay_count(policy) && status == CW_OK; i++) {
+        struct cw_stream stream = {.traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE}};
+        const struct cw_address *address = cw_paths_address(policy->paths, relay_of(policy, i));
+        memcpy(stream.next_hop, address->mac, sizeof(stream.next_hop));
+        status = cw_stream_set(endpoint, i + 1, &stream);
+    }
+    return status;
+}
+
+/* How a rank of another cluster is paced: without a rate there is nothing to keep to. */
+static enum cw_pacing pacing_of(const struct policy *policy, uint32_t other)
+{
+    struct cw_clusters_share share = cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other));
+    return policy->choice->pacing == CW_PACING_ON && share.rate_bps == 0 ? CW_PACING_FOUND : policy->choice->pacing;
+}
+
+static int traffic_set(struct cw_endpoint *endpoint, const struct policy *policy, uint32_t other)
+{
+    struct cw_clusters_share share = cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other));
+    struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
+    uint32_t peer = policy->peers[other];
+    if (is_relayed(policy, other)) {
+        uint32_t relay = relay_of(policy, policy->place % relay_count(policy)); /* each has as many */
+        int status = cw_peer_next_hop(endpoint, peer, cw_paths_address(policy->paths, relay)->mac);
+        return status == CW_OK ? cw_peer_traffic(endpoint, peer, &traffic) : status;
+    }
+    int status = CW_OK;
+    if (pacing_of(policy, other) != CW_PACING_FOUND) {
+        bool on = policy->choice->pacing == CW_PACING_ON;
+        traffic.control = CW_TRAFFIC_RATE;
+        traffic.rate_bps = on ? share.rate_bps : CW_RATE_MAX_BPS;
+        status = shaper_set(endpoint, policy, cluster_of(policy, other), &traffic.shaper);
+    }
+    return status == CW_OK ? cw_peer_traffic(endpoint, peer, &traffic) : status;
+}
+
+static int seal_set(struct cw_endpoint *endpoint, const struct policy *policy, uint32_t other)
+{
+    int status = cw_peer_encrypt(endpoint, policy->peers[other], true);
+    if (status != CW_OK) {
+        snprintf(policy->error, policy->error_bytes, "sessions with rank %u cannot be sealed: %s", other,
+                 cw_status_text(status));
+    }
+    return status;
+}
+
+static int endpoint_set(struct cw_endpoint *endpoint, void *context)
+{
+    const struct policy *policy = context;
+    int status = CW_OK;
+    if (is_relay(policy)) {
+        status = relay_open(endpoint, policy);
+    } else if (relay_count(policy) > 0) {
+        status = streams_set(endpoint, policy);
+    }
+    for (uint32_t other = 0; other < policy->ranks && status == CW_OK; other++) {
+        if (policy->peers[other] == UINT32_MAX) {
+            continue;
+        }
+        status = is_across(policy, other) ? traffic_set(endpoint, policy, other) : CW_OK;
+        status = status == CW_OK && is_sealed(policy, other) ? seal_set(endpoint, policy, other) : status;
+    }
+    return status;
+}
+
+/* ---- at the paths ---- */
+
+static int path_describe(const struct policy *policy, uint32_t other)
+{
+    static const char *const pacing[] = {
+        [CW_PACING_ON] = "paced at", [CW_PACING_OFF] = "not paced", [CW_PACING_FOUND] = "at a rate that is found out"};
+    char way[WHY_BYTES];
+    char rate[64] = "";
+    bool sealed = is_sealed(policy, other);
+    if (!is_across(policy, other)) {
+        return sealed ? cw_paths_describe(policy->paths, other, "other host, sealed") : CW_OK;
+    }
+    if (is_relayed(policy, other)) {
+        snprintf(rate, sizeof(rate), "by way of %u relays", relay_count(policy));
+    } else {
+        double rate_bps = (double)cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other)).rate_bps;
+        snprintf(rate, sizeof(rate), "%s", pacing[pacing_of(policy, other)]);
+        if (pacing_of(policy, other) == CW_PACING_ON) {
+            snprintf(rate, sizeof(rate), "%s %.4g Mb/s", pacing[CW_PACING_ON], rate_bps / 1e6);
+        }
+    }
+    snprintf(way, sizeof(way), "other cluster (%s), %s%s", cw_clusters_name(policy->clusters, other), rate,
+             sealed ? ", sealed" : "");
+    if (is_relayed(policy, other)) {
+        cw_paths_divide(policy->paths, other, relay_count(policy));
+    }
+    return cw_paths_describe(policy->paths, other, way);
+}
+
+static uint32_t *peers_list(uint32_t ranks, struct cw_paths *paths)
+{
+    uint32_t *peers = calloc(ranks, sizeof(*peers));
+    for (uint32_t other = 0; peers != NULL && other < ranks; other++) {
+        bool is_wire = cw_paths_medium(paths, other) == CW_MEDIUM_WIRE;
+        if (!is_wire || cw_paths_wire_peer(paths, other, &peers[other]) != CW_OK) {
+            peers[other] = UINT32_MAX;
+        }
+    }
+    return peers;
+}
+
+int cw_wan_set(const struct cw_wan_choice *choice, const struct cw_clusters *clusters, uint32_t rank, uint32_t ranks,
+               struct cw_paths *paths, char *error, size_t error_bytes)
+{
+    struct policy policy = {
+        .choice = choice,
+        .clusters = clusters,
+        .rank = rank,
+        .ranks = ranks,
+        .paths = paths,
+        .error = error,
+        .error_bytes = error_bytes,
+    };
+    if (cw_paths_loop(paths) == NULL || (clusters == NULL && choice->encryption != CW_WAN_ENCRYPT_ALL)) {
+        return CW_OK;
+    }
+    snprintf(error, error_bytes, "what goes to other clusters cannot be paced");
+    policy.peers = peers_list(ranks, paths);
+    for (uint32_t other = 0; other < rank; other++) {
+        policy.place += !is_across(&policy, other);
+    }
+    int status = policy.peers == NULL ? CW_ERROR_MEMORY : cw_loop_call(cw_paths_loop(paths), endpoint_set, &policy);
+    for (uint32_t other = 0; other < ranks && status == CW_OK; other++) {
+        status = policy.peers[other] == UINT32_MAX ? CW_OK : path_describe(&policy, other);
+    }
+    free(policy.peers);
+    return status;
+}
+
+/* ---- before anything is known ---- */
+
+struct seal_all {
+    uint32_t ranks;
+    const uint32_t *peers;
+};
+
+static int all_seal(struct cw_endpoint *endpoint, void *context)
+{
+    const struct seal_all *all = context;
+    for (uint32_t rank = 0; rank < all->ranks; rank++) {
+        if (all->peers[rank] != UINT32_MAX) {
+            (void)cw_peer_encrypt(endpoint, all->peers[rank], true);
+        }
+    }
+    return CW_OK;
+}
+
+void cw_wan_seal(uint32_t ranks, struct cw_paths *paths)
+{
+    uint32_t *peers = cw_paths_loop(paths) == NULL ? NULL : peers_list(ranks, paths);
+    struct seal_all all = {.ranks = ranks, .peers = peers};
+    if (peers != NULL) {
+        (void)cw_loop_call(cw_paths_loop(paths), all_seal, &all);
+    }
+    free(peers);
+}

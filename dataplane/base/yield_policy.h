@@ -1,0 +1,59 @@
+/* Yield policy: how a thread that waits for packets shares its core with others, before it sleeps.
+ *
+ * It yields between its looks for packets. Where it is alone on its core that costs nothing; where many wait like this,
+ * each has its turn after microseconds: eight processes on two cores so exchange packets three to five times as fast as
+ * by spinning, which keeps the very process that is waited for from running. But against somebody who computes all the
+ * time a yield takes one of his slices: 4 ms measured, while a sleeper who is woken runs at once. So when yields take
+ * long on average, it yields no more for some time, and sleeps instead. A single long one means nothing: among many
+ * that share a core somebody's slice is due now and then, and to sleep and be woken costs more on average.
+ *
+ * Order of calls: a zeroed one is new; cw_yield_policy_yield after each look that found nothing, until it says no or it
+ * is time to sleep. One thread at a time.
+ */
+#pragma once
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/base/clock.h"
+
+#define CW_YIELD_LONG_NS   500000 /* the mean of the last yields; among others who yield they take microseconds */
+#define CW_YIELD_MEAN_OVER 16     /* yields, roughly */
+#define CW_YIELD_RETREAT_MIN_NS \
+    100000000ull /* no yields for so long, twice as long each time that they do not pay yet */
+#define CW_YIELD_RETREAT_MAX_NS 2000000000ull
+#define CW_YIELD_TRIAL_NS       10000000ull /* if yields are short for so long, they pay again */
+
+struct cw_yield_policy {
+    uint64_t resume_ns;  /* no yields before */
+    uint64_t retreat_ns; /* the last retreat; 0: forgotten */
+    int64_t mean_ns;     /* of the last yields */
+};
+
+/* What follows from a yield. */
+static inline void cw_yield_policy_note(struct cw_yield_policy *yield_policy, uint64_t before_ns, uint64_t after_ns)
+{
+    yield_policy->mean_ns += ((int64_t)(after_ns - before_ns) - yield_policy->mean_ns) / CW_YIELD_MEAN_OVER;
+    if (yield_policy->mean_ns > CW_YIELD_LONG_NS) {
+        yield_policy->mean_ns = CW_YIELD_LONG_NS / 2; /* it has to prove itself */
+        uint64_t retreat_ns = 2 * yield_policy->retreat_ns;
+        retreat_ns = retreat_ns > CW_YIELD_RETREAT_MIN_NS ? retreat_ns : CW_YIELD_RETREAT_MIN_NS;
+        yield_policy->retreat_ns = retreat_ns < CW_YIELD_RETREAT_MAX_NS ? retreat_ns : CW_YIELD_RETREAT_MAX_NS;
+        yield_policy->resume_ns = after_ns + yield_policy->retreat_ns;
+    } else if (yield_policy->mean_ns < CW_YIELD_LONG_NS / CW_YIELD_MEAN_OVER &&
+               after_ns > yield_policy->resume_ns + CW_YIELD_TRIAL_NS) {
+        yield_policy->retreat_ns = 0;
+    }
+}
+
+/* Lets others run; false: it had better sleep. `now_ns` as in cw_clock_ns. */
+static inline bool cw_yield_policy_yield(struct cw_yield_policy *yield_policy, uint64_t now_ns)
+{
+    if (now_ns < yield_policy->resume_ns) {
+        return false;
+    }
+    sched_yield();
+    cw_yield_policy_note(yield_policy, now_ns, cw_clock_ns());
+    return true;
+}
