@@ -50,6 +50,18 @@ void cw_flow_wake(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 /* ---- at a time ---- */
 
+void cw_flow_wake_at(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns)
+{
+    struct cw_wheel_entry *timer = &flow->timers.timer;
+    if (cw_wheel_waiting(timer)) {
+        if (timer->time_ns <= time_ns) {
+            return;
+        }
+        cw_wheel_remove(&endpoint->wheel, timer);
+    }
+    cw_wheel_insert(&endpoint->wheel, timer, time_ns);
+}
+
 void cw_flow_watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     if (flow->timers.probe_ns == UINT64_MAX && !cw_wheel_waiting(&flow->timers.timer)) {

@@ -16,17 +16,7 @@ enum {
 void cw_flow_wake(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Makes sure that the flow's timer comes out by `time_ns`. */
-static inline void cw_flow_wake_at(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns)
-{
-    struct cw_wheel_entry *timer = &flow->timers.timer;
-    if (cw_wheel_waiting(timer)) {
-        if (timer->time_ns <= time_ns) {
-            return;
-        }
-        cw_wheel_remove(&endpoint->wheel, timer);
-    }
-    cw_wheel_insert(&endpoint->wheel, timer, time_ns);
-}
+void cw_flow_wake_at(struct cw_endpoint *endpoint, struct cw_flow *flow, uint64_t time_ns);
 
 /* What has to wait until others give back records of packets is looked at again soon. */
 void cw_flow_wake_soon(struct cw_endpoint *endpoint, struct cw_flow *flow);
