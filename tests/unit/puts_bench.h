@@ -176,6 +176,7 @@ static inline void deliver(struct bench *bench, uint32_t rank)
 static inline int poll(struct bench *bench, uint32_t rank, struct cw_transport_event *event)
 {
     struct side *side = &bench->sides[rank];
+    *event = (struct cw_transport_event){0};
     if (side->event_first == side->event_count) {
         return 0;
     }
