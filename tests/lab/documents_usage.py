@@ -26,7 +26,7 @@ NOT_RUN = [
     (r"^\./(demo|check|setup)|^tests/bare/|documents_usage", ELSEWHERE + "tests/bare/bare.sh, or it is what runs this test"),
     (r"^perf |^mpiexec\.hydra|^tshark|^apt-get", "needs a package that is no part of the build"),
     (r"^(meson install|cc put\.c)", ELSEWHERE + "library_usage"),
-    (r"^meson setup", "minutes: another build"),
+    (r"^meson setup|^tests/walks/", "minutes: another build"),
     (r"build/causeway bench (?!\w+ --help)", ELSEWHERE + "tests/bare/bare.sh has those of docs/, minutes others"),
     (r"^tests/(peers|ecosystem)/|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
     (r"^build/causeway plogp|plogp --verify", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),

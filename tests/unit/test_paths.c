@@ -339,12 +339,13 @@ static void a_message_goes_to_the_listener_of_its_tag(void **state)
         .rank_count = 1,
         .host = "host",
         .nonce = 1,
-        .handler = {.listeners = {[3] = {&three, listen}, [CW_PATH_LISTENERS - 1] = {&last, listen}},
-                    .others = {&others, listen},
+        .handler = {.others = {&others, listen},
                     .arrived = take_arrival,
                     .complete = take_completion,
                     .down = take_down},
     };
+    config.handler.listeners[3] = (struct cw_path_listener){&three, listen};
+    config.handler.listeners[CW_PATH_LISTENERS - 1] = (struct cw_path_listener){&last, listen};
     for (int with_others = 1; with_others >= 0; with_others--) {
         config.handler.others.message = with_others ? listen : NULL;
         assert_int_equal(cw_paths_create(&config, &paths, error, sizeof(error)), CW_OK);
