@@ -2,6 +2,7 @@
  * the same as `causeway bench wan`. */
 #include "tests/simulation/simulation.h"
 
+#include <malloc.h>
 #include <math.h>
 
 #include "apps/bench/wan.h"
@@ -79,6 +80,9 @@ static void allreduces(void **state)
 
 int main(void)
 {
+    /* Each run has a gigabyte of buffers: given back to the kernel in between, it would be cleared each time. */
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcasts),
         cmocka_unit_test(allreduces),
