@@ -16,11 +16,13 @@
 #include "mpi/runtime/waiting.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
-enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20 };
+enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20, ASKS_TO_SLEEP = 32 };
 #define MOVE_INTERVAL_NS 20000000ull
 #define YIELD_NS         1000000ull
 #define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
-#define NAP_US           100          /* between looks of one of several threads: they cannot all sleep on the inbox */
+#define ASK_AGAIN_NS     5000ull      /* from call to call of a program that does nothing in between */
+#define ASK_SLEEP_NS     200000ull
+#define NAP_US           100 /* between looks of one of several threads: they cannot all sleep on the inbox */
 
 static struct mpi_progress_user *users;
 static uint32_t round_count;
@@ -169,12 +171,23 @@ static bool core_is_shared(void)
     return true;
 }
 
+/* A program that asks again at once does nothing else. Where yields do not pay, because somebody computes on the core,
+ * such a call sleeps for a moment, and is woken by what comes: its slice would go by in vain. */
 void mpi_progress_ask(void)
 {
     static struct cw_yield_policy yield_policy;
-    if (mpi_progress() == 0 && mpi_process.spin_rounds == 0 && !mpi_lock_is_shared()) {
-        (void)cw_yield_policy_yield(&yield_policy, cw_clock_ns());
+    static uint64_t left_ns;
+    static uint32_t in_a_row;
+    if (mpi_progress() > 0 || mpi_process.spin_rounds > 0 || mpi_lock_is_shared()) {
+        in_a_row = 0;
+        return;
     }
+    uint64_t now_ns = cw_clock_ns();
+    in_a_row = now_ns - left_ns < ASK_AGAIN_NS ? in_a_row + 1 : 0;
+    if (!cw_yield_policy_yield(&yield_policy, now_ns) && in_a_row > ASKS_TO_SLEEP) {
+        cw_paths_wait(mpi_process.paths, ASK_SLEEP_NS, NULL, NULL);
+    }
+    left_ns = cw_clock_ns();
 }
 
 void mpi_progress_wait(const struct mpi_wait *wait)
