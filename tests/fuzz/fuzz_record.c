@@ -1,7 +1,7 @@
 /* Recordings and bundles that somebody has damaged behind the checksum's back: refused with a reason, or sound: what is
  * read is compiled, or written and read again. Bytes of the content are changed, cut and doubled, and the file is
  * closed again as if nothing had happened. CW_TEST_PACKETS (100,000) / 10 files of each. */
-#include "tests/unit/recording_sample.h"
+#include "tests/unit/collectives/recording_sample.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "tests/simulation/mcast_world.h"
-#include "tests/unit/bridge_frames.h"
+#include "tests/unit/dataplane/bridge_frames.h"
 
 enum { REGISTRATIONS_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
 

@@ -2,7 +2,7 @@
 
 #include "tests/simulation/tunnel_world.h"
 #include "tests/test.h"
-#include "tests/unit/pair_port.h"
+#include "tests/unit/dataplane/pair_port.h"
 
 enum { HEADER = 54, MTU = 1500, BURST = 32 };
 

@@ -1,5 +1,5 @@
 /* The port of a simulated node: queues that push back, buffers, multicast filters, gather. */
-#include "tests/unit/simulated_hosts.h"
+#include "tests/unit/dataplane/simulated_hosts.h"
 
 static void test_send_queue_pushes_back(void **state)
 {

@@ -1,5 +1,5 @@
 /* Ethdev port within one process, over DPDK's ring, null and pcap devices: frames, gather, multicast, waiting. */
-#include "tests/unit/ethdev_testing.h"
+#include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* The interpreter: multicasts, barriers, links between clusters, and plans that are built. */
 #include "tests/test.h"
-#include "tests/unit/interpret_plans.h"
+#include "tests/unit/collectives/interpret_plans.h"
 
 /* ---- Multicast and barrier ---- */
 

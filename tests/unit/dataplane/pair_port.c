@@ -1,4 +1,4 @@
-#include "tests/unit/pair_port.h"
+#include "tests/unit/dataplane/pair_port.h"
 
 #include <assert.h>
 #include <linux/futex.h>

@@ -4,7 +4,7 @@
 #include "dataplane/path/path_private.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
-#include "tests/unit/pair_port.h"
+#include "tests/unit/dataplane/pair_port.h"
 
 enum { HOSTS = 3, OWN = 0, STOPPED = 1, LIVE = 2, SLOT_BYTES = 4096, ROUNDS = 2000 };
 

@@ -1,7 +1,7 @@
 /* The interpreter: messages, ports, processors and bodies of small plans whose time is found by hand. With an overhead
  * of 10 a message of 90 bytes takes a port for 100. */
 #include "tests/test.h"
-#include "tests/unit/interpret_plans.h"
+#include "tests/unit/collectives/interpret_plans.h"
 
 /* ---- One message ---- */
 

@@ -8,7 +8,7 @@
 
 #include "collectives/price/price.h"
 #include "tests/test.h"
-#include "tests/unit/check_plans.h"
+#include "tests/unit/collectives/check_plans.h"
 
 static inline struct cw_network network_make(double overhead_ns, uint32_t ports)
 {

@@ -1,5 +1,5 @@
 /* The bridge and multicast: groups by hand, IGMP snooping, ageing, hostile IGMP. */
-#include "tests/unit/bridge_frames.h"
+#include "tests/unit/dataplane/bridge_frames.h"
 
 #include "dataplane/base/random.h"
 

@@ -1,5 +1,5 @@
 /* Opening an ethdev port: EAL and its arguments, what follows from the MTU, and errors that name their cause. */
-#include "tests/unit/ethdev_testing.h"
+#include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <sched.h>
 

@@ -1,6 +1,6 @@
 /* Ethdev port over the kernel's interfaces: af_packet and af_xdp on a veth pair, tap, each in a network namespace of
  * its own. */
-#include "tests/unit/ethdev_testing.h"
+#include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

@@ -5,7 +5,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/loop/loop_private.h"
 #include "tests/test.h"
-#include "tests/unit/pair_port.h"
+#include "tests/unit/dataplane/pair_port.h"
 
 enum { EVENTS = 32, MEMORY_BYTES = 1 << 16 };
 

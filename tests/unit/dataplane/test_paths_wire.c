@@ -9,7 +9,7 @@
 #include "dataplane/path/path.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
-#include "tests/unit/pair_port.h"
+#include "tests/unit/dataplane/pair_port.h"
 
 enum { LONG_BYTES = 300001, MESSAGES = 3000, SLOT_BYTES = 4096, STREAMS = 3 };
 

@@ -1,6 +1,6 @@
 /* Ethdev port over memif between two processes: frames, gather, waking, and that the death of one does not harm the
  * other. */
-#include "tests/unit/ethdev_testing.h"
+#include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <grp.h>
 #include <poll.h>

@@ -10,7 +10,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
-#include "tests/unit/pair_port.h"
+#include "tests/unit/dataplane/pair_port.h"
 
 /* Where the thread stands in; NULL: nowhere. */
 static struct cw_loop *loop;

@@ -1,5 +1,5 @@
 /* The bridge: learning, ageing, flooding, mesh ports, full tables, malformed frames. */
-#include "tests/unit/bridge_frames.h"
+#include "tests/unit/dataplane/bridge_frames.h"
 
 #include "dataplane/base/random.h"
 

@@ -1,5 +1,5 @@
 /* The simulator: replay, order, deadlines, faults, several bridges, taps. */
-#include "tests/unit/simulated_hosts.h"
+#include "tests/unit/dataplane/simulated_hosts.h"
 
 #include "dataplane/fabric/bridge.h"
 
