@@ -1,6 +1,6 @@
 /* Demo: two emulated hosts, each a process, and a switch between them, a third one. Host A puts a file into a region of
  * host B, which is the mapped output file. Hosts and switch are a group and a fabric as benchmarks have them
- * (bench/group.h).
+ * (bench/processes/group.h).
  *
  * Order of calls: demo_world_create, demo_world_transfer, demo_world_counters, demo_world_destroy.
  */
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/bench/group.h"
+#include "apps/bench/processes/group.h"
 #include "apps/cli/report.h"
 
 enum {

@@ -2,7 +2,7 @@
  * 1,024 ranks. Every byte is verified by the run itself. */
 #include "tests/simulation/simulation.h"
 
-#include "apps/bench/scale.h"
+#include "apps/bench/collectives/scale.h"
 
 enum { FEW = 64, MANY = 256 }; /* in 16 clusters both */
 

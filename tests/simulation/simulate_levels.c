@@ -1,6 +1,6 @@
 /* The levels of compiled communication in virtual time, as `causeway bench alltoallv` has them: Tables 2 and 3 of
  * CC-MPI, so far as a network that drops nothing has them. */
-#include "apps/bench/alltoallv.h"
+#include "apps/bench/collectives/alltoallv.h"
 #include "tests/simulation/simulation.h"
 
 enum { MEMBERS = 16 };

@@ -1,6 +1,6 @@
 /* What reliable multicast claims, in virtual time: how long messages take under loss, and what one stopped member costs
  * the others. */
-#include "apps/bench/mcast.h"
+#include "apps/bench/mcast/mcast.h"
 #include "tests/simulation/mcast_world.h"
 
 enum { RECEIVERS = 8, MESSAGES = 2500, MESSAGE_BYTES = 10240 };

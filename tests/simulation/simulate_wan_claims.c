@@ -5,7 +5,7 @@
 #include <malloc.h>
 #include <math.h>
 
-#include "apps/bench/wan.h"
+#include "apps/bench/collectives/wan.h"
 
 static bool is_short(void)
 {

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "apps/bench/group_shared.h"
+#include "apps/bench/processes/group_shared.h"
 #include "tests/test.h"
 
 enum { PHASES = 200 };

@@ -1,0 +1,209 @@
+/* The first process of a group: starts the others, watches them, ends them. */
+#include "apps/bench/processes/group.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apps/bench/processes/group_shared.h"
+#include "apps/cli/cli.h"
+#include "dataplane/base/clock.h"
+
+#define WATCH_INTERVAL_NS 5000000
+
+static void stop_all(struct bench_group *group)
+{
+    for (uint32_t i = 0; i < group->config.count; i++) {
+        if (group->processes[i] > 0) {
+            kill(group->processes[i], SIGKILL);
+            while (waitpid(group->processes[i], NULL, 0) < 0 && errno == EINTR) {
+            }
+            group->processes[i] = 0;
+        }
+    }
+    group->running = 0;
+}
+
+static uint32_t steps_of(const struct bench_group *group, uint32_t member)
+{
+    return atomic_load(&group->shared->members[member].steps);
+}
+
+/* How a member has ended; one that returned an error has reported it. */
+static int judge_end(const struct bench_group *group, uint32_t member, int status)
+{
+    char where[64];
+    snprintf(where, sizeof(where), "process %u, at step %u", member, steps_of(group, member));
+    if (WIFSIGNALED(status)) {
+        char what[64];
+        snprintf(what, sizeof(what), "a process was ended by signal %d", WTERMSIG(status));
+        app_error(what, where, "out of memory? `dmesg` may say why");
+        return APP_EXIT_INTERNAL;
+    }
+    if (WEXITSTATUS(status) == APP_EXIT_SUCCESS && steps_of(group, member) < BENCH_STEP_COUNT) {
+        app_error("a process ended before its work was done", where, "this is a bug: please report it");
+        return APP_EXIT_INTERNAL;
+    }
+    return WEXITSTATUS(status);
+}
+
+/* Takes note of members that have ended; the first failure among them. */
+static int reap(struct bench_group *group)
+{
+    int code = APP_EXIT_SUCCESS;
+    for (uint32_t i = 0; i < group->config.count; i++) {
+        int status;
+        if (group->processes[i] > 0 && waitpid(group->processes[i], &status, WNOHANG) == group->processes[i]) {
+            group->processes[i] = 0;
+            group->running--;
+            int end = judge_end(group, i, status);
+            code = code == APP_EXIT_SUCCESS ? end : code;
+        }
+    }
+    return code;
+}
+
+static int report_late(const struct bench_group *group)
+{
+    static const char *const waiting_for[BENCH_STEP_COUNT] = {
+        [BENCH_STEP_PORT] = "to open its port",
+        [BENCH_STEP_LINK] = "to find its link up",
+        [BENCH_STEP_REFERENCE] = "to measure bare frames",
+        [BENCH_STEP_KNOWN] = "to learn its peers",
+        [BENCH_STEP_CONNECTED] = "to connect to all others",
+        [BENCH_STEP_TRAFFIC] = "to finish its puts",
+        [BENCH_STEP_LEAVE] = "to tell its result",
+    };
+    for (uint32_t i = 0; i < group->config.count; i++) {
+        uint32_t steps = steps_of(group, i);
+        if (group->processes[i] > 0 && steps < BENCH_STEP_COUNT) {
+            char where[64];
+            snprintf(where, sizeof(where), "process %u has still %s", i, waiting_for[steps]);
+            app_error("the time is over", where, "is the machine busy otherwise? fewer --processes may help");
+        }
+    }
+    return APP_EXIT_FAILURE;
+}
+
+/* One look at everybody. */
+static int watch(struct bench_group *group)
+{
+    bool stopped = group->config.stop != NULL && *group->config.stop != 0; /* before others hear of the signal, too */
+    int code = stopped ? APP_EXIT_FAILURE : reap(group);
+    if (code == APP_EXIT_SUCCESS && group->running > 0 && !bench_fabric_lives(group->fabric)) {
+        app_error("causeway switch has ended during the measurement", group->fabric->socket, NULL);
+        code = APP_EXIT_INTERNAL;
+    }
+    if (code == APP_EXIT_SUCCESS && group->running > 0 && cw_clock_ns() > group->limit_ns) {
+        code = report_late(group);
+    }
+    if (code != APP_EXIT_SUCCESS) {
+        stop_all(group);
+    }
+    return code;
+}
+
+static void pause_watching(void)
+{
+    struct timespec time = {.tv_nsec = WATCH_INTERVAL_NS};
+    nanosleep(&time, NULL);
+}
+
+int bench_group_await(struct bench_group *group, enum bench_step step)
+{
+    for (;;) {
+        bool reached = atomic_load(&group->shared->reached[step]) == group->config.count;
+        int code = watch(group);
+        if (code != APP_EXIT_SUCCESS || reached) {
+            return code;
+        }
+        pause_watching();
+    }
+}
+
+int bench_group_finish(struct bench_group *group)
+{
+    for (;;) {
+        int code = watch(group);
+        if (code != APP_EXIT_SUCCESS || group->running == 0) {
+            return code;
+        }
+        pause_watching();
+    }
+}
+
+const void *bench_group_result(const struct bench_group *group, uint32_t member)
+{
+    return bench_group_result_at(group, member);
+}
+
+int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, const struct bench_group_config *config)
+{
+    *group = (struct bench_group){
+        .config = *config, .fabric = fabric, .limit_ns = cw_clock_ns() + config->limit_ns, .running = 0};
+    group->shared_bytes = sizeof(*group->shared) + config->count * bench_group_result_stride(group);
+    void *shared = mmap(NULL, group->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        app_error("no shared memory for the results", strerror(errno), "free memory, or take fewer --processes");
+        return APP_EXIT_MACHINE;
+    }
+    group->shared = shared;
+    pid_t parent = getpid();
+    fflush(stdout);
+    for (uint32_t i = 0; i < config->count; i++) {
+        pid_t process = fork();
+        if (process < 0) {
+            app_error("no process for a member", strerror(errno), "raise `ulimit -u`, or take fewer --processes");
+            stop_all(group);
+            return APP_EXIT_MACHINE;
+        }
+        if (process == 0) {
+            /* nobody is left behind when the first process is killed */
+            bool alone = prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent;
+            _exit(alone ? APP_EXIT_INTERNAL : bench_member_run(group, i));
+        }
+        group->processes[i] = process;
+        group->running++;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+void bench_group_free(struct bench_group *group)
+{
+    stop_all(group);
+    if (group->shared != NULL) {
+        munmap(group->shared, group->shared_bytes);
+        group->shared = NULL;
+    }
+}
+
+uint64_t bench_process_cpu_ns(pid_t process)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+uint64_t bench_machine_cpu_ns(void)
+{
+    FILE *file = fopen("/proc/stat", "re");
+    unsigned long long user = 0;
+    unsigned long long nice = 0;
+    unsigned long long system = 0;
+    if (file != NULL) {
+        if (fscanf(file, "cpu %llu %llu %llu", &user, &nice, &system) != 3) {
+            user = nice = system = 0;
+        }
+        fclose(file);
+    }
+    return (uint64_t)(user + nice + system) * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+}

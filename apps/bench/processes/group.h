@@ -1,0 +1,141 @@
+/* Bench group: processes of one benchmark, each with a port, an endpoint and a loop of its own, all connected with all.
+ *
+ * Invariants
+ *  - Processes talk beside the network through one shared mapping only: steps that count who has come how far, and a
+ *    result each.
+ *  - Where members run is the system's choice, as for any process that has no core to itself, unless they are pinned.
+ *  - Nothing waits for ever: the group has a time limit, and members and switch end with the process that started them.
+ *  - Every failure is one line on stderr: a member reports its own, the first process reports who died or came too
+ *    late.
+ *
+ * Order of calls
+ *    first process: bench_fabric_create, bench_group_start, { bench_group_await | bench_group_result }*,
+ *                   bench_group_finish, bench_group_free, bench_fabric_destroy
+ *    each member:   opens everything, connects to all others, then config.run:
+ *                   { bench_member_reach | bench_member_all }*
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "apps/bench/processes/fabric.h"
+#include "dataplane/dataplane.h"
+#include "dataplane/loop/loop.h"
+
+enum { BENCH_GROUP_MEMBERS_MAX = 32 };
+
+enum bench_step {
+    BENCH_STEP_PORT,      /* the port is open */
+    BENCH_STEP_LINK,      /* ... and connected */
+    BENCH_STEP_REFERENCE, /* what config.reference does is done */
+    BENCH_STEP_KNOWN,     /* all others are peers */
+    BENCH_STEP_CONNECTED, /* ... and connected */
+    BENCH_STEP_TRAFFIC,   /* nothing that this member has begun is open any more */
+    BENCH_STEP_LEAVE,     /* the result is complete */
+    BENCH_STEP_COUNT,
+};
+
+struct bench_member;
+
+struct bench_group_config {
+    uint32_t count; /* 2 .. BENCH_GROUP_MEMBERS_MAX */
+    bool doorbell;
+    const uint64_t *cores;             /* that members run on, of `count`; NULL: anywhere */
+    bool spin;                         /* these are theirs alone, so that nobody sleeps */
+    uint64_t region_bytes;             /* that others may put into; `reference` may have mapped it, member->region */
+    uint64_t result_bytes;             /* of each member, in shared memory, zeroed */
+    uint64_t limit_ns;                 /* of everything together */
+    const void *settings;              /* the benchmark's own, for members */
+    const volatile sig_atomic_t *stop; /* not 0: the members are ended, which is a failure; NULL: never */
+    /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported
+     * errors. */
+    int (*reference)(struct bench_member *member);
+    /* With an endpoint and all others as peers; NULL: there is neither, and `reference` takes the steps. */
+    int (*run)(struct bench_member *member);
+};
+
+struct bench_group_shared;
+
+struct bench_group {
+    struct bench_group_config config;
+    struct bench_fabric *fabric;
+    struct bench_group_shared *shared;
+    uint64_t shared_bytes;
+    uint64_t limit_ns; /* when the time is over */
+    uint32_t running;
+    pid_t processes[BENCH_GROUP_MEMBERS_MAX]; /* 0: has ended */
+};
+
+/* One process, as it sees itself. Members are named by their index 0 .. count - 1. */
+struct bench_member {
+    uint32_t index;
+    uint32_t count;
+    const struct bench_group *group;
+    const void *settings;
+    void *result;
+    uint32_t marks; /* phases that are over */
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_loop *loop;
+    uint8_t *region;
+    uint32_t rights; /* to the region; CW_REGION_WRITE */
+    uint64_t token;
+    uint32_t connected;                        /* others that are */
+    uint32_t peers[BENCH_GROUP_MEMBERS_MAX];   /* by member: the endpoint's number for it */
+    uint32_t members[BENCH_GROUP_MEMBERS_MAX]; /* by peer */
+    uint64_t tokens[BENCH_GROUP_MEMBERS_MAX];  /* by member: of its region */
+    uint8_t macs[BENCH_GROUP_MEMBERS_MAX][6];  /* by member */
+};
+
+/* Starts the members. One of enum app_exit; an error has been reported, and nobody is left then. */
+int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, const struct bench_group_config *config);
+
+/* Waits until all members have come so far. One of enum app_exit; an error has been reported, and all have been ended
+ * then. */
+int bench_group_await(struct bench_group *group, enum bench_step step);
+
+/* Waits until all members have ended, which they do after the last step. Results as bench_group_await. */
+int bench_group_finish(struct bench_group *group);
+
+/* The result of a member; complete after bench_group_await(BENCH_STEP_LEAVE). Valid until bench_group_free. */
+const void *bench_group_result(const struct bench_group *group, uint32_t member);
+
+/* Frees the results, and ends whom an error has left running. */
+void bench_group_free(struct bench_group *group);
+
+/* ---- for members ---- */
+
+/* Tells that this member has come so far; once a step, in their order. */
+void bench_member_reach(struct bench_member *member, enum bench_step step);
+
+/* True once all members have. */
+bool bench_member_all(const struct bench_member *member, enum bench_step step);
+
+/* Has the result complete, and waits for the others: nobody closes while another one still measures. */
+void bench_member_leave(struct bench_member *member);
+
+/* Waits until all members have, asleep: nothing must be due to come by the network. */
+void bench_member_await(const struct bench_member *member, enum bench_step step);
+
+/* The time at which the first member called this for a step: the same for all. */
+uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_step step);
+
+/* Reports "process I: WHAT" and returns the exit code for it. */
+int bench_member_fail(const struct bench_member *member, int status, const char *what);
+
+/* The kernel's own CLOCK_MONOTONIC, for times that processes compare: cw_clock_ns may differ between them by a
+ * microsecond. */
+uint64_t bench_member_clock_ns(void);
+
+/* CPU time of this process, all its threads. */
+uint64_t bench_member_cpu_ns(void);
+
+/* CPU time of another process; 0 if it has gone. */
+uint64_t bench_process_cpu_ns(pid_t process);
+
+/* CPU time of everything on this machine since it started, to 10 ms; 0 if the system does not say. */
+uint64_t bench_machine_cpu_ns(void);

@@ -1,0 +1,63 @@
+/* Bench group: what its processes share, for the two files that make up the group. */
+#pragma once
+
+#include <sched.h>
+
+#include "apps/bench/processes/group.h"
+
+/* What a member tells the others, before BENCH_STEP_PORT is reached. */
+struct bench_introduction {
+    _Atomic uint32_t steps; /* reached so far */
+    _Atomic uint32_t marks; /* bench_member_mark */
+    uint8_t mac[6];
+    struct cw_address address; /* before BENCH_STEP_REFERENCE, as is the token */
+    uint64_t token;
+};
+
+/* All atomics are sequentially consistent: what was written before a step is seen by who sees the step. */
+struct bench_group_shared {
+    _Atomic uint32_t reached[BENCH_STEP_COUNT]; /* by how many members */
+    _Atomic uint64_t start_ns[BENCH_STEP_COUNT];
+    struct bench_introduction members[BENCH_GROUP_MEMBERS_MAX];
+    _Alignas(64) uint8_t results[];
+};
+
+static inline uint64_t bench_group_result_stride(const struct bench_group *group)
+{
+    return (group->config.result_bytes + 63) & ~63ull;
+}
+
+static inline void *bench_group_result_at(const struct bench_group *group, uint32_t member)
+{
+    return group->shared->results + member * bench_group_result_stride(group);
+}
+
+/* ---- two that measure in turn: both set a mark at the end of each phase; libcauseway_bench.so has these, too ---- */
+
+static inline void bench_member_mark(struct bench_member *member)
+{
+    atomic_store(&member->group->shared->members[member->index].marks, ++member->marks);
+}
+
+/* Whether all others have ended the phase that this one is in (`ahead` 1), or has just ended (0). */
+static inline bool bench_member_marked(const struct bench_member *member, uint32_t ahead)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < member->count; i++) {
+        all = all &&
+              (i == member->index || atomic_load(&member->group->shared->members[i].marks) >= member->marks + ahead);
+    }
+    return all;
+}
+
+/* Ends a phase together; the first process ends us if that takes too long. */
+static inline void bench_member_meet(struct bench_member *member)
+{
+    bench_member_mark(member);
+    while (!bench_member_marked(member, 0)) {
+        sched_yield();
+    }
+}
+
+/* A member from its fork to its end; its exit code. */
+int bench_member_run(const struct bench_group *group, uint32_t index);

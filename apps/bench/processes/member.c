@@ -1,0 +1,233 @@
+/* A member of a group: its port, its endpoint, its loop, its peers. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "apps/bench/processes/group_shared.h"
+#include "apps/cli/cli.h"
+#include "apps/cli/process.h"
+#include "dataplane/base/clock.h"
+
+#define LOOK_NS 1000000 /* between two looks at how far the others are */
+
+enum { UDP_PORT = CW_UDP_PORT };
+
+void bench_member_reach(struct bench_member *member, enum bench_step step)
+{
+    struct bench_group_shared *shared = member->group->shared;
+    atomic_store(&shared->members[member->index].steps, (uint32_t)step + 1);
+    atomic_fetch_add(&shared->reached[step], 1);
+}
+
+bool bench_member_all(const struct bench_member *member, enum bench_step step)
+{
+    return atomic_load(&member->group->shared->reached[step]) == member->count;
+}
+
+uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_step step)
+{
+    uint64_t expected = 0;
+    uint64_t now_ns = bench_member_clock_ns();
+    return atomic_compare_exchange_strong(&member->group->shared->start_ns[step], &expected, now_ns) ? now_ns
+                                                                                                     : expected;
+}
+
+int bench_member_fail(const struct bench_member *member, int status, const char *what)
+{
+    char where[64];
+    snprintf(where, sizeof(where), "process %u", member->index);
+    return app_error_status(status, what, where);
+}
+
+static uint64_t read_clock_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+uint64_t bench_member_clock_ns(void)
+{
+    return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t bench_member_cpu_ns(void)
+{
+    return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void bench_member_await(const struct bench_member *member, enum bench_step step)
+{
+    struct timespec pause = {.tv_nsec = LOOK_NS};
+    while (!bench_member_all(member, step)) { /* the first process ends us if it takes too long */
+        nanosleep(&pause, NULL);
+    }
+}
+
+void bench_member_leave(struct bench_member *member)
+{
+    bench_member_reach(member, BENCH_STEP_LEAVE);
+    bench_member_await(member, BENCH_STEP_LEAVE);
+}
+
+static int open_port(struct bench_member *member)
+{
+    const struct bench_group *group = member->group;
+    struct timespec pause = {.tv_nsec = LOOK_NS};
+    /* the server of a memif first */
+    while (group->fabric->kind == BENCH_FABRIC_MEMIF && member->index == 1 &&
+           atomic_load(&group->shared->members[0].steps) == 0) {
+        nanosleep(&pause, NULL);
+    }
+    int code = bench_fabric_open(group->fabric, member->index, group->config.doorbell, &member->port);
+    if (code != APP_EXIT_SUCCESS) {
+        return code;
+    }
+    struct bench_introduction *own = &group->shared->members[member->index];
+    memcpy(own->mac, member->port->info.mac, sizeof(own->mac));
+    bench_member_reach(member, BENCH_STEP_PORT);
+    code = bench_fabric_await(member->port);
+    if (code != APP_EXIT_SUCCESS) {
+        return code;
+    }
+    bench_member_reach(member, BENCH_STEP_LINK);
+    bench_member_await(member, BENCH_STEP_LINK);
+    for (uint32_t i = 0; i < member->count; i++) {
+        memcpy(member->macs[i], group->shared->members[i].mac, sizeof(member->macs[i]));
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+static int open_endpoint(struct bench_member *member)
+{
+    const struct bench_group *group = member->group;
+    struct cw_endpoint_config config;
+    struct cw_loop_config loop;
+    char error[CW_PORT_TEXT_BYTES] = "no endpoint";
+    cw_endpoint_config_init(&config);
+    cw_loop_config_init(&loop); /* inline, graded waiting, with a fallback thread */
+    loop.spin = group->config.spin;
+    loop.fallback = loop.spin ? CW_FALLBACK_NONE : CW_FALLBACK_THREAD;
+    config.waiting = cw_loop_waiting(&loop, &member->port->info);
+    config.address.ipv4 = 0x0a4d0001u + member->index;
+    config.address.udp_port = UDP_PORT;
+    memset(config.job_key, 0x43, sizeof(config.job_key)); /* a network of processes that one command has made */
+    if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
+        return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
+    }
+    int status = cw_endpoint_create(&config, member->port, cw_clock_ns(), &member->endpoint, error, sizeof(error));
+    if (status == CW_OK && member->region == NULL) {
+        member->region = mmap(NULL, group->config.region_bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        status = member->region == MAP_FAILED ? CW_ERROR_MEMORY : CW_OK;
+    }
+    if (status == CW_OK) {
+        status = cw_region_register(member->endpoint, member->region, group->config.region_bytes, member->rights,
+                                    &member->token);
+    }
+    if (status == CW_OK) {
+        struct bench_introduction *own = &group->shared->members[member->index];
+        own->address = cw_endpoint_address(member->endpoint);
+        own->token = member->token;
+        status = cw_loop_create(&loop, member->endpoint, member->port, &member->loop, error, sizeof(error));
+    }
+    return status == CW_OK ? APP_EXIT_SUCCESS : bench_member_fail(member, status, error);
+}
+
+static int run_peers_add(struct cw_endpoint *endpoint, void *context)
+{
+    struct bench_member *member = context;
+    for (uint32_t i = 0; i < member->count; i++) {
+        const struct bench_introduction *other = &member->group->shared->members[i];
+        if (i == member->index) {
+            continue;
+        }
+        int status = cw_peer_add(endpoint, &other->address, &member->peers[i]);
+        if (status != CW_OK) {
+            return status;
+        }
+        if (member->peers[i] >= BENCH_GROUP_MEMBERS_MAX) {
+            return CW_ERROR_LIMIT;
+        }
+        member->members[member->peers[i]] = i;
+        member->tokens[i] = other->token;
+    }
+    return CW_OK;
+}
+
+/* The lower index asks: two that ask each other at once would only have twice the work. */
+static int run_peers_connect(struct cw_endpoint *endpoint, void *context)
+{
+    const struct bench_member *member = context;
+    int status = CW_OK;
+    for (uint32_t i = member->index + 1; i < member->count && status == CW_OK; i++) {
+        status = cw_peer_connect(endpoint, member->peers[i]);
+    }
+    return status;
+}
+
+static int connect_all(struct bench_member *member)
+{
+    int status = cw_loop_call(member->loop, run_peers_add, member);
+    if (status == CW_OK) {
+        bench_member_reach(member, BENCH_STEP_KNOWN);
+        bench_member_await(member, BENCH_STEP_KNOWN);
+        status = cw_loop_call(member->loop, run_peers_connect, member);
+    }
+    while (status == CW_OK && member->connected < member->count - 1) {
+        struct cw_event event;
+        if (cw_loop_wait(member->loop, &event, 1, LOOK_NS) == 1) {
+            status = event.kind == CW_EVENT_PEER_DOWN ? event.status : CW_OK;
+            member->connected += event.kind == CW_EVENT_PEER_UP;
+        }
+    }
+    if (status != CW_OK) {
+        return bench_member_fail(member, status, "cannot connect to another process");
+    }
+    bench_member_reach(member, BENCH_STEP_CONNECTED);
+    return APP_EXIT_SUCCESS;
+}
+
+static int run_all(struct bench_member *member)
+{
+    const struct bench_group_config *config = &member->group->config;
+    int code = config->cores != NULL ? app_pin(config->cores[member->index]) : APP_EXIT_SUCCESS;
+    code = code == APP_EXIT_SUCCESS ? open_port(member) : code;
+    if (code == APP_EXIT_SUCCESS && config->reference != NULL) {
+        code = config->reference(member);
+    }
+    if (code != APP_EXIT_SUCCESS || config->run == NULL) {
+        return code;
+    }
+    code = open_endpoint(member);
+    if (code == APP_EXIT_SUCCESS) {
+        bench_member_reach(member, BENCH_STEP_REFERENCE);
+        bench_member_await(member, BENCH_STEP_REFERENCE);
+        code = connect_all(member);
+    }
+    return code == APP_EXIT_SUCCESS ? config->run(member) : code;
+}
+
+int bench_member_run(const struct bench_group *group, uint32_t index)
+{
+    struct bench_member member = {
+        .index = index,
+        .count = group->config.count,
+        .group = group,
+        .settings = group->config.settings,
+        .rights = CW_REGION_WRITE,
+        .result = bench_group_result_at(group, index),
+    };
+    int code = run_all(&member);
+    if (member.loop != NULL) {
+        cw_loop_destroy(member.loop);
+    }
+    cw_endpoint_destroy(member.endpoint);
+    if (member.port != NULL) {
+        cw_port_close(member.port);
+    }
+    return code;
+}

@@ -1,0 +1,292 @@
+#include "apps/bench/processes/put.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/bench/processes/group_shared.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/port/port.h"
+#include "dataplane/statistics.h"
+
+#define TIMEOUT_NS 60000000000ull
+
+enum {
+    EVENTS = 64,
+    LANE = 1,
+    WINDOW_BYTES = 2 << 20, /* of large puts under way */
+    WALK_BYTES = 1 << 20,
+    SIGNAL_EVERY = 64,
+};
+
+static bool is_initiator(const struct bench_member *member)
+{
+    return member->index == 1;
+}
+
+static void fill_put(const struct bench_member *member, uint64_t offset, uint64_t size, struct cw_put *put)
+{
+    *put = (struct cw_put){
+        .peer = member->peers[1 - member->index],
+        .lane_tag = cw_lane_tag(LANE, 0),
+        .region = member->tokens[1 - member->index],
+        .offset = offset,
+        .source = {.kind = CW_SOURCE_CONTIGUOUS,
+                   .region = member->token,
+                   .contiguous = {.data = member->region + offset, .bytes = size}},
+    };
+}
+
+/* Waits for one put; an error if the peer goes. */
+static int await_put(struct bench_member *member)
+{
+    for (;;) {
+        struct cw_event event;
+        if (cw_loop_wait(member->loop, &event, 1, TIMEOUT_NS) == 0) {
+            return CW_ERROR_TIMEOUT;
+        }
+        if (event.kind == CW_EVENT_PUT) {
+            return (int)cw_tag(event.lane_tag);
+        }
+        if (event.status < 0) {
+            return event.status;
+        }
+    }
+}
+
+static int latency_initiator(struct bench_member *member, uint64_t size, uint64_t duration_ns,
+                             struct bench_put_latency *latency)
+{
+    double *samples = malloc(BENCH_PUT_SAMPLES_MAX * sizeof(*samples));
+    if (samples == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    struct cw_put put;
+    fill_put(member, 0, size, &put);
+    uint64_t end_ns = cw_clock_ns() + duration_ns + duration_ns / 4;
+    uint64_t measure_ns = cw_clock_ns() + duration_ns / 4;
+    uint64_t count = 0;
+    bool last = false;
+    int status = CW_OK;
+    while (!last) {
+        uint64_t start_ns = cw_clock_ns();
+        last = start_ns >= end_ns || count == BENCH_PUT_SAMPLES_MAX;
+        put.lane_tag = cw_lane_tag(LANE, last ? 1 : 0);
+        status = cw_loop_put(member->loop, &put);
+        status = status == CW_OK ? await_put(member) : status;
+        if (status < 0) {
+            break;
+        }
+        if (!last && start_ns >= measure_ns) {
+            samples[count++] = (double)(cw_clock_ns() - start_ns);
+        }
+    }
+    if (status >= 0) {
+        latency->count = count;
+        latency->p50_ns = cw_statistics_median(samples, count);
+        latency->p99_ns = cw_statistics_percentile(samples, count, 0.99);
+    }
+    free(samples);
+    return status < 0 ? status : CW_OK;
+}
+
+static int latency_responder(struct bench_member *member, uint64_t size)
+{
+    struct cw_put put;
+    fill_put(member, 0, size, &put);
+    for (;;) {
+        int tag = await_put(member);
+        if (tag < 0) {
+            return tag;
+        }
+        int status = cw_loop_put(member->loop, &put);
+        if (status != CW_OK) {
+            return status;
+        }
+        if (tag == 1) {
+            return CW_OK;
+        }
+    }
+}
+
+/* Turns until nothing of ours is under way. */
+static int drain(struct bench_member *member)
+{
+    struct cw_peer_info info;
+    uint64_t until_ns = cw_clock_ns() + TIMEOUT_NS;
+    do {
+        struct cw_event events[EVENTS];
+        (void)cw_loop_poll(member->loop, events, EVENTS);
+        int status = cw_peer_query(member->endpoint, member->peers[1 - member->index], &info);
+        if (status != CW_OK || info.state != CW_PEER_ESTABLISHED) {
+            return status == CW_OK ? CW_ERROR_PEER_FAILED : status;
+        }
+    } while (info.operations_open > 0 && cw_clock_ns() < until_ns);
+    return info.operations_open == 0 ? CW_OK : CW_ERROR_TIMEOUT;
+}
+
+/* Meets the other side while both go on turning, so that the last acknowledgements flow, and forgets what has come. Who
+ * has met once may put at once, and the other side might take that for something to forget: so they meet twice, the
+ * second time without turning. */
+static int meet(struct bench_member *member)
+{
+    struct cw_event events[EVENTS];
+    int status = drain(member);
+    if (status != CW_OK) {
+        return status;
+    }
+    bench_member_mark(member);
+    while (!bench_member_marked(member, 0) || cw_loop_poll(member->loop, events, EVENTS) > 0) {
+        (void)cw_loop_poll(member->loop, events, EVENTS);
+    }
+    bench_member_meet(member);
+    return CW_OK;
+}
+
+int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t duration_ns,
+                      struct bench_put_latency *latency)
+{
+    int status =
+        is_initiator(member) ? latency_initiator(member, size, duration_ns, latency) : latency_responder(member, size);
+    return status == CW_OK ? meet(member) : status;
+}
+
+/* ---- rate ---- */
+
+static int rate_initiator(struct bench_member *member, uint64_t size, bool alone, uint64_t duration_ns,
+                          struct bench_put_rate *rate)
+{
+    uint64_t step = (size + 63) & ~63ull;
+    /* walks over two puts or 1 MiB, whichever is more: what the raw copies walk over stays in the same caches */
+    uint64_t walk_bytes = 2 * step > WALK_BYTES ? 2 * step : WALK_BYTES;
+    walk_bytes = walk_bytes < member->group->config.region_bytes ? walk_bytes : member->group->config.region_bytes;
+    uint64_t places = step == 0 ? 4096 : walk_bytes / step;
+    uint64_t under_way_max = size == 0 || WINDOW_BYTES / size > 4096 ? 4096 : WINDOW_BYTES / size;
+    under_way_max = under_way_max < 2 ? 2 : under_way_max;
+    under_way_max = under_way_max > places ? places : under_way_max;
+    uint64_t signal_every = under_way_max / 4 > SIGNAL_EVERY ? SIGNAL_EVERY : under_way_max / 4 + 1;
+    uint64_t data_before = cw_endpoint_counter(member->endpoint, CW_COUNTER_DATA_OUT);
+    uint64_t again_before = cw_endpoint_counter(member->endpoint, CW_COUNTER_RETRANSMITTED);
+    uint64_t end_ns = cw_clock_ns() + duration_ns;
+    uint64_t posted = 0;
+    uint64_t completed = 0;
+    uint64_t place = 0; /* counted up, not divided: a division takes as long as half a put */
+    uint64_t until_signal = signal_every;
+    while (cw_clock_ns() < end_ns) {
+        for (uint32_t burst = 0; burst < 32 && posted - completed < under_way_max; burst++) {
+            struct cw_put put;
+            fill_put(member, place * step, size, &put);
+            bool signal = until_signal == 1;
+            put.flags = CW_MORE | (alone ? CW_ALONE : 0) | (signal ? CW_SIGNAL : 0);
+            put.context = posted + 1;
+            int status = cw_loop_put(member->loop, &put);
+            if (status == CW_ERROR_AGAIN) {
+                break;
+            }
+            if (status != CW_OK) {
+                return status;
+            }
+            posted++;
+            place = place + 1 == places ? 0 : place + 1;
+            until_signal = signal ? signal_every : until_signal - 1;
+        }
+        struct cw_event events[EVENTS];
+        uint32_t count = cw_loop_poll(member->loop, events, EVENTS);
+        for (uint32_t i = 0; i < count; i++) {
+            if (events[i].status < 0) {
+                return events[i].status;
+            }
+            if (events[i].kind == CW_EVENT_COMPLETE && events[i].context > completed) {
+                completed = events[i].context;
+            }
+        }
+    }
+    int status = drain(member);
+    rate->packets_per_put =
+        posted == 0
+            ? 0
+            : (double)(cw_endpoint_counter(member->endpoint, CW_COUNTER_DATA_OUT) - data_before) / (double)posted;
+    rate->retransmits = cw_endpoint_counter(member->endpoint, CW_COUNTER_RETRANSMITTED) - again_before;
+    return status;
+}
+
+static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint64_t duration_ns,
+                          struct bench_put_rate *rate)
+{
+    uint64_t before = cw_endpoint_counter(member->endpoint, CW_COUNTER_DROP_DUPLICATE);
+    uint64_t first_ns = 0;
+    uint64_t last_ns = 0;
+    uint64_t start_ns = 0;
+    uint64_t puts = 0, bytes = 0;
+    for (uint32_t round = 0;; round++) {
+        struct cw_event events[EVENTS];
+        uint32_t taken = cw_loop_poll(member->loop, events, EVENTS);
+        if (taken == 0) {
+            if (round % 256 == 0 && bench_member_marked(member, 1)) {
+                double seconds = (double)(last_ns - start_ns) / 1e9;
+                rate->puts_per_s = seconds > 0 ? (double)puts / seconds : 0;
+                rate->bytes_per_s = seconds > 0 ? (double)bytes / seconds : 0;
+                rate->spurious = cw_endpoint_counter(member->endpoint, CW_COUNTER_DROP_DUPLICATE) - before;
+                return CW_OK;
+            }
+            continue;
+        }
+        uint64_t now_ns = cw_clock_ns();
+        first_ns = first_ns == 0 ? now_ns : first_ns;
+        if (now_ns - first_ns < warmup_ns || now_ns - first_ns > warmup_ns + duration_ns) {
+            continue;
+        }
+        if (start_ns == 0) {
+            start_ns = last_ns = now_ns; /* these events fall before the interval */
+            continue;
+        }
+        last_ns = now_ns;
+        for (uint32_t i = 0; i < taken; i++) {
+            if (events[i].kind == CW_EVENT_PUT) {
+                puts++;
+                bytes += events[i].bytes;
+            } else if (events[i].status < 0) {
+                return events[i].status;
+            }
+        }
+    }
+}
+
+int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint64_t warmup_ns, uint64_t duration_ns,
+                   struct bench_put_rate *rate)
+{
+    *rate = (struct bench_put_rate){0};
+    int status = is_initiator(member)
+                     ? rate_initiator(member, size, alone, warmup_ns + duration_ns + duration_ns / 10, rate)
+                     : rate_responder(member, warmup_ns, duration_ns, rate);
+    if (status != CW_OK) {
+        return status;
+    }
+    bench_member_mark(member);
+    return meet(member);
+}
+
+/* ---- the token ---- */
+
+static int nothing(struct cw_endpoint *endpoint, void *context)
+{
+    (void)endpoint;
+    (void)context;
+    return CW_OK;
+}
+
+double bench_token_cost_ns(struct bench_member *member)
+{
+    enum { CALLS = 1000000 };
+    uint64_t start_ns = cw_clock_ns();
+    for (uint32_t i = 0; i < CALLS; i++) {
+        (void)cw_loop_call(member->loop, nothing, NULL);
+    }
+    uint64_t with_ns = cw_clock_ns() - start_ns;
+    start_ns = cw_clock_ns();
+    for (uint32_t i = 0; i < CALLS; i++) {
+        cw_endpoint_clock(member->endpoint, cw_clock_ns()); /* what such a call does besides */
+    }
+    uint64_t without_ns = cw_clock_ns() - start_ns;
+    return with_ns > without_ns ? (double)(with_ns - without_ns) / CALLS : 0;
+}
