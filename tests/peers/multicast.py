@@ -49,7 +49,7 @@ def commands(options, folder):
             print(f"without {library}: there is no mpicc.{library}", file=sys.stderr)
             continue
         program = os.path.join(folder, library)
-        subprocess.run([compiler, "-O2", "-w", "-I", ROOT, os.path.join(ROOT, "apps", "bench", "measure.c"), "-o", program], check=True)
+        subprocess.run([compiler, "-O2", "-w", "-I", ROOT, os.path.join(ROOT, "apps", "bench", "mcast", "measure.c"), "-o", program], check=True)
         made[library] = [causeway, "run", "-n", "1", "--emulate", network, os.path.join(HERE, "veth_tcp.sh"), library, program, *asked, "-",
                          ":", "-n", str(options.hosts - 1), "true"]
     return made
