@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "mpi/collective/calls/collective.h"
-#include "mpi/collective/clusters/hierarchy.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/group/topology.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
+#include "mpi/communicator/topology.h"
 #include "mpi/point/match.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/info.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 
 struct mpi_comm *mpi_comm_world;
 struct mpi_comm *mpi_comm_self;

@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 #include "mpi.h"
-#include "mpi/group/group.h"
+#include "mpi/state/group.h"
 
 struct mpi_attributes;
 struct mpi_collectives; /* collective/ */
 struct mpi_errhandler;
 struct mpi_info;
 struct mpi_matching; /* point/match.h */
-struct mpi_topology; /* group/topology.h */
+struct mpi_topology; /* communicator/topology.h */
 
 struct mpi_comm {
     MPI_Comm handle;

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "control/job/job.h"
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/transport.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* The parts of a message, as far as its kind has them. */
 struct parts {
@@ -207,7 +207,7 @@ void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uin
     (void)mpi_outbox_send(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer), NULL, 0, NULL);
 }
 
-/* Whoever puts into this rank's memory says so by a message behind it (collective/run/direct.h). */
+/* Whoever puts into this rank's memory says so by a message behind it (collective/transport/direct.h). */
 static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
 {
     (void)context, (void)rank, (void)lane_tag;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* A number is an index into the table, and how often the entry has been used. */
 enum { INDEX_BITS = 20, USES_MASK = (1 << (32 - INDEX_BITS)) - 1 };

@@ -4,7 +4,7 @@
 
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 struct outgoing {
     struct outgoing *next;

@@ -5,7 +5,7 @@
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 static int source_check(const struct mpi_comm *comm, int source)
 {

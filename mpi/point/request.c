@@ -9,8 +9,8 @@
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/state/handle.h"
 
 struct mpi_request *mpi_request_find(MPI_Request handle)
 {

@@ -8,7 +8,7 @@
 #include "mpi/datatype/datatype.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 enum {

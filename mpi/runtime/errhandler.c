@@ -9,9 +9,9 @@
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 static struct mpi_errhandler predefined[] = {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
+#include "mpi/lifetime/wan_policy.h"
 #include "mpi/point/credit.h"
-#include "mpi/runtime/process.h"
-#include "mpi/runtime/wan_policy.h"
+#include "mpi/state/process.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
 struct line {

@@ -7,13 +7,13 @@
 #include "control/job/job.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/yield_policy.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
 #include "mpi/runtime/waiting.h"
+#include "mpi/state/process.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
 enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20 };

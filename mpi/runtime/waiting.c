@@ -8,14 +8,14 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
-#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/transport/refusal.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 enum {
     ASKED_BY_LAUNCHER = 1,

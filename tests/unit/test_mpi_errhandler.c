@@ -7,7 +7,7 @@
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
 #include "tests/test.h"

@@ -16,9 +16,9 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/buffer.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/operations/op.h"
+#include "mpi/collective/state/buffer.h"
 #include "mpi/point/request.h"
 #include "mpi/runtime/progress.h"
 

@@ -8,7 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
-#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/transport/refusal.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
 #include "mpix_functions.h"

@@ -8,13 +8,13 @@
 
 #include "mpi/collective/calls/calls.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/info.h"
+#include "mpi/state/handle.h"
 #include "mpi_functions.h"
 #include "mpix_functions.h"
 

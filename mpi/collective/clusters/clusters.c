@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport_state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/transport_state.h"
+#include "mpi/state/process.h"
 
 enum { EARLY_MAX_BYTES = 4 << 20 /* from all ranks that send at once */ };
 

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "mpi/collective/calls/collective.h"
-#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/transport/refusal.h"
 
 struct mpi_phases;
 

@@ -6,12 +6,12 @@
 #include <xxhash.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/compiled/choice.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/explain.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* Counts are kept as their digest: those of an all-to-all are as many as the ranks squared. */
 static void counts_digest(const struct cw_problem_request *request, uint64_t digest[2])

@@ -11,9 +11,9 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/run/multicast.h"
+#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 static struct cw_recorder *recorder;

@@ -12,9 +12,9 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay_contents.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 struct mpi_replay_entry {

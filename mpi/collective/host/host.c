@@ -5,11 +5,11 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/state/process.h"
 
 enum {
     HOST_CALLS_BEFORE = 2, /* on a communicator, before it gets a segment */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dataplane/shm/segment.h"
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/host/host.h"
 
 enum {

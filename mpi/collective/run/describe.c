@@ -9,7 +9,7 @@
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/multicast_scatterv.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
 #include "mpi/point/describe.h"
 
 enum { NAMED_MAX = 4, KIND_ROOT_BITS = 24, ROOT_BITS = 12 /* of plain collectives; the others tell sizes */ };

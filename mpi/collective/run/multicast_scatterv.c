@@ -7,12 +7,12 @@
 
 #include "collectives/choose/override.h"
 #include "dataplane/base/clock.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
 #include "mpi/collective/run/steps.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/explain.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* How the blocks go; the root tells. */
 enum way {

@@ -1,22 +1,22 @@
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/run/assembly.h"
-#include "mpi/collective/run/call_log.h"
 #include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/direct.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport_state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/assembly.h"
+#include "mpi/collective/transport/call_log.h"
+#include "mpi/collective/transport/direct.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 struct mpi_exchange_put {
     struct mpi_exchange_put *next;

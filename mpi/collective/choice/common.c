@@ -1,4 +1,4 @@
-#include "mpi/runtime/common.h"
+#include "mpi/collective/choice/common.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <assert.h>
 
 #include "dataplane/path/path.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/transport.h"
 #include "mpi/point/message.h"
 
 enum exchange_message {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"

@@ -1,4 +1,4 @@
-#include "mpi/collective/run/multicast.h"
+#include "mpi/collective/transport/multicast.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include "control/job/job.h"
 #include "dataplane/status.h"
 #include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport_state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/transport_state.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
+#include "mpi/state/process.h"
 
 /* A multicast under way. */
 struct mpi_multicast {

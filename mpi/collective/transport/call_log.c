@@ -1,13 +1,13 @@
-#include "mpi/collective/run/call_log.h"
+#include "mpi/collective/transport/call_log.h"
 
 #include <stdio.h>
 
 #include "dataplane/status.h"
 #include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport_state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/transport/transport_state.h"
 
 void mpi_call_log_note(const struct mpi_exchange *exchange)
 {

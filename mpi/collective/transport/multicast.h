@@ -17,7 +17,7 @@
 #pragma once
 
 #include "collectives/execute/transport.h"
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/transport.h"
 
 struct cw_group;
 

@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/transport.h"
 
 struct exchange_head;
 

@@ -1,4 +1,4 @@
-#include "mpi/runtime/wan_policy.h"
+#include "mpi/lifetime/wan_policy.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -12,8 +12,8 @@
 #include "control/settings/settings.h"
 #include "control/topology/clusters.h"
 #include "dataplane/status.h"
-#include "mpi/runtime/common.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/choice/common.h"
+#include "mpi/state/process.h"
 
 static struct mpi_common common; /* the words of control/job/wan_choice.h and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 32];

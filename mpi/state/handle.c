@@ -1,4 +1,4 @@
-#include "mpi/runtime/handle.h"
+#include "mpi/state/handle.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,13 +5,13 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/clusters/hierarchy.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport_state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
 
 static struct mpi_early_list unknown;

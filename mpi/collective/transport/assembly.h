@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "mpi/collective/run/transport_state.h"
+#include "mpi/collective/transport/transport_state.h"
 
 /* Takes a part of a message to `exchange`. The last part fills in `whole`, whose `buffer` is the data for `free`, the
  * caller's from then on; 0: there are parts missing. False: it makes no sense, or there is no memory

@@ -1,4 +1,4 @@
-#include "mpi/collective/compiled/choice_contents.h"
+#include "mpi/collective/choice/choice_contents.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -8,9 +8,9 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/choice.h"
-#include "mpi/runtime/common.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/choice/choice.h"
+#include "mpi/collective/choice/common.h"
+#include "mpi/state/process.h"
 
 static struct mpi_common common; /* CAUSEWAY_ALGORITHM and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 64];

@@ -1,4 +1,4 @@
-#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/transport/refusal.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -8,13 +8,13 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/call_log.h"
 #include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/transport_state.h"
+#include "mpi/collective/transport/call_log.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 enum { ASKED_MAX = 16 }; /* ranks, by a call at a time */
 

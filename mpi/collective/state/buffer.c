@@ -1,4 +1,4 @@
-#include "mpi/collective/calls/buffer.h"
+#include "mpi/collective/state/buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,15 +5,16 @@
 #include <unistd.h>
 
 #include "control/job/wire.h"
-#include "mpi/collective/clusters/hierarchy.h"
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/transport/transport.h"
 #include "mpi/group/communicator.h"
+#include "mpi/lifetime/wan_policy.h"
 #include "mpi/point/buffered.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/point.h"
@@ -22,10 +23,9 @@
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
-#include "mpi/runtime/wan_policy.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 /* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway

@@ -1,13 +1,13 @@
-#include "mpi/collective/run/direct.h"
+#include "mpi/collective/transport/direct.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/run/transport_state.h"
+#include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 enum { SIDES = 2 };
 static const enum cw_buffer sides[SIDES] = {CW_BUFFER_RECEIVE, CW_BUFFER_SCRATCH};

@@ -1,19 +1,19 @@
-#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/refusal.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/errhandler.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 enum { HIERARCHY_CALLS_BEFORE = 2 /* on a communicator, before it gets inner ones */, HIERARCHY_TAG = 0 };

@@ -1,4 +1,4 @@
-#include "mpi/collective/run/assembly.h"
+#include "mpi/collective/transport/assembly.h"
 
 #include <stdlib.h>
 #include <string.h>

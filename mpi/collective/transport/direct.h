@@ -3,7 +3,7 @@
  *
  * Who sends a clear-to-send (CW_TAG_CLEAR) says by which regions its buffers of this call are reached; who has
  * heard it puts the bytes there, and says so behind them, in the same lane: one way instead of the three that an offer
- * and its get take (run/transport.h). What needs no clear-to-send, because the place is known to be free, goes to a
+ * and its get take (transport.h). What needs no clear-to-send, because the place is known to be free, goes to a
  * rank of the same host, or by several streams, is offered.
  *
  * The regions of a call are taken back when it ends: what comes later is refused by the dataplane.
@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/transport.h"
 
 struct exchange_head;
 

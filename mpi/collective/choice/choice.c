@@ -1,4 +1,4 @@
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,11 +6,11 @@
 
 #include "collectives/choose/override.h"
 #include "dataplane/status.h"
+#include "mpi/collective/choice/choice_contents.h"
 #include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/compiled/choice_contents.h"
-#include "mpi/collective/run/multicast.h"
+#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/info.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* What was chosen for a class of sizes of a collective on so many ranks. */
 struct kept {

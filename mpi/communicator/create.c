@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "mpi/collective/calls/collective.h"
-#include "mpi/group/topology.h"
+#include "mpi/communicator/topology.h"
 #include "mpi/point/internal.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/info.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 /* Lets go of a communicator's handle. */

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "collectives/schedule/problem.h"
-#include "mpi/collective/run/call_log.h"
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/call_log.h"
+#include "mpi/collective/transport/transport.h"
 
 struct cw_chooser;
 struct cw_group;

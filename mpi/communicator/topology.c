@@ -1,4 +1,4 @@
-#include "mpi/group/topology.h"
+#include "mpi/communicator/topology.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
