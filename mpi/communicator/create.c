@@ -14,14 +14,6 @@
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
 
-/* Lets go of a communicator's handle. */
-void mpi_comm_forget(struct mpi_comm *comm)
-{
-    mpi_handle_free(MPI_KIND_COMM, (uintptr_t)comm->handle);
-    comm->is_freed = true;
-    mpi_comm_release(comm);
-}
-
 /* A communicator with the same group, and what MPI_Comm_dup copies but attributes. NULL: no memory. */
 static struct mpi_comm *dup_make(struct mpi_comm *comm, uint64_t context, struct mpi_info *info)
 {

@@ -60,11 +60,11 @@ struct mpi_topology *mpi_topology_make(int dimension_count, const int sizes[], c
     return topology;
 }
 
-void mpi_topology_destroy(struct mpi_topology *topology)
+void mpi_topology_abandon(struct mpi_comm *comm)
 {
-    if (topology != NULL) {
-        free(topology->sizes);
-        free(topology);
+    if (comm->topology != NULL) {
+        free(comm->topology->sizes);
+        free(comm->topology);
     }
 }
 

@@ -13,4 +13,5 @@ struct mpi_topology {
 
 /* NULL: no memory. Sizes and periods are copied. */
 struct mpi_topology *mpi_topology_make(int dimension_count, const int sizes[], const int periodic[], int rank);
-void mpi_topology_destroy(struct mpi_topology *topology);
+/* A communicator ends, and the topology that it may have. */
+void mpi_topology_abandon(struct mpi_comm *comm);

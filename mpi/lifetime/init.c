@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "control/job/wire.h"
+#include "control/settings/settings.h"
+#include "mpi/collective/calls/collective.h"
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
@@ -13,10 +15,12 @@
 #include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/refusal.h"
 #include "mpi/collective/transport/transport.h"
+#include "mpi/communicator/topology.h"
 #include "mpi/group/communicator.h"
 #include "mpi/lifetime/wan_policy.h"
 #include "mpi/point/buffered.h"
 #include "mpi/point/credit.h"
+#include "mpi/point/describe.h"
 #include "mpi/point/point.h"
 #include "mpi/point/request.h"
 #include "mpi/runtime/attribute.h"
@@ -31,8 +35,6 @@
 /* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway
  * bench mpi`). */
 enum { EAGER_MAX_BYTES = 8192 };
-
-struct mpi_process mpi_process;
 
 static pthread_t main_thread;
 
@@ -64,14 +66,6 @@ static void control_heartbeat(void *context)
     mpi_waiting_heartbeat();
 }
 
-void mpi_process_abort(int code)
-{
-    if (mpi_process.job != NULL) {
-        cw_job_abort(mpi_process.job, code, "");
-    }
-    exit(code == 0 ? 1 : code);
-}
-
 /* Ranks that share this machine's cores. */
 static uint32_t ranks_here(void)
 {
@@ -100,6 +94,43 @@ static uint64_t eager_max(void)
 
 /* What `causeway run --plan` ends with if it finds the same before. */
 enum { EXIT_USAGE = 2 };
+
+/* ---- the parts of the library, which do not know those above them ---- */
+
+static const struct mpi_comm_owner owners[] = {
+    {mpi_match_adopt, mpi_match_abandon},
+    {mpi_exchange_adopt, mpi_collectives_abandon},
+    {mpi_replay_attach, NULL},
+    {NULL, mpi_topology_abandon},
+};
+
+static const struct mpi_waiting_parts waiting_parts = {
+    .missing = mpi_incoming_missing,
+    .compare = mpi_exchange_compare,
+    .describe_posted = mpi_describe_posted,
+};
+
+static void take_down(void *context, uint32_t rank, int status)
+{
+    (void)context;
+    mpi_incoming_down(rank, status);
+    mpi_collective_down(rank);
+}
+
+static void parts_join(struct cw_job_handler *handler)
+{
+    *handler = (struct cw_job_handler){
+        .multicast = mpi_multicast_message,
+        .multicast_complete = mpi_multicast_complete,
+    };
+    mpi_incoming_listen(&handler->path);
+    mpi_exchange_listen(&handler->path);
+    handler->path.down = take_down;
+    mpi_progress_add(mpi_exchange_turn);
+    mpi_progress_add(mpi_point_turn);
+}
+
+/* ---- beginning ---- */
 
 /* Rank 0 tells what is wrong and ends the job; the others wait for that, lest they end it first. */
 static int choice_start(void)
@@ -130,11 +161,8 @@ static int job_start(void)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
     uint8_t note[CW_JOB_NOTE_BYTES];
-    struct cw_job_handler handler = {
-        .multicast = mpi_multicast_message,
-        .multicast_complete = mpi_multicast_complete,
-    };
-    mpi_incoming_listen(&handler.path);
+    struct cw_job_handler handler;
+    parts_join(&handler);
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     mpi_host_introduce();
     mpi_hierarchy_introduce();
@@ -152,7 +180,7 @@ static int job_start(void)
     mpi_process.paths = cw_job_paths(mpi_process.job);
     mpi_process.eager_max_bytes = eager_max();
     mpi_process.spin_rounds = mpi_progress_spin_rounds(ranks_here());
-    if (!mpi_waiting_start(info.rank, info.size)) {
+    if (!mpi_waiting_start(info.rank, info.size, &waiting_parts)) {
         fprintf(stderr,
                 "causeway: MPI_Init: CAUSEWAY_WATCHDOG is '%.40s': a number of seconds is wanted, or 0 for never\n",
                 getenv("CAUSEWAY_WATCHDOG"));
@@ -187,7 +215,7 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
         code = mpi_requests_start();
     }
     if (code == MPI_SUCCESS) {
-        code = mpi_comm_start(mpi_process.rank, mpi_process.size);
+        code = mpi_comm_start(mpi_process.rank, mpi_process.size, owners, sizeof(owners) / sizeof(owners[0]));
     }
     if (code == MPI_SUCCESS) {
         code = choice_start();
@@ -235,6 +263,23 @@ static bool nothing_waits(void *context)
     return mpi_outbox_waiting == 0;
 }
 
+/* What the library did, if anybody wants to know: calls are counted until their communicators have gone. */
+static void explain(const char *multicasts)
+{
+    if (mpi_explain_is_wanted()) {
+        char text[CW_SETTINGS_PATH_BYTES + 128];
+        mpi_explain_paths();
+        mpi_explain_text(mpi_wan_policy_detected());
+        snprintf(text, sizeof(text), "algorithms chosen by %s", mpi_choice_source());
+        mpi_explain_text(text);
+        mpi_explain_print();
+        mpi_kept_describe(text, sizeof(text));
+        mpi_explain_text(text);
+        mpi_explain_text(multicasts);
+    }
+    mpi_explain_forget();
+}
+
 int mpi_finalize(void)
 {
     /* as MPI_COMM_FREE of MPI_COMM_SELF would: what programs hang there is called first (11.4.4) */
@@ -252,21 +297,20 @@ int mpi_finalize(void)
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_multicasts_finish();
-    if (mpi_explain_is_wanted()) {
-        char *text = mpi_multicast_report();
-        mpi_explain_lines(text);
-        free(text);
-    }
+    char *multicasts = mpi_explain_is_wanted() ? mpi_multicast_report() : NULL;
+    mpi_hierarchy_stop();
     mpi_comm_stop();
+    mpi_match_forget_unknown();
     mpi_multicast_finish();
     cw_control_quiet(mpi_process.control);
     mpi_process.control = NULL;
     mpi_waiting_stop();
-    mpi_explain_print();
+    explain(multicasts);
+    free(multicasts);
     mpi_outbox_stop();
     mpi_credit_stop();
     mpi_requests_forget();
-    mpi_collectives_forget();
+    mpi_exchange_forget();
     mpi_collective_spares_free();
     mpi_choices_forget();
     mpi_replay_forget();

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "control/job/job.h"
-#include "mpi/collective/transport/transport.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
@@ -195,12 +194,6 @@ static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const v
     }
 }
 
-static void take_collective(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
-{
-    (void)context, (void)lane_tag;
-    mpi_collective_message(rank, data, bytes);
-}
-
 void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status)
 {
     struct mpi_answer_to answer = {.number = number, .status = status};
@@ -245,16 +238,8 @@ static void numbered_fail(struct mpi_request *request)
     }
 }
 
-static uint32_t dead_rank = UINT32_MAX;
-
-uint32_t mpi_incoming_dead(void)
+void mpi_incoming_down(uint32_t rank, int status)
 {
-    return dead_rank;
-}
-
-static void take_down(void *context, uint32_t rank, int status)
-{
-    (void)context;
     if (status == CW_ERROR_PEER_RESTARTED) {
         fprintf(stderr,
                 "causeway: rank %u: rank %u has started again, as another process: a rank cannot come back into a "
@@ -276,7 +261,7 @@ static void take_down(void *context, uint32_t rank, int status)
             mpi_process.rank, rank);
     }
     if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
-        dead_rank = rank;
+        mpi_process.dead_rank = rank;
     }
     if (cw_paths_is_unreachable(mpi_process.paths, rank)) {
         char why[CW_PORT_TEXT_BYTES + 64];
@@ -286,7 +271,6 @@ static void take_down(void *context, uint32_t rank, int status)
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);
     mpi_incoming_missing(rank);
-    mpi_collective_down(rank);
 }
 
 void mpi_incoming_missing(uint32_t rank)
@@ -294,6 +278,19 @@ void mpi_incoming_missing(uint32_t rank)
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         mpi_match_each_from(comm, rank, receive_fail);
     }
+}
+
+uint32_t mpi_point_turn(void)
+{
+    static uint32_t turn_count;
+    uint32_t count = mpi_outbox_waiting > 0 ? mpi_outbox_progress() : 0;
+    if (mpi_gets_waiting != NULL) {
+        count += mpi_get_progress();
+    }
+    if (++turn_count % 1024 == 0) {
+        mpi_deregister_progress();
+    }
+    return count;
 }
 
 void mpi_incoming_listen(struct cw_path_handler *handler)
@@ -311,11 +308,9 @@ void mpi_incoming_listen(struct cw_path_handler *handler)
                 [MPI_SENT_CLEAR].message = take_answer,
                 [MPI_SENT_DATA].message = take_answer,
                 [MPI_SENT_CANCELLED].message = take_answer,
-                [MPI_SENT_COLLECTIVE].message = take_collective,
             },
         .arrived = take_arrived,
         .complete = take_complete,
         .sent = take_sent,
-        .down = take_down,
     };
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/calls/collective.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
@@ -85,7 +84,7 @@ void mpi_request_destroy(struct mpi_request *request)
         }
     }
     if (request->kind == MPI_REQUEST_COLLECTIVE) {
-        mpi_collective_destroy(request->collective);
+        request->actions->destroy(request->collective);
     }
     mpi_request_release(request);
     free(request->general);

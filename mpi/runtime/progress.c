@@ -1,5 +1,6 @@
 #include "mpi/runtime/progress.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -7,10 +8,6 @@
 #include "control/job/job.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/yield_policy.h"
-#include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/point/numbers.h"
-#include "mpi/point/point.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/waiting.h"
 #include "mpi/state/process.h"
@@ -22,32 +19,27 @@ enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20 };
 #define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
 #define NAP_US           100          /* between looks of one of several threads: they cannot all sleep on the inbox */
 
+static mpi_progress_turn *turns[MPI_PROGRESS_TURNS_MAX];
+static uint32_t turn_count;
 static struct mpi_progress_user *users;
-static uint32_t round_count;
 
 uint32_t mpi_progress(void)
 {
     uint32_t count = cw_job_poll(mpi_process.job);
-    if (mpi_multicasts_waiting != NULL) {
-        count += mpi_multicast_progress();
-    }
-    if (mpi_outbox_waiting > 0) {
-        count += mpi_outbox_progress();
-    }
-    if (mpi_gets_waiting != NULL) {
-        count += mpi_get_progress();
-    }
-    if (mpi_exchange_waiting != NULL) {
-        mpi_exchange_progress();
+    for (uint32_t i = 0; i < turn_count; i++) {
+        count += turns[i]();
     }
     for (struct mpi_progress_user *user = users, *next; user != NULL; user = next) {
         next = user->next;
         count += user->turn(user);
     }
-    if (++round_count % 1024 == 0) {
-        mpi_deregister_progress();
-    }
     return count;
+}
+
+void mpi_progress_add(mpi_progress_turn *turn)
+{
+    assert(turn_count < MPI_PROGRESS_TURNS_MAX);
+    turns[turn_count++] = turn;
 }
 
 void mpi_progress_join(struct mpi_progress_user *user)

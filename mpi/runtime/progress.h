@@ -43,7 +43,13 @@ void mpi_progress_pending(int change);
 /* The control thread has found nothing to do: it may rest if nothing is pending any more. */
 void mpi_progress_rest(void);
 
-/* Registers something that wants a turn in every round: collectives under way. */
+/* A part of the library has a turn in every round, in the order of adding, from MPI_Init on; returns how much it did.
+ */
+enum { MPI_PROGRESS_TURNS_MAX = 4 };
+typedef uint32_t mpi_progress_turn(void);
+void mpi_progress_add(mpi_progress_turn *turn);
+
+/* Registers something that wants a turn in every round while it is under way: a collective. */
 struct mpi_progress_user {
     uint32_t (*turn)(struct mpi_progress_user *user);
     struct mpi_progress_user *next;

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/runtime/error.h"
 #include "mpi/state/handle.h"
 #include "mpi/state/process.h"
-#include "mpi_functions.h"
 
 static struct mpi_group empty = {.handle = MPI_GROUP_EMPTY, .references = 1, .rank = MPI_UNDEFINED};
 

@@ -28,10 +28,11 @@ struct mpi_process {
     struct cw_job *job;
     struct cw_paths *paths;
     struct cw_control *control;
-    struct cw_clusters *clusters; /* NULL: one (wan_policy.h) */
+    struct cw_clusters *clusters; /* NULL: one (lifetime/wan_policy.h) */
     uint64_t questions_taken;     /* messages that only ask (refusal.h): whoever gets them has not moved on */
     /* what it waits for: from then on it asks nobody, so that a second look shows what moves */
     bool has_notified_launcher;
+    uint32_t dead_rank; /* taken for dead, though its launcher has not said so; UINT32_MAX: none */
 };
 
 extern struct mpi_process mpi_process;

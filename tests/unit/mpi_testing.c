@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
+#include "mpi/state/comm.h"
 #include "mpi/state/process.h"
 #include "tests/test.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mpi/collective/calls/calls.h"
+#include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/multicast.h"
@@ -144,7 +145,7 @@ static int members_make(struct mpi_scatter_group *group, uint64_t context)
     if (group->members == NULL) {
         return mpi_error(group->parent->handle, MPI_ERR_NO_MEM, "no memory for a communicator of %d", group->count);
     }
-    if (mpi_multicast_serves(group->members)) {
+    if (mpi_clusters_can_multicast(group->members)) {
         mpi_multicast_open(group->members);
         return multicast_ask(group);
     }

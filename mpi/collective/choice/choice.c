@@ -8,7 +8,6 @@
 #include "dataplane/status.h"
 #include "mpi/collective/choice/choice_contents.h"
 #include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/info.h"
 #include "mpi/state/process.h"
 
@@ -127,7 +126,7 @@ static int choice_ask(const struct cw_problem_request *request, uint32_t class, 
         .problem = problem,
         .eager_max_bytes = mpi_process.eager_max_bytes,
         .multicast = multicasts,
-        .multicast_eager_max_bytes = mpi_multicast_eager_max(),
+        .multicast_eager_max_bytes = mpi_clusters_multicast_eager_max(),
         .far_eager_max_bytes = mpi_clusters_eager_max(request->ranks),
     };
     status = cw_measured_choose(measured, path, wide, &wanted, &best, &choice->origin);
@@ -147,7 +146,7 @@ static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *r
                        size_t error_bytes)
 {
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
-    bool multicasts = mpi_multicast_serves(comm);
+    bool multicasts = mpi_clusters_can_multicast(comm);
     int status = choice_ask(request, kept->size_class, kept->path, clusters != NULL ? &clusters->wan : NULL, multicasts,
                             &kept->choice, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED && clusters != NULL) {
@@ -286,7 +285,7 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
         }
     }
     choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
-    choice->parameters.multicast_eager_max_bytes = mpi_multicast_eager_max();
+    choice->parameters.multicast_eager_max_bytes = mpi_clusters_multicast_eager_max();
     choice->parameters.far_eager_max_bytes = mpi_clusters_eager_max((uint32_t)comm->size);
     cw_problem_destroy(problem);
     return status;

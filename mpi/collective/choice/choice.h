@@ -27,7 +27,7 @@
 
 #include "collectives/choose/measured.h"
 #include "control/job/job.h"
-#include "mpi/group/communicator.h"
+#include "mpi/state/comm.h"
 
 /* Reads environment and file; `note` is for cw_job_open. What cannot be read mpi_choice_start tells, of rank 0's only.
  * CW_OK or CW_ERROR_MEMORY. */

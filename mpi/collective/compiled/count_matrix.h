@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 #include "mpi/collective/transport/refusal.h"
 
 struct mpi_phases;

@@ -148,7 +148,7 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
         .parameters = cw_parameters_default(),
     };
     choice.parameters.eager_max_bytes = eager ? mpi_process.eager_max_bytes : 0;
-    choice.parameters.multicast_eager_max_bytes = eager ? mpi_multicast_eager_max() : 0;
+    choice.parameters.multicast_eager_max_bytes = eager ? mpi_clusters_multicast_eager_max() : 0;
     return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
 }
 
@@ -269,6 +269,7 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, co
         free(run);
         return NULL;
     }
+    run->exchange.execution = run->execution;
     return run;
 }
 

@@ -7,7 +7,6 @@
 #include "dataplane/status.h"
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/describe.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/state/process.h"
 
@@ -245,7 +244,7 @@ static void doze(void *context, bool asleep)
 static void describe(void *context, struct mpi_said *said)
 {
     const struct awaited *awaited = context;
-    mpi_describe_host(awaited->call, awaited->owner, said);
+    host_describe(awaited->call, awaited->owner, said);
 }
 
 /* MPI_SUCCESS, or why the call cannot go on. */

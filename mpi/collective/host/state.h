@@ -92,6 +92,9 @@ static inline uint8_t *host_result(const struct host_call *call, uint64_t round)
     return cw_segment_slot(call->segment, call->ranks, round, call->is_short);
 }
 
+/* The call waits for the data of rank `owner`, or (UINT32_MAX) for all to arrive. */
+void host_describe(const struct host_call *call, uint32_t owner, struct mpi_said *said);
+
 /* The collectives: host/move.c, host/direct.c, host/reduce.c. */
 int host_barrier(struct host_call *call);
 int host_bcast(struct host_call *call);

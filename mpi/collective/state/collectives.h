@@ -1,21 +1,35 @@
-/* What collective/ keeps with a communicator. */
+/* collectives: what collective/ keeps with a communicator. Within the lock of enter.h only. */
 #pragma once
 
 #include "collectives/schedule/problem.h"
-#include "mpi/collective/transport/call_log.h"
-#include "mpi/collective/transport/transport.h"
+#include "mpi/state/comm.h"
 
-struct cw_chooser;
 struct cw_group;
-struct mpi_plan;
-
 struct mpi_clusters;
+struct mpi_early;
+struct mpi_exchange;
 struct mpi_hierarchy;
+struct mpi_host;
+struct mpi_plan;
 struct mpi_replay;
 
 /* Messages that came before their call, in the order of coming. */
 struct mpi_early_list {
     struct mpi_early *first, *last;
+};
+
+/* Calls that are over (transport/call_log.h). */
+enum { MPI_CALL_LOG_LENGTH = 64 };
+
+struct mpi_call_log {
+    struct {
+        uint32_t number;
+        uint32_t run;
+        uint32_t kind;            /* mpi_describe_kind */
+        bool has_failed;          /* its caller, or the next one, knows that something was wrong: the rest is no news */
+    } calls[MPI_CALL_LOG_LENGTH]; /* the last ones */
+    uint32_t count;               /* of all */
+    char why[200]; /* a rank was in another call than this one; "": none, or those under way have been told */
 };
 
 struct mpi_collectives {
@@ -45,7 +59,3 @@ struct mpi_collectives {
 
 /* Made with the first use; NULL: no memory. */
 struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm);
-
-/* Tries again what the paths would not take; NULL: nothing waits. */
-void mpi_exchange_progress(void);
-extern struct mpi_exchange_get *mpi_exchange_waiting;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/run/describe.h"
 #include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/call_kind.h"
 #include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/refusal.h"
 #include "mpi/collective/transport/transport_state.h"
@@ -72,7 +72,7 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
         mpi_multicast_open(comm);
     }
     if (log->calls[at].kind != head->call && head->kind != EXCHANGE_REFUSE && !log->calls[at].has_failed) {
-        mpi_describe_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
+        mpi_call_kind_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
         all_tell(comm->collectives);
         /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
         const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};

@@ -7,24 +7,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct exchange_head;
 struct mpi_comm;
 struct mpi_exchange;
-
-enum { MPI_CALL_LOG_LENGTH = 64 };
-
-struct mpi_call_log {
-    struct {
-        uint32_t number;
-        uint32_t run;
-        uint32_t kind;            /* mpi_describe_kind */
-        bool has_failed;          /* its caller, or the next one, knows that something was wrong: the rest is no news */
-    } calls[MPI_CALL_LOG_LENGTH]; /* the last ones */
-    uint32_t count;               /* of all */
-    char why[200]; /* a rank was in another call than this one; "": none, or those under way have been told */
-};
 
 /* A call is over. */
 void mpi_call_log_note(const struct mpi_exchange *exchange);

@@ -10,6 +10,7 @@
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/transport_state.h"
+#include "mpi/group/communicator.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
 #include "mpi/state/process.h"
@@ -42,30 +43,10 @@ enum { MULTICASTS_AHEAD = 32 };
 struct mpi_multicast *mpi_multicasts_waiting;
 static uint32_t multicasts_open; /* waiting or under way */
 
-bool mpi_multicast_serves(const struct mpi_comm *comm)
-{
-    if (mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL || comm->size < 2 ||
-        mpi_clusters_are_several(comm)) {
-        return false;
-    }
-    for (int rank = 0; rank < comm->size; rank++) {
-        uint32_t world = comm->group->ranks[rank];
-        if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-uint64_t mpi_multicast_eager_max(void)
-{
-    return mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL ? 0 : EXCHANGE_PARTS_MAX_BYTES;
-}
-
 void mpi_multicast_open(struct mpi_comm *comm)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (collectives == NULL || collectives->multicast_group != NULL || !mpi_multicast_serves(comm)) {
+    if (collectives == NULL || collectives->multicast_group != NULL || !mpi_clusters_can_multicast(comm)) {
         return;
     }
     const struct cw_group_request request = {

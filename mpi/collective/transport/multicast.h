@@ -21,12 +21,6 @@
 
 struct cw_group;
 
-/* Whether a communicator's ranks are on several hosts, all in one cluster, and all can multicast: the same at all of
- * them. Long links carry no multicast: who would pace it? */
-bool mpi_multicast_serves(const struct mpi_comm *comm);
-/* The longest multicast that needs no word from its receivers. */
-uint64_t mpi_multicast_eager_max(void);
-
 /* A call begins whose ranks multicast: opens the group, if it has not been done. */
 void mpi_multicast_open(struct mpi_comm *comm);
 

@@ -1,14 +1,13 @@
 #include "mpi/collective/transport/refusal.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "collectives/execute/execute.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/run/describe.h"
+#include "mpi/collective/transport/call_kind.h"
 #include "mpi/collective/transport/call_log.h"
 #include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/transport_state.h"
@@ -71,6 +70,15 @@ void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t 
     }
 }
 
+void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives != NULL) { /* without memory nobody hears of it */
+        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_multicast_open(comm); /* as whoever hears of it */
+    }
+}
+
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
 {
     const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = peer};
@@ -85,7 +93,7 @@ void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exch
 {
     mpi_exchange_mismatch_tell(exchange, head->source);
     if (exchange->failure == CW_OK) {
-        mpi_describe_mismatch(exchange, head->source, head->call);
+        mpi_call_kind_mismatch(exchange, head->source, head->call);
         mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
     }
 }
@@ -95,8 +103,6 @@ void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exch
 static void exchange_ask(const struct mpi_exchange *exchange)
 {
     const struct mpi_comm *comm = exchange->comm;
-    const struct mpi_run *run =
-        (const struct mpi_run *)((const uint8_t *)exchange - offsetof(struct mpi_run, exchange));
     const struct exchange_head head = {
         .context = comm->context,
         .number = exchange->number,
@@ -107,7 +113,7 @@ static void exchange_ask(const struct mpi_exchange *exchange)
         .call = exchange->kind,
     };
     uint32_t awaited[ASKED_MAX];
-    uint32_t count = cw_execution_awaited(run->execution, awaited, ASKED_MAX);
+    uint32_t count = cw_execution_awaited(exchange->execution, awaited, ASKED_MAX);
     for (uint32_t i = 0; i < count; i++) {
         (void)mpi_exchange_send_eager(comm, comm->group->ranks[awaited[i]], &head, sizeof(head), NULL, 0);
     }

@@ -45,6 +45,10 @@ void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t 
 /* The same to one rank of the communicator. */
 void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
                              const struct mpi_refusal *refusal);
+/* Instead of starting a communicator's next call, one that always goes by messages: those of the other ranks end with
+ * an error, too. */
+void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal);
+
 /* A call under way does not match that of `peer` (-1: of somebody): tells all others, unless they know. */
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */

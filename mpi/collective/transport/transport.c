@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/run/describe.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/assembly.h"
 #include "mpi/collective/transport/call_log.h"
@@ -37,7 +36,7 @@ struct mpi_exchange_get {
     struct mpi_exchange_get *next; /* of those that the path would not take */
 };
 
-struct mpi_exchange_get *mpi_exchange_waiting;
+static struct mpi_exchange_get *gets_waiting; /* those that the path would not take */
 
 /* False: nobody holds its data. */
 static bool event_give(struct mpi_exchange *exchange, const struct cw_transport_event *event)
@@ -200,22 +199,24 @@ static void get_start(struct mpi_exchange_get *get)
     int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.registration, 0, to, get->offer.bytes,
                               (uint64_t)(uintptr_t)&get->operation);
     if (status == CW_ERROR_AGAIN) {
-        get->next = mpi_exchange_waiting;
-        mpi_exchange_waiting = get;
+        get->next = gets_waiting;
+        gets_waiting = get;
     } else if (status != CW_OK) {
         get_end(&get->operation, status == CW_PATHS_DONE ? CW_OK : status);
     }
 }
 
-void mpi_exchange_progress(void)
+uint32_t mpi_exchange_turn(void)
 {
-    struct mpi_exchange_get *get = mpi_exchange_waiting;
-    mpi_exchange_waiting = NULL;
+    uint32_t count = mpi_multicasts_waiting != NULL ? mpi_multicast_progress() : 0;
+    struct mpi_exchange_get *get = gets_waiting;
+    gets_waiting = NULL;
     while (get != NULL) {
         struct mpi_exchange_get *next = get->next;
         get_start(get);
         get = next;
     }
+    return count;
 }
 
 /* Whether such bytes have room in a buffer that others may write; else says that the ranks do not agree on the call. */
@@ -405,6 +406,17 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
         return;
     }
     (void)message_take(exchange, rank, &head, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
+}
+
+static void take_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    (void)context, (void)lane_tag;
+    mpi_collective_message(rank, data, bytes);
+}
+
+void mpi_exchange_listen(struct cw_path_handler *handler)
+{
+    handler->listeners[MPI_SENT_COLLECTIVE].message = take_message;
 }
 
 void mpi_exchange_init(struct mpi_exchange *exchange)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "collectives/execute/transport.h"
-#include "mpi/group/communicator.h"
+#include "mpi/state/comm.h"
 
 /* One run of one call. */
 struct mpi_exchange {
@@ -37,6 +37,7 @@ struct mpi_exchange {
     uint32_t multicasts_open;           /* own long multicasts under way (multicast.h) */
     struct mpi_exchange_parts *parts;   /* eager multicasts that have come in part (assembly.h) */
     struct mpi_exchange *next;          /* of the communicator */
+    const struct cw_execution *execution;
     struct cw_transport transport;
     struct cw_transport_sink sink; /* the execution's */
 };
@@ -73,12 +74,17 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
                             const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
                             uint64_t context);
 
-/* A message of kind MPI_SENT_COLLECTIVE. */
+/* A turn of all that waits for room (progress.h). */
+uint32_t mpi_exchange_turn(void);
+
+/* Fills in who takes messages of kind MPI_SENT_COLLECTIVE from the paths. */
+struct cw_path_handler;
+void mpi_exchange_listen(struct cw_path_handler *handler);
+/* One of these, or one that came to a group. */
 void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);
 /* A process is gone: calls that it takes part in fail. */
 void mpi_collective_down(uint32_t rank);
 
 /* What came early for communicators that this process has made since; and what is left at the end. */
-void mpi_collectives_adopt(struct mpi_comm *comm);
-void mpi_collectives_destroy(struct mpi_collectives *collectives);
-void mpi_collectives_forget(void);
+void mpi_exchange_adopt(struct mpi_comm *comm);
+void mpi_exchange_forget(void);

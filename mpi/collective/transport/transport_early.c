@@ -1,16 +1,9 @@
-/* Messages that come before their call, or before their communicator; calls that throttle later ones; and what a
- * communicator keeps. */
+/* Messages that come before their call, or before their communicator; and calls that throttle later ones. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/compiled/plans.h"
-#include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/hierarchy/hierarchy.h"
-#include "mpi/collective/host/host.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
 
@@ -51,14 +44,14 @@ void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *com
     }
 }
 
-void mpi_collectives_adopt(struct mpi_comm *comm)
+void mpi_exchange_adopt(struct mpi_comm *comm)
 {
     if (unknown.first != NULL) {
         exchange_early_take(&unknown, comm, NULL);
     }
 }
 
-static void early_free(struct mpi_early_list *list)
+void exchange_early_free(struct mpi_early_list *list)
 {
     while (list->first != NULL) {
         struct mpi_early *next = list->first->next;
@@ -69,31 +62,9 @@ static void early_free(struct mpi_early_list *list)
     list->last = NULL;
 }
 
-struct mpi_collectives *mpi_collectives_of(struct mpi_comm *comm)
+void mpi_exchange_forget(void)
 {
-    if (comm->collectives == NULL) {
-        comm->collectives = calloc(1, sizeof(*comm->collectives));
-    }
-    return comm->collectives;
-}
-
-void mpi_collectives_destroy(struct mpi_collectives *collectives)
-{
-    if (collectives != NULL) {
-        early_free(&collectives->early);
-        mpi_clusters_free(collectives->clusters);
-        mpi_plans_destroy(collectives->plans);
-        mpi_replay_detach(collectives->replay);
-        mpi_host_destroy(collectives->host);
-        mpi_hierarchy_destroy(collectives->hierarchy);
-        mpi_multicast_close(collectives->multicast_group);
-        free(collectives);
-    }
-}
-
-void mpi_collectives_forget(void)
-{
-    early_free(&unknown);
+    exchange_early_free(&unknown);
 }
 
 void mpi_exchange_throttle(struct mpi_exchange *exchange)

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "dataplane/path/path.h"
+#include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/transport.h"
 #include "mpi/point/message.h"
@@ -20,9 +21,6 @@ enum exchange_message {
     EXCHANGE_FIN = 8,   /* a direct put is there */
     EXCHANGE_ASK = 9,   /* its sender waits: is the call the same here? (refusal.h) */
 };
-
-/* Longest eager multicast, or message to another cluster: goes in parts where a message has less room. */
-enum { EXCHANGE_PARTS_MAX_BYTES = 65536 };
 
 struct exchange_head {
     uint64_t context;
@@ -87,5 +85,6 @@ void exchange_unthrottle(struct mpi_exchange *exchange);
 
 /* Keeps a message until its call begins here, or its communicator is made (NULL). */
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
+void exchange_early_free(struct mpi_early_list *list);
 /* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */
 void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange);

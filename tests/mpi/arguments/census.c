@@ -5,9 +5,9 @@
 #include "mpi/collective/operations/op.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/datatype/datatype.h"
-#include "mpi/group/communicator.h"
 #include "mpi/point/request.h"
 #include "mpi/runtime/errhandler.h"
+#include "mpi/state/comm.h"
 #include "mpi/state/handle.h"
 #include "tests/mpi/arguments/walk.h"
 
