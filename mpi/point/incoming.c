@@ -9,6 +9,7 @@
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
+#include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
 
 /* The parts of a message, as far as its kind has them. */
@@ -282,14 +283,12 @@ void mpi_incoming_missing(uint32_t rank)
 
 uint32_t mpi_point_turn(void)
 {
-    static uint32_t turn_count;
     uint32_t count = mpi_outbox_waiting > 0 ? mpi_outbox_progress() : 0;
     if (mpi_gets_waiting != NULL) {
         count += mpi_get_progress();
     }
-    if (++turn_count % 1024 == 0) {
-        mpi_deregister_progress();
-    }
+    bool is_kept = mpi_deregister_progress();
+    mpi_progress_is_due = mpi_progress_is_due || is_kept || mpi_outbox_waiting > 0 || mpi_gets_waiting != NULL;
     return count;
 }
 

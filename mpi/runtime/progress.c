@@ -21,13 +21,17 @@ enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20 };
 
 static mpi_progress_turn *turns[MPI_PROGRESS_TURNS_MAX];
 static uint32_t turn_count;
+bool mpi_progress_is_due;
 static struct mpi_progress_user *users;
 
 uint32_t mpi_progress(void)
 {
     uint32_t count = cw_job_poll(mpi_process.job);
-    for (uint32_t i = 0; i < turn_count; i++) {
-        count += turns[i]();
+    if (mpi_progress_is_due) {
+        mpi_progress_is_due = false;
+        for (uint32_t i = 0; i < turn_count; i++) {
+            count += turns[i]();
+        }
     }
     for (struct mpi_progress_user *user = users, *next; user != NULL; user = next) {
         next = user->next;

@@ -269,6 +269,7 @@ int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_p
     }
     bool is_first = link == &mpi_multicasts_waiting;
     *link = multicast;
+    mpi_progress_is_due = true;
     bool is_done = false;
     if (is_first) { /* it alone */
         multicast->is_done = &is_done;

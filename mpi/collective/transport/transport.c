@@ -15,6 +15,7 @@
 #include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
+#include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
 
 struct mpi_exchange_put {
@@ -201,6 +202,7 @@ static void get_start(struct mpi_exchange_get *get)
     if (status == CW_ERROR_AGAIN) {
         get->next = gets_waiting;
         gets_waiting = get;
+        mpi_progress_is_due = true;
     } else if (status != CW_OK) {
         get_end(&get->operation, status == CW_PATHS_DONE ? CW_OK : status);
     }
@@ -216,6 +218,7 @@ uint32_t mpi_exchange_turn(void)
         get_start(get);
         get = next;
     }
+    mpi_progress_is_due = mpi_progress_is_due || mpi_multicasts_waiting != NULL;
     return count;
 }
 
