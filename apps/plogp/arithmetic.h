@@ -15,7 +15,7 @@
 #include "dataplane/statistics.h"
 
 /* What messages need no word from their receivers, as MPI has it: mpi/lifetime/init.c,
- * mpi/collective/transport/transport_state.h. */
+ * mpi/collective/clusters/clusters.h. */
 enum { PLOGP_EAGER_BYTES = 8192, PLOGP_CAST_EAGER_BYTES = 65536 };
 
 struct plogp_sample {

@@ -1,16 +1,14 @@
 /* New communicators out of old ones (MPI 5.0, 7.4.2). */
-#include "mpi/group/communicator.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi/collective/calls/collective.h"
 #include "mpi/communicator/topology.h"
+#include "mpi/group/communicator.h"
 #include "mpi/point/internal.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
-#include "mpi/state/handle.h"
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
 

@@ -9,7 +9,6 @@
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/explain.h"
 #include "mpi/state/process.h"
 

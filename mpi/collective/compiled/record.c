@@ -12,7 +12,6 @@
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/transport/multicast.h"
 #include "mpi/runtime/error.h"
 #include "mpi/state/process.h"
 #include "mpi_functions.h"

@@ -11,7 +11,6 @@
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/run/steps.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/explain.h"

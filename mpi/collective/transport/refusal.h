@@ -3,9 +3,9 @@
  *
  * Purpose
  *   Some ranks check their arguments before they send anything. Others find out by the first message from a rank whose
- *   call differs: in the collective, the root, or how many bytes there are
- *   (run/describe.h). Where the ranks' schedules differ so that each waits for the other, no message comes: a rank that
- *   waits asks those that it waits for (EXCHANGE_ASK).
+ *   call differs: in the collective, the root, or how many bytes there are (call_kind.h). Where the ranks' schedules
+ *   differ so that each waits for the other, no message comes: a rank that waits asks those that it waits for
+ *   (EXCHANGE_ASK).
  *
  * Invariants
  *   - A rank that comes upon a difference fails, and tells all others of the communicator once. One that is asked about
