@@ -14,8 +14,8 @@
 #include "collectives/choose/measured.h"
 #include "dataplane/statistics.h"
 
-/* What messages need no word from their receivers, as MPI has it: mpi/runtime/init.c,
- * mpi/collective/run/transport_state.h. */
+/* What messages need no word from their receivers, as MPI has it: mpi/lifetime/init.c,
+ * mpi/collective/clusters/clusters.h. */
 enum { PLOGP_EAGER_BYTES = 8192, PLOGP_CAST_EAGER_BYTES = 65536 };
 
 struct plogp_sample {

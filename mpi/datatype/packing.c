@@ -1,7 +1,7 @@
 /* MPI_Pack, MPI_Unpack and addresses (MPI 5.0, 5.1.5 and 5.2). The packed form is the bytes alone, without a header. */
 #include "mpi/datatype/datatype.h"
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
+#include "mpi/state/comm.h"
 #include "mpi_functions.h"
 
 /* Checks the arguments that packing and unpacking share; *bytes is how much of the packed buffer they need. */

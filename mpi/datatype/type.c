@@ -10,7 +10,7 @@
 #include "mpi/datatype/predefined.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
+#include "mpi/state/handle.h"
 #include "mpi_functions.h"
 
 struct mpi_type *mpi_type_find(MPI_Datatype datatype)

@@ -5,7 +5,7 @@
  * 15.2).
  *
  * gfortran on little-endian 64-bit machines: arguments by address, INTEGER and LOGICAL of 4 bytes, the lengths of
- * strings as size_t behind all others. A handle is a number below 2^31 in C, too (mpi/runtime/handle.h), and lies in 8
+ * strings as size_t behind all others. A handle is a number below 2^31 in C, too (mpi/state/handle.h), and lies in 8
  * bytes of which Fortran reads the lower 4: a Fortran subroutine can be given to C where all that it is called with is
  * handles and integers by address (operations, error handlers).
  *

@@ -4,51 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/calls/collective.h"
-#include "mpi/collective/clusters/hierarchy.h"
-#include "mpi/collective/compiled/replay.h"
-#include "mpi/group/topology.h"
-#include "mpi/point/match.h"
-#include "mpi/runtime/attribute.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/info.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 
-struct mpi_comm *mpi_comm_world;
-struct mpi_comm *mpi_comm_self;
-
-/* By context; freed ones stay until nothing is under way in them. */
-enum { CONTEXT_BUCKETS = 256 };
-static struct mpi_comm *buckets[CONTEXT_BUCKETS];
 static uint32_t context_count;
-
-static uint64_t freed[MPI_CONTEXTS_FREED]; /* the last ones; 0: none */
-static uint32_t freed_count;
-
-bool mpi_context_was_freed(uint64_t context)
-{
-    for (uint32_t i = 0; i < MPI_CONTEXTS_FREED; i++) {
-        if (freed[i] == context) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint32_t bucket_of(uint64_t context)
-{
-    return (uint32_t)((context ^ context >> 32) % CONTEXT_BUCKETS);
-}
-
-struct mpi_comm *mpi_comm_find(MPI_Comm handle)
-{
-    if (handle == MPI_COMM_WORLD) {
-        return mpi_comm_world;
-    }
-    return handle == MPI_COMM_SELF ? mpi_comm_self : mpi_handle_object(MPI_KIND_COMM, (uintptr_t)handle);
-}
+static const struct mpi_comm_owner *owners;
+static uint32_t owner_count;
 
 int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm)
 {
@@ -57,33 +21,6 @@ int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm)
                ? MPI_SUCCESS
                : mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
                            handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
-}
-
-struct mpi_comm *mpi_comm_of_context(uint64_t context)
-{
-    struct mpi_comm *comm = buckets[bucket_of(context)];
-    while (comm != NULL && comm->context != context) {
-        comm = comm->next;
-    }
-    return comm;
-}
-
-static struct mpi_comm *comm_from_bucket(uint32_t bucket)
-{
-    while (bucket < CONTEXT_BUCKETS && buckets[bucket] == NULL) {
-        bucket++;
-    }
-    return bucket < CONTEXT_BUCKETS ? buckets[bucket] : NULL;
-}
-
-struct mpi_comm *mpi_comm_first(void)
-{
-    return comm_from_bucket(0);
-}
-
-struct mpi_comm *mpi_comm_after(struct mpi_comm *comm)
-{
-    return comm->next != NULL ? comm->next : comm_from_bucket(bucket_of(comm->context) + 1);
 }
 
 uint64_t mpi_context_next(void)
@@ -112,11 +49,12 @@ static struct mpi_comm *comm_make(MPI_Comm handle, const struct mpi_comm *parent
     comm->errhandler = parent != NULL ? parent->errhandler : mpi_errhandler_find(MPI_ERRORS_ARE_FATAL);
     mpi_errhandler_retain(comm->errhandler);
     mpi_group_retain(group);
-    comm->next = buckets[bucket_of(context)];
-    buckets[bucket_of(context)] = comm;
-    mpi_match_adopt(comm);
-    mpi_collectives_adopt(comm);
-    mpi_replay_attach(comm);
+    mpi_comm_enlist(comm);
+    for (uint32_t i = 0; i < owner_count; i++) {
+        if (owners[i].adopt != NULL) {
+            owners[i].adopt(comm);
+        }
+    }
     return comm;
 }
 
@@ -149,19 +87,23 @@ void mpi_comm_release(struct mpi_comm *comm)
     if (--comm->references > 0) {
         return;
     }
-    struct mpi_comm **link = &buckets[bucket_of(comm->context)];
-    while (*link != comm) {
-        link = &(*link)->next;
+    mpi_comm_delist(comm);
+    for (uint32_t i = 0; i < owner_count; i++) {
+        if (owners[i].abandon != NULL) {
+            owners[i].abandon(comm);
+        }
     }
-    *link = comm->next;
-    freed[freed_count++ % MPI_CONTEXTS_FREED] = comm->context;
-    mpi_matching_destroy(comm->matching);
-    mpi_collectives_destroy(comm->collectives);
     mpi_errhandler_release(comm->errhandler);
     mpi_group_release(comm->group);
-    mpi_topology_destroy(comm->topology);
     mpi_info_free_object(comm->info);
     free(comm);
+}
+
+void mpi_comm_forget(struct mpi_comm *comm)
+{
+    mpi_handle_free(MPI_KIND_COMM, (uintptr_t)comm->handle);
+    comm->is_freed = true;
+    mpi_comm_release(comm);
 }
 
 /* World or self: their contexts are the first two numbers of rank 0, and of this process. */
@@ -184,8 +126,10 @@ static struct mpi_comm *comm_predefined(MPI_Comm handle, uint32_t first, uint32_
     return comm;
 }
 
-int mpi_comm_start(uint32_t rank, uint32_t size)
+int mpi_comm_start(uint32_t rank, uint32_t size, const struct mpi_comm_owner *all_owners, uint32_t all_owner_count)
 {
+    owners = all_owners;
+    owner_count = all_owner_count;
     context_count = 2;
     mpi_comm_world = comm_predefined(MPI_COMM_WORLD, 0, size, 1, "MPI_COMM_WORLD");
     mpi_comm_self = comm_predefined(MPI_COMM_SELF, rank, 1, (uint64_t)rank << 32 | 2, "MPI_COMM_SELF");
@@ -195,11 +139,9 @@ int mpi_comm_start(uint32_t rank, uint32_t size)
 void mpi_comm_stop(void)
 {
     struct mpi_comm *comm;
-    mpi_hierarchy_stop();
     while ((comm = mpi_comm_first()) != NULL) {
         comm->references = 1; /* what the program has left behind goes, too */
         mpi_comm_release(comm);
     }
     mpi_comm_world = mpi_comm_self = NULL;
-    mpi_match_forget_unknown();
 }

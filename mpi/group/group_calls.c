@@ -1,9 +1,9 @@
 /* Calls on groups (MPI 5.0, 7.3). */
 #include <stdlib.h>
 
-#include "mpi/group/communicator.h"
-#include "mpi/group/group.h"
 #include "mpi/runtime/error.h"
+#include "mpi/state/comm.h"
+#include "mpi/state/group.h"
 #include "mpi_functions.h"
 
 static int group_find(MPI_Group handle, struct mpi_group **group)

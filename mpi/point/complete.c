@@ -1,7 +1,6 @@
 /* Waiting for and testing requests (MPI 5.0, 3.7.3 to 3.7.6). */
 #include <stdlib.h>
 
-#include "mpi/collective/calls/collective.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
@@ -20,8 +19,9 @@ int mpi_request_raise_lost(MPI_Comm comm, int peer)
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error)
 {
     const struct mpi_request *receive = request->kind == MPI_REQUEST_SENDRECV ? request->parts[1] : request;
-    if (request->kind == MPI_REQUEST_COLLECTIVE && request->collective->why != NULL) {
-        return mpi_error(comm, error, "%s", request->collective->why);
+    const char *why = request->kind == MPI_REQUEST_COLLECTIVE ? request->actions->why(request->collective) : NULL;
+    if (why != NULL) {
+        return mpi_error(comm, error, "%s", why);
     }
     if (error == MPI_ERR_TRUNCATE && receive != NULL) {
         return mpi_error(

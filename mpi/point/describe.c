@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "mpi/collective/run/describe.h"
 #include "mpi/point/match.h"
 
 enum { NAMED_MAX = 3, TAGS_MAX = 6 };
@@ -101,7 +100,7 @@ void mpi_describe_request(const struct mpi_request *request, struct mpi_said *sa
         mpi_describe_requests(request->parts, 2, false, said);
         break;
     case MPI_REQUEST_COLLECTIVE:
-        mpi_describe_collective(request->collective, said);
+        request->actions->describe(request->collective, said);
         break;
     case MPI_REQUEST_GENERAL:
         mpi_say(said, "a request that the program itself completes (MPI_Grequest_complete)");

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "control/job/job.h"
-#include "mpi/collective/run/transport.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
 
 /* The parts of a message, as far as its kind has them. */
 struct parts {
@@ -195,19 +195,13 @@ static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const v
     }
 }
 
-static void take_collective(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
-{
-    (void)context, (void)lane_tag;
-    mpi_collective_message(rank, data, bytes);
-}
-
 void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status)
 {
     struct mpi_answer_to answer = {.number = number, .status = status};
     (void)mpi_outbox_send(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer), NULL, 0, NULL);
 }
 
-/* Whoever puts into this rank's memory says so by a message behind it (collective/run/direct.h). */
+/* Whoever puts into this rank's memory says so by a message behind it (collective/transport/direct.h). */
 static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
 {
     (void)context, (void)rank, (void)lane_tag;
@@ -245,16 +239,8 @@ static void numbered_fail(struct mpi_request *request)
     }
 }
 
-static uint32_t dead_rank = UINT32_MAX;
-
-uint32_t mpi_incoming_dead(void)
+void mpi_incoming_down(uint32_t rank, int status)
 {
-    return dead_rank;
-}
-
-static void take_down(void *context, uint32_t rank, int status)
-{
-    (void)context;
     if (status == CW_ERROR_PEER_RESTARTED) {
         fprintf(stderr,
                 "causeway: rank %u: rank %u has started again, as another process: a rank cannot come back into a "
@@ -276,7 +262,7 @@ static void take_down(void *context, uint32_t rank, int status)
             mpi_process.rank, rank);
     }
     if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
-        dead_rank = rank;
+        mpi_process.dead_rank = rank;
     }
     if (cw_paths_is_unreachable(mpi_process.paths, rank)) {
         char why[CW_PORT_TEXT_BYTES + 64];
@@ -286,7 +272,6 @@ static void take_down(void *context, uint32_t rank, int status)
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);
     mpi_incoming_missing(rank);
-    mpi_collective_down(rank);
 }
 
 void mpi_incoming_missing(uint32_t rank)
@@ -294,6 +279,17 @@ void mpi_incoming_missing(uint32_t rank)
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         mpi_match_each_from(comm, rank, receive_fail);
     }
+}
+
+uint32_t mpi_point_turn(void)
+{
+    uint32_t count = mpi_outbox_waiting > 0 ? mpi_outbox_progress() : 0;
+    if (mpi_gets_waiting != NULL) {
+        count += mpi_get_progress();
+    }
+    bool is_kept = mpi_deregister_progress();
+    mpi_progress_is_due = mpi_progress_is_due || is_kept || mpi_outbox_waiting > 0 || mpi_gets_waiting != NULL;
+    return count;
 }
 
 void mpi_incoming_listen(struct cw_path_handler *handler)
@@ -311,11 +307,9 @@ void mpi_incoming_listen(struct cw_path_handler *handler)
                 [MPI_SENT_CLEAR].message = take_answer,
                 [MPI_SENT_DATA].message = take_answer,
                 [MPI_SENT_CANCELLED].message = take_answer,
-                [MPI_SENT_COLLECTIVE].message = take_collective,
             },
         .arrived = take_arrived,
         .complete = take_complete,
         .sent = take_sent,
-        .down = take_down,
     };
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mpi/group/communicator.h"
+#include "mpi/state/comm.h"
 
 /* Tags: + 0 .. 0x3fffffff. */
 #define MPI_TAG_CREATE_GROUP INT32_MIN

@@ -247,11 +247,11 @@ static void messages_free(struct mpi_message *message)
     }
 }
 
-void mpi_matching_destroy(struct mpi_matching *matching)
+void mpi_match_abandon(struct mpi_comm *comm)
 {
-    if (matching != NULL) {
-        messages_free(matching->arrival_first);
-        free(matching);
+    if (comm->matching != NULL) {
+        messages_free(comm->matching->arrival_first);
+        free(comm->matching);
     }
 }
 

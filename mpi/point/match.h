@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mpi/group/communicator.h"
 #include "mpi/point/message.h"
 #include "mpi/point/request.h"
+#include "mpi/state/comm.h"
 
 /* A message that has come and was not expected. */
 struct mpi_message {
@@ -64,8 +64,8 @@ void mpi_match_each_posted(const struct mpi_comm *comm,
 
 /* A communicator has been made: messages with its context are its own. */
 void mpi_match_adopt(struct mpi_comm *comm);
-/* Frees the queues with what is left in them. */
-void mpi_matching_destroy(struct mpi_matching *matching);
+/* It ends: frees its queues with what is left in them. */
+void mpi_match_abandon(struct mpi_comm *comm);
 void mpi_match_forget_unknown(void);
 
 /* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may

@@ -18,7 +18,7 @@ enum mpi_message_kind {
     MPI_SENT_DONE = 4,   /* mpi_answer_to */
     MPI_SENT_CANCEL = 5, /* mpi_envelope, mpi_answer_to: wants its message back */
     MPI_SENT_CANCELLED = 6,  /* mpi_answer_to: yes; status: whether it had been matched before */
-    MPI_SENT_COLLECTIVE = 7, /* collective/run/transport.h */
+    MPI_SENT_COLLECTIVE = 7, /* collective/transport/transport.h */
     MPI_SENT_CREDIT = 8,     /* mpi_answer_to: so many bytes are given back (credit.h) */
     MPI_SENT_WANT = 9,   /* mpi_envelope, mpi_offer that registers nothing: wants MPI_SENT_CLEAR when it is matched */
     MPI_SENT_CLEAR = 10, /* mpi_answer_to: send the data; status: the receive's number */

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-#include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
 
 /* A number is an index into the table, and how often the entry has been used. */
 enum { INDEX_BITS = 20, USES_MASK = (1 << (32 - INDEX_BITS)) - 1 };
@@ -81,6 +82,7 @@ struct deregistered {
 };
 
 static struct deregistered *deregistered_first;
+enum { TURNS_BETWEEN = 1024 };
 
 void mpi_deregister(uint32_t rank, const struct cw_registration *registration)
 {
@@ -91,11 +93,16 @@ void mpi_deregister(uint32_t rank, const struct cw_registration *registration)
     if (kept != NULL) { /* else it stays registered: a leak, but nothing wrong */
         *kept = (struct deregistered){.next = deregistered_first, .rank = rank, .registration = *registration};
         deregistered_first = kept;
+        mpi_progress_is_due = true;
     }
 }
 
-void mpi_deregister_progress(void)
+bool mpi_deregister_progress(void)
 {
+    static uint32_t calls;
+    if (deregistered_first == NULL || ++calls % TURNS_BETWEEN != 0) {
+        return deregistered_first != NULL;
+    }
     struct deregistered **link = &deregistered_first;
     while (*link != NULL) {
         struct deregistered *kept = *link;
@@ -106,4 +113,5 @@ void mpi_deregister_progress(void)
         *link = kept->next;
         free(kept);
     }
+    return deregistered_first != NULL;
 }

@@ -17,5 +17,5 @@ void mpi_numbers_each_of(uint32_t rank, void (*function)(struct mpi_request *req
 
 /* Takes a registration back, now or as soon as the path lets go of the memory. */
 void mpi_deregister(uint32_t rank, const struct cw_registration *registration);
-/* Tries again what it would not let go of. */
-void mpi_deregister_progress(void);
+/* Tries again, every so many calls, what it would not let go of; false: nothing is left. */
+bool mpi_deregister_progress(void);

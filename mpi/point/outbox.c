@@ -4,7 +4,8 @@
 
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
 
 struct outgoing {
     struct outgoing *next;
@@ -66,6 +67,7 @@ static int outbox_append(uint32_t rank, const struct outgoing *item)
     *(outbox->last == NULL ? &outbox->first : &outbox->last->next) = kept;
     outbox->last = kept;
     mpi_outbox_waiting++;
+    mpi_progress_is_due = true;
     return CW_ERROR_AGAIN;
 }
 

@@ -77,9 +77,12 @@ void mpi_outbox_stop(void);
 /* Messages in all of them. */
 extern uint32_t mpi_outbox_waiting;
 
-/* Fills in who takes what comes from the paths. */
+/* A turn of all of point/ (progress.h). */
+uint32_t mpi_point_turn(void);
+
+/* Fills in who takes what comes from the paths; `down` is the caller's to fill in: it calls mpi_incoming_down, which
+ * ends the job, or notes who is taken for dead, and fails what needs that rank. */
 void mpi_incoming_listen(struct cw_path_handler *handler);
-/* A rank that was taken for dead, though its launcher has not said so; UINT32_MAX: none. */
-uint32_t mpi_incoming_dead(void);
+void mpi_incoming_down(uint32_t rank, int status);
 /* Fails receives from a rank that is down, and from any source: they may have been posted since. */
 void mpi_incoming_missing(uint32_t rank);

@@ -4,9 +4,9 @@
 #include "mpi/point/describe.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
-#include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 struct probe {

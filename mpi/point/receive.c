@@ -5,7 +5,8 @@
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
 
 static int source_check(const struct mpi_comm *comm, int source)
 {
@@ -150,6 +151,7 @@ void mpi_get_start(struct mpi_request *request, void *to)
         request->next = NULL;
         *waiting_end = request;
         waiting_end = &request->next;
+        mpi_progress_is_due = true;
     } else if (status != CW_OK) {
         receive_done(&request->get, status == CW_PATHS_DONE ? CW_OK : status);
     }

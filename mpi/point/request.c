@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/calls/collective.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/state/handle.h"
 
 struct mpi_request *mpi_request_find(MPI_Request handle)
 {
@@ -85,7 +84,7 @@ void mpi_request_destroy(struct mpi_request *request)
         }
     }
     if (request->kind == MPI_REQUEST_COLLECTIVE) {
-        mpi_collective_destroy(request->collective);
+        request->actions->destroy(request->collective);
     }
     mpi_request_release(request);
     free(request->general);

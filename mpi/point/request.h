@@ -46,6 +46,16 @@ struct mpi_request_general {
 };
 
 struct mpi_collective;
+struct mpi_request;
+struct mpi_said;
+
+/* What point/ asks of an operation that is carried out above it: a collective. */
+struct mpi_request_actions {
+    void (*start)(struct mpi_request *request);
+    void (*destroy)(struct mpi_collective *collective);
+    void (*describe)(const struct mpi_collective *collective, struct mpi_said *said);
+    const char *(*why)(const struct mpi_collective *collective); /* of an error; NULL: nothing more is known */
+};
 
 /* What a get or put of dataplane/path/ tells when it is done; the address of this is its `operation`. */
 struct mpi_operation {
@@ -91,6 +101,7 @@ struct mpi_request {
     int matched_tag;
     struct mpi_request *parts[2];
     struct mpi_collective *collective;
+    const struct mpi_request_actions *actions; /* of `collective` */
     struct mpi_request_general *general;
 };
 

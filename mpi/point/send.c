@@ -6,8 +6,8 @@
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
 
 /* A rank that may be sent to, or MPI_PROC_NULL. */
 static int dest_check(const struct mpi_comm *comm, int dest)

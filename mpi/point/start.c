@@ -1,7 +1,6 @@
 /* Starting, freeing and cancelling requests. */
 #include <stdlib.h>
 
-#include "mpi/collective/calls/collective.h"
 #include "mpi/point/buffered.h"
 #include "mpi/point/general.h"
 #include "mpi/point/point.h"
@@ -33,7 +32,7 @@ void mpi_request_start(struct mpi_request *request)
         (void)mpi_request_poll(request);
         break;
     case MPI_REQUEST_COLLECTIVE:
-        mpi_collective_start(request);
+        request->actions->start(request);
         break;
     case MPI_REQUEST_GENERAL:
     case MPI_REQUEST_DONE:

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/datatype/datatype.h"
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/comm.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 enum {
@@ -339,6 +338,21 @@ static int attribute_unset(MPI_Comm comm, struct owner owner, struct mpi_attribu
     return code == MPI_SUCCESS ? code : mpi_error(comm, code, "the attribute's delete function failed");
 }
 
+int mpi_attribute_set_type(MPI_Datatype datatype, struct mpi_attributes **attributes, int number, void *value)
+{
+    return attribute_set(MPI_COMM_NULL, owner_type(datatype), attributes, number, value);
+}
+
+int mpi_attribute_get_type(const struct mpi_attributes *attributes, int number, void *value, int *flag)
+{
+    return attribute_get(MPI_COMM_NULL, KEY_TYPE, attributes, number, value, flag);
+}
+
+int mpi_attribute_unset_type(MPI_Datatype datatype, struct mpi_attributes *attributes, int number)
+{
+    return attribute_unset(MPI_COMM_NULL, owner_type(datatype), attributes, number);
+}
+
 int mpi_comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
                            MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval, void *extra_state)
 {
@@ -437,33 +451,6 @@ int mpi_comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
     struct mpi_comm *found = mpi_comm_find(comm);
     return found == NULL ? comm_unknown() : attribute_unset(comm, owner_comm(comm), found->attributes, comm_keyval);
-}
-
-static int type_unknown(void)
-{
-    return mpi_error(MPI_COMM_NULL, MPI_ERR_TYPE, "unknown datatype");
-}
-
-int mpi_type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
-{
-    struct mpi_type *type = mpi_type_find(datatype);
-    return type == NULL
-               ? type_unknown()
-               : attribute_set(MPI_COMM_NULL, owner_type(datatype), &type->attributes, type_keyval, attribute_val);
-}
-
-int mpi_type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
-{
-    const struct mpi_type *type = mpi_type_find(datatype);
-    return type == NULL ? type_unknown()
-                        : attribute_get(MPI_COMM_NULL, KEY_TYPE, type->attributes, type_keyval, attribute_val, flag);
-}
-
-int mpi_type_delete_attr(MPI_Datatype datatype, int type_keyval)
-{
-    struct mpi_type *type = mpi_type_find(datatype);
-    return type == NULL ? type_unknown()
-                        : attribute_unset(MPI_COMM_NULL, owner_type(datatype), type->attributes, type_keyval);
 }
 
 /* The deprecated names of the same (MPI 5.0, 16.1). */

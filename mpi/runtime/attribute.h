@@ -25,3 +25,9 @@ int mpi_attributes_copy_type(MPI_Datatype old, struct mpi_attributes *attributes
  * returned. */
 int mpi_attributes_free_comm(MPI_Comm comm, struct mpi_attributes **attributes);
 int mpi_attributes_free_type(MPI_Datatype datatype, struct mpi_attributes **attributes);
+
+/* One attribute of a datatype, as MPI_Type_set_attr, _get_attr and _delete_attr have it (datatype/type_attribute.c).
+ * MPI_SUCCESS or the error, raised. */
+int mpi_attribute_set_type(MPI_Datatype datatype, struct mpi_attributes **attributes, int number, void *value);
+int mpi_attribute_get_type(const struct mpi_attributes *attributes, int number, void *value, int *flag);
+int mpi_attribute_unset_type(MPI_Datatype datatype, struct mpi_attributes *attributes, int number);

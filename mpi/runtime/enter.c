@@ -5,7 +5,7 @@
 
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 static _Thread_local const char *call_name = "MPI";
 

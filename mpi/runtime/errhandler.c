@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/comm.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 static struct mpi_errhandler predefined[] = {

@@ -10,8 +10,8 @@
 #include "dataplane/status.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
-#include "mpi/runtime/process.h"
 #include "mpi/runtime/tool.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 /* By class; what the standard says about each in a line (MPI 5.0, table 9.1). */

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/compiled/choice.h"
-#include "mpi/point/credit.h"
-#include "mpi/runtime/process.h"
-#include "mpi/runtime/wan_policy.h"
+#include "mpi/state/process.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
 struct line {
@@ -24,7 +21,6 @@ struct line {
 
 static struct line *lines;
 static size_t line_count;
-static char *other_lines;
 
 static uint32_t class_of(uint64_t bytes)
 {
@@ -84,17 +80,17 @@ static int line_compare(const void *a, const void *b)
     return (int)left->size_class - (int)right->size_class;
 }
 
-static void paths_print(FILE *out)
+void mpi_explain_paths(void)
 {
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
         char why[256];
         if (rank != mpi_process.rank) {
             cw_paths_why(mpi_process.paths, rank, why, sizeof(why));
-            fprintf(out, "causeway: rank %u: path to %s\n", mpi_process.rank, why);
+            fprintf(stderr, "causeway: rank %u: path to %s\n", mpi_process.rank, why);
         }
     }
     struct cw_paths_counters counters = cw_paths_counters(mpi_process.paths);
-    fprintf(out,
+    fprintf(stderr,
             "causeway: rank %u: %" PRIu64 " messages sent, %" PRIu64 " received; %" PRIu64
             " long ones in one copy, %" PRIu64 " in two, %" PRIu64 " put and %" PRIu64 " got over the wire; %" PRIu64
             " times no room, %" PRIu64 " sleeps\n",
@@ -102,7 +98,7 @@ static void paths_print(FILE *out)
             counters.copies_streamed, counters.puts_wire, counters.gets_wire, counters.refusals, counters.sleeps);
 }
 
-static void lines_print(FILE *out)
+void mpi_explain_print(void)
 {
     qsort(lines, line_count, sizeof(*lines), line_compare);
     for (size_t index = 0; index < line_count; index++) {
@@ -113,7 +109,7 @@ static void lines_print(FILE *out)
             snprintf(expected, sizeof(expected), "%.2f us%s", line->predicted_ns / (double)line->calls / 1e3,
                      least > 1 ? " or more" : ""); /* priced at the least of the sizes */
         }
-        fprintf(out,
+        fprintf(stderr,
                 "causeway: rank %u: %s of %" PRIu64 "%s bytes on %u ranks: %s (%s), %" PRIu64
                 " calls, expected %s, took %.2f us\n",
                 mpi_process.rank, line->collective, least, least > 1 ? " or more" : "", line->ranks, line->algorithm,
@@ -121,17 +117,18 @@ static void lines_print(FILE *out)
     }
 }
 
-void mpi_explain_lines(const char *text)
+void mpi_explain_forget(void)
 {
-    free(other_lines);
-    other_lines = text == NULL ? NULL : strdup(text);
+    free(lines);
+    lines = NULL;
+    line_count = 0;
 }
 
-static void others_print(FILE *out)
+void mpi_explain_text(const char *text)
 {
-    for (const char *at = other_lines; at != NULL && *at != '\0';) {
+    for (const char *at = text; at != NULL && *at != '\0';) {
         int length = (int)strcspn(at, "\n");
-        fprintf(out, "causeway: rank %u: %.*s\n", mpi_process.rank, length, at);
+        fprintf(stderr, "causeway: rank %u: %.*s\n", mpi_process.rank, length, at);
         at += length + (at[length] == '\n');
     }
 }
@@ -140,27 +137,4 @@ bool mpi_explain_is_wanted(void)
 {
     const char *wanted = getenv("CAUSEWAY_EXPLAIN");
     return wanted != NULL && strcmp(wanted, "0") != 0 && (mpi_process.rank == 0 || strcmp(wanted, "all") == 0);
-}
-
-void mpi_explain_print(void)
-{
-    if (mpi_explain_is_wanted()) {
-        paths_print(stderr);
-        if (mpi_wan_policy_detected()[0] != '\0') {
-            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, mpi_wan_policy_detected());
-        }
-        fprintf(stderr, "causeway: rank %u: algorithms chosen by %s\n", mpi_process.rank, mpi_choice_source());
-        lines_print(stderr);
-        char kept[300];
-        mpi_kept_describe(kept, sizeof(kept));
-        if (kept[0] != '\0') {
-            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, kept);
-        }
-        others_print(stderr);
-    }
-    free(other_lines);
-    other_lines = NULL;
-    free(lines);
-    lines = NULL;
-    line_count = 0;
 }

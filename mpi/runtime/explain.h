@@ -16,11 +16,13 @@
 void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
                        const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns);
 
-/* Lines about anything else, one each; NULL is allowed. Copied. */
-void mpi_explain_lines(const char *text);
-
 /* Whether anything will be printed, so that measuring is worth while. */
 bool mpi_explain_is_wanted(void);
 
-/* Prints to standard error, if it is wanted, and forgets. */
+/* All print to standard error: the paths; the calls; lines about anything else (NULL, "": none). */
+void mpi_explain_paths(void);
 void mpi_explain_print(void);
+void mpi_explain_text(const char *text);
+
+/* Forgets the calls (MPI_Finalize). */
+void mpi_explain_forget(void);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/info_env.h"
+#include "mpi/state/handle.h"
 #include "mpi_functions.h"
 
 struct entry {

@@ -1,5 +1,6 @@
 #include "mpi/runtime/progress.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -7,13 +8,9 @@
 #include "control/job/job.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/yield_policy.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/point/numbers.h"
-#include "mpi/point/point.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
 #include "mpi/runtime/waiting.h"
+#include "mpi/state/process.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
 enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20, ASKS_TO_SLEEP = 32 };
@@ -24,32 +21,31 @@ enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20, ASKS_TO_SLEEP = 32 
 #define ASK_SLEEP_NS     200000ull
 #define NAP_US           100 /* between looks of one of several threads: they cannot all sleep on the inbox */
 
+static mpi_progress_turn *turns[MPI_PROGRESS_TURNS_MAX];
+static uint32_t turn_count;
+bool mpi_progress_is_due;
 static struct mpi_progress_user *users;
-static uint32_t round_count;
 
 uint32_t mpi_progress(void)
 {
     uint32_t count = cw_job_poll(mpi_process.job);
-    if (mpi_multicasts_waiting != NULL) {
-        count += mpi_multicast_progress();
-    }
-    if (mpi_outbox_waiting > 0) {
-        count += mpi_outbox_progress();
-    }
-    if (mpi_gets_waiting != NULL) {
-        count += mpi_get_progress();
-    }
-    if (mpi_exchange_waiting != NULL) {
-        mpi_exchange_progress();
+    if (mpi_progress_is_due) {
+        mpi_progress_is_due = false;
+        for (uint32_t i = 0; i < turn_count; i++) {
+            count += turns[i]();
+        }
     }
     for (struct mpi_progress_user *user = users, *next; user != NULL; user = next) {
         next = user->next;
         count += user->turn(user);
     }
-    if (++round_count % 1024 == 0) {
-        mpi_deregister_progress();
-    }
     return count;
+}
+
+void mpi_progress_add(mpi_progress_turn *turn)
+{
+    assert(turn_count < MPI_PROGRESS_TURNS_MAX);
+    turns[turn_count++] = turn;
 }
 
 void mpi_progress_join(struct mpi_progress_user *user)

@@ -43,7 +43,15 @@ void mpi_progress_pending(int change);
 /* The control thread has found nothing to do: it may rest if nothing is pending any more. */
 void mpi_progress_rest(void);
 
-/* Registers something that wants a turn in every round: collectives under way. */
+/* Parts of the library that may be left with something to do, such as a message for which there was no room. When one
+ * says so, all have a turn in the next round, in the order of adding; it returns how much it did. Who still has
+ * something to do after its turn says so again. */
+enum { MPI_PROGRESS_TURNS_MAX = 4 };
+typedef uint32_t mpi_progress_turn(void);
+void mpi_progress_add(mpi_progress_turn *turn);
+extern bool mpi_progress_is_due;
+
+/* Registers something that wants a turn in every round while it is under way: a collective. */
 struct mpi_progress_user {
     uint32_t (*turn)(struct mpi_progress_user *user);
     struct mpi_progress_user *next;

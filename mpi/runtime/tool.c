@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -8,14 +8,11 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/point/describe.h"
-#include "mpi/point/point.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 enum {
     ASKED_BY_LAUNCHER = 1,
@@ -32,6 +29,7 @@ _Atomic uint32_t mpi_waiting_asked;
 
 static struct mpi_waiting *first;
 static struct cw_watch *watch;
+static const struct mpi_waiting_parts *parts;
 static uint64_t patience_ns;       /* 0: for ever */
 static _Atomic uint64_t spoken_ns; /* when this process last spoke on standard error */
 
@@ -159,7 +157,7 @@ void mpi_waiting_end(struct mpi_waiting *waiting)
 /* Whoever is waited for may wait for the rank that is dead, and nobody else can tell. */
 static void dead_check(const struct mpi_waiting *waiting, uint64_t now_ns)
 {
-    uint32_t rank = mpi_incoming_dead();
+    uint32_t rank = mpi_process.dead_rank;
     if (rank != UINT32_MAX && mpi_errhandler_is_fatal(MPI_COMM_WORLD)) {
         (void)mpi_error(MPI_COMM_WORLD, MPI_ERR_PROC_ABORTED,
                         "rank %" PRIu32 " is taken for dead, and this call has waited for others for %.1f s", rank,
@@ -178,7 +176,7 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
     for (uint32_t i = 0; i < said.answer.awaited_count; i++) {
         uint32_t rank = said.answer.awaited[i];
         if (rank != mpi_process.rank && cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_NONE) {
-            mpi_incoming_missing(rank);
+            parts->missing(rank);
         } else if (rank != mpi_process.rank) {
             cw_paths_ask(mpi_process.paths, rank);
         }
@@ -191,7 +189,7 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
 void mpi_waiting_compare(struct mpi_waiting *waiting, uint64_t now_ns)
 {
     waiting->compare_ns = now_ns + ASK_NS;
-    mpi_exchange_compare();
+    parts->compare();
 }
 
 static uint32_t alarms_seen;
@@ -247,13 +245,13 @@ static void absence_answer(bool is_outside)
         mpi_say(&said, "in no call that waits; about %" PRIu64 " calls in the last half second, the last one %s",
                 seen.calls_since, call);
         snprintf(said.answer.brief, sizeof(said.answer.brief), "which calls %s again and again", call);
-        mpi_describe_posted(&said);
+        parts->describe_posted(&said);
     } else {
         mpi_say(&said, "outside of MPI for ");
         duration_say(&said, now_ns - seen.changed_ns);
         mpi_say(&said, "; last call %s", call);
         snprintf(said.answer.brief, sizeof(said.answer.brief), "outside of MPI; its last call was %s", call);
-        mpi_describe_posted(&said);
+        parts->describe_posted(&said);
         said.answer.awaited_count = 0; /* it waits for nobody yet */
     }
     hand_over(asked, &said.answer, now_ns);
@@ -307,8 +305,9 @@ void mpi_waiting_heartbeat(void)
 
 /* ---- life ---- */
 
-bool mpi_waiting_start(uint32_t rank, uint32_t size)
+bool mpi_waiting_start(uint32_t rank, uint32_t size, const struct mpi_waiting_parts *all_parts)
 {
+    parts = all_parts;
     const char *origin;
     if (!cw_settings_watchdog(&patience_ns, &origin)) {
         return false;

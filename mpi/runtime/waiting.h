@@ -27,8 +27,8 @@
 #include <stdint.h>
 
 #include "control/watch/watch.h"
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/state/comm.h"
 
 /* An answer that is being written. */
 struct mpi_said {
@@ -50,7 +50,7 @@ struct mpi_waiting {
     uint64_t since_ns; /* 0: not in the list */
     uint64_t ask_ns;   /* when ranks that it needs are asked next whether they are there */
     uint64_t
-        compare_ns;    /* when calls under way are compared next with those of other ranks (collective/run/refusal.h) */
+        compare_ns; /* when calls under way are compared next with those of other ranks (collective/transport/refusal.h) */
     uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
     struct mpi_waiting *next;
 };
@@ -74,7 +74,15 @@ void mpi_waiting_answer(void);
 /* Control thread, twice a second: looks for questions, and sees that they are answered. */
 void mpi_waiting_heartbeat(void);
 
-/* Reads the environment. False: CAUSEWAY_WATCHDOG makes no sense. */
-bool mpi_waiting_start(uint32_t rank, uint32_t size);
+/* What waits ask of those above: `missing` fails what needs a rank that is down, `compare` compares calls under way
+ * with those of other ranks, `describe_posted` tells what has been begun and is not awaited. */
+struct mpi_waiting_parts {
+    void (*missing)(uint32_t rank);
+    void (*compare)(void);
+    void (*describe_posted)(struct mpi_said *said);
+};
+
+/* Reads the environment; `parts` stays the caller's. False: CAUSEWAY_WATCHDOG makes no sense. */
+bool mpi_waiting_start(uint32_t rank, uint32_t size, const struct mpi_waiting_parts *parts);
 /* The control thread has ended. */
 void mpi_waiting_stop(void);

@@ -6,17 +6,21 @@
 
 #include "collectives/file/recording.h"
 #include "dataplane/base/clock.h"
-#include "mpi/collective/clusters/hierarchy.h"
+#include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/count_matrix.h"
+#include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/agreement.h"
-#include "mpi/collective/run/multicast.h"
+#include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/pairs.h"
-#include "mpi/collective/run/state.h"
 #include "mpi/collective/run/steps.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -106,12 +110,18 @@ void mpi_collective_destroy(struct mpi_collective *collective)
     spare_first = collective;
 }
 
-void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
+void mpi_collectives_abandon(struct mpi_comm *comm)
 {
-    struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (collectives != NULL) { /* without memory nobody hears of it */
-        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
-        mpi_multicast_open(comm); /* as whoever hears of it */
+    struct mpi_collectives *collectives = comm->collectives;
+    if (collectives != NULL) {
+        exchange_early_free(&collectives->early);
+        mpi_clusters_free(collectives->clusters);
+        mpi_plans_destroy(collectives->plans);
+        mpi_replay_detach(collectives->replay);
+        mpi_host_destroy(collectives->host);
+        mpi_hierarchy_destroy(collectives->hierarchy);
+        mpi_multicast_close(collectives->multicast_group);
+        free(collectives);
     }
 }
 
@@ -202,6 +212,18 @@ void mpi_collective_after(MPI_Request request, struct mpi_after *after)
     found->error = after->end(after, found->error);
 }
 
+static const char *collective_why(const struct mpi_collective *collective)
+{
+    return collective->why;
+}
+
+static const struct mpi_request_actions actions = {
+    .start = mpi_collective_start,
+    .destroy = mpi_collective_destroy,
+    .describe = mpi_describe_collective,
+    .why = collective_why,
+};
+
 /* A request for the call, which from now on belongs to it. */
 static int request_make(struct mpi_collective *collective, struct mpi_request **request)
 {
@@ -212,6 +234,7 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
         return code;
     }
     (*request)->collective = collective;
+    (*request)->actions = &actions;
     (*request)->comm = collective->comm;
     mpi_comm_retain(collective->comm);
     collective->request = *request;

@@ -4,7 +4,7 @@
 
 #include "collectives/choose/override.h"
 #include "mpi/collective/calls/calls.h"
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/run/agreement.h"

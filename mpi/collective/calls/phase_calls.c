@@ -6,9 +6,11 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
+#include "mpi/collective/calls/collective.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
-#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/transport/refusal.h"
+#include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
 #include "mpix_functions.h"

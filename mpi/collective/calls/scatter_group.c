@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "mpi/collective/calls/calls.h"
+#include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/refusal.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/info.h"
+#include "mpi/state/handle.h"
 #include "mpi_functions.h"
 #include "mpix_functions.h"
 
@@ -144,7 +145,7 @@ static int members_make(struct mpi_scatter_group *group, uint64_t context)
     if (group->members == NULL) {
         return mpi_error(group->parent->handle, MPI_ERR_NO_MEM, "no memory for a communicator of %d", group->count);
     }
-    if (mpi_multicast_serves(group->members)) {
+    if (mpi_clusters_can_multicast(group->members)) {
         mpi_multicast_open(group->members);
         return multicast_ask(group);
     }

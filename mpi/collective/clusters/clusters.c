@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "mpi/collective/run/state.h"
-#include "mpi/collective/run/transport_state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/state/process.h"
 
 enum { EARLY_MAX_BYTES = 4 << 20 /* from all ranks that send at once */ };
 
@@ -28,6 +27,26 @@ uint64_t mpi_clusters_eager_max(uint32_t ranks)
 {
     uint64_t share = EARLY_MAX_BYTES / ranks;
     return share < EXCHANGE_PARTS_MAX_BYTES ? share : EXCHANGE_PARTS_MAX_BYTES;
+}
+
+bool mpi_clusters_can_multicast(const struct mpi_comm *comm)
+{
+    if (mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL || comm->size < 2 ||
+        mpi_clusters_are_several(comm)) {
+        return false;
+    }
+    for (int rank = 0; rank < comm->size; rank++) {
+        uint32_t world = comm->group->ranks[rank];
+        if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t mpi_clusters_multicast_eager_max(void)
+{
+    return mpi_process.job == NULL || cw_job_groups(mpi_process.job) == NULL ? 0 : EXCHANGE_PARTS_MAX_BYTES;
 }
 
 /* Numbers the clusters that are there: numbers[] by the topology's, back[] the other way. */

@@ -2,7 +2,7 @@
  * what choices know of the ways between them.
  *
  * Invariants
- *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/runtime/wan_policy.h),
+ *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/lifetime/wan_policy.h),
  *     which all have alike.
  *   - Clusters are numbered from 0 as the topology has them, those without a rank left out. A way through a cluster
  *     that has no rank in the communicator counts as direct.
@@ -13,7 +13,7 @@
 #pragma once
 
 #include "collectives/choose/measured.h"
-#include "mpi/group/communicator.h"
+#include "mpi/state/comm.h"
 
 struct mpi_clusters {
     uint32_t count; /* 2 or more */
@@ -28,6 +28,15 @@ const struct mpi_clusters *mpi_clusters_of(struct mpi_comm *comm);
 
 /* Whether the ranks are in several clusters; makes nothing. */
 bool mpi_clusters_are_several(const struct mpi_comm *comm);
+
+/* Longest eager multicast, or message to another cluster: goes in parts where a message has less room. */
+enum { EXCHANGE_PARTS_MAX_BYTES = 65536 };
+
+/* Whether a communicator's ranks are on several hosts, all in one cluster, and all can multicast: the same at all of
+ * them. Long links carry no multicast: who would pace it? */
+bool mpi_clusters_can_multicast(const struct mpi_comm *comm);
+/* The longest multicast that needs no word from its receivers. */
+uint64_t mpi_clusters_multicast_eager_max(void);
 
 /* The longest message to another cluster that waits for no word from there. It may be there before its call: less with
  * more ranks. */

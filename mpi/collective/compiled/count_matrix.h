@@ -15,8 +15,8 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
-#include "mpi/collective/run/refusal.h"
+#include "mpi/collective/state/collective.h"
+#include "mpi/collective/transport/refusal.h"
 
 struct mpi_phases;
 

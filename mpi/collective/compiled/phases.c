@@ -9,8 +9,8 @@
 #include "collectives/file/plan_file.h"
 #include "dataplane/status.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 
 enum { REASON_BYTES = 500 };
 

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpix.h"
 

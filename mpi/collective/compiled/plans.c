@@ -6,12 +6,11 @@
 #include <xxhash.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/clusters/clusters.h"
-#include "mpi/collective/compiled/choice.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
 #include "mpi/runtime/explain.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* Counts are kept as their digest: those of an all-to-all are as many as the ranks squared. */
 static void counts_digest(const struct cw_problem_request *request, uint64_t digest[2])
@@ -148,7 +147,7 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
         .parameters = cw_parameters_default(),
     };
     choice.parameters.eager_max_bytes = eager ? mpi_process.eager_max_bytes : 0;
-    choice.parameters.multicast_eager_max_bytes = eager ? mpi_multicast_eager_max() : 0;
+    choice.parameters.multicast_eager_max_bytes = eager ? mpi_clusters_multicast_eager_max() : 0;
     return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
 }
 
@@ -269,6 +268,7 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, co
         free(run);
         return NULL;
     }
+    run->exchange.execution = run->execution;
     return run;
 }
 

@@ -11,7 +11,7 @@
 #include "collectives/algorithms/build.h"
 #include "collectives/choose/measured.h"
 #include "collectives/execute/execute.h"
-#include "mpi/collective/run/transport.h"
+#include "mpi/collective/transport/transport.h"
 
 enum {
     MPI_PLANS_MAX = 64, /* of a communicator; then the one used longest ago goes */

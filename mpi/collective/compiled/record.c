@@ -9,11 +9,11 @@
 #include "collectives/file/recording.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
+#include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/run/multicast.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 static struct cw_recorder *recorder;
@@ -56,7 +56,7 @@ static uint32_t row_fill(const struct mpi_buffer *descriptor, uint64_t *row)
 
 static uint32_t comm_flags(const struct mpi_comm *comm)
 {
-    uint32_t flags = mpi_multicast_serves(comm) ? CW_RECORDING_MULTICASTS : 0;
+    uint32_t flags = mpi_clusters_can_multicast(comm) ? CW_RECORDING_MULTICASTS : 0;
     for (int rank = 0; rank < comm->size; rank++) {
         uint32_t world = comm->group->ranks[rank];
         if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
@@ -200,7 +200,7 @@ void mpi_record_finish(void)
         struct cw_recording head = {
             .ranks = mpi_process.size,
             .eager_max_bytes = mpi_process.eager_max_bytes,
-            .multicast_eager_max_bytes = mpi_multicast_eager_max(),
+            .multicast_eager_max_bytes = mpi_clusters_multicast_eager_max(),
         };
         snprintf(head.program, sizeof(head.program), "%.*s", (int)sizeof(head.program) - 1,
                  program_invocation_short_name);

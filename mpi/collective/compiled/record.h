@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 /* Begins, if mpi_replay_record_path says so. MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_record_start(void);

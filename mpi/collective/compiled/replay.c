@@ -10,11 +10,12 @@
 #include "collectives/check/check.h"
 #include "collectives/file/bundle.h"
 #include "dataplane/status.h"
+#include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay_contents.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 struct mpi_replay_entry {
@@ -105,7 +106,7 @@ void mpi_replay_forget(void)
 /* What the transport of MPI cannot carry out in this job. The same at all ranks: their limits are. */
 static bool is_usable(const struct cw_plan *plan)
 {
-    uint64_t longest = mpi_process.eager_max_bytes, longest_multicast = mpi_multicast_eager_max();
+    uint64_t longest = mpi_process.eager_max_bytes, longest_multicast = mpi_clusters_multicast_eager_max();
     if (cw_algorithm_find(plan->problem->collective, plan->algorithm) == NULL) {
         return false;
     }

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "control/job/job.h"
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 struct mpi_replay;
 

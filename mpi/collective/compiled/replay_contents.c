@@ -11,7 +11,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/point/internal.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 enum { BUNDLE_FILE_MAX = 1 << 30, FAILURE_BYTES = 512 };
 

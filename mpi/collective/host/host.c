@@ -5,11 +5,10 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/describe.h"
-#include "mpi/collective/run/state.h"
-#include "mpi/runtime/process.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/state/process.h"
 
 enum {
     HOST_CALLS_BEFORE = 2, /* on a communicator, before it gets a segment */
@@ -245,7 +244,7 @@ static void doze(void *context, bool asleep)
 static void describe(void *context, struct mpi_said *said)
 {
     const struct awaited *awaited = context;
-    mpi_describe_host(awaited->call, awaited->owner, said);
+    host_describe(awaited->call, awaited->owner, said);
 }
 
 /* MPI_SUCCESS, or why the call cannot go on. */

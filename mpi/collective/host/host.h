@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 struct mpi_host;
 

@@ -5,10 +5,10 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 #include "mpi/collective/host/state.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
 #include "mpi/point/internal.h"
 #include "mpi/runtime/explain.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 enum { HOST_SEGMENTS_MAX = 1024 }; /* of a process: mappings are not free */
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dataplane/shm/segment.h"
-#include "mpi/collective/compiled/choice.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/host/host.h"
 
 enum {
@@ -91,6 +91,9 @@ static inline uint8_t *host_result(const struct host_call *call, uint64_t round)
 {
     return cw_segment_slot(call->segment, call->ranks, round, call->is_short);
 }
+
+/* The call waits for the data of rank `owner`, or (UINT32_MAX) for all to arrive. */
+void host_describe(const struct host_call *call, uint32_t owner, struct mpi_said *said);
 
 /* The collectives: host/move.c, host/direct.c, host/reduce.c. */
 int host_barrier(struct host_call *call);

@@ -8,8 +8,8 @@
 #include "mpi/datatype/datatype.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/lock.h"
+#include "mpi/state/handle.h"
 #include "mpi_functions.h"
 
 /* The groups of types of MPI 5.0, 6.9.2. As in MPICH and Open MPI, MPI_CHAR is an integer, too, and logical operations

@@ -19,7 +19,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 struct mpi_agreement {
     bool is_scheduled; /* without a plan counts are exchanged */

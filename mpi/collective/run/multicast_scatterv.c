@@ -7,12 +7,14 @@
 
 #include "collectives/choose/override.h"
 #include "dataplane/base/clock.h"
-#include "mpi/collective/run/multicast.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/run/steps.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/explain.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/process.h"
 
 /* How the blocks go; the root tells. */
 enum way {
@@ -65,7 +67,7 @@ int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *w
     const struct mpi_comm *comm = collective->comm;
     struct mpi_multicast_scatterv *made = calloc(1, sizeof(*made));
     collective->scatterv = made;
-    collective->by_pairs = !mpi_multicast_serves(comm);
+    collective->by_pairs = !mpi_clusters_can_multicast(comm);
     if (made != NULL && !collective->by_pairs) {
         made->is_dynamic = strcmp(way, CW_OVERRIDE_DYNAMIC) == 0;
         made->told = calloc(1, sizeof(*made->told) + (size_t)comm->size * sizeof(made->told->bytes[0]));

@@ -21,7 +21,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 struct mpi_multicast_scatterv;
 

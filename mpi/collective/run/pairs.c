@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "mpi/group/communicator.h"
 #include "mpi/point/internal.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"

@@ -2,7 +2,7 @@
  * counts. Within the lock of enter.h only. */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 /* Adds a message to or from a rank to a call; prepared, and started with the call. Blocks of no bytes are left out.
  * MPI_SUCCESS or the error, raised. */

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/state/collective.h"
 
 /* Begins with the first step. Messages between pairs are left to mpi_pairs_start. MPI_SUCCESS or the error, not
  * raised. */

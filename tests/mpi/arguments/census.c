@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "mpi/collective/operations/op.h"
-#include "mpi/collective/run/state.h"
+#include "mpi/collective/state/collectives.h"
 #include "mpi/datatype/datatype.h"
-#include "mpi/group/communicator.h"
 #include "mpi/point/request.h"
 #include "mpi/runtime/errhandler.h"
-#include "mpi/runtime/handle.h"
+#include "mpi/state/comm.h"
+#include "mpi/state/handle.h"
 #include "tests/mpi/arguments/walk.h"
 
 /* A number that must not change: `what` of the object of a handle. */

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/comm.h"
+#include "mpi/state/process.h"
 #include "tests/test.h"
 
 static struct mpi_comm world = {.handle = MPI_COMM_WORLD, .size = 1, .name = "MPI_COMM_WORLD"};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/run/assembly.h"
+#include "mpi/collective/transport/assembly.h"
 #include "tests/test.h"
 
 enum { SOURCES = 3, BYTES_MAX = EXCHANGE_PARTS_MAX_BYTES, SEEDS = 300 };

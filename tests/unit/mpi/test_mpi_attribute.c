@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "mpi/datatype/datatype.h"
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/attribute.h"
+#include "mpi/state/comm.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
 #include "tests/test.h"

@@ -4,10 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi/group/communicator.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/process.h"
+#include "mpi/state/comm.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"
 #include "tests/test.h"

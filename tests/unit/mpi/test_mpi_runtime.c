@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "mpi/runtime/handle.h"
 #include "mpi/runtime/lock.h"
+#include "mpi/state/handle.h"
 #include "tests/test.h"
 
 static int objects[3000];

@@ -1,0 +1,380 @@
+#include "mpi/collective/choice/choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/choose/override.h"
+#include "dataplane/status.h"
+#include "mpi/collective/choice/choice_contents.h"
+#include "mpi/collective/clusters/clusters.h"
+#include "mpi/runtime/info.h"
+#include "mpi/state/process.h"
+
+/* What was chosen for a class of sizes of a collective on so many ranks. */
+struct kept {
+    struct kept *next;
+    enum cw_collective collective;
+    enum cw_measured_path path;
+    uint32_t ranks;
+    uint32_t element_bytes;
+    uint32_t size_class;
+    bool ordered;
+    uint64_t clusters; /* digest of several, else 0 */
+    struct mpi_choice choice;
+};
+
+/* Names of algorithms that are no schedules. */
+struct other {
+    enum cw_collective collective;
+    const char *name;
+};
+
+static struct kept *all_kept;
+static struct cw_measured *measured; /* NULL: nothing */
+static struct cw_override override;  /* by the environment */
+static struct other others[MPI_CHOICE_OTHERS_MAX];
+static uint32_t other_count;
+
+void mpi_choice_know(enum cw_collective collective, const char *name)
+{
+    if (other_count < MPI_CHOICE_OTHERS_MAX) {
+        others[other_count++] = (struct other){collective, name};
+    }
+}
+
+static bool other_is_known(enum cw_collective collective, const char *name)
+{
+    for (uint32_t i = 0; i < other_count; i++) {
+        if (others[i].collective == collective && strcmp(others[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int mpi_choice_start(char *error, size_t error_bytes)
+{
+    const char *words;
+    const char *text;
+    size_t text_bytes;
+    char reason[600];
+    int code = mpi_contents_finish(&words, &text, &text_bytes, error, error_bytes);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    if (cw_override_parse(words, other_is_known, &override, reason, sizeof(reason)) != CW_OK) {
+        snprintf(error, error_bytes, "CAUSEWAY_ALGORITHM: %s", reason);
+        return MPI_ERR_ARG;
+    }
+    if (text_bytes > 0 && cw_measured_decode(text, text_bytes, &measured, reason, sizeof(reason)) != CW_OK) {
+        snprintf(error, error_bytes, "%s: %s", mpi_contents_place(), reason);
+        return MPI_ERR_FILE;
+    }
+    return MPI_SUCCESS;
+}
+
+/* The same at all ranks of a communicator: whoever is on another host than one of them sees that one on another host,
+ * too. */
+static enum cw_measured_path path_of(const struct mpi_comm *comm)
+{
+    for (int rank = 0; rank < comm->size; rank++) {
+        uint32_t world = comm->group->ranks[rank];
+        if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
+            return CW_MEASURED_WIRE;
+        }
+    }
+    return CW_MEASURED_SHARED;
+}
+
+/* Sizes of a class differ by less than a factor of two. */
+static uint32_t size_class(uint64_t count)
+{
+    uint32_t class = 0;
+    while (count >> class != 0) {
+        class ++;
+    }
+    return class;
+}
+
+/* The smallest size of a class. */
+static uint64_t class_count(uint32_t class)
+{
+    return class == 0 ? 0 : 1ull << (class - 1);
+}
+
+/* Asks for the class, with root 0 and equal counts, of one cluster if `wide` is NULL. */
+static int choice_ask(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
+                      const struct cw_measured_wan *wide, bool multicasts, struct mpi_choice *choice, char *error,
+                      size_t error_bytes)
+{
+    struct cw_problem_request typical = *request;
+    struct cw_problem *problem;
+    struct cw_candidate best;
+    typical.root = 0;
+    typical.count = class_count(class);
+    typical.counts = NULL;
+    if (wide == NULL) {
+        typical.cluster_count = 0;
+        typical.cluster_of = typical.cluster_via = NULL;
+    }
+    int status = cw_problem_create(&typical, &problem, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    const struct cw_choose_request wanted = {
+        .problem = problem,
+        .eager_max_bytes = mpi_process.eager_max_bytes,
+        .multicast = multicasts,
+        .multicast_eager_max_bytes = mpi_clusters_multicast_eager_max(),
+        .far_eager_max_bytes = mpi_clusters_eager_max(request->ranks),
+    };
+    status = cw_measured_choose(measured, path, wide, &wanted, &best, &choice->origin);
+    cw_problem_destroy(problem);
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "no algorithm fits");
+        return status;
+    }
+    choice->algorithm = best.algorithm;
+    choice->parameters = best.parameters;
+    choice->time_ns = best.time_ns;
+    return CW_OK;
+}
+
+/* Problems of several clusters that are too large to be priced are asked about as if there was one. */
+static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *request, struct kept *kept, char *error,
+                       size_t error_bytes)
+{
+    const struct mpi_clusters *clusters = mpi_clusters_of(comm);
+    bool multicasts = mpi_clusters_can_multicast(comm);
+    int status = choice_ask(request, kept->size_class, kept->path, clusters != NULL ? &clusters->wan : NULL, multicasts,
+                            &kept->choice, error, error_bytes);
+    if (status == CW_ERROR_UNSUPPORTED && clusters != NULL) {
+        status = choice_ask(request, kept->size_class, kept->path, NULL, multicasts, &kept->choice, error, error_bytes);
+    }
+    return status;
+}
+
+static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+                       char *error, size_t error_bytes)
+{
+    uint32_t class = size_class(request->count);
+    enum cw_measured_path path = path_of(comm);
+    const struct mpi_clusters *clusters = mpi_clusters_of(comm);
+    uint64_t digest = clusters != NULL ? clusters->digest : 0;
+    for (struct kept *kept = all_kept; kept != NULL; kept = kept->next) {
+        if (kept->collective == request->collective && kept->path == path && kept->ranks == request->ranks &&
+            kept->size_class == class && kept->element_bytes == request->element_bytes &&
+            kept->ordered == request->ordered && kept->clusters == digest) {
+            *choice = kept->choice;
+            return CW_OK;
+        }
+    }
+    struct kept *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *made = (struct kept){
+        .next = all_kept,
+        .collective = request->collective,
+        .path = path,
+        .ranks = request->ranks,
+        .element_bytes = request->element_bytes,
+        .size_class = class,
+        .ordered = request->ordered,
+        .clusters = digest,
+    };
+    int status = choice_make(comm, request, made, error, error_bytes);
+    if (status != CW_OK) {
+        free(made);
+        return status;
+    }
+    all_kept = made;
+    *choice = made->choice;
+    return CW_OK;
+}
+
+/* ---- by name ---- */
+
+/* The call by which an override names a problem. */
+static uint32_t call_of(enum cw_collective collective, bool has_counts)
+{
+    return collective == CW_ALLTOALL && has_counts ? CW_OVERRIDE_ALLTOALLV : (uint32_t)collective;
+}
+
+/* The override of a communicator: its hint, else the environment's word. "": nothing. A hint that cannot be understood
+ * is none, as the standard has it. */
+static const char *name_overriding(const struct mpi_comm *comm, uint32_t call, struct cw_parameters *parameters,
+                                   struct cw_override *room)
+{
+    char reason[600];
+    const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_algorithm");
+    const struct cw_override *from = &override;
+    if (hint != NULL && cw_override_parse(hint, other_is_known, room, reason, sizeof(reason)) == CW_OK &&
+        room->of[call].name[0] != '\0') {
+        from = room;
+    }
+    *parameters = from->of[call].parameters;
+    return from->of[call].name;
+}
+
+static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
+{
+    double time_ns = 0;
+    (void)cw_measured_standing(measured, path_of(comm), problem, name, &time_ns);
+    return time_ns;
+}
+
+/* False: no override fits. Without a word about senders there are as many as fill the link. */
+static bool choice_override(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
+{
+    struct cw_override room;
+    struct cw_parameters parameters;
+    char reason[200];
+    const char *name = name_overriding(comm, call_of(problem->collective, problem->has_counts), &parameters, &room);
+    const struct cw_algorithm *algorithm = name[0] == '\0' ? NULL : cw_algorithm_find(problem->collective, name);
+    if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+        return false;
+    }
+    if ((algorithm->takes & CW_TAKES_SENDERS) != 0 && parameters.senders == 0 && mpi_clusters_of(comm) != NULL) {
+        parameters.senders = cw_measured_senders(&mpi_clusters_of(comm)->wan);
+    }
+    *choice = (struct mpi_choice){
+        .algorithm = algorithm,
+        .parameters = parameters,
+        .time_ns = time_tested(comm, problem, name),
+        .origin = CW_BY_NAME,
+    };
+    return true;
+}
+
+/* The first algorithm that fits: where the one of the class does not (other counts). */
+static const struct cw_algorithm *algorithm_first(const struct cw_problem *problem)
+{
+    char reason[200];
+    const struct cw_algorithm *algorithm;
+    for (uint32_t index = 0; (algorithm = cw_algorithm_at(index)) != NULL; index++) {
+        if (algorithm->collective == problem->collective &&
+            (algorithm->needs & (CW_NEEDS_CLUSTERS | CW_NEEDS_MULTICAST)) == 0 &&
+            cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) == CW_OK) {
+            return algorithm;
+        }
+    }
+    return NULL;
+}
+
+int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
+                    char *error, size_t error_bytes)
+{
+    struct cw_problem *problem;
+    const struct cw_problem_request wide = mpi_clusters_request(comm, request);
+    char reason[200];
+    int status = cw_problem_create(&wide, &problem, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (!choice_override(comm, problem, choice)) {
+        status = choice_keep(comm, &wide, choice, error, error_bytes);
+    }
+    if (status == CW_OK && cw_algorithm_fits(choice->algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+        choice->algorithm = algorithm_first(problem);
+        choice->time_ns = 0;
+        if (choice->algorithm == NULL) {
+            snprintf(error, error_bytes, "no algorithm fits");
+            status = CW_ERROR_UNSUPPORTED;
+        }
+    }
+    choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
+    choice->parameters.multicast_eager_max_bytes = mpi_clusters_multicast_eager_max();
+    choice->parameters.far_eager_max_bytes = mpi_clusters_eager_max((uint32_t)comm->size);
+    cw_problem_destroy(problem);
+    return status;
+}
+
+bool mpi_choice_is_scheduled(const struct mpi_comm *comm)
+{
+    struct cw_override room;
+    struct cw_parameters parameters;
+    const char *name = name_overriding(comm, CW_OVERRIDE_ALLTOALLV, &parameters, &room);
+    return name[0] != '\0' && strcmp(name, CW_OVERRIDE_PAIRS) != 0;
+}
+
+const char *mpi_choice_scatterv(const struct mpi_comm *comm)
+{
+    struct cw_override room;
+    struct cw_parameters parameters;
+    const char *name = name_overriding(comm, CW_OVERRIDE_SCATTERV, &parameters, &room);
+    return strcmp(name, CW_OVERRIDE_STATIC) == 0    ? CW_OVERRIDE_STATIC
+           : strcmp(name, CW_OVERRIDE_DYNAMIC) == 0 ? CW_OVERRIDE_DYNAMIC
+                                                    : CW_OVERRIDE_PAIRS;
+}
+
+int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,
+                      size_t error_bytes)
+{
+    struct cw_override room;
+    struct cw_parameters parameters;
+    const char *name = "";
+    if (words != NULL && cw_override_parse(words, other_is_known, &room, error, error_bytes) != CW_OK) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (words != NULL) {
+        name = room.of[CW_OVERRIDE_ALLTOALLV].name;
+        parameters = room.of[CW_OVERRIDE_ALLTOALLV].parameters;
+    }
+    if (name[0] == '\0') {
+        name = name_overriding(comm, CW_OVERRIDE_ALLTOALLV, &parameters, &room);
+    }
+    if (strcmp(name, CW_OVERRIDE_PAIRS) == 0 && words != NULL) {
+        snprintf(error, error_bytes, "alltoallv=" CW_OVERRIDE_PAIRS " has no phases; ask for an algorithm that has");
+        return CW_ERROR_ARGUMENT;
+    }
+    bool is_overridden = name[0] != '\0' && strcmp(name, CW_OVERRIDE_PAIRS) != 0;
+    *choice = (struct mpi_choice){
+        .algorithm = cw_algorithm_find(CW_ALLTOALL, is_overridden ? name : "all-to-all-based"),
+        .parameters = is_overridden ? parameters : cw_parameters_default(),
+        .origin = CW_BY_NAME,
+    };
+    choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
+    return CW_OK;
+}
+
+enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
+                                         const char *name)
+{
+    struct cw_override room;
+    struct cw_parameters parameters;
+    struct cw_problem *problem;
+    char reason[200];
+    const char *wanted =
+        name_overriding(comm, call_of(request->collective, request->counts != NULL), &parameters, &room);
+    if (wanted[0] != '\0') {
+        return strcmp(wanted, name) == 0 ? MPI_CHOICE_OVERRIDE : MPI_CHOICE_NO;
+    }
+    if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
+        return MPI_CHOICE_OPEN;
+    }
+    enum cw_measured_standing standing = cw_measured_standing(measured, path_of(comm), problem, name, NULL);
+    cw_problem_destroy(problem);
+    return standing == CW_STANDING_UNKNOWN ? MPI_CHOICE_OPEN
+           : standing == CW_STANDING_FIRST ? MPI_CHOICE_TESTED
+                                           : MPI_CHOICE_NO;
+}
+
+const char *mpi_choice_source(void)
+{
+    return measured == NULL ? "built-in figures" : mpi_contents_place();
+}
+
+void mpi_choices_forget(void)
+{
+    while (all_kept != NULL) {
+        struct kept *next = all_kept->next;
+        free(all_kept);
+        all_kept = next;
+    }
+    cw_measured_destroy(measured);
+    measured = NULL;
+    memset(&override, 0, sizeof(override));
+    mpi_contents_forget();
+}

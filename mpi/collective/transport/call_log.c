@@ -1,0 +1,90 @@
+#include "mpi/collective/transport/call_log.h"
+
+#include <stdio.h>
+
+#include "dataplane/status.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/call_kind.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/transport/transport_state.h"
+
+void mpi_call_log_note(const struct mpi_exchange *exchange)
+{
+    struct mpi_call_log *log = &exchange->comm->collectives->log;
+    uint32_t at = log->count++ % MPI_CALL_LOG_LENGTH;
+    log->calls[at].number = exchange->number;
+    log->calls[at].run = exchange->run;
+    log->calls[at].kind = exchange->kind;
+    log->calls[at].has_failed = exchange->failure != CW_OK;
+}
+
+static void exchange_end(const struct mpi_call_log *log, struct mpi_exchange *exchange)
+{
+    if (exchange->failure == CW_OK) {
+        snprintf(exchange->why, sizeof(exchange->why), "%s", log->why);
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
+    }
+}
+
+void mpi_call_log_tell(struct mpi_exchange *exchange)
+{
+    struct mpi_call_log *log = &exchange->comm->collectives->log;
+    if (log->why[0] != '\0') {
+        exchange_end(log, exchange);
+        log->why[0] = '\0';
+    }
+}
+
+/* All that are under way; if none is, the next one. */
+static void all_tell(struct mpi_collectives *collectives)
+{
+    struct mpi_call_log *log = &collectives->log;
+    for (struct mpi_exchange *open = collectives->exchanges; open != NULL; open = open->next) {
+        exchange_end(log, open);
+    }
+    if (collectives->exchanges != NULL) {
+        log->why[0] = '\0';
+    }
+}
+
+/* The index of a call among those that are kept; -1: it is not over, or too long ago. */
+static int log_find(const struct mpi_comm *comm, const struct exchange_head *head)
+{
+    const struct mpi_call_log *log = comm == NULL || comm->collectives == NULL ? NULL : &comm->collectives->log;
+    uint32_t count = log == NULL ? 0 : log->count < MPI_CALL_LOG_LENGTH ? log->count : MPI_CALL_LOG_LENGTH;
+    for (uint32_t i = 0; i < count; i++) {
+        if (log->calls[i].number == head->number && log->calls[i].run == head->run) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    int at = log_find(comm, head);
+    if (at < 0) {
+        return false;
+    }
+    struct mpi_call_log *log = &comm->collectives->log;
+    if (log->calls[at].kind != head->call) { /* a refusal's is none */
+        mpi_multicast_open(comm);
+    }
+    if (log->calls[at].kind != head->call && head->kind != EXCHANGE_REFUSE && !log->calls[at].has_failed) {
+        mpi_call_kind_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
+        all_tell(comm->collectives);
+        /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
+        const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+        mpi_exchange_refuse(comm, head->number, head->run, &refusal);
+        log->calls[at].has_failed = true;
+    }
+    return true;
+}
+
+bool mpi_call_log_differs(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    int at = log_find(comm, head);
+    const struct mpi_call_log *log = at < 0 ? NULL : &comm->collectives->log;
+    return mpi_call_log_takes(comm, head) && (log->calls[at].kind != head->call || log->calls[at].has_failed);
+}

@@ -1,0 +1,163 @@
+#include "mpi/collective/transport/refusal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectives/execute/execute.h"
+#include "dataplane/status.h"
+#include "mpi/collective/host/host.h"
+#include "mpi/collective/transport/call_kind.h"
+#include "mpi/collective/transport/call_log.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/transport_state.h"
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/state/process.h"
+
+enum { ASKED_MAX = 16 }; /* ranks, by a call at a time */
+
+static_assert(sizeof(struct mpi_refusal) == 24, "the same at both sides");
+static_assert(sizeof(struct exchange_head) + sizeof(struct mpi_refusal) <= MPI_HEAD_MAX, "an outbox keeps it");
+
+void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, size_t text_bytes)
+{
+    unsigned long long planned = refusal->planned, given = refusal->given;
+    switch (refusal->reason) {
+    case MPI_REFUSAL_SENDS:
+        snprintf(text, text_bytes,
+                 "by these phases rank %d sends rank %d %llu bytes, but its call says %llu; make phases for the counts",
+                 rank, refusal->peer, planned, given);
+        break;
+    case MPI_REFUSAL_EXPECTS:
+        snprintf(text, text_bytes,
+                 "by these phases rank %d gets %llu bytes of rank %d, but its call says %llu; make phases for the "
+                 "counts",
+                 rank, planned, refusal->peer, given);
+        break;
+    case MPI_REFUSAL_FAILED:
+        snprintf(text, text_bytes, "rank %d cannot take part: it has no memory left", rank);
+        break;
+    case MPI_REFUSAL_ARGUMENTS:
+        snprintf(text, text_bytes, "rank %d does not take part: its own arguments are wrong, as it is told", rank);
+        break;
+    default:
+        snprintf(text, text_bytes, "rank %d does not go on: it is told of another call, or of other phases", rank);
+    }
+}
+
+void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
+                             const struct mpi_refusal *refusal)
+{
+    struct {
+        struct exchange_head head;
+        struct mpi_refusal refusal;
+    } message = {
+        .head = {.context = comm->context, .number = number, .run = run, .source = comm->rank, .kind = EXCHANGE_REFUSE},
+        .refusal = *refusal,
+    };
+    /* a rank that cannot be told is gone, or finds out by its watchdog */
+    (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE), &message,
+                          sizeof(message), NULL, 0, NULL);
+}
+
+void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
+{
+    for (int rank = 0; rank < comm->size; rank++) {
+        if (rank != comm->rank) {
+            mpi_exchange_refuse_one(comm, rank, number, run, refusal);
+        }
+    }
+}
+
+void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (collectives != NULL) { /* without memory nobody hears of it */
+        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_multicast_open(comm); /* as whoever hears of it */
+    }
+}
+
+void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = peer};
+    mpi_multicast_open(exchange->comm);
+    if (!exchange->is_notified) {
+        exchange->is_notified = true;
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+    }
+}
+
+void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
+{
+    mpi_exchange_mismatch_tell(exchange, head->source);
+    if (exchange->failure == CW_OK) {
+        mpi_call_kind_mismatch(exchange, head->source, head->call);
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
+    }
+}
+
+/* ---- questions ---- */
+
+static void exchange_ask(const struct mpi_exchange *exchange)
+{
+    const struct mpi_comm *comm = exchange->comm;
+    const struct exchange_head head = {
+        .context = comm->context,
+        .number = exchange->number,
+        .run = exchange->run,
+        .tag = exchange->ordinal,
+        .source = comm->rank,
+        .kind = EXCHANGE_ASK,
+        .call = exchange->kind,
+    };
+    uint32_t awaited[ASKED_MAX];
+    uint32_t count = cw_execution_awaited(exchange->execution, awaited, ASKED_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        (void)mpi_exchange_send_eager(comm, comm->group->ranks[awaited[i]], &head, sizeof(head), NULL, 0);
+    }
+}
+
+void mpi_exchange_compare(void)
+{
+    if (mpi_process.has_notified_launcher) {
+        return;
+    }
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        const struct mpi_exchange *exchange = comm->collectives == NULL ? NULL : comm->collectives->exchanges;
+        for (; exchange != NULL; exchange = exchange->next) {
+            if (exchange->failure == CW_OK) {
+                exchange_ask(exchange);
+            }
+        }
+    }
+}
+
+void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+    if (comm == NULL || comm->collectives == NULL || head->source < 0 || head->source >= comm->size) {
+        return;
+    }
+    bool goes_otherwise = head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
+    if (mpi_call_log_differs(comm, head) || (goes_otherwise && mpi_host_mismatch(comm, head->source))) {
+        mpi_exchange_refuse_one(comm, head->source, head->number, head->run, &refusal);
+    }
+}
+
+bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes)
+{
+    struct mpi_refusal refusal;
+    if (bytes != sizeof(refusal)) {
+        return false;
+    }
+    memcpy(&refusal, data, sizeof(refusal));
+    exchange->is_notified = true;
+    mpi_multicast_open(exchange->comm);
+    if (exchange->failure == CW_OK) { /* what is known already tells more */
+        mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
+    }
+    return true;
+}

@@ -1,0 +1,90 @@
+/* transport: how a schedule of a collective call meets those of the other ranks (collectives/execute/transport.h over
+ * dataplane/path/path.h).
+ *
+ * An eager put is one message with its data. A long one goes straight into the place that it names, which the schedule
+ * has made sure is free: put there, if the target has told where (direct.h), else offered: the target gets the bytes,
+ * and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike;
+ * what comes for a call that this rank has not begun waits.
+ *
+ * Within the lock of enter.h only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectives/execute/transport.h"
+#include "mpi/state/comm.h"
+
+/* One run of one call. */
+struct mpi_exchange {
+    struct mpi_comm *comm;
+    uint32_t number;  /* of the call, in its communicator */
+    uint32_t run;     /* how often it was started before */
+    uint32_t kind;    /* mpi_describe_kind of the call */
+    void *buffers[4]; /* by enum cw_buffer */
+    uint64_t buffer_bytes[4];
+    int failure;                        /* status, once a rank that takes part is gone, or is in another call */
+    struct mpi_exchange *throttle_next; /* of those that throttle later ones */
+    bool throttles;                     /* is one of them */
+    bool is_notified;                   /* the others know that it has failed */
+    uint32_t ordinal;                   /* struct mpi_collective; 0: of a persistent call, or an inner one */
+    char why[200];                      /* in which one; "": it is not that */
+    struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
+    uint16_t put_count;                 /* offered ones so far: their numbers */
+    struct mpi_direct *direct;          /* what has been told of places (direct.h); NULL: nothing */
+    uint32_t operations_open;           /* own gets and direct puts under way */
+    uint32_t multicasts_open;           /* own long multicasts under way (multicast.h) */
+    struct mpi_exchange_parts *parts;   /* eager multicasts that have come in part (assembly.h) */
+    struct mpi_exchange *next;          /* of the communicator */
+    const struct cw_execution *execution;
+    struct cw_transport transport;
+    struct cw_transport_sink sink; /* the execution's */
+};
+
+/* Makes the transport; before the execution is. */
+void mpi_exchange_init(struct mpi_exchange *exchange);
+
+/* Joins the communicator's calls under way; takes what has come early. False: no memory. */
+bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, uint32_t number, uint32_t run,
+                        uint32_t kind);
+/* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started
+ * in any order. */
+void mpi_exchange_throttle(struct mpi_exchange *exchange);
+/* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
+void mpi_exchange_end(struct mpi_exchange *exchange);
+/* Whether all that it has offered or put is there, and all that it gets is here. */
+bool mpi_exchange_is_idle(const struct mpi_exchange *exchange);
+
+/* ---- for multicast.h and direct.h ---- */
+
+struct exchange_head;
+struct mpi_multicast;
+/* The call cannot go on; the first reason counts. */
+void mpi_exchange_fail(struct mpi_exchange *exchange, int status);
+/* What has become of a put: its last byte has left; its source may be reused. */
+void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
+void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
+                            struct exchange_head *head);
+/* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the multicast
+ * (mpi_multicast_acknowledged), or without one to the schedule, with `context`. */
+int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
+                            const void *data, uint64_t bytes);
+int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
+                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
+                            uint64_t context);
+
+/* A turn of all that waits for room (progress.h). */
+uint32_t mpi_exchange_turn(void);
+
+/* Fills in who takes messages of kind MPI_SENT_COLLECTIVE from the paths. */
+struct cw_path_handler;
+void mpi_exchange_listen(struct cw_path_handler *handler);
+/* One of these, or one that came to a group. */
+void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);
+/* A process is gone: calls that it takes part in fail. */
+void mpi_collective_down(uint32_t rank);
+
+/* What came early for communicators that this process has made since; and what is left at the end. */
+void mpi_exchange_adopt(struct mpi_comm *comm);
+void mpi_exchange_forget(void);

@@ -1,0 +1,102 @@
+/* Messages that come before their call, or before their communicator; and calls that throttle later ones. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+#include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/transport_state.h"
+#include "mpi/point/credit.h"
+
+static struct mpi_early_list unknown;
+
+void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
+{
+    struct mpi_early *early = malloc(sizeof(*early) + bytes);
+    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
+    if (early == NULL || (comm != NULL && collectives == NULL)) {
+        free(early);
+        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
+    }
+    *early = (struct mpi_early){.rank = rank, .bytes = bytes};
+    memcpy(early->data, data, bytes);
+    mpi_kept_add_early(sizeof(*early) + bytes);
+    struct mpi_early_list *list = comm == NULL ? &unknown : &collectives->early;
+    *(list->last == NULL ? &list->first : &list->last->next) = early;
+    list->last = early;
+}
+
+void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
+{
+    struct mpi_early *before = NULL; /* the last of those that stay */
+    struct mpi_early *early;
+    while ((early = before == NULL ? list->first : before->next) != NULL) {
+        struct exchange_head head;
+        memcpy(&head, early->data, sizeof(head));
+        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
+            before = early;
+            continue;
+        }
+        *(before == NULL ? &list->first : &before->next) = early->next;
+        list->last = list->last == early ? before : list->last;
+        mpi_kept_remove_early(sizeof(*early) + early->bytes);
+        mpi_collective_message(early->rank, early->data, early->bytes);
+        free(early);
+    }
+}
+
+void mpi_exchange_adopt(struct mpi_comm *comm)
+{
+    if (unknown.first != NULL) {
+        exchange_early_take(&unknown, comm, NULL);
+    }
+}
+
+void exchange_early_free(struct mpi_early_list *list)
+{
+    while (list->first != NULL) {
+        struct mpi_early *next = list->first->next;
+        mpi_kept_remove_early(sizeof(*next) + list->first->bytes);
+        free(list->first);
+        list->first = next;
+    }
+    list->last = NULL;
+}
+
+void mpi_exchange_forget(void)
+{
+    exchange_early_free(&unknown);
+}
+
+void mpi_exchange_throttle(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->throttles;
+    while (*link != NULL) {
+        link = &(*link)->throttle_next;
+    }
+    exchange->throttles = true;
+    exchange->throttle_next = NULL;
+    *link = exchange;
+}
+
+void exchange_unthrottle(struct mpi_exchange *exchange)
+{
+    struct mpi_exchange **link = &exchange->comm->collectives->throttles;
+    while (*link != exchange) {
+        link = &(*link)->throttle_next;
+    }
+    *link = exchange->throttle_next;
+    exchange->throttles = false;
+}
+
+void mpi_collective_down(uint32_t rank)
+{
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
+            continue;
+        }
+        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
+             exchange = exchange->next) {
+            mpi_exchange_fail(exchange, CW_ERROR_PEER_FAILED);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+/* What communicators tell about themselves (MPI 5.0, 7.4.1, 7.4.4, 7.8). */
+#include <stdio.h>
+#include <string.h>
+
+#include "mpi/collective/hierarchy/hierarchy.h"
+#include "mpi/collective/host/host.h"
+#include "mpi/group/communicator.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/info.h"
+#include "mpi_functions.h"
+
+int mpi_comm_size(MPI_Comm comm, int *size)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code == MPI_SUCCESS) {
+        *size = found->size;
+    }
+    return code;
+}
+
+int mpi_comm_rank(MPI_Comm comm, int *rank)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code == MPI_SUCCESS) {
+        *rank = found->rank;
+    }
+    return code;
+}
+
+int mpi_comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
+{
+    struct mpi_comm *a, *b;
+    int code = mpi_comm_lookup(comm1, &a);
+    if (code == MPI_SUCCESS) {
+        code = mpi_comm_lookup(comm2, &b);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    int relation = mpi_group_relation(a->group, b->group);
+    *result = a == b ? MPI_IDENT : relation == MPI_IDENT ? MPI_CONGRUENT : relation;
+    return MPI_SUCCESS;
+}
+
+int mpi_comm_test_inter(MPI_Comm comm, int *flag)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code == MPI_SUCCESS) {
+        *flag = 0;
+    }
+    return code;
+}
+
+/* There are no intercommunicators yet. */
+static int remote_error(MPI_Comm comm)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    return code != MPI_SUCCESS ? code : mpi_error(comm, MPI_ERR_COMM, "%s is no intercommunicator", found->name);
+}
+
+int mpi_comm_remote_size(MPI_Comm comm, int *size)
+{
+    (void)size;
+    return remote_error(comm);
+}
+
+int mpi_comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+    (void)group;
+    return remote_error(comm);
+}
+
+int mpi_comm_get_parent(MPI_Comm *parent)
+{
+    *parent = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+int mpi_comm_set_name(MPI_Comm comm, const char *comm_name)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code == MPI_SUCCESS) {
+        snprintf(found->name, sizeof(found->name), "%s", comm_name);
+    }
+    return code;
+}
+
+int mpi_comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+{
+    struct mpi_comm *found = mpi_comm_find(comm);
+    const char *name = comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : found == NULL ? NULL : found->name;
+    if (name == NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "unknown communicator");
+    }
+    memcpy(comm_name, name, strlen(name) + 1);
+    *resultlen = (int)strlen(name);
+    return MPI_SUCCESS;
+}
+
+int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    struct mpi_info *hints = mpi_info_find(info);
+    if (hints == NULL) {
+        return mpi_error(comm, MPI_ERR_INFO, "%s",
+                         info == MPI_INFO_NULL ? "the info object is MPI_INFO_NULL" : "unknown info object");
+    }
+    mpi_info_free_object(found->info);
+    found->info = mpi_info_copy(hints);
+    mpi_host_reconsider(found);
+    mpi_hierarchy_reconsider(found);
+    return MPI_SUCCESS;
+}
+
+int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
+{
+    struct mpi_comm *found;
+    int code = mpi_comm_lookup(comm, &found);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    return mpi_info_give(found->info, info_used);
+}

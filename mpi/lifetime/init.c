@@ -1,0 +1,342 @@
+/* From MPI_Init to MPI_Finalize (MPI 5.0, 11.2 to 11.4). */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "control/job/wire.h"
+#include "control/settings/settings.h"
+#include "mpi/collective/calls/collective.h"
+#include "mpi/collective/choice/choice.h"
+#include "mpi/collective/compiled/record.h"
+#include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/hierarchy/hierarchy.h"
+#include "mpi/collective/host/host.h"
+#include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/transport/transport.h"
+#include "mpi/communicator/topology.h"
+#include "mpi/group/communicator.h"
+#include "mpi/lifetime/wan_policy.h"
+#include "mpi/point/buffered.h"
+#include "mpi/point/credit.h"
+#include "mpi/point/describe.h"
+#include "mpi/point/point.h"
+#include "mpi/point/request.h"
+#include "mpi/runtime/attribute.h"
+#include "mpi/runtime/error.h"
+#include "mpi/runtime/explain.h"
+#include "mpi/runtime/lock.h"
+#include "mpi/runtime/progress.h"
+#include "mpi/runtime/waiting.h"
+#include "mpi/state/process.h"
+#include "mpi_functions.h"
+
+/* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway
+ * bench mpi`). */
+enum { EAGER_MAX_BYTES = 8192 };
+
+static pthread_t main_thread;
+
+/* The application computes: what waits for it goes on. */
+static void control_tick(void *context)
+{
+    (void)context;
+    if (!mpi_lock_try_control()) {
+        return;
+    }
+    for (int round = 0; round < 1000 && mpi_progress() > 0; round++) {
+    }
+    mpi_progress_rest();
+    mpi_lock_give_control();
+}
+
+static void control_heartbeat(void *context)
+{
+    (void)context;
+    if (cw_job_is_cut(mpi_process.job)) {
+        fprintf(stderr, "causeway: rank %u: the launcher has gone: this process ends\n", mpi_process.rank);
+        _exit(MPI_ERR_OTHER); /* no handlers of exit: the program's thread may be anywhere */
+    }
+    if (mpi_lock_try_control()) {
+        cw_paths_watch(mpi_process.paths);
+        mpi_exchange_compare(); /* a program that only tests never waits */
+        mpi_lock_give_control();
+    }
+    mpi_waiting_heartbeat();
+}
+
+/* Ranks that share this machine's cores. */
+static uint32_t ranks_here(void)
+{
+    uint32_t count = 0;
+    int host = -1;
+    char error[200];
+    if (cw_wire_host(mpi_process.rank, mpi_process.size, &host, error, sizeof(error)) == CW_OK && host >= 0) {
+        return mpi_process.size; /* emulated hosts are all here */
+    }
+    for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
+        count += cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_SHARED;
+    }
+    return count;
+}
+
+/* The same at all ranks, since schedules depend on it: whoever has a path of each kind has the shorter limit. */
+static uint64_t eager_max(void)
+{
+    uint64_t bytes = EAGER_MAX_BYTES;
+    for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
+        uint64_t room = cw_paths_message_max(mpi_process.paths, rank) - MPI_HEAD_MAX;
+        bytes = room < bytes ? room : bytes;
+    }
+    return bytes;
+}
+
+/* What `causeway run --plan` ends with if it finds the same before. */
+enum { EXIT_USAGE = 2 };
+
+/* ---- the parts of the library, which do not know those above them ---- */
+
+static const struct mpi_comm_owner owners[] = {
+    {mpi_match_adopt, mpi_match_abandon},
+    {mpi_exchange_adopt, mpi_collectives_abandon},
+    {mpi_replay_attach, NULL},
+    {NULL, mpi_topology_abandon},
+};
+
+static const struct mpi_waiting_parts waiting_parts = {
+    .missing = mpi_incoming_missing,
+    .compare = mpi_exchange_compare,
+    .describe_posted = mpi_describe_posted,
+};
+
+static void take_down(void *context, uint32_t rank, int status)
+{
+    (void)context;
+    mpi_incoming_down(rank, status);
+    mpi_collective_down(rank);
+}
+
+static void parts_join(struct cw_job_handler *handler)
+{
+    *handler = (struct cw_job_handler){
+        .multicast = mpi_multicast_message,
+        .multicast_complete = mpi_multicast_complete,
+    };
+    mpi_incoming_listen(&handler->path);
+    mpi_exchange_listen(&handler->path);
+    handler->path.down = take_down;
+    mpi_progress_add(mpi_exchange_turn);
+    mpi_progress_add(mpi_point_turn);
+}
+
+/* ---- beginning ---- */
+
+/* Rank 0 tells what is wrong and ends the job; the others wait for that, lest they end it first. */
+static int choice_start(void)
+{
+    char error[1200] = "";
+    int exit_code = EXIT_USAGE;
+    int code = mpi_wan_policy_start(error, sizeof(error));
+    if (code == MPI_SUCCESS) {
+        code = mpi_choice_start(error, sizeof(error));
+        exit_code = MPI_ERR_OTHER;
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_replay_start(error, sizeof(error));
+        exit_code = EXIT_USAGE;
+    }
+    if (code == MPI_SUCCESS) {
+        return mpi_record_start();
+    }
+    if (mpi_process.rank != 0) {
+        cw_job_close(mpi_process.job);
+        exit(1);
+    }
+    fprintf(stderr, "causeway: MPI_Init: %s\n", error);
+    mpi_process_abort(exit_code);
+}
+
+static int job_start(void)
+{
+    char error[CW_PORT_TEXT_BYTES] = "";
+    uint8_t note[CW_JOB_NOTE_BYTES];
+    struct cw_job_handler handler;
+    parts_join(&handler);
+    struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
+    mpi_host_introduce();
+    mpi_hierarchy_introduce();
+    if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK ||
+        mpi_wan_policy_prepare(note) != CW_OK) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (cw_job_open(&handler, note, &mpi_process.job, error, sizeof(error)) != CW_OK) {
+        fprintf(stderr, "causeway: MPI_Init: %s\n", error);
+        mpi_process_abort(MPI_ERR_OTHER);
+    }
+    struct cw_bootstrap_info info = cw_job_info(mpi_process.job);
+    mpi_process.rank = info.rank;
+    mpi_process.size = info.size;
+    mpi_process.paths = cw_job_paths(mpi_process.job);
+    mpi_process.eager_max_bytes = eager_max();
+    mpi_process.spin_rounds = mpi_progress_spin_rounds(ranks_here());
+    if (!mpi_waiting_start(info.rank, info.size, &waiting_parts)) {
+        fprintf(stderr,
+                "causeway: MPI_Init: CAUSEWAY_WATCHDOG is '%.40s': a number of seconds is wanted, or 0 for never\n",
+                getenv("CAUSEWAY_WATCHDOG"));
+        mpi_process_abort(MPI_ERR_OTHER);
+    }
+    if (cw_job_attend(mpi_process.job, &control, &mpi_process.control, error, sizeof(error)) != CW_OK) {
+        fprintf(stderr, "causeway: MPI_Init: %s\n", error);
+        mpi_process_abort(MPI_ERR_OTHER);
+    }
+    return MPI_SUCCESS;
+}
+
+int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    (void)argc, (void)argv; /* no option is hidden among the program's */
+    if (mpi_process.state != MPI_PROCESS_NEW) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_OTHER,
+                         "MPI has been initialized already; it can be once in a program's life");
+    }
+    if (required != MPI_THREAD_SINGLE && required != MPI_THREAD_FUNNELED && required != MPI_THREAD_SERIALIZED &&
+        required != MPI_THREAD_MULTIPLE) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no level of thread support", required);
+    }
+    int code = job_start();
+    if (code == MPI_SUCCESS) {
+        code = mpi_outbox_start(mpi_process.size);
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_credit_start(mpi_process.size);
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_requests_start();
+    }
+    if (code == MPI_SUCCESS) {
+        code = mpi_comm_start(mpi_process.rank, mpi_process.size, owners, sizeof(owners) / sizeof(owners[0]));
+    }
+    if (code == MPI_SUCCESS) {
+        code = choice_start();
+    }
+    if (code != MPI_SUCCESS) {
+        return mpi_error(MPI_COMM_NULL, code, "MPI could not be started");
+    }
+    main_thread = pthread_self();
+    mpi_process.thread_level = required;
+    if (required == MPI_THREAD_MULTIPLE) {
+        mpi_lock_share();
+    }
+    mpi_process.state = MPI_PROCESS_RUNNING;
+    *provided = required;
+    return MPI_SUCCESS;
+}
+
+int mpi_init(int *argc, char ***argv)
+{
+    int provided;
+    return mpi_init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
+
+int mpi_initialized(int *flag)
+{
+    *flag = mpi_process.state != MPI_PROCESS_NEW;
+    return MPI_SUCCESS;
+}
+
+int mpi_finalized(int *flag)
+{
+    *flag = mpi_process.state == MPI_PROCESS_FINALIZED;
+    return MPI_SUCCESS;
+}
+
+static void outbox_describe(void *context, struct mpi_said *said)
+{
+    (void)context;
+    mpi_say(said, "%u messages for which there is no room at their receivers yet", (unsigned)mpi_outbox_waiting);
+}
+
+static bool nothing_waits(void *context)
+{
+    (void)context;
+    return mpi_outbox_waiting == 0;
+}
+
+/* What the library did, if anybody wants to know: calls are counted until their communicators have gone. */
+static void explain(const char *multicasts)
+{
+    if (mpi_explain_is_wanted()) {
+        char text[CW_SETTINGS_PATH_BYTES + 128];
+        mpi_explain_paths();
+        mpi_explain_text(mpi_wan_policy_detected());
+        snprintf(text, sizeof(text), "algorithms chosen by %s", mpi_choice_source());
+        mpi_explain_text(text);
+        mpi_explain_print();
+        mpi_kept_describe(text, sizeof(text));
+        mpi_explain_text(text);
+        mpi_explain_text(multicasts);
+    }
+    mpi_explain_forget();
+}
+
+int mpi_finalize(void)
+{
+    /* as MPI_COMM_FREE of MPI_COMM_SELF would: what programs hang there is called first (11.4.4) */
+    int code = mpi_attributes_free_comm(MPI_COMM_SELF, &mpi_comm_self->attributes);
+    if (code != MPI_SUCCESS) {
+        return mpi_error(MPI_COMM_SELF, code, "an attribute's delete function failed");
+    }
+    mpi_buffered_finish();
+    if (!nothing_waits(NULL)) {
+        mpi_progress_until(nothing_waits, outbox_describe, NULL);
+    }
+    mpi_record_stop();
+    mpi_replay_report();
+    mpi_record_finish();
+    code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
+    (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
+    mpi_multicasts_finish();
+    char *multicasts = mpi_explain_is_wanted() ? mpi_multicast_report() : NULL;
+    mpi_hierarchy_stop();
+    mpi_comm_stop();
+    mpi_match_forget_unknown();
+    mpi_multicast_finish();
+    cw_control_quiet(mpi_process.control);
+    mpi_process.control = NULL;
+    mpi_waiting_stop();
+    explain(multicasts);
+    free(multicasts);
+    mpi_outbox_stop();
+    mpi_credit_stop();
+    mpi_requests_forget();
+    mpi_exchange_forget();
+    mpi_collective_spares_free();
+    mpi_choices_forget();
+    mpi_replay_forget();
+    mpi_wan_policy_forget();
+    cw_job_close(mpi_process.job);
+    mpi_process.job = NULL;
+    mpi_process.paths = NULL;
+    mpi_process.state = MPI_PROCESS_FINALIZED;
+    return code;
+}
+
+int mpi_abort(MPI_Comm comm, int errorcode)
+{
+    (void)comm; /* all processes of the job end: the standard allows it */
+    fprintf(stderr, "causeway: rank %u: MPI_Abort with code %d\n", mpi_process.rank, errorcode);
+    mpi_process_abort(errorcode);
+}
+
+int mpi_query_thread(int *provided)
+{
+    *provided = mpi_process.thread_level;
+    return MPI_SUCCESS;
+}
+
+int mpi_is_thread_main(int *flag)
+{
+    *flag = pthread_equal(pthread_self(), main_thread) != 0;
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,212 @@
+#include "mpi/lifetime/wan_policy.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/detect/measure.h"
+#include "control/job/wan_policy.h"
+#include "control/job/wire.h"
+#include "control/settings/settings.h"
+#include "control/topology/clusters.h"
+#include "dataplane/status.h"
+#include "mpi/collective/choice/common.h"
+#include "mpi/state/process.h"
+
+static struct mpi_common common; /* the words of control/job/wan_choice.h and the file's text */
+static char place[CW_SETTINGS_PATH_BYTES + 32];
+static char failure[CW_SETTINGS_PATH_BYTES + 200];
+static char detected[CW_DETECT_WHY_BYTES]; /* why; "": nothing was */
+static char emulated_name[32];
+
+/* The text of the file, or the word in its place that asks for detection, to be freed; NULL: there is none, or it
+ * cannot be read: `failure` says so. */
+static char *text_read(const char *path, size_t *text_bytes)
+{
+    *text_bytes = 0;
+    failure[0] = '\0';
+    if (path == NULL || path[0] == '\0') {
+        return NULL;
+    }
+    snprintf(place, sizeof(place), "CAUSEWAY_TOPOLOGY: %.1000s", path);
+    if (cw_detect_word(path) != NULL) {
+        *text_bytes = strlen(path);
+        return strdup(path);
+    }
+    char *text = cw_settings_read(path, CW_TOPOLOGY_FILE_BYTES, text_bytes);
+    if (text == NULL || *text_bytes == 0) {
+        snprintf(failure, sizeof(failure), "%s: %s", place, text == NULL ? strerror(errno) : "the file is empty");
+    }
+    return text;
+}
+
+static void note_mix(uint8_t note[CW_JOB_NOTE_BYTES])
+{
+    crypto_generichash_state state;
+    const uint8_t mark = failure[0] == '\0';
+    crypto_generichash_init(&state, NULL, 0, CW_JOB_NOTE_BYTES);
+    crypto_generichash_update(&state, note, CW_JOB_NOTE_BYTES);
+    crypto_generichash_update(&state, &mark, sizeof(mark));
+    crypto_generichash_update(&state, (const uint8_t *)common.bytes, common.count);
+    crypto_generichash_final(&state, note, CW_JOB_NOTE_BYTES);
+}
+
+int mpi_wan_policy_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
+{
+    size_t text_bytes;
+    char *text = text_read(getenv("CAUSEWAY_TOPOLOGY"), &text_bytes);
+    char words[CW_WAN_WORDS_BYTES];
+    cw_wan_words(words);
+    int status = mpi_common_make(&common, words, text, text_bytes);
+    free(text);
+    if (status == CW_OK && (common.count > 0 || failure[0] != '\0')) {
+        note_mix(note);
+    }
+    return status;
+}
+
+/* The same verdict at all ranks, if not before. */
+static int common_finish(char *error, size_t error_bytes)
+{
+    int code = MPI_SUCCESS;
+    bool is_notified = mpi_process.rank == 0 && failure[0] != '\0';
+    if (!is_notified && !cw_job_notes_agree(mpi_process.job)) {
+        cw_wan_seal(mpi_process.size, mpi_process.paths); /* what has to be said first, too */
+        code = mpi_common_bcast(&common);
+        if (mpi_process.rank != 0) {
+            failure[0] = '\0'; /* of rank 0 only it counts */
+            snprintf(place, sizeof(place), "rank 0's topology file");
+        }
+    }
+    if (failure[0] != '\0') {
+        snprintf(error, error_bytes, "%s", failure);
+        return MPI_ERR_NO_SUCH_FILE;
+    }
+    if (code != MPI_SUCCESS) {
+        snprintf(error, error_bytes, "rank 0's topology file cannot be had");
+    }
+    return code;
+}
+
+/* Emulated hosts of the job; 0: none. */
+static uint32_t emulated_hosts(void)
+{
+    char ignored[200];
+    int last = -1;
+    (void)cw_wire_host(mpi_process.size - 1, mpi_process.size, &last, ignored, sizeof(ignored));
+    return (uint32_t)(last + 1);
+}
+
+/* Emulated hosts are numbered, since all are this machine. */
+static const char *host_name(void *context, uint32_t rank)
+{
+    (void)context;
+    if (emulated_hosts() == 0) {
+        return cw_job_host(mpi_process.job, rank);
+    }
+    snprintf(emulated_name, sizeof(emulated_name), "host%u",
+             cw_clusters_block(rank, mpi_process.size, emulated_hosts()));
+    return emulated_name;
+}
+
+/* ---- detection ---- */
+
+static int file_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    if (file == NULL) {
+        return CW_ERROR_SYSTEM;
+    }
+    bool good = fprintf(file, "%s\n", text) > 0;
+    good = fclose(file) == 0 && good;
+    return good ? CW_OK : CW_ERROR_SYSTEM;
+}
+
+/* Measures; what is found takes the place of the word. MPI_SUCCESS, or an MPI error with a line in `error`. */
+static int clusters_detect(const char *path, char *error, size_t error_bytes)
+{
+    const struct cw_detect_job of = {.job = mpi_process.job, .host_name = host_name};
+    char words[CW_WAN_WORDS_BYTES];
+    char reason[300] = "";
+    char *text;
+    int status = cw_detect_job(&of, &text, detected, reason, sizeof(reason));
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "CAUSEWAY_TOPOLOGY: %s", reason);
+        return status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
+    }
+    if (path[0] != '\0' && mpi_process.rank == 0 && text[0] == '\0') {
+        fprintf(stderr, "causeway: %s; %s is not written\n", detected, path);
+    } else if (path[0] != '\0' && mpi_process.rank == 0 && file_write(path, text) != CW_OK) {
+        snprintf(error, error_bytes, "CAUSEWAY_TOPOLOGY: what was detected cannot be written to %.1000s: %s", path,
+                 strerror(errno));
+        free(text);
+        return MPI_ERR_FILE;
+    }
+    snprintf(words, sizeof(words), "%s", mpi_common_word(&common));
+    snprintf(place, sizeof(place), "CAUSEWAY_TOPOLOGY: what was detected");
+    status = mpi_common_make(&common, words, text, strlen(text));
+    free(text);
+    return status == CW_OK ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+const char *mpi_wan_policy_detected(void)
+{
+    return detected;
+}
+
+static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, char *error, size_t error_bytes)
+{
+    const struct cw_clusters_request request = {
+        .text = text,
+        .length = text_bytes,
+        .place = place,
+        .ranks = mpi_process.size,
+        .emulated = detected[0] != '\0' ? 0 : emulated_hosts(),
+        .relays = relays,
+        .host_name = host_name,
+    };
+    int status = cw_clusters_create(&request, &mpi_process.clusters, error, error_bytes);
+    return status == CW_OK ? MPI_SUCCESS : status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_FILE;
+}
+
+int mpi_wan_policy_start(char *error, size_t error_bytes)
+{
+    struct cw_wan_choice choice;
+    int code = common_finish(error, error_bytes);
+    size_t text_bytes;
+    const char *text = mpi_common_text(&common, &text_bytes);
+    if (code == MPI_SUCCESS && !cw_wan_parse(mpi_common_word(&common), &choice, error, error_bytes)) {
+        return MPI_ERR_ARG;
+    }
+    if (code == MPI_SUCCESS && text_bytes > 0 && cw_detect_word(text) != NULL) {
+        char *path = strdup(cw_detect_word(text)); /* the text goes */
+        code = path == NULL ? MPI_ERR_NO_MEM : clusters_detect(path, error, error_bytes);
+        free(path);
+        text = mpi_common_text(&common, &text_bytes);
+    }
+    if (code == MPI_SUCCESS && text_bytes > 0) {
+        code = clusters_make(text, text_bytes, choice.relays, error, error_bytes);
+    }
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    char why[200] = "";
+    int status = cw_wan_set(&choice, mpi_process.clusters, mpi_process.rank, mpi_process.size, mpi_process.paths, why,
+                            sizeof(why));
+    if (status != CW_OK) {
+        const char *advice = status == CW_ERROR_UNSUPPORTED ? "; CAUSEWAY_ENCRYPT=off goes without" : "";
+        snprintf(error, error_bytes, "%s: %s%s", why, cw_status_text(status), advice);
+        return MPI_ERR_OTHER;
+    }
+    return MPI_SUCCESS;
+}
+
+void mpi_wan_policy_forget(void)
+{
+    cw_clusters_destroy(mpi_process.clusters);
+    mpi_process.clusters = NULL;
+    mpi_common_free(&common);
+    place[0] = failure[0] = detected[0] = '\0';
+}

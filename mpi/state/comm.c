@@ -1,0 +1,78 @@
+#include "mpi/state/comm.h"
+
+#include "mpi/state/handle.h"
+
+struct mpi_comm *mpi_comm_world;
+struct mpi_comm *mpi_comm_self;
+
+/* By context; freed ones stay until nothing is under way in them. */
+enum { CONTEXT_BUCKETS = 256 };
+static struct mpi_comm *buckets[CONTEXT_BUCKETS];
+static uint64_t freed[MPI_CONTEXTS_FREED]; /* the last ones; 0: none */
+static uint32_t freed_count;
+
+bool mpi_context_was_freed(uint64_t context)
+{
+    for (uint32_t i = 0; i < MPI_CONTEXTS_FREED; i++) {
+        if (freed[i] == context) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t bucket_of(uint64_t context)
+{
+    return (uint32_t)((context ^ context >> 32) % CONTEXT_BUCKETS);
+}
+
+struct mpi_comm *mpi_comm_find(MPI_Comm handle)
+{
+    if (handle == MPI_COMM_WORLD) {
+        return mpi_comm_world;
+    }
+    return handle == MPI_COMM_SELF ? mpi_comm_self : mpi_handle_object(MPI_KIND_COMM, (uintptr_t)handle);
+}
+
+struct mpi_comm *mpi_comm_of_context(uint64_t context)
+{
+    struct mpi_comm *comm = buckets[bucket_of(context)];
+    while (comm != NULL && comm->context != context) {
+        comm = comm->next;
+    }
+    return comm;
+}
+
+static struct mpi_comm *comm_from_bucket(uint32_t bucket)
+{
+    while (bucket < CONTEXT_BUCKETS && buckets[bucket] == NULL) {
+        bucket++;
+    }
+    return bucket < CONTEXT_BUCKETS ? buckets[bucket] : NULL;
+}
+
+struct mpi_comm *mpi_comm_first(void)
+{
+    return comm_from_bucket(0);
+}
+
+struct mpi_comm *mpi_comm_after(struct mpi_comm *comm)
+{
+    return comm->next != NULL ? comm->next : comm_from_bucket(bucket_of(comm->context) + 1);
+}
+
+void mpi_comm_enlist(struct mpi_comm *comm)
+{
+    comm->next = buckets[bucket_of(comm->context)];
+    buckets[bucket_of(comm->context)] = comm;
+}
+
+void mpi_comm_delist(struct mpi_comm *comm)
+{
+    struct mpi_comm **link = &buckets[bucket_of(comm->context)];
+    while (*link != comm) {
+        link = &(*link)->next;
+    }
+    *link = comm->next;
+    freed[freed_count++ % MPI_CONTEXTS_FREED] = comm->context;
+}

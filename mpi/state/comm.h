@@ -1,0 +1,65 @@
+/* comm: communicators as data, and how they are found (MPI 5.0, 7.4): by handle, or by the context that keeps their
+ * messages apart from all others.
+ *
+ * What hangs on a communicator is its owner's, who is told when one is made and when it ends (group/communicator.h).
+ *
+ * Within the lock of enter.h only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi.h"
+#include "mpi/state/group.h"
+
+struct mpi_attributes;
+struct mpi_collectives; /* collective/ */
+struct mpi_errhandler;
+struct mpi_info;
+struct mpi_matching; /* point/match.h */
+struct mpi_topology; /* communicator/topology.h */
+
+struct mpi_comm {
+    MPI_Comm handle;
+    uint32_t references; /* the handle, and requests under way */
+    bool is_freed;       /* the handle is gone */
+    uint64_t context;    /* of messages; collectives use the same number with the highest bit set */
+    struct mpi_group *group;
+    int rank;
+    int size;
+    struct mpi_matching *matching;
+    struct mpi_collectives *collectives;
+    struct mpi_errhandler *errhandler;
+    struct mpi_attributes *attributes;
+    struct mpi_topology *topology; /* NULL: none */
+    struct mpi_info *info;         /* NULL: no hints */
+    struct mpi_comm *next;         /* of all */
+    char name[MPI_MAX_OBJECT_NAME];
+};
+
+enum {
+    MPI_TAG_MAX = 0x7ffffffe, /* MPI_TAG_UB */
+    MPI_CONTEXTS_FREED = 4096,
+};
+
+extern struct mpi_comm *mpi_comm_world;
+extern struct mpi_comm *mpi_comm_self;
+
+/* The object of a handle; NULL: none, or freed. */
+struct mpi_comm *mpi_comm_find(MPI_Comm handle);
+
+/* The communicator of a context, of messages or of collectives; NULL: not (or no longer) known here. */
+struct mpi_comm *mpi_comm_of_context(uint64_t context);
+
+/* Whether it was that of a communicator that has gone: one of the last MPI_CONTEXTS_FREED. Nothing that comes for it
+ * will ever be asked for. */
+bool mpi_context_was_freed(uint64_t context);
+
+/* All communicators that there are, freed ones with requests under way included. NULL: no more. */
+struct mpi_comm *mpi_comm_first(void);
+struct mpi_comm *mpi_comm_after(struct mpi_comm *comm);
+
+/* A communicator is there, found by its context; and no longer. */
+void mpi_comm_enlist(struct mpi_comm *comm);
+void mpi_comm_delist(struct mpi_comm *comm);

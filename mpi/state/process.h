@@ -1,0 +1,41 @@
+/* process: this process as a member of an MPI job, from MPI_Init to MPI_Finalize.
+ *
+ * Within the lock of enter.h only, but `state`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/job/control.h"
+#include "control/job/job.h"
+#include "control/topology/clusters.h"
+#include "mpi.h"
+
+enum mpi_process_state {
+    MPI_PROCESS_NEW = 0,
+    MPI_PROCESS_RUNNING = 1,
+    MPI_PROCESS_FINALIZED = 2,
+};
+
+struct mpi_process {
+    enum mpi_process_state state;
+    int thread_level; /* MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE */
+    uint32_t rank;    /* in MPI_COMM_WORLD */
+    uint32_t size;
+    uint64_t eager_max_bytes; /* longer messages are got by the receiver */
+    uint32_t spin_rounds;     /* looks of a wait before it yields */
+    struct cw_job *job;
+    struct cw_paths *paths;
+    struct cw_control *control;
+    struct cw_clusters *clusters; /* NULL: one (lifetime/wan_policy.h) */
+    uint64_t questions_taken;     /* messages that only ask (refusal.h): whoever gets them has not moved on */
+    /* what it waits for: from then on it asks nobody, so that a second look shows what moves */
+    bool has_notified_launcher;
+    uint32_t dead_rank; /* taken for dead, though its launcher has not said so; UINT32_MAX: none */
+};
+
+extern struct mpi_process mpi_process;
+
+/* Ends all processes of the job with this exit code. */
+_Noreturn void mpi_process_abort(int code);
