@@ -61,6 +61,7 @@ struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender)
 
 static void stream_destroy(struct stream *stream)
 {
+    mcast_wait_end(stream);
     mcast_ack_destroy(stream);
     mcast_sending_destroy(stream);
     mcast_receiving_destroy(stream);
@@ -116,7 +117,6 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     }
     *group = (struct cw_mcast_group){
         .mcast = mcast,
-        .owner = config->owner,
         .id = config->id,
         .self = config->self,
         .member_count = count,
@@ -172,31 +172,39 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     return CW_OK;
 }
 
-void mcast_group_destroy(struct cw_mcast_group *group)
+/* Own messages whose event has not been given. */
+static uint32_t contexts_take(const struct stream *stream, uint64_t *contexts)
+{
+    const struct sending *sending = stream->sending;
+    uint32_t count = 0;
+    for (uint64_t at = sending->message_noted; at < sending->message_next; at++) {
+        const struct message *message = mcast_message(stream, at);
+        if ((message->flags & CW_MCAST_SIGNAL) != 0) {
+            contexts[count++] = message->context;
+        }
+    }
+    return count;
+}
+
+uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts)
 {
     struct cw_mcast *mcast = group->mcast;
+    const struct stream *own = group->streams[group->self];
     struct cw_mcast_group **link = bucket_of(mcast, group->id);
+    uint32_t count = own != NULL && contexts != NULL ? contexts_take(own, contexts) : 0;
     while (*link != group) {
         link = &(*link)->next;
     }
     *link = group->next;
     mcast->group_count--;
-    if (group->streams[group->self] != NULL) {
-        mcast_sending_end(group->streams[group->self], CW_ERROR_CLOSED);
-    }
     for (uint32_t sender = 0; sender < group->member_count; sender++) {
         if (group->streams[sender] != NULL) {
             stream_destroy(group->streams[sender]);
         }
     }
     mcast_membership_end(mcast, &group->membership);
-    mcast_events_forget(mcast, group);
     group_free(group);
-}
-
-void cw_mcast_shut(struct cw_mcast_group *group)
-{
-    mcast_group_destroy(group);
+    return count;
 }
 
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live)

@@ -12,49 +12,51 @@ enum { PORT_RETRY_NS = 1000 };
 
 /* ---- events ---- */
 
-bool mcast_event_room(const struct cw_mcast *mcast)
+bool mcast_event(struct cw_mcast *mcast, const struct cw_event *event)
 {
-    return mcast->event_count < mcast->config.event_count_max;
+    bool must_come = event->kind == CW_EVENT_GROUP_COMPLETE;
+    return cw_extension_event(mcast->endpoint, event, must_come ? UINT32_MAX : mcast->config.event_count_max);
 }
 
-void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event)
+void mcast_wait(struct stream *stream)
 {
-    assert(mcast->event_count < mcast->event_room);
-    if (mcast->event_count == 0) {
-        cw_extension_notify(mcast->endpoint);
+    if (!stream->is_waiting) {
+        stream->is_waiting = true;
+        stream->waiting_next = stream->group->mcast->waiting_first;
+        stream->group->mcast->waiting_first = stream;
     }
-    struct cw_mcast_event *at = &mcast->events[(mcast->event_first + mcast->event_count++) % mcast->event_room];
-    *at = *event;
-    at->owner = event->group->owner;
 }
 
-uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max)
+void mcast_wait_end(struct stream *stream)
 {
+    struct stream **link = &stream->group->mcast->waiting_first;
+    if (stream->is_waiting) {
+        while (*link != stream) {
+            link = &(*link)->waiting_next;
+        }
+        *link = stream->waiting_next;
+        stream->is_waiting = false;
+    }
+}
+
+/* Tries again to say what found no room. */
+static uint32_t waiting_turn(struct cw_mcast *mcast)
+{
+    struct stream *stream = mcast->waiting_first;
     uint32_t count = 0;
-    for (; count < count_max && mcast->event_count > 0; count++) {
-        events[count] = mcast->events[mcast->event_first];
-        mcast->event_first = (mcast->event_first + 1) % mcast->event_room;
-        mcast->event_count--;
-    }
-    while (mcast->waiting_first != NULL && mcast_event_room(mcast)) {
-        mcast_deliver(mcast->waiting_first);
+    mcast->waiting_first = NULL;
+    while (stream != NULL) {
+        struct stream *next = stream->waiting_next;
+        stream->is_waiting = false;
+        if (stream->sending != NULL) {
+            mcast_send_notify(stream);
+        } else {
+            mcast_deliver(stream);
+        }
+        count += !stream->is_waiting;
+        stream = next;
     }
     return count;
-}
-
-void mcast_events_forget(struct cw_mcast *mcast, const struct cw_mcast_group *group)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < mcast->event_count; i++) {
-        struct cw_mcast_event event = mcast->events[(mcast->event_first + i) % mcast->event_room];
-        if (event.group == group) {
-            event.group = NULL;
-        }
-        if (event.group != NULL || event.kind == CW_MCAST_COMPLETE) {
-            mcast->events[(mcast->event_first + kept++) % mcast->event_room] = event;
-        }
-    }
-    mcast->event_count = kept;
 }
 
 /* ---- timers ---- */
@@ -316,10 +318,7 @@ static uint32_t extension_turn(struct cw_extension *extension, uint64_t now_ns)
     if (cw_wheel_due(&mcast->wheel, mcast->now_ns)) {
         count += timers_turn(mcast);
     }
-    while (mcast->waiting_first != NULL && mcast_event_room(mcast)) {
-        mcast_deliver(mcast->waiting_first);
-        count++;
-    }
+    count += mcast->waiting_first != NULL ? waiting_turn(mcast) : 0;
     count += mcast->active_first != NULL ? mcast_send_turn(mcast) : 0;
     mcast->turn_ns = mcast->now_ns;
     return count;
@@ -331,7 +330,9 @@ static uint64_t extension_deadline(const struct cw_extension *extension)
     if (mcast->active_first != NULL) {
         return mcast->port_full ? mcast->now_ns + PORT_RETRY_NS : 0;
     }
-    return cw_wheel_next(&mcast->wheel);
+    uint64_t next_ns = cw_wheel_next(&mcast->wheel);
+    /* room for events is looked for now and then; taking events also ends it */
+    return mcast->waiting_first != NULL ? earlier(next_ns, mcast->now_ns + CW_ACK_DELAY_NS) : next_ns;
 }
 
 /* ---- life ---- */
@@ -391,16 +392,12 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
     made->endpoint = endpoint;
     made->now_ns = cw_extension_now(endpoint);
     made->payload_max = cw_extension_payload_max(endpoint) - (uint32_t)sizeof(struct cw_mcast_data);
-    /* own messages can always end */
-    made->event_room = config->event_count_max + config->group_count_max * config->queue_max;
-    made->events = calloc(made->event_room, sizeof(*made->events));
     cw_wheel_init(&made->wheel, made->now_ns);
-    status = made->events == NULL ? CW_ERROR_MEMORY : cw_endpoint_invite(endpoint, &made->extension);
+    status = cw_endpoint_invite(endpoint, &made->extension);
     if (status == CW_OK && (status = mcast_flood_begin(made)) != CW_OK) {
         (void)cw_endpoint_invite(endpoint, NULL);
     }
     if (status != CW_OK) {
-        free(made->events);
         free(made);
         return status;
     }
@@ -415,12 +412,11 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
     }
     for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
         while (mcast->buckets[bucket] != NULL) {
-            mcast_group_destroy(mcast->buckets[bucket]);
+            (void)cw_mcast_shut(mcast->buckets[bucket], NULL);
         }
     }
     mcast_flood_end(mcast);
     (void)cw_endpoint_invite(mcast->endpoint, NULL);
-    free(mcast->events);
     free(mcast);
 }
 
@@ -432,4 +428,9 @@ struct cw_mcast_counters cw_mcast_counters(const struct cw_mcast *mcast)
 uint32_t cw_mcast_short_max(const struct cw_mcast *mcast)
 {
     return mcast->config.slot_bytes;
+}
+
+uint32_t cw_mcast_queue_max(const struct cw_mcast *mcast)
+{
+    return mcast->config.queue_max;
 }

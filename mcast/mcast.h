@@ -11,7 +11,7 @@
  * Invariants
  *   - A message is complete at its sender when every live member has all of it. Until then its memory must not change.
  *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group
- *     up for long is named (CW_MCAST_LAGGARD), and named again.
+ *     up for long is named (CW_EVENT_GROUP_LAGGARD), and named again.
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or registration.
  *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
@@ -21,8 +21,8 @@
  *
  * Order of calls
  *   cw_mcast_create
- *   { cw_mcast_open  { cw_mcast_send | cw_mcast_register | cw_mcast_release | cw_mcast_change | cw_mcast_events }*
- *     cw_mcast_shut }*
+ *   { cw_mcast_open  { cw_mcast_send | cw_mcast_register | cw_mcast_release | cw_mcast_change }*
+ *     cw_mcast_shut }*; what happens comes as CW_EVENT_GROUP_ with the endpoint's events
  *   cw_mcast_destroy, before the endpoint's
  *
  * Thread: whoever turns the endpoint.
@@ -41,8 +41,8 @@ struct cw_mcast_config {
     uint32_t slot_count;       /* per sender; the same at all members */
     uint32_t slot_bytes;       /* likewise */
     uint32_t registration_max; /* per sender; likewise */
-    uint32_t event_count_max;
-    uint64_t lag_ns; /* without progress for so long, somebody is named */
+    uint32_t event_count_max;  /* of groups, while so many of the endpoint's events wait to be taken */
+    uint64_t lag_ns;           /* without progress for so long, somebody is named */
     /* An address that no group has, and that all ports let in; switches are told so by one, its keeper. What comes to
      * it elsewhere was flooded. 0: none */
     uint32_t flood_ipv4;
@@ -83,16 +83,16 @@ struct cw_mcast_group_config {
     enum cw_mcast_delivery delivery;
     bool joins_late; /* the others have been at it: this member begins with the epoch below */
     uint32_t epoch;  /* of the membership, >= 1; the same at all */
-    void *owner;     /* comes with its events */
 };
 
 /* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port.
  * Packets that come before are lost, and come again. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's
  * filters); CW_ERROR_MEMORY; others as cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
-/* Forgets a group. Messages that are not complete end with CW_ERROR_CLOSED; of its events only those of own messages
- * are still given. */
-void cw_mcast_shut(struct cw_mcast_group *group);
+/* Forgets a group. Events that were given before speak of a group that is no more, and their data is gone. Own messages
+ * with CW_MCAST_SIGNAL whose event has not been given end here: returns how many, oldest first in `contexts` [queue_max];
+ * NULL: nobody asks. */
+uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts);
 
 /* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with
  * `joins_late`. All live members are told the same; the order of epochs counts, not that of the calls at different
@@ -107,7 +107,7 @@ void cw_mcast_delivery_set(struct cw_mcast_group *group, enum cw_mcast_delivery 
 /* ---- messages ---- */
 
 enum cw_mcast_flags {
-    CW_MCAST_SIGNAL = 1, /* give CW_MCAST_COMPLETE */
+    CW_MCAST_SIGNAL = 1, /* give CW_EVENT_GROUP_COMPLETE */
 };
 
 /* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if
@@ -130,37 +130,12 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put);
  * registration_max are open; CW_ERROR_ARGUMENT. */
 int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
 
-/* Bytes of the longest short message. */
+/* Bytes of the longest short message; messages that a group's queue has room for. */
 uint32_t cw_mcast_short_max(const struct cw_mcast *mcast);
+uint32_t cw_mcast_queue_max(const struct cw_mcast *mcast);
 
 /* Gives the slot of the oldest short message of a sender back that has been notified and not released. */
 int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender);
-
-enum cw_mcast_event_kind {
-    CW_MCAST_MESSAGE = 1, /* a short message: data, bytes; valid until cw_mcast_release */
-    CW_MCAST_ARRIVED =
-        2, /* a long one: bytes as sent, context of its registration, status: CW_OK or CW_ERROR_LIMIT: it was cut off */
-    CW_MCAST_COMPLETE = 3, /* an own message: context, status */
-    CW_MCAST_LAGGARD = 4,  /* `member` has had the least of the own stream for lag_ns, and nothing more since */
-    CW_MCAST_UNREACHED =
-        5, /* packets to the group's address do not come to `member`: own packets go CW_MCAST_BY_MEMBERS from now on */
-};
-
-struct cw_mcast_event {
-    enum cw_mcast_event_kind kind;
-    int status;
-    struct cw_mcast_group *group; /* NULL: it has been shut */
-    void *owner;                  /* of its configuration */
-    uint32_t member;              /* who sent it; the own index with COMPLETE */
-    uint32_t lane_tag;
-    uint64_t bytes;
-    uint64_t context;
-    const void *data;
-};
-
-/* Up to `count_max` events in the order in which they happened; returns how many. The endpoint gives CW_EVENT_EXTENSION
- * when there are any again after there were none. */
-uint32_t cw_mcast_events(struct cw_mcast *mcast, struct cw_mcast_event *events, uint32_t count_max);
 
 /* ---- what it has done ---- */
 

@@ -27,25 +27,12 @@ int mcast_receiving_make(struct stream *stream)
     return CW_OK;
 }
 
-static void waiting_remove(struct stream *stream)
-{
-    struct stream **link = &stream->group->mcast->waiting_first;
-    if (stream->receiving->is_waiting) {
-        while (*link != stream) {
-            link = &(*link)->receiving->waiting_next;
-        }
-        *link = stream->receiving->waiting_next;
-        stream->receiving->is_waiting = false;
-    }
-}
-
 void mcast_receiving_destroy(struct stream *stream)
 {
     struct receiving *receiving = stream->receiving;
     if (receiving == NULL) {
         return;
     }
-    waiting_remove(stream);
     mcast_timer_stop(&receiving->ask_timer);
     free(receiving->messages);
     free(receiving->slots);
@@ -168,29 +155,27 @@ void mcast_deliver(struct stream *stream)
             mcast->counters.drop_malformed++;
             break;
         }
-        if (!mcast_event_room(mcast)) {
-            if (!receiving->is_waiting) {
-                receiving->is_waiting = true;
-                receiving->waiting_next = mcast->waiting_first;
-                mcast->waiting_first = stream;
-            }
+        struct cw_event event = {
+            .kind = incoming->is_long ? CW_EVENT_GROUP_ARRIVED : CW_EVENT_GROUP_MESSAGE,
+            .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
+            .member = stream->sender,
+            .lane_tag = incoming->lane_tag,
+            .group = stream->group->id,
+            .bytes = incoming->total,
+        };
+        if (incoming->is_long) {
+            event.context = incoming->context;
+        } else {
+            event.data = incoming->to;
+        }
+        if (!mcast_event(mcast, &event)) {
+            mcast_wait(stream);
             return;
         }
-        mcast_event(mcast, &(struct cw_mcast_event){
-                               .kind = incoming->is_long ? CW_MCAST_ARRIVED : CW_MCAST_MESSAGE,
-                               .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
-                               .group = stream->group,
-                               .member = stream->sender,
-                               .lane_tag = incoming->lane_tag,
-                               .bytes = incoming->total,
-                               .context = incoming->context,
-                               .data = incoming->to,
-                           });
         *(incoming->is_long ? &receiving->registrations_used : &receiving->short_notified) += 1;
         incoming->is_open = false;
         receiving->message_base++;
     }
-    waiting_remove(stream);
 }
 
 /* The message of a packet that has not been here before; NULL: it is dropped, and counted. */

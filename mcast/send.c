@@ -71,27 +71,23 @@ static struct packet *packet_at(const struct sending *sending, uint64_t number)
     return &sending->packets[number % CW_MCAST_WINDOW];
 }
 
-static void message_end(struct stream *stream, int status)
+void mcast_send_notify(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    const struct message *message = mcast_message(stream, sending->message_base++);
-    if ((message->flags & CW_MCAST_SIGNAL) != 0) {
-        mcast_event(stream->group->mcast, &(struct cw_mcast_event){
-                                              .kind = CW_MCAST_COMPLETE,
-                                              .status = status,
-                                              .group = stream->group,
-                                              .member = stream->sender,
-                                              .lane_tag = message->lane_tag,
-                                              .bytes = message->bytes,
-                                              .context = message->context,
-                                          });
-    }
-}
-
-void mcast_sending_end(struct stream *stream, int status)
-{
-    while (stream->sending->message_base < stream->sending->message_next) {
-        message_end(stream, status);
+    for (; sending->message_noted < sending->message_base; sending->message_noted++) {
+        const struct message *message = mcast_message(stream, sending->message_noted);
+        const struct cw_event event = {
+            .kind = CW_EVENT_GROUP_COMPLETE,
+            .member = stream->sender,
+            .lane_tag = message->lane_tag,
+            .group = stream->group->id,
+            .bytes = message->bytes,
+            .context = message->context,
+        };
+        if ((message->flags & CW_MCAST_SIGNAL) != 0 && !mcast_event(stream->group->mcast, &event)) {
+            mcast_wait(stream);
+            return;
+        }
     }
 }
 
@@ -315,7 +311,7 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     if (put->head_bytes > CW_MCAST_INLINE_MAX || (!put->is_long && bytes > mcast->config.slot_bytes)) {
         return CW_ERROR_ARGUMENT;
     }
-    if (sending->message_next - sending->message_base == mcast->config.queue_max) {
+    if (sending->message_next - sending->message_noted == mcast->config.queue_max) {
         return CW_ERROR_AGAIN;
     }
     uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mcast->payload_max + 1;
@@ -383,8 +379,9 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     }
     while (sending->message_base < sending->message_at &&
            mcast_message(stream, sending->message_base)->end <= sending->base) {
-        message_end(stream, CW_OK);
+        sending->message_base++;
     }
+    mcast_send_notify(stream);
     if (moved) {
         sending->moved_ns = now_ns;
         sending->named_ns = 0;
@@ -467,9 +464,10 @@ void mcast_send_unreached(struct stream *stream, uint32_t member)
     const struct sending *sending = stream->sending;
     struct cw_mcast_group *group = stream->group;
     if (group->delivery != CW_MCAST_BY_NETWORK || sending->to_group < CW_MCAST_UNREACHED_PACKETS ||
-        group->mcast->now_ns - sending->to_group_ns < CW_MCAST_UNREACHED_NS || !mcast_event_room(group->mcast)) {
+        group->mcast->now_ns - sending->to_group_ns < CW_MCAST_UNREACHED_NS ||
+        !mcast_event(group->mcast,
+                     &(struct cw_event){.kind = CW_EVENT_GROUP_UNREACHED, .group = group->id, .member = member})) {
         return;
     }
     cw_mcast_delivery_set(group, CW_MCAST_BY_MEMBERS);
-    mcast_event(group->mcast, &(struct cw_mcast_event){.kind = CW_MCAST_UNREACHED, .group = group, .member = member});
 }

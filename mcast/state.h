@@ -69,6 +69,7 @@ struct packet {
 
 struct sending {
     struct message *messages; /* [queue_max], by number modulo */
+    uint64_t message_noted;   /* the first whose event has not been given, if it has one */
     uint64_t message_base;    /* the first that is not complete */
     uint64_t message_next;
     uint64_t message_at; /* the one that packets are made of */
@@ -140,8 +141,6 @@ struct receiving {
     uint64_t base;  /* every packet below has come */
     uint64_t end;   /* none at or above has */
     uint64_t seen[CW_MCAST_WINDOW / 64];
-    bool is_waiting; /* in the list of those that have something to notify */
-    struct stream *waiting_next;
     uint64_t known_next;       /* every packet below has been sent */
     struct incoming *messages; /* [queue_max] */
     uint64_t message_base;     /* the first that is not notified */
@@ -193,6 +192,8 @@ struct report {
 struct stream {
     struct cw_mcast_group *group;
     uint32_t sender;
+    bool is_waiting; /* in the list of those that have something to notify */
+    struct stream *waiting_next;
     struct sending *sending;     /* only in the own stream */
     struct receiving *receiving; /* only in others' */
     struct report report;
@@ -211,7 +212,6 @@ struct member {
 struct cw_mcast_group {
     struct cw_mcast *mcast;
     struct cw_mcast_group *next; /* in its bucket */
-    void *owner;
     uint64_t id;
     uint32_t self;
     uint32_t member_count;
@@ -243,11 +243,7 @@ struct cw_mcast {
     struct stream *active_last;
     struct stream *waiting_first; /* messages are complete, and found no room for their events */
     bool port_full;
-    struct membership flood;       /* of the flood address, at its keeper */
-    struct cw_mcast_event *events; /* a ring of event_room */
-    uint32_t event_room;
-    uint32_t event_first;
-    uint32_t event_count;
+    struct membership flood; /* of the flood address, at its keeper */
     struct cw_mcast_counters counters;
 };
 
@@ -272,7 +268,6 @@ struct outgoing {
 struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender);
 const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member);
 struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id);
-void mcast_group_destroy(struct cw_mcast_group *group);
 
 /* ---- mcast.c ---- */
 
@@ -290,11 +285,11 @@ static inline bool mcast_timer_runs(const struct timer *timer)
 {
     return cw_wheel_waiting(&timer->entry);
 }
-/* Whether an event that can wait has room; those of own messages always have. */
-bool mcast_event_room(const struct cw_mcast *mcast);
-void mcast_event(struct cw_mcast *mcast, const struct cw_mcast_event *event);
-/* The group goes: of its events only those of own messages are left, without it. */
-void mcast_events_forget(struct cw_mcast *mcast, const struct cw_mcast_group *group);
+/* False: there is no room for it now. */
+bool mcast_event(struct cw_mcast *mcast, const struct cw_event *event);
+/* The stream has something to notify that finds no room: it will be asked again; and no longer. */
+void mcast_wait(struct stream *stream);
+void mcast_wait_end(struct stream *stream);
 
 /* ---- membership.c ---- */
 
@@ -315,8 +310,8 @@ void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *he
 
 int mcast_sending_make(struct stream *stream);
 void mcast_sending_destroy(struct stream *stream);
-/* Messages that are not complete end. */
-void mcast_sending_end(struct stream *stream, int status);
+/* Notifies what is complete. */
+void mcast_send_notify(struct stream *stream);
 uint32_t mcast_send_turn(struct cw_mcast *mcast);
 void mcast_send_nak(struct stream *stream, uint32_t from, const struct cw_wire_header *header,
                     const struct cw_mcast_nak *nak);

@@ -45,16 +45,15 @@ static void lag_name(struct stream *stream)
     struct sending *sending = stream->sending;
     struct cw_mcast *mcast = stream->group->mcast;
     uint64_t since_ns = later(sending->moved_ns, sending->named_ns);
-    if (mcast->now_ns - since_ns < mcast->config.lag_ns || !mcast_event_room(mcast)) {
+    if (mcast->now_ns - since_ns < mcast->config.lag_ns) {
         return;
     }
     sending->laggard = mcast_ack_laggard(stream); /* without a word from anybody it was never looked for */
-    if (sending->laggard == NOBODY) {
-        return;
+    const struct cw_event event = {
+        .kind = CW_EVENT_GROUP_LAGGARD, .group = stream->group->id, .member = sending->laggard};
+    if (sending->laggard != NOBODY && mcast_event(mcast, &event)) {
+        sending->named_ns = mcast->now_ns;
     }
-    sending->named_ns = mcast->now_ns;
-    mcast_event(mcast,
-                &(struct cw_mcast_event){.kind = CW_MCAST_LAGGARD, .group = stream->group, .member = sending->laggard});
 }
 
 void mcast_send_state_due(struct stream *stream)

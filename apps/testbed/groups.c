@@ -120,6 +120,8 @@ void sim_groups_take(struct sim_groups *member)
             } else if (events[i].kind == CW_EVENT_PEER_DOWN) {
                 member->down++;
                 cw_groups_down(member->groups, rank);
+            } else if (events[i].kind >= CW_EVENT_GROUP_MESSAGE) {
+                cw_groups_event(member->groups, &events[i]);
             }
         }
     }

@@ -59,6 +59,9 @@ static void take_events(struct sim_host *host)
                 host->down_ns = cw_simulator_now(host->hosts->simulator);
                 break;
             default:
+                if (host->group_event != NULL) {
+                    host->group_event(host->context, &events[i]);
+                }
                 break;
             }
         }

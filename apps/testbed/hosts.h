@@ -42,7 +42,8 @@ struct sim_host {
     uint64_t up;        /* peers reported as there */
     bool holds_events;  /* takes none while this is set */
     sim_work work;      /* NULL: none */
-    void *context;
+    void (*group_event)(void *context, const struct cw_event *event); /* CW_EVENT_GROUP_; NULL: nobody */
+    void *context;                                                    /* of both */
 };
 
 struct sim_hosts_config {

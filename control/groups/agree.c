@@ -163,7 +163,6 @@ static int mcast_open(struct cw_group *group, const struct message *message)
                 .ipv4 = groups->config.address_base + message->address,
                 .delivery = message->delivery == CW_MCAST_BY_MEMBERS ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK,
                 .epoch = 1,
-                .owner = group,
             },
     };
     int status = peers == NULL ? CW_ERROR_MEMORY : peers_find(group, peers);

@@ -4,106 +4,124 @@
 #include "control/groups/private.h"
 #include "dataplane/status.h"
 
-enum { EVENTS_AT_ONCE = 32 };
+/* Of messages that only show whether they come. */
+#define TAG_PROBE     0xffffffffu
+#define PROBE_CONTEXT UINT64_MAX
 
-#define TAG_PROBE 0xffffffffu /* of messages that only show whether they come */
+/* ---- what has come ---- */
 
-struct events_call {
-    struct cw_mcast *mcast;
-    struct cw_mcast_event events[EVENTS_AT_ONCE];
-    uint32_t count;
-};
-
-static int events_get(void *argument)
+static int releases_give(void *argument)
 {
-    struct events_call *call = argument;
-    call->count = cw_mcast_events(call->mcast, call->events, EVENTS_AT_ONCE);
-    return CW_OK;
-}
-
-/* Gives the slots of all messages back that have been looked at. */
-static int events_release(void *argument)
-{
-    const struct events_call *call = argument;
-    for (uint32_t i = 0; i < call->count; i++) {
-        if (call->events[i].kind == CW_MCAST_MESSAGE) {
-            (void)cw_mcast_release(call->events[i].group, call->events[i].member);
-        }
+    struct cw_groups *groups = argument;
+    for (uint32_t i = 0; i < groups->release_count; i++) {
+        (void)cw_mcast_release(groups->releases[i].group->mcast, groups->releases[i].member);
     }
+    groups->release_count = 0;
     return CW_OK;
 }
 
-static void event_take(struct cw_groups *groups, const struct cw_mcast_event *event)
+void groups_release(struct cw_groups *groups)
+{
+    (void)groups->config.links.run(groups->config.links.context, releases_give, groups);
+}
+
+/* It may be gone: what it has given last is still on its way. */
+static struct cw_group *group_of(struct cw_groups *groups, uint64_t id)
+{
+    struct cw_group *group = groups->recent;
+    if (group == NULL || group->id != id) {
+        group = groups->first;
+        while (group != NULL && (group->mcast == NULL || group->id != id)) {
+            group = group->next;
+        }
+        groups->recent = group;
+    }
+    return group;
+}
+
+static void message_take(struct cw_groups *groups, struct cw_group *group, const struct cw_event *event)
 {
     const struct cw_groups_links *links = &groups->config.links;
-    struct cw_group *group = event->owner;
-    switch (event->kind) {
-    case CW_MCAST_MESSAGE:
-        if (event->lane_tag != TAG_PROBE && !group->is_closed) {
-            links->message(links->context, group, group->ranks[event->member], event->data, event->bytes);
-        }
-        break;
-    case CW_MCAST_COMPLETE:
+    if (event->lane_tag != TAG_PROBE && !group->is_closed) {
+        links->message(links->context, group, group->ranks[event->member], event->data, event->bytes);
+    }
+    if (group_of(groups, event->group) != group) {
+        return;
+    }
+    groups->releases[groups->release_count++] = (struct groups_release){group, event->member};
+    if (groups->release_count == GROUPS_RELEASES) {
+        groups_release(groups);
+    }
+}
+
+static void complete_take(struct cw_groups *groups, struct cw_group *group, const struct cw_event *event)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    if (group != NULL) {
         group->under_way--;
-        if (event->lane_tag != TAG_PROBE) {
-            links->complete(links->context, event->context, event->status);
-        }
         if (group->is_closed) {
             groups_agree_leave(group);
         }
-        break;
-    case CW_MCAST_LAGGARD:
+    }
+    if (event->context != PROBE_CONTEXT) {
+        links->complete(links->context, event->context, CW_OK);
+    }
+}
+
+void cw_groups_event(struct cw_groups *groups, const struct cw_event *event)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    struct cw_group *group = group_of(groups, event->group);
+    if (event->kind == CW_EVENT_GROUP_COMPLETE) {
+        complete_take(groups, group, event);
+    } else if (group == NULL) {
+        return;
+    } else if (event->kind == CW_EVENT_GROUP_MESSAGE) {
+        message_take(groups, group, event);
+    } else if (event->kind == CW_EVENT_GROUP_UNREACHED) {
+        groups_deliver_by_members(group, group->ranks[event->member], true);
+    } else if (event->kind == CW_EVENT_GROUP_LAGGARD) {
         groups->laggard = group->ranks[event->member];
         if (group->live[event->member]) { /* slow, or gone */
             links->ask(links->context, groups->laggard);
         }
-        break;
-    case CW_MCAST_UNREACHED:
-        groups_deliver_by_members(group, group->ranks[event->member], true);
-        break;
-    case CW_MCAST_ARRIVED: /* nothing is registered */
-        break;
     }
 }
 
-uint32_t groups_events_take(struct cw_groups *groups)
-{
-    const struct cw_groups_links *links = &groups->config.links;
-    struct events_call call = {.mcast = groups->config.mcast};
-    uint32_t count = 0;
-    do {
-        (void)links->run(links->context, events_get, &call);
-        bool has_messages = false;
-        for (uint32_t i = 0; i < call.count; i++) {
-            has_messages = has_messages || call.events[i].kind == CW_MCAST_MESSAGE;
-            event_take(groups, &call.events[i]);
-        }
-        if (has_messages) {
-            (void)links->run(links->context, events_release, &call);
-        }
-        count += call.count;
-    } while (call.count == EVENTS_AT_ONCE);
-    return count;
-}
+struct shut_call {
+    struct cw_mcast_group *group;
+    uint64_t *contexts;
+    uint32_t count;
+};
 
 static int group_shut(void *argument)
 {
-    cw_mcast_shut(argument);
+    struct shut_call *call = argument;
+    call->count = cw_mcast_shut(call->group, call->contexts);
     return CW_OK;
 }
 
 void groups_shut(struct cw_group *group)
 {
     struct cw_groups *groups = group->groups;
+    const struct cw_groups_links *links = &groups->config.links;
     if (group->mcast == NULL) {
         return;
     }
-    (void)groups_events_take(groups); /* what comes from here on is not looked at any more */
-    (void)groups->config.links.run(groups->config.links.context, group_shut, group->mcast);
+    groups_release(groups); /* they name it */
+    struct shut_call call = {.group = group->mcast, .contexts = group->contexts};
+    (void)links->run(links->context, group_shut, &call);
     group->mcast = NULL;
-    (void)groups_events_take(groups); /* its own messages have ended */
+    groups->recent = NULL;
+    for (uint32_t i = 0; i < call.count; i++) {
+        if (group->contexts[i] != PROBE_CONTEXT) {
+            links->complete(links->context, group->contexts[i], CW_ERROR_CLOSED);
+        }
+    }
     groups_filters_give(&groups->filters, group->address);
 }
+
+/* ---- what goes ---- */
 
 struct send_call {
     struct cw_group *group;
@@ -134,7 +152,7 @@ static int flood_probe_send(void *argument)
 
 void groups_probe(struct cw_group *group)
 {
-    struct cw_mcast_put put = {.lane_tag = TAG_PROBE, .flags = CW_MCAST_SIGNAL};
+    struct cw_mcast_put put = {.lane_tag = TAG_PROBE, .context = PROBE_CONTEXT, .flags = CW_MCAST_SIGNAL};
     (void)put_send(group, &put); /* without memory the first message is the probe */
 }
 

@@ -95,6 +95,15 @@ static int ranks_check(const struct cw_groups *groups, const struct cw_group_req
     return has_self ? CW_OK : CW_ERROR_ARGUMENT;
 }
 
+static void memory_free(struct cw_group *group)
+{
+    free(group->ranks);
+    free(group->live);
+    free(group->said);
+    free(group->contexts);
+    free(group);
+}
+
 static struct cw_group *group_make(struct cw_groups *groups, const struct cw_group_request *request, uint64_t digest)
 {
     struct cw_group *group = calloc(1, sizeof(*group));
@@ -110,15 +119,13 @@ static struct cw_group *group_make(struct cw_groups *groups, const struct cw_gro
         .ranks = calloc(request->count, sizeof(uint32_t)),
         .live = calloc(request->count, sizeof(bool)),
         .said = calloc(request->count, 1),
+        .contexts = calloc(cw_mcast_queue_max(groups->config.mcast), sizeof(uint64_t)),
         .digest = digest,
         .unreached = NO_RANK,
         .offers = {.may = UINT64_MAX},
     };
-    if (group->ranks == NULL || group->live == NULL || group->said == NULL) {
-        free(group->ranks);
-        free(group->live);
-        free(group->said);
-        free(group);
+    if (group->ranks == NULL || group->live == NULL || group->said == NULL || group->contexts == NULL) {
+        memory_free(group);
         return NULL;
     }
     memcpy(group->ranks, request->ranks, request->count * sizeof(uint32_t));
@@ -182,10 +189,7 @@ void groups_free(struct cw_group *group)
     }
     *link = group->next;
     groups_filters_finish(&group->groups->filters, group->is_reserved);
-    free(group->ranks);
-    free(group->live);
-    free(group->said);
-    free(group);
+    memory_free(group);
 }
 
 void cw_group_close(struct cw_group *group)
@@ -336,16 +340,15 @@ void cw_groups_down(struct cw_groups *groups, uint32_t rank)
 
 uint32_t cw_groups_poll(struct cw_groups *groups)
 {
-    uint32_t count = groups->out_first != NULL ? queue_send(groups) : 0;
-    if (groups->first != NULL) {
-        count += groups_events_take(groups);
+    if (groups->release_count > 0) {
+        groups_release(groups);
     }
-    return count + (groups->out_first != NULL ? queue_send(groups) : 0);
+    return groups->out_first != NULL ? queue_send(groups) : 0;
 }
 
 bool cw_groups_is_busy(const struct cw_groups *groups)
 {
-    return groups->out_first != NULL;
+    return groups->out_first != NULL || groups->release_count > 0;
 }
 
 bool cw_groups_is_closing(const struct cw_groups *groups)

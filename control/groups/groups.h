@@ -23,7 +23,7 @@
  *     a time.
  *
  * Order of calls: cw_groups_create; { cw_group_open, { cw_group_send }*, cw_group_close | cw_groups_poll |
- * cw_groups_take | cw_groups_down }*; cw_groups_destroy
+ * cw_groups_take | cw_groups_event | cw_groups_down }*; cw_groups_destroy
  *
  * Thread: one at a time.
  */
@@ -107,7 +107,7 @@ void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
 void *cw_group_context(const struct cw_group *group);
 
 /* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up
- * to cw_group_message_max. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way; CW_ERROR_UNSUPPORTED: it has
+ * to cw_group_message_max. `put_context` is anything but UINT64_MAX. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way; CW_ERROR_UNSUPPORTED: it has
  * failed; CW_ERROR_MEMORY. */
 int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
                   uint64_t put_context);
@@ -123,8 +123,9 @@ void cw_group_close(struct cw_group *group);
 void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
 /* The process of `rank` has ended. */
 void cw_groups_down(struct cw_groups *groups, uint32_t rank);
-/* Goes on: control messages, what has come by multicast. Call it when the endpoint gave CW_EVENT_EXTENSION, and as long
- * as cw_groups_is_busy. Returns how much it did. */
+/* An event of the endpoint, CW_EVENT_GROUP_ of any kind. Its data is used during the call only. */
+void cw_groups_event(struct cw_groups *groups, const struct cw_event *event);
+/* Goes on: control messages, slots to be given back. Call it as long as cw_groups_is_busy. Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
 /* Whether something is under way that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);

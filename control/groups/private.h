@@ -76,15 +76,27 @@ struct cw_group {
     uint32_t reason_rank;
     struct cw_mcast_group *mcast; /* NULL: not, or no longer */
     uint64_t under_way;           /* own messages, the probe included */
+    uint64_t *contexts;           /* room for those that end with the group (cw_mcast_shut) */
     /* at the leader */
     uint8_t *said; /* per member: enum message_kind of the last thing that counts: JOIN, READY, BYE */
     struct groups_offer offers;
 };
 
+/* A message that has been looked at, whose slot is to be given back. */
+struct groups_release {
+    struct cw_group *group;
+    uint32_t member;
+};
+
+enum { GROUPS_RELEASES = 32 };
+
 struct cw_groups {
     struct cw_groups_config config;
     struct groups_filters filters;
     struct cw_group *first;
+    struct cw_group *recent; /* of the last event; NULL: none, or it has gone */
+    struct groups_release releases[GROUPS_RELEASES];
+    uint32_t release_count;
     struct waiting *out_first, *out_last; /* also to this rank itself */
     struct waiting *unknown;
     uint32_t unknown_count;
@@ -109,8 +121,8 @@ void groups_free(struct cw_group *group);
 
 /* ---- groups/deliver.c ---- */
 
-/* Takes what has come; returns how much. */
-uint32_t groups_events_take(struct cw_groups *groups);
+/* Gives slots back. */
+void groups_release(struct cw_groups *groups);
 void groups_shut(struct cw_group *group);
 /* Sends something that only shows whether it comes: to the members, and to the flood address. */
 void groups_probe(struct cw_group *group);

@@ -182,18 +182,19 @@ static void take_down(void *context, uint32_t rank)
     }
 }
 
-static void take_extension(void *context)
+static void take_event(void *context, const struct cw_event *event)
 {
-    struct cw_job *job = context;
-    job->extension_has_news = true;
+    const struct cw_job *job = context;
+    if (job->groups != NULL) {
+        cw_groups_event(job->groups, event);
+    }
 }
 
 uint32_t cw_job_poll(struct cw_job *job)
 {
     uint32_t count = cw_paths_poll(job->paths);
-    if (job->extension_has_news || (job->groups != NULL && cw_groups_is_busy(job->groups))) {
-        job->extension_has_news = false; /* first: what comes meanwhile is news again */
-        count += job->groups != NULL ? cw_groups_poll(job->groups) : 0;
+    if (job->groups != NULL && cw_groups_is_busy(job->groups)) {
+        count += cw_groups_poll(job->groups);
     }
     return count;
 }
@@ -292,7 +293,7 @@ static int paths_open(struct cw_job *job, const struct report *report)
         .handler = job->handler.path,
         .watcher = &job->watcher,
     };
-    job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .extension = take_extension};
+    job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .event = take_event};
     config.handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
     if (copy != NULL && copy[0] != 0 && !config.copy_twice) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",

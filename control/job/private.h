@@ -13,7 +13,6 @@ struct cw_job {
     struct cw_path_watcher watcher;
     struct cw_groups *groups;
     struct cw_control *control; /* NULL: not yet */
-    bool extension_has_news;
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;
     char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */

@@ -90,9 +90,6 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     }
     if (endpoint->extension != NULL) {
         work += endpoint->extension->turn(endpoint->extension, now_ns);
-        if (endpoint->extension_has_news) {
-            cw_extension_deliver(endpoint);
-        }
     }
     if (endpoint->staged_count > 0) {
         cw_flush(endpoint);
@@ -130,8 +127,7 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
         return endpoint->now_ns + PORT_RETRY_NS;
     }
     bool stuck = endpoint->reassemblies.ready_first != NULL || endpoint->undelivered.first != NULL ||
-                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
-                 endpoint->stop_count > 0 || endpoint->extension_has_news;
+                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL || endpoint->stop_count > 0;
     if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }

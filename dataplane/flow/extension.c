@@ -87,20 +87,16 @@ void cw_extension_flush(struct cw_endpoint *endpoint)
     }
 }
 
-void cw_extension_deliver(struct cw_endpoint *endpoint)
+bool cw_extension_event(struct cw_endpoint *endpoint, const struct cw_event *event, uint32_t waiting_max)
 {
-    struct cw_event *event = cw_events_reserve(&endpoint->events);
-    if (event != NULL) {
-        *event = (struct cw_event){.kind = CW_EVENT_EXTENSION};
-        cw_events_publish(&endpoint->events);
-        endpoint->extension_has_news = false;
+    struct cw_event *at =
+        cw_events_count(&endpoint->events) < waiting_max ? cw_events_reserve(&endpoint->events) : NULL;
+    if (at == NULL) {
+        return false;
     }
-}
-
-void cw_extension_notify(struct cw_endpoint *endpoint)
-{
-    endpoint->extension_has_news = true;
-    cw_extension_deliver(endpoint);
+    *at = *event;
+    cw_events_publish(&endpoint->events);
+    return true;
 }
 
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint)

@@ -73,8 +73,8 @@ struct cw_path_handler {
 /* Who looks after groups of ranks, beside the handler. */
 struct cw_path_watcher {
     void *context;
-    void (*down)(void *context, uint32_t rank); /* before the handler's */
-    void (*extension)(void *context);           /* the endpoint's extension has news (flow/extension.h) */
+    void (*down)(void *context, uint32_t rank);                 /* before the handler's */
+    void (*event)(void *context, const struct cw_event *event); /* CW_EVENT_GROUP_ of any kind */
 };
 
 struct cw_paths_config {

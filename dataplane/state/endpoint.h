@@ -91,7 +91,6 @@ struct cw_endpoint {
     struct cw_message_pool messages;
 
     struct cw_extension *extension; /* NULL: nobody */
-    bool extension_has_news;        /* and found no room for its event */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };

@@ -1,7 +1,7 @@
 #include "tests/simulation/mcast_world.h"
 #include "tests/unit/dataplane/bridge_frames.h"
 
-enum { REGISTRATIONS_AHEAD = 2, EVENTS_AT_ONCE = 32, KINDS = 4 /* one message of so many is a long one */ };
+enum { REGISTRATIONS_AHEAD = 2, KINDS = 4 /* one message of so many is a long one */ };
 
 /* ---- what is sent ---- */
 
@@ -93,6 +93,11 @@ static void post(struct mcast_member *member)
     }
 }
 
+static uint8_t *registered_at(const struct mcast_member *member, uint32_t sender, uint64_t message)
+{
+    return member->from[sender].buffer + message % (REGISTRATIONS_AHEAD + 1) * (member->world->config.long_max + 1);
+}
+
 /* Registers memory for the next long messages of each sender. A slow one takes its time. */
 static void register_ahead(struct mcast_member *member)
 {
@@ -104,8 +109,7 @@ static void register_ahead(struct mcast_member *member)
         }
         while (*at < world->config.messages && *at < member->from[sender].next + REGISTRATIONS_AHEAD) {
             if (is_long(world, sender, *at)) {
-                uint8_t *to =
-                    member->from[sender].buffer + *at % (REGISTRATIONS_AHEAD + 1) * (world->config.long_max + 1);
+                uint8_t *to = registered_at(member, sender, *at);
                 to[world->config.long_max] = 0x77;
                 if (cw_mcast_register(member->group, sender, to, world->config.long_max, *at) != CW_OK) {
                     break;
@@ -128,7 +132,7 @@ static void release(struct mcast_member *member)
     }
 }
 
-static void arrived(struct mcast_member *member, const struct cw_mcast_event *event)
+static void arrived(struct mcast_member *member, const struct cw_event *event)
 {
     struct mcast_world *world = member->world;
     uint32_t sender = event->member;
@@ -140,39 +144,44 @@ static void arrived(struct mcast_member *member, const struct cw_mcast_event *ev
         }
     }
     uint64_t message = member->from[sender].next;
-    bool is_registered = event->kind == CW_MCAST_ARRIVED;
+    bool is_registered = event->kind == CW_EVENT_GROUP_ARRIVED;
     if (sender >= world->config.senders || message >= world->config.messages) {
         fault(member, sender, "nothing more may come");
         return;
     }
+    const uint8_t *data = is_registered ? registered_at(member, sender, message) : event->data;
     if (is_registered != is_long(world, sender, message) || event->bytes != bytes_of(world, sender, message) ||
         event->lane_tag != tag_of(world, sender, message) || event->status != CW_OK) {
         fault(member, sender, "it is another one");
     } else if (is_registered && event->context != message) {
         fault(member, sender, "it is in another registration");
-    } else if (memcmp(event->data, source_of(world, sender, message), event->bytes) != 0) {
+    } else if (memcmp(data, source_of(world, sender, message), event->bytes) != 0) {
         fault(member, sender, "bytes are wrong");
-    } else if (is_registered && ((const uint8_t *)event->data)[world->config.long_max] != 0x77) {
+    } else if (is_registered && data[world->config.long_max] != 0x77) {
         fault(member, sender, "bytes behind the registration were written");
     }
     member->from[sender].held += !is_registered;
     member->from[sender].next++;
 }
 
-static void take(struct mcast_member *member, const struct cw_mcast_event *event)
+static void take(void *context, const struct cw_event *event)
 {
+    struct mcast_member *member = context;
+    if (member->group == NULL) {
+        return; /* it has been shut */
+    }
     switch (event->kind) {
-    case CW_MCAST_COMPLETE:
+    case CW_EVENT_GROUP_COMPLETE:
         if (event->context != member->completed || event->status != CW_OK) {
             fault(member, member->index, "it is complete before others, or with an error");
         }
         member->done_ns[member->completed++] = sim_hosts_now(&member->world->hosts);
         break;
-    case CW_MCAST_LAGGARD:
+    case CW_EVENT_GROUP_LAGGARD:
         member->laggards++;
         member->laggard = event->member;
         break;
-    case CW_MCAST_UNREACHED:
+    case CW_EVENT_GROUP_UNREACHED:
         member->unreached = event->member;
         member->unreached_ns = sim_hosts_now(&member->world->hosts);
         break;
@@ -182,26 +191,14 @@ static void take(struct mcast_member *member, const struct cw_mcast_event *event
     }
 }
 
-/* True if there was anything to do. */
-static bool work_once(struct mcast_member *member)
-{
-    struct cw_mcast_event events[EVENTS_AT_ONCE];
-    uint32_t count = cw_mcast_events(member->mcast, events, EVENTS_AT_ONCE);
-    uint32_t posted = member->posted;
-    for (uint32_t i = 0; i < count; i++) {
-        take(member, &events[i]);
-    }
-    release(member);
-    register_ahead(member);
-    post(member);
-    return count > 0 || member->posted > posted;
-}
-
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct mcast_member *member = context;
     (void)host, (void)now_ns;
-    while (member->group != NULL && work_once(member)) {
+    if (member->group != NULL) {
+        release(member);
+        register_ahead(member);
+        post(member);
     }
 }
 
@@ -320,6 +317,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
             group_open(&world->members[index], false);
         }
         sim_host_begin(host, work, &world->members[index]);
+        host->group_event = take;
     }
 }
 

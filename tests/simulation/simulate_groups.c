@@ -295,6 +295,14 @@ static void groups_plan(struct town *town)
     }
 }
 
+static void party_event(void *context, const struct cw_event *event)
+{
+    const struct party *party = context;
+    if (party->groups != NULL) {
+        cw_groups_event(party->groups, event);
+    }
+}
+
 static void party_create(struct town *town, uint32_t rank)
 {
     struct party *party = &town->parties[rank];
@@ -326,6 +334,8 @@ static void party_create(struct town *town, uint32_t rank)
             },
     };
     assert_int_equal(cw_groups_create(&config, &party->groups), CW_OK);
+    town->hosts.list[rank].group_event = party_event;
+    sim_host_begin(&town->hosts.list[rank], NULL, party);
 }
 
 static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multicast, double loss)

@@ -20,7 +20,6 @@ enum {
     FRAME_BYTES = 1538,  /* full, on the line */
     PINGS_MAX = 20000,
     PING_BYTES = 8,
-    EVENTS_AT_ONCE = 16,
 };
 #define GROUP_IPV4     0xef000001u
 #define GROUP_ID       0x9d5f3a1c77e40217ull
@@ -131,24 +130,16 @@ static void multicast_send(struct party *root)
     status_set(world, status);
 }
 
-static void multicast_work(struct party *party)
+static void multicast_event(void *context, const struct cw_event *event)
 {
+    struct party *party = context;
     struct world *world = party->world;
-    struct cw_mcast_event events[EVENTS_AT_ONCE];
-    uint32_t count;
-    while ((count = cw_mcast_events(party->mcast, events, EVENTS_AT_ONCE)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            if (events[i].kind == CW_MCAST_COMPLETE) {
-                party->completed++;
-            } else if (events[i].kind == CW_MCAST_MESSAGE) {
-                (void)cw_mcast_release(party->group, events[i].member);
-            } else if (events[i].kind == CW_MCAST_ARRIVED) {
-                status_set(world, cw_mcast_register(party->group, 0, world->received, world->of->bytes, 0));
-            }
-        }
-    }
-    if (party->rank == 0) {
-        multicast_send(party);
+    if (event->kind == CW_EVENT_GROUP_COMPLETE) {
+        party->completed++;
+    } else if (event->kind == CW_EVENT_GROUP_MESSAGE) {
+        (void)cw_mcast_release(party->group, event->member);
+    } else if (event->kind == CW_EVENT_GROUP_ARRIVED) {
+        status_set(world, cw_mcast_register(party->group, 0, world->received, world->of->bytes, 0));
     }
 }
 
@@ -178,8 +169,8 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct party *party = context;
     struct world *world = party->world;
-    if (party->group != NULL) {
-        multicast_work(party);
+    if (party->group != NULL && party->rank == 0) {
+        multicast_send(party);
     } else if (party->rank == 0 && world->beside == BENCH_MCAST_BESIDE_UNICAST) {
         singly_work(party, host);
     }
@@ -226,6 +217,7 @@ static int party_create(struct world *world, uint32_t rank)
     }
     world->hosts.list[rank].context = party;
     world->hosts.list[rank].work = work;
+    world->hosts.list[rank].group_event = multicast_event;
     return is_member && world->beside != BENCH_MCAST_BESIDE_UNICAST ? group_open(party) : CW_OK;
 }
 

@@ -10,7 +10,6 @@
 #include "dataplane/status.h"
 #include "mcast/mcast.h"
 
-enum { EVENTS_AT_ONCE = 16 };
 #define GROUP_IPV4 0xef000001u
 #define GROUP_ID   0x9d5f3a1c77e40213ull
 #define RUN_MAX_NS 10000000000ull
@@ -86,22 +85,25 @@ static void enter(struct member *member)
     send_if_due(member);
 }
 
-static void take(struct member *member, const struct cw_mcast_event *event)
+static void take(void *context, const struct cw_event *event)
 {
+    struct member *member = context;
     struct world *world = member->world;
-    if (event->kind == CW_MCAST_LAGGARD) {
+    if (event->kind == CW_EVENT_GROUP_LAGGARD) {
         return;
     }
-    if (event->kind == CW_MCAST_COMPLETE) {
+    if (event->kind == CW_EVENT_GROUP_COMPLETE) {
         world->complete++;
     } else {
         world->arrived++;
         world->arrived_ns = sim_hosts_now(&world->hosts);
+        bool is_short = event->kind == CW_EVENT_GROUP_MESSAGE;
+        const void *data = is_short ? event->data : member->received + event->member * world->bytes;
         if (event->member >= world->senders || event->bytes != world->bytes ||
-            memcmp(event->data, world->sent + event->member * world->bytes, event->bytes) != 0) {
+            memcmp(data, world->sent + event->member * world->bytes, event->bytes) != 0) {
             world->fault = "a receiver has other bytes than the sender";
         }
-        if (event->kind == CW_MCAST_MESSAGE) {
+        if (is_short) {
             (void)cw_mcast_release(member->group, event->member);
         }
         member->before += event->member < member->index;
@@ -113,16 +115,9 @@ static void take(struct member *member, const struct cw_mcast_event *event)
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct member *member = context;
-    struct cw_mcast_event events[EVENTS_AT_ONCE];
-    uint32_t count;
     (void)host, (void)now_ns;
     if (member->entered < member->world->run) {
         enter(member);
-    }
-    while ((count = cw_mcast_events(member->mcast, events, EVENTS_AT_ONCE)) > 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            take(member, &events[i]);
-        }
     }
 }
 
@@ -154,6 +149,7 @@ static int member_open(struct world *world, uint32_t index, uint32_t arity)
     free(peers);
     world->hosts.list[index].context = member;
     world->hosts.list[index].work = work;
+    world->hosts.list[index].group_event = take;
     return status;
 }
 
