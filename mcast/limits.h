@@ -41,8 +41,8 @@ enum {
 #define CW_MCAST_LAG_NS       1000000000ull /* without progress for so long, the one who holds everybody up is named */
 
 /* Packets must have come for oneself alone for so long before the network is blamed: a switch may have missed the first
- * report, which comes again after CW_MCAST_REPORT_FIRST_NS. */
-#define CW_MCAST_UNREACHED_NS 150000000ull
+ * reports (at 0, 30, 90 and 210 ms: CW_MCAST_REPORT_FIRST_NS), and a link the packet after each. */
+#define CW_MCAST_UNREACHED_NS 250000000ull
 
 /* Switches are told of a membership again after these, in case one was lost; then they forget nothing within 260 s (RFC
  * 2236, 8). */

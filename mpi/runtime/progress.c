@@ -21,7 +21,7 @@ enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20, ASKS_TO_SLEEP = 32 
 #define ASK_SLEEP_NS     200000ull
 #define NAP_US           100 /* between looks of one of several threads: they cannot all sleep on the inbox */
 
-static mpi_progress_turn *turns[MPI_PROGRESS_TURNS_MAX];
+static mpi_progress_turn turns[MPI_PROGRESS_TURNS_MAX];
 static uint32_t turn_count;
 bool mpi_progress_is_due;
 static struct mpi_progress_user *users;
@@ -42,7 +42,7 @@ uint32_t mpi_progress(void)
     return count;
 }
 
-void mpi_progress_add(mpi_progress_turn *turn)
+void mpi_progress_add(mpi_progress_turn turn)
 {
     assert(turn_count < MPI_PROGRESS_TURNS_MAX);
     turns[turn_count++] = turn;

@@ -47,8 +47,8 @@ void mpi_progress_rest(void);
  * says so, all have a turn in the next round, in the order of adding; it returns how much it did. Who still has
  * something to do after its turn says so again. */
 enum { MPI_PROGRESS_TURNS_MAX = 4 };
-typedef uint32_t mpi_progress_turn(void);
-void mpi_progress_add(mpi_progress_turn *turn);
+typedef uint32_t (*mpi_progress_turn)(void);
+void mpi_progress_add(mpi_progress_turn turn);
 extern bool mpi_progress_is_due;
 
 /* Registers something that wants a turn in every round while it is under way: a collective. */
