@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The four walks of ARCHITECTURE.md, with their numbers: which functions, files and folders a put, a send, a broadcast
-by multicast and an all-reduce enter, on all sides together, from the call until it returns.
+by multicast and an all-reduce enter in each of RUNS runs, on all sides together, from the call until it returns. (What
+one run enters and another does not is a timer that fired, a packet that came again, a wait that slept.)
 
 walks.py [--functions] [BUILD]   builds in BUILD (build-walks) without optimization, with a note of each function that
                                  is entered, and prints a line a walk; --functions: and all that it enters, by file
@@ -13,6 +14,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+
+RUNS = 9
 
 # name, options of `causeway run`, program and its arguments
 WALKS = [
@@ -75,7 +78,9 @@ def main():
                         "-Wl,-rpath," + library], check=True)
         print(f"{'walk':50} {'functions':>9} {'files':>6} {'folders':>8}")
         for name, options, program in WALKS:
-            entered = walk([os.path.join(work, program[0]), *program[1:]], options, os.path.join(folder, "causeway"), {**os.environ, "LD_PRELOAD": hook})
+            runs = [walk([os.path.join(work, program[0]), *program[1:]], options, os.path.join(folder, "causeway"), {**os.environ, "LD_PRELOAD": hook})
+                    for _ in range(RUNS)]
+            entered = [each for each in runs[0] if all(each in run for run in runs[1:])]
             files = list(dict.fromkeys(path for _, path in entered))
             folders = list(dict.fromkeys(os.path.dirname(path) for path in files))
             print(f"{name:50} {len(entered):9} {len(files):6} {len(folders):8}   {' '.join(folders)}")
