@@ -16,8 +16,7 @@
  *   cw_schedule_build for one rank, or cw_plan_build for all, or cw_plan_decode from a file
  *   cw_check, cw_price_interpret, cw_draw_timeline                          of plans, as far as wanted
  *   cw_execution_create over a transport, { cw_execution_poll }*, cw_execution_reset or cw_execution_destroy
- *   cw_schedule_dispose or cw_plan_destroy; cw_problem_destroy unless a plan owns it
- */
+ *   cw_schedule_dispose or cw_plan_destroy; cw_problem_destroy unless a plan owns it */
 #pragma once
 
 #include "collectives/algorithms/build.h"

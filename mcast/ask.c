@@ -2,8 +2,7 @@
  * the request needless. Times are drawn so that, however many miss the same packet, few ask before the first one's
  * repair has reached all others: the truncated exponential distribution of Nonnenmacher and Biersack (Scalable Feedback
  * for Large Groups, 1999; also RFC 5740, 5.5), over a time that grows with the measured round trip and the logarithm of
- * the group's size. Groups so small that all may ask at once do.
- */
+ * the group's size. Groups so small that all may ask at once do. */
 #include <math.h>
 
 #include "mcast/state.h"

@@ -1,8 +1,7 @@
 /* Does the network flood multicast? A packet goes to an address that all ports of the job let in, but of which the
- * switches have been told by
- * one of them only, the keeper: a switch that snoops brings it to nobody else. A flood probe is of a group, whose id
- * no other job and no
- * other group has, and counts once: one that is sent again proves nothing. */
+ * switches have been told by one of them only, the keeper: a switch that snoops brings it to nobody else. A flood probe
+ * is of a group, whose id no other job and no other group has, and counts once: one that is sent again proves nothing.
+ */
 #include <string.h>
 
 #include "mcast/state.h"

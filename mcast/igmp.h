@@ -1,7 +1,6 @@
 /* IGMP: what a host tells the switches, so that they let a group's frames through to it, and to nobody else: membership
  * reports and leaves of version 2 (RFC 2236), which switches that snoop understand whatever version their querier has
- * (RFC 4541). Queries are not answered but outrun: reports come again more often than switches forget.
- */
+ * (RFC 4541). Queries are not answered but outrun: reports come again more often than switches forget. */
 #pragma once
 
 #include <stdbool.h>

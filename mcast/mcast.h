@@ -25,8 +25,7 @@
  *     cw_mcast_shut }*; what happens comes as CW_EVENT_GROUP_ with the endpoint's events
  *   cw_mcast_destroy, before the endpoint's
  *
- * Thread: whoever turns the endpoint.
- */
+ * Thread: whoever turns the endpoint. */
 #pragma once
 
 #include "dataplane/dataplane.h"
@@ -59,8 +58,7 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
 void cw_mcast_destroy(struct cw_mcast *mcast);
 
 /* Sends a packet of the group to the flood address, if there is one: switches that flood bring it to all members, who
- * count it
- * (`flood_probes`); others to its keeper only. */
+ * count it (`flood_probes`); others to its keeper only. */
 void cw_mcast_flood_probe(struct cw_mcast_group *group);
 
 /* ---- groups ---- */

@@ -2,8 +2,7 @@
  *
  * The header's `flow` is the low half of the group's id, its `tag` is made with the key of (group, author). Types are
  * those that the endpoint leaves to its extension. Nothing here decides anything; that a packet is authentic only its
- * tag says.
- */
+ * tag says. */
 #pragma once
 
 #include <assert.h>

@@ -9,8 +9,7 @@
  *   tell.c     a sender that hears nothing
  *   ack.c      acknowledgements          ask.c     requests for what is missing
  *   mcast.c    the extension: packets in, timers, events
- *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told
- */
+ *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told */
 #pragma once
 
 #include "dataplane/base/wheel.h"

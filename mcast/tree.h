@@ -5,8 +5,7 @@
  * An arity of the group's size makes the flat tree, in which everybody reports to the sender: the baseline of Karwande
  * et al. (PPoPP 2003).
  *
- * Pure arithmetic over what all members know: how many there are and who has been taken out.
- */
+ * Pure arithmetic over what all members know: how many there are and who has been taken out. */
 #pragma once
 
 #include <stdbool.h>

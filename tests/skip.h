@@ -1,7 +1,6 @@
 /* How a test says that it cannot run here. ./check prints the reason and, where it could have installed what the test
  * needs, counts the skip as a failure. A reason that starts with "machine: " names what no package brings (a kernel
- * feature, a device, cores) and stays a skip.
- */
+ * feature, a device, cores) and stays a skip. */
 #pragma once
 
 #include <stdio.h>

@@ -4,8 +4,7 @@
  *  - Of fixed size and without pointers: it may lie in memory that processes share (one of them writes).
  *  - A percentile is at most 1/64 above the duration it stands for; the largest one is exact.
  *
- * A zeroed one is empty.
- */
+ * A zeroed one is empty. */
 #pragma once
 
 #include <stdint.h>

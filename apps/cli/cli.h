@@ -7,8 +7,7 @@
  *
  * Order of calls
  *    main (causeway.c) finds the command in its table, calls app_command_set and then the command's function with
- *    argv[0] being the command's name; that calls app_options_parse, does its work and returns one of enum app_exit.
- */
+ *    argv[0] being the command's name; that calls app_options_parse, does its work and returns one of enum app_exit. */
 #pragma once
 
 #include <stdbool.h>

@@ -8,8 +8,7 @@
  *    that somebody may have held when they were made.
  *
  * Order of calls: app_progress_begin, { app_progress_step | app_progress_hide }*, app_progress_end. All but the first
- * do nothing if there is none. Thread: the one that began it.
- */
+ * do nothing if there is none. Thread: the one that began it. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,8 +4,7 @@
  *  - A cell has a name for programs (a key of JSON, a column of CSV; its unit is the suffix) and a title for people,
  *    either of which may be NULL: then it is not there for them.
  *  - All rows of a table have the same cells; one that is absent from a row leaves its column blank, and no key.
- *  - The heads of the columns are printed with the first row.
- */
+ *  - The heads of the columns are printed with the first row. */
 #pragma once
 
 #include "apps/cli/cli.h"

@@ -2,8 +2,7 @@
  * host B, which is the mapped output file. Hosts and switch are a group and a fabric as benchmarks have them
  * (bench/processes/group.h).
  *
- * Order of calls: demo_world_create, demo_world_transfer, demo_world_counters, demo_world_destroy.
- */
+ * Order of calls: demo_world_create, demo_world_transfer, demo_world_counters, demo_world_destroy. */
 #pragma once
 
 #include <limits.h>

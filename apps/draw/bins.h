@@ -5,8 +5,7 @@
  *  - Nothing is lost or made by dividing: the sums over all bins are the sums of what was put in.
  *  - Bins begin at time 0. If there would be more than DRAW_BINS_MAX, each two become one, as often as it takes.
  *
- * Order of calls: draw_bins_init, draw_bins_add*, draw_bins_spread?, draw_bins_join*, draw_bins_dispose.
- */
+ * Order of calls: draw_bins_init, draw_bins_add*, draw_bins_spread?, draw_bins_join*, draw_bins_dispose. */
 #pragma once
 
 #include <stdbool.h>

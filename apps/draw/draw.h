@@ -5,8 +5,7 @@
  *    draw/read.c    statistics and times
  *    draw/bins.c    amounts over time, in bins
  *    draw/run.c     what of a file is drawn: a link's direction, its hosts, the time in which something happened
- *    draw/script.c  the picture, as a script of gnuplot's
- */
+ *    draw/script.c  the picture, as a script of gnuplot's */
 #pragma once
 
 #include <stdio.h>

@@ -2,8 +2,7 @@
  * measured.
  *
  * Bad input is reported with the file, the line and the column. A last line that does not end is left out: the file may
- * be growing, or what wrote it may have been killed.
- */
+ * be growing, or what wrote it may have been killed. */
 #pragma once
 
 #include "apps/draw/bins.h"

@@ -2,8 +2,7 @@
  * names, in any order; others may be there, too.
  *
  * Order of calls: draw_table_open, { draw_table_next, draw_table_count | draw_table_number | texts of cells }*,
- * draw_table_close.
- */
+ * draw_table_close. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* Gateway site: the ports, the endpoint and the gate of a running `causeway gateway`.
  *
- * Order of calls: gateway_site_open, gateway_site_run, gateway_site_close. One thread.
- */
+ * Order of calls: gateway_site_open, gateway_site_run, gateway_site_close. One thread. */
 #pragma once
 
 #include <stdio.h>

@@ -3,8 +3,7 @@
  * needs the whole vector (all-gather), the dot products are sums over all ranks (all-reduce).
  *
  * The matrix is the sum of w_i x_i x_i^T plus (0.1 - shift) I: x_i is a sparse random vector whose element i is 0.5,
- * and the weights w_i fall geometrically from 1 to 0.1.
- */
+ * and the weights w_i fall geometrically from 1 to 0.1. */
 #include "apps/kernels/kernel.h"
 
 #include <math.h>

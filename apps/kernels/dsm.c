@@ -5,8 +5,7 @@
  * that this is the barrier.
  *
  * The all-to-all-v takes one of two ways: dynamic, messages between pairs, all at once; or level 1, the hint by which
- * Causeway exchanges all counts and moves the data in phases (mpi/COMPILED.md). Other MPIs do not know the hint.
- */
+ * Causeway exchanges all counts and moves the data in phases (mpi/COMPILED.md). Other MPIs do not know the hint. */
 #include "apps/kernels/kernel.h"
 
 #include <errno.h>

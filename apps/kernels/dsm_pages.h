@@ -14,8 +14,7 @@
  *
  * Order of calls, of all ranks in each iteration
  *    dsm_pages_write for each write; dsm_diffs_pack for each home; dsm_diffs_apply for what came; dsm_pages_pack;
- *    dsm_pages_take for what came; dsm_pages_finish
- */
+ *    dsm_pages_take for what came; dsm_pages_finish */
 #pragma once
 
 #include <stdbool.h>

@@ -2,8 +2,7 @@
  * transforming back for each time. A rank has some planes of the third dimension (slabs) and, for transforming along
  * it, some planes of the second one (sheets): between the two everything moves (all-to-all).
  *
- *    slabs:  [z of this rank][y][x]        sheets: [y of this rank][x][z]
- */
+ *    slabs:  [z of this rank][y][x]        sheets: [y of this rank][x][z] */
 #include "apps/kernels/kernel.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* Integer sort: ranks keys between 0 and a maximum, ten times over, each time with two keys changed. Keys are counted
  * in buckets, all ranks learn the sums, each gets a range of buckets with about as many keys as the others
- * (all-to-all-v) and counts the keys of its range.
- */
+ * (all-to-all-v) and counts the keys of its range. */
 #include "apps/kernels/kernel.h"
 
 #include <stdio.h>

@@ -11,8 +11,7 @@
  *    kernel_start, kernel_timer_start, any number of kernel_communication_begin, calls of MPI and
  *    kernel_communication_end, kernel_timer_stop, kernel_require for each check, kernel_finish: main returns its value.
  *  A program without problem classes: kernel_open and kernel_numbers instead of kernel_start, kernel_is_verified and
- *  kernel_close instead of kernel_finish.
- */
+ *  kernel_close instead of kernel_finish. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,8 +5,7 @@
  *   - The same plan and options give the same run, bit for bit.
  *   - A rank begins its next run as soon as it is through with the one before, whatever the others do (`together`: when
  *     all are). What is sent differs from one run to the next, so that bytes of another run show.
- *   - Nothing hangs: a rank that loses a peer gives up and says so, and at `limit_ns` the run ends.
- */
+ *   - Nothing hangs: a rank that loses a peer gives up and says so, and at `limit_ns` the run ends. */
 #pragma once
 
 #include <stdbool.h>

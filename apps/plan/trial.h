@@ -9,8 +9,7 @@
  *   - Operation of reductions: the sum of bytes modulo 256; for `ordered` problems the composition of maps x -> ax + b
  *     modulo 16, a odd, one per byte (a in its upper, b in its lower half): a group that is not commutative, so that a
  *     missing, a doubled and a misplaced operand all show.
- * Order of calls: create, run any number of times, destroy. Thread: one.
- */
+ * Order of calls: create, run any number of times, destroy. Thread: one. */
 #pragma once
 
 #include <stddef.h>

@@ -3,8 +3,7 @@
  *
  * What is measured is a round trip: m bytes there, none back, RTT(m) = L + g(m) + L + g(0); and g(0), by a stream of
  * empty messages that saturates the path. So
- *   g(m) = RTT(m) - RTT(0) + g(0)        L = RTT(0) / 2 - g(0)
- */
+ *   g(m) = RTT(m) - RTT(0) + g(0)        L = RTT(0) / 2 - g(0) */
 #pragma once
 
 #include <stdbool.h>

@@ -4,8 +4,7 @@
  *
  *   plogp_measure PATH BUDGET_MS measure|verify SIZES
  *
- * All functions are called by all ranks together.
- */
+ * All functions are called by all ranks together. */
 #pragma once
 
 #include <mpi.h>

@@ -6,8 +6,7 @@
  * Those that are far behind drop out, so that what there is of time goes to those that are close.
  *
  * A verification ends with a duel: of many that are about alike the one with the luckiest calls looks best, so what is
- * chosen and what looks best are measured once more against each other, and only that counts.
- */
+ * chosen and what looks best are measured once more against each other, and only that counts. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

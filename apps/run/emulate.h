@@ -7,8 +7,7 @@
  *    HOSTS,veth[,af_packet|af_xdp][,mtu=N]   network namespaces and a bridge of the kernel (run/veth.h); needs root
  *
  * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind
- * memif: stats=FILE, what links do in each millisecond (switch/stats.h); stats-interval=TIME for another interval.
- */
+ * memif: stats=FILE, what links do in each millisecond (switch/stats.h); stats-interval=TIME for another interval. */
 #pragma once
 
 #include <signal.h>

@@ -1,7 +1,6 @@
 /* Run options: the command line of `causeway run`, in the manner of the MPI standard's mpiexec: options in front of
  * each program, programs of one job separated by ':'. What stands behind a program is its own. Options that MPICH's and
- * Open MPI's mpiexec have are understood where this launcher can do what they say, and refused by name elsewhere.
- */
+ * Open MPI's mpiexec have are understood where this launcher can do what they say, and refused by name elsewhere. */
 #pragma once
 
 #include <stdbool.h>

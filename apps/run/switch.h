@@ -1,14 +1,13 @@
-/* Run switch: the `causeway switch` between the memif hosts of a job: a child of the launcher's, in a process group
- * of its own.
+/* Run switch: the `causeway switch` between the memif hosts of a job: a child of the launcher's, in a process group of
+ * its own.
  *
  * Invariants
- *   - It ends with the launcher, also when it is stopped: the kernel continues it then (PR_SET_PDEATHSIG), and it
- *     sees that its owner is gone.
+ *   - It ends with the launcher, also when it is stopped: the kernel continues it then (PR_SET_PDEATHSIG), and it sees
+ *     that its owner is gone.
  *   - Nothing waits for it without a bound: RUN_SWITCH_READY_MS at the start, RUN_SWITCH_END_MS at the end, and in
  *     between cw_launch_config's helper.
  *
- * Thread: one.
- */
+ * Thread: one. */
 #pragma once
 
 #include <signal.h>

@@ -14,8 +14,7 @@
  *   - The bridge snoops on IGMP and is the querier: a group's frames go to those that have reported. For the first
  *     seconds, until it knows all there are, the kernel floods.
  *
- * Thread: the process must have no other one, since it enters namespaces itself for a moment.
- */
+ * Thread: the process must have no other one, since it enters namespaces itself for a moment. */
 #pragma once
 
 #include <signal.h>

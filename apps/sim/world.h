@@ -13,8 +13,7 @@
  *    deregistered regions is overwritten and must stay so; memory of sources is overwritten once they are complete.
  *  - in the end nothing is outstanding: notified what had to be, no operation open, no memory lent, no timer running.
  *
- * Order of calls: sim_world_options_init, sim_world_run. The same options give the same run, bit for bit.
- */
+ * Order of calls: sim_world_options_init, sim_world_run. The same options give the same run, bit for bit. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,8 +6,7 @@
  *   sim/faults.c   when what breaks
  *   sim/traffic.c  what is posted
  *   sim/ledger.c   what is known of every operation, and whether an event is right
- *   sim/memory.c   regions, their shadows, and which bytes are under way
- */
+ *   sim/memory.c   regions, their shadows, and which bytes are under way */
 #pragma once
 
 #include <stdbool.h>

@@ -7,8 +7,7 @@
  * one. What is on its way when a link goes down, or is made slower, still arrives as it would have. The pool does not
  * grow: a delay or rate that needs more room than there was at the start has frames dropped for it, counted as such.
  *
- * Order of calls: switch_command_open, { switch_command_poll }*, switch_command_close. One thread.
- */
+ * Order of calls: switch_command_open, { switch_command_poll }*, switch_command_close. One thread. */
 #pragma once
 
 #include "apps/switch/fabric.h"

@@ -1,7 +1,6 @@
 /* Switch config: what the options of `causeway switch` say, port by port.
  *
- * Ports are numbered from 0: first the memif servers, then the other devices in the order they were given.
- */
+ * Ports are numbered from 0: first the memif servers, then the other devices in the order they were given. */
 #pragma once
 
 #include <stdbool.h>

@@ -11,15 +11,14 @@
  * Invariants
  *  - Frames leave a line in the order they were offered to it; those that are on their way lie in a pool of fixed size
  *    (switch/pool.h).
- *  - Every frame offered towards a port ends in exactly one of its counters, or is still held:
- *    offered = out + loss + queue + link_down + port_full + port_down + pool + oversize + held.
+ *  - Every frame offered towards a port ends in exactly one of its counters, or is still held: offered = out + loss +
+ *    queue + link_down + port_full + port_down + pool + oversize + held.
  *  - Frames on their way go before new ones: as long as some are due, no port is looked at.
  *  - A port whose other side does not take its frames holds a burst back for SWITCH_FULL_NS at most, then drops; no
  *    other port waits for it.
  *  - Nothing is lost by sleeping: the doorbell is armed before the last look at the ports.
  *
- * Order of calls: switch_fabric_open, switch_fabric_run, switch_fabric_report, switch_fabric_close. One thread.
- */
+ * Order of calls: switch_fabric_open, switch_fabric_run, switch_fabric_report, switch_fabric_close. One thread. */
 #pragma once
 
 #include <stdio.h>

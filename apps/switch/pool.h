@@ -7,8 +7,7 @@
  *  - Slots are address space until they are used, and are used again before new ones are touched: what is resident is
  *    the most that was ever on its way at once.
  *
- * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread.
- */
+ * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread. */
 #pragma once
 
 #include <stdint.h>

@@ -19,8 +19,7 @@
  *  - A sample that comes late has its true time. If the writer has fallen behind by the whole ring, samples are left
  *    out, and the next one covers their time: nothing is missing from the sums.
  *
- * Order of calls: switch_stats_open, { switch_stats_take }*, switch_stats_close. One thread calls.
- */
+ * Order of calls: switch_stats_open, { switch_stats_take }*, switch_stats_close. One thread calls. */
 #pragma once
 
 #include "apps/switch/line.h"

@@ -6,8 +6,7 @@
  *  - Of each line: the sums over its streams are what was offered, delivered, lost, and dropped at its full queue.
  *
  * Order of calls: switch_streams_open when all lines are there, { switch_streams_offered | switch_streams_delivered }*,
- * switch_streams_close. One thread.
- */
+ * switch_streams_close. One thread. */
 #pragma once
 
 #include <stdint.h>

@@ -5,8 +5,7 @@
  * on a lossless link they are exactly the delay apart from those in front of it. Frames that are lost are not in it.
  *
  * Order of calls: switch_tap_open, { switch_tap_frame }*, switch_tap_close. One thread. The file is complete when it is
- * closed; up to a megabyte is in memory before.
- */
+ * closed; up to a megabyte is in memory before. */
 #pragma once
 
 #include <stdint.h>

@@ -4,8 +4,7 @@
  * (split horizon), so broadcast, multicast and unknown addresses reach each cluster once. All multicast goes to all
  * clusters: what is known there of members is not known here.
  *
- * Order of calls: switch_wan_open, { switch_wan_enter | switch_wan_release }*, switch_wan_close. One thread.
- */
+ * Order of calls: switch_wan_open, { switch_wan_enter | switch_wan_release }*, switch_wan_close. One thread. */
 #pragma once
 
 #include "apps/switch/fabric.h"

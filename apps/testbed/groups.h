@@ -2,8 +2,7 @@
  * their links, as between the processes of a job.
  *
  * Order of calls: sim_groups_create; { sim_groups_take in each turn of the host (sim_host.work) | cw_groups_* }*;
- * sim_groups_destroy, before the hosts' end
- */
+ * sim_groups_destroy, before the hosts' end */
 #pragma once
 
 #include "apps/testbed/hosts.h"

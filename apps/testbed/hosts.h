@@ -1,9 +1,8 @@
-/* Sim hosts: a simulated network with an endpoint on each of its nodes, in virtual time, for benchmarks, for
- * `causeway sim` and `causeway plan run`, and for tests.
+/* Sim hosts: a simulated network with an endpoint on each of its nodes, in virtual time, for benchmarks, for `causeway
+ * sim` and `causeway plan run`, and for tests.
  *
  * Order of calls: sim_hosts_config_init, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
- * calls of dataplane.h on the endpoints }*; sim_hosts_destroy
- */
+ * calls of dataplane.h on the endpoints }*; sim_hosts_destroy */
 #pragma once
 
 #include <stdbool.h>

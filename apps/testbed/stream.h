@@ -4,8 +4,7 @@
  * stream that is watched (sim_stream_watch) the target's turns do, which see puts arrive, and none asks for a signal.
  *
  * Order of calls: sim_stream_start | sim_stream_watch; what is to differ is set, before time passes; then
- * sim_stream_finish. Or sim_stream_send alone.
- */
+ * sim_stream_finish. Or sim_stream_send alone. */
 #pragma once
 
 #include <stdint.h>

@@ -2,8 +2,7 @@
  *
  * An algorithm is a function that writes one rank's part through the emitter. It works on a *team*, a list of ranks, so
  * that the same code serves all ranks, a cluster or the leaders of clusters, and algorithms compose: van de Geijn's
- * broadcast is a scatter and an all-gather. The registry (registry.c) names each one and what it takes.
- */
+ * broadcast is a scatter and an all-gather. The registry (registry.c) names each one and what it takes. */
 #pragma once
 
 #include "collectives/schedule/emit.h"

@@ -9,8 +9,7 @@
  *     global).
  *   - Ranks that build with the same arguments fit together; nothing is exchanged.
  *
- * Thread: any; the registry is constant.
- */
+ * Thread: any; the registry is constant. */
 #pragma once
 
 #include "collectives/schedule/plan.h"

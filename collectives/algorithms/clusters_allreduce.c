@@ -4,8 +4,7 @@
  * Where all links are direct every cluster gets every other one's partial results at once. Where clusters reach each
  * other through a third one, that one's links would carry them several times: then they climb the tree of clusters to
  * the hub, and the result comes down. Partial results are combined in one order of clusters everywhere, so that all
- * ranks get the same result to the last bit.
- */
+ * ranks get the same result to the last bit. */
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/reduction.h"
 #include "collectives/algorithms/registry.h"

@@ -4,8 +4,7 @@
  *
  * Two clusters exchange by `ways`: way j carries the rows of the j-th part of the sending cluster's members, a row
  * being what one member has for all members of the other cluster. The same two heads serve a way in both directions. So
- * a rank deals with its cluster and one or few ranks outside, where pairs would have it deal with all.
- */
+ * a rank deals with its cluster and one or few ranks outside, where pairs would have it deal with all. */
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/algorithms/registry.h"
 

@@ -3,8 +3,7 @@
  * The paper's groups have equal sizes that are powers of two, and pairs are found by flipping a bit. Here group g has
  * any size, and what a rank has of its own group spreads by dissemination (Bruck): in step k it goes to those whose
  * place is 2^k before in the group. With equal powers of two the number of steps, the messages and their sizes are the
- * paper's.
- */
+ * paper's. */
 #include "collectives/algorithms/registry.h"
 #include "dataplane/status.h"
 

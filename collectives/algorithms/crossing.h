@@ -6,8 +6,7 @@
  * in common is a piece; every piece crosses once.
  *
  * How many members of a cluster send at the same time is limited in one of two ways: by forwarding (2.2: holder k hands
- * its pieces to holder k mod limit), or by chaining (2.4: holder k begins when what holder k - limit sent has left).
- */
+ * its pieces to holder k mod limit), or by chaining (2.4: holder k begins when what holder k - limit sent has left). */
 #pragma once
 
 #include "collectives/algorithms/algorithms.h"

@@ -8,8 +8,7 @@
  * crossing and all-gather one after the other take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1).
  *
  * Every chain ends with another part's head, which has the crossing to pay for; so no rank passes on more than the
- * message.
- */
+ * message. */
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/registry.h"
 

@@ -1,7 +1,6 @@
 /* All-to-all in phases: those of Karwande, Yuan and Lowenthal 2003, Figure 2, for the same counts everywhere, and those
- * that a scheduler finds for a count matrix (phases/count_matrix.h). Phases are kept apart by barriers, or from
- * rank to rank: a receiver says that it is ready for a message when those of earlier phases have come.
- */
+ * that a scheduler finds for a count matrix (phases/count_matrix.h). Phases are kept apart by barriers, or from rank to
+ * rank: a receiver says that it is ready for a message when those of earlier phases have come. */
 #include <stdlib.h>
 
 #include "collectives/algorithms/pairs.h"

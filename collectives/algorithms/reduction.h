@@ -2,8 +2,7 @@
  *
  * Invariant: an accumulator at a rank always holds the operands of an interval of ranks, combined in rank order, so
  * that the algorithms built from these parts keep the order of operands; those that do not say so (ring, recursive
- * halving) need a commutative operation.
- */
+ * halving) need a commutative operation. */
 #pragma once
 
 #include "collectives/algorithms/algorithms.h"

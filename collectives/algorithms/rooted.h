@@ -2,8 +2,7 @@
  *
  * Nodes are numbered v = 0 .. P-1 from the root; node v's block is that of rank (root + v) mod P. The root's buffer has
  * the blocks in rank order, so that a range of nodes may be two pieces there; everybody else keeps the blocks of its
- * subtree in scratch, from its own on, in node order.
- */
+ * subtree in scratch, from its own on, in node order. */
 #pragma once
 
 #include "collectives/algorithms/algorithms.h"

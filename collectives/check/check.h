@@ -4,8 +4,7 @@
  *   - It shares no code with what builds schedules: it knows the meaning of ops (schedule.h), the buffers (problem.h)
  *     and what the MPI standard says a collective leaves in them.
  *   - A plan that passes gives the right result under any transport that keeps the meaning of ops, with any amount of
- *     buffering, none included.
- */
+ *     buffering, none included. */
 #pragma once
 
 #include "collectives/schedule/plan.h"

@@ -1,8 +1,7 @@
 /* check: who comes before whom, and an order of all events that keeps to it.
  *
  * The order is made from its end: last comes what nothing waits for. So only edges into an event are stored. An event
- * stands as late as it may, near to what needs it, which keeps searches short.
- */
+ * stands as late as it may, near to what needs it, which keeps searches short. */
 #include "collectives/check/check_private.h"
 
 static int add_edge(struct check *check, uint32_t event)

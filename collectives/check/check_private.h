@@ -13,8 +13,7 @@
  *   - Every step returns CW_OK (go on), CHECK_FAULT (the report is filled in) or CW_ERROR_MEMORY.
  *   - Happens-before (strong edges) is what every transport keeps. Weak edges hold only where an eager put finds no
  *     buffer, or are the executor's window on a repeat: they can make a deadlock, but prove no order.
- *   - Memory lives in one arena and goes with it; nothing is freed one by one. No step recurses.
- */
+ *   - Memory lives in one arena and goes with it; nothing is freed one by one. No step recurses. */
 #pragma once
 
 #include <assert.h>

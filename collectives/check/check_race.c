@@ -1,8 +1,7 @@
 /* check: every two accesses to the same bytes of which one writes are ordered.
  *
  * Accesses are taken in the order of their starts, each with the event that ends it. For each byte we keep the last
- * write and the reads since. A new access must come after them: what they came after need not be asked about again.
- */
+ * write and the reads since. A new access must come after them: what they came after need not be asked about again. */
 #include "collectives/check/check_private.h"
 
 struct reader {

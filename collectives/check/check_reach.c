@@ -1,8 +1,7 @@
 /* check: whether an event comes before another one in every run.
  *
  * One search goes back from an event; what it has found answers all further questions about the same event. It goes no
- * further back than the position of what is asked for, and takes up from there when something earlier is asked for.
- */
+ * further back than the position of what is asked for, and takes up from there when something earlier is asked for. */
 #include "collectives/check/check_private.h"
 
 int check_reach_prepare(struct check *check)

@@ -5,8 +5,7 @@
  * group; a group comes before another one if all of it comes before all of the other; groups of one rank follow each
  * other by making. The largest number of groups of which none comes before another (Dilworth: the smallest number of
  * chains that cover them) is never less than the number of ranks sought, and equal to it if each rank sends one message
- * after another.
- */
+ * after another. */
 #include "collectives/check/check_private.h"
 
 #include <stdlib.h>

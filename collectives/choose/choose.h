@@ -13,8 +13,7 @@
  *   - A chooser remembers answers; asked again it looks them up.
  *
  * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_ask }*, cw_chooser_destroy. Thread: a chooser
- * one at a time.
- */
+ * one at a time. */
 #pragma once
 
 #include "collectives/algorithms/build.h"

@@ -12,8 +12,7 @@
  *     understand.
  *
  * Order of calls: { cw_measured_decode | cw_measured_create, cw_measured_add_* }, { cw_measured_choose, ... }*,
- * cw_measured_destroy. Thread: one at a time for changes; any number that only look.
- */
+ * cw_measured_destroy. Thread: one at a time for changes; any number that only look. */
 #pragma once
 
 #include "collectives/choose/choose.h"

@@ -6,8 +6,7 @@
  *                  "reduce_ns_per_byte": .., "contention": .., "concurrent": [[bytes, puts, one_ns, all_ns, first_ns],
  *                  ...]}, ...],
  *    "tests": [{"path": "shared", "collective": "bcast", "ranks": 2, "bytes": 8, "ns": {"flat": 210, ...},
- *    "segment_bytes": {"segmented-chain": 8192}, ...}]}
- */
+ *    "segment_bytes": {"segmented-chain": 8192}, ...}]} */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>

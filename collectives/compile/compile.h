@@ -19,8 +19,7 @@
  *   that, is left as it is, unless `all` is asked for; what a plan has served in the recorded run keeps one. Calls by
  *   shared memory (`host`) are expected anything of by tests only.
  *
- * Order of calls: cw_compile, cw_compile_dispose. No I/O. Thread: any.
- */
+ * Order of calls: cw_compile, cw_compile_dispose. No I/O. Thread: any. */
 #pragma once
 
 #include "collectives/choose/measured.h"

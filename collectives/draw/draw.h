@@ -6,8 +6,7 @@
  * finish is red, and what it waited for can be followed back. A plan of more than some hundred messages is drawn as
  * bands: the height says how much of that time is used, the colour, with several clusters, which one is at the other
  * end; so it is some hundred kilobytes at most. The matrix has a row per sender and a column per receiver of an
- * all-to-all: which phase each message is in, and how long phases are.
- */
+ * all-to-all: which phase each message is in, and how long phases are. */
 #pragma once
 
 #include <stdio.h>

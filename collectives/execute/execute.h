@@ -7,8 +7,7 @@
  * Invariants
  *   - All memory is taken by create; polling allocates nothing, sleeps never, and does a bounded amount of work.
  *   - A schedule is trusted only after cw_schedule_validate.
- * Thread: one at a time.
- */
+ * Thread: one at a time. */
 #pragma once
 
 #include "collectives/execute/transport.h"

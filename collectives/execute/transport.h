@@ -1,9 +1,8 @@
 /* transport: the small interface through which an execution sees the network.
  *
- * A transport serves one rank of one plan. The execution puts; the transport gives each event to its sink as soon as
- * it happens. Events may come in any order that the meaning of ops in schedule.h allows.
- * Errors are negative codes of dataplane/status.h; CW_ERROR_AGAIN: call again later, nothing has happened.
- */
+ * A transport serves one rank of one plan. The execution puts; the transport gives each event to its sink as soon as it
+ * happens. Events may come in any order that the meaning of ops in schedule.h allows. Errors are negative codes of
+ * dataplane/status.h; CW_ERROR_AGAIN: call again later, nothing has happened. */
 #pragma once
 
 #include <stdbool.h>

@@ -11,8 +11,7 @@
  *     sender, incomplete. With 0 buffers an eager put is delivered only once its wait has been announced.
  *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
  * Order of calls: create, the executions, { reset }, enter before a rank's first poll, { polls and poll of an
- *   execution, step }*, destroy.
- */
+ *   execution, step }*, destroy. */
 #pragma once
 
 #include "collectives/execute/transport.h"

@@ -4,8 +4,7 @@
  *
  * Life of a put: for each target a message. Each piece of a message is read, then (direct) lands; when all have, the
  * message arrives. When all pieces of all messages are read, the put may complete. An eager message first needs leave
- * to come: its wait, or a free buffer. All of these are tasks in one heap; the seed decides their priorities.
- */
+ * to come: its wait, or a free buffer. All of these are tasks in one heap; the seed decides their priorities. */
 #pragma once
 
 #include "collectives/execute/transport_memory.h"

@@ -45,8 +45,7 @@
  *   cw_puts_transport_abort lets the others know that this rank has given up, which they hear as CW_ERROR_PEER_FAILED
  *   and pass on, so that nobody waits for ever.
  *
- * Thread: the owner of the endpoint, for all calls and for polling the execution.
- */
+ * Thread: the owner of the endpoint, for all calls and for polling the execution. */
 #pragma once
 
 #include "collectives/execute/transport.h"

@@ -12,8 +12,7 @@
  *
  * Content of the file (pack.h): program, ranks; communicators: context, size, 1 to open its group at once, members;
  * plans: communicator, calls, nanoseconds recorded, nanoseconds expected, length and bytes of a plan file. No I/O.
- * Thread: any.
- */
+ * Thread: any. */
 #pragma once
 
 #include "collectives/file/pack.h"

@@ -8,8 +8,7 @@
  *     writes or reads asks once, at the end.
  *   - What reading takes in memory is bounded by the file's length: LZ4 makes at most 255 bytes of one, and lists are
  *     reserved only for as many entries as there are bytes left.
- * No I/O. Thread: any.
- */
+ * No I/O. Thread: any. */
 #pragma once
 
 #include <stdbool.h>

@@ -13,8 +13,7 @@
  *   - What decoding takes in memory is bounded by the file's length (schedule/limits.h): some plans are so regular that
  *     LZ4 makes thousands of bytes of schedules out of one, and so would somebody who wants to exhaust a reader. Those
  *     are written without it.
- * No I/O: the caller reads and writes files. Thread: any.
- */
+ * No I/O: the caller reads and writes files. Thread: any. */
 #pragma once
 
 #include "collectives/schedule/plan.h"

@@ -22,8 +22,7 @@
  *   calls that found no room
  *
  * Order of calls: cw_recorder_create, { cw_recorder_comm, cw_recorder_call }*, cw_recorder_part, cw_recorder_destroy;
- * cw_recording_encode; cw_recording_decode, cw_recording_destroy. No I/O. Thread: one at a time.
- */
+ * cw_recording_encode; cw_recording_decode, cw_recording_destroy. No I/O. Thread: one at a time. */
 #pragma once
 
 #include "collectives/file/pack.h"

@@ -3,8 +3,7 @@
  * Messages come longest first and take the first phase that is free at both ends. If there is none, one phase a is free
  * at the sender and another one, b, at the receiver: along the path of messages that are alternately in a and b from
  * the receiver on the two are exchanged, after which a is free at both. The path cannot end at the sender, since its
- * sides alternate with its phases.
- */
+ * sides alternate with its phases. */
 #include <stdlib.h>
 #include <string.h>
 

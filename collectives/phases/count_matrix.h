@@ -2,8 +2,7 @@
  *
  * Within a phase a rank sends at most one message and receives at most one, so that messages do not meet at a link
  * (Karwande, Yuan and Lowenthal 2003, section 4.2); a phase takes as long as its longest message. A last phase may hold
- * all messages below a threshold: short ones are better sent at once than kept apart.
- */
+ * all messages below a threshold: short ones are better sent at once than kept apart. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,8 +4,7 @@
  * Let B be the time left, at least every rank's bytes left; a rank's slack is what B exceeds them by. A phase of length
  * d keeps that true if every rank with less slack than d sends (receives) enough in it: at least d less its slack. So
  * such ranks must be matched, by messages that are long enough; a matching that covers them exists for small d always
- * (Koenig), and the longest d for which one exists is searched for, since long phases are few.
- */
+ * (Koenig), and the longest d for which one exists is searched for, since long phases are few. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

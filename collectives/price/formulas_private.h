@@ -1,8 +1,7 @@
 /* What the tables of formulas share. Private to formulas*.c.
  *
  * A formula is a function of `struct terms`. It starts with the class its row promises, and lowers it where what that
- * rests on does not hold: messages of the same size, one port, processors that keep up.
- */
+ * rests on does not hold: messages of the same size, one port, processors that keep up. */
 #pragma once
 
 #include <stdbool.h>

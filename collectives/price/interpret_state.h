@@ -10,8 +10,7 @@
  *     more than the time at which it will be free.
  *   - A put whose dependencies are met stands in its rank's line for a port. Ports are given out when all that happens
  *     at the same time has happened: to early iterations first, among these in array order. So pipelines that are
- *     listed one after the other advance together.
- */
+ *     listed one after the other advance together. */
 #pragma once
 
 #include "collectives/price/price.h"

@@ -4,8 +4,7 @@
  * receiver's processor for or(m); with nothing else under way it is there L + g(m) after its start. Times are in
  * nanoseconds, as double: models are no clocks.
  *
- * Thread: any; nothing here has state.
- */
+ * Thread: any; nothing here has state. */
 #pragma once
 
 #include <stddef.h>

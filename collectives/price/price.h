@@ -21,8 +21,7 @@
  *   wait       complete with the arrival; eager, and if copying costs: when the processor has copied it out
  *   copy, reduce  the processor, for their bytes
  *   barrier    complete everywhere ceil(log2 P) (g(0) + L) after the last rank has started it; with clusters by the slower path
- *   A processor serves in the order of asking. What costs nothing does not wait for it.
- */
+ *   A processor serves in the order of asking. What costs nothing does not wait for it. */
 #pragma once
 
 #include "collectives/algorithms/build.h"

@@ -8,8 +8,7 @@
  *   cw_emit_init, { any other }*, cw_emit_finish. A failure (memory, limits) sticks: later calls do nothing, and finish
  *   returns it.
  * Functions that return an op return CW_NO_OP where there is nothing to do (no bytes) or after a failure; CW_NO_OP may
- * be passed on.
- */
+ * be passed on. */
 #pragma once
 
 #include "collectives/schedule/hazards.h"

@@ -11,8 +11,7 @@
  *   allreduce        count                                    count
  *   reduce-scatter   c[0] + ... + c[P-1]                      rank r: c[r]
  *   scan, exscan     count                                    count (exscan: rank 0 nothing)
- *   barrier          nothing                                  nothing
- */
+ *   barrier          nothing                                  nothing */
 #pragma once
 
 #include <stdbool.h>

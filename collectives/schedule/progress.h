@@ -14,8 +14,7 @@
  *   cw_progress_create, { cw_progress_reset, ops with `unmet` 0 are taken as ready, { cw_progress_started, then
  *   cw_progress_sent (puts only, and only if known), then cw_progress_complete, of each iteration }* }*,
  *   cw_progress_dispose
- * Thread: one at a time.
- */
+ * Thread: one at a time. */
 #pragma once
 
 #include <assert.h>

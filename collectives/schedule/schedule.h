@@ -44,8 +44,7 @@
  *   - A message belongs to the phase of its put. Signals (CW_TAG_SIGNAL) have numbers below 2^17; the upper half is for
  *     barriers.
  *   - What an op does not use is zero; blocks is 1 except in copies, whose blocks do not overlap where they are
- *     written.
- */
+ *     written. */
 #pragma once
 
 #include <stdbool.h>

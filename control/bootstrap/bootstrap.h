@@ -1,5 +1,5 @@
-/* bootstrap: the one interface to whoever launched this process: who am I, how many are we, and a table to exchange
- * a few words.
+/* bootstrap: the one interface to whoever launched this process: who am I, how many are we, and a table to exchange a
+ * few words.
  *
  * Clients: PMI-1 (Hydra's mpiexec, Slurm's pmi2-less srun, `causeway run`); without any launcher the process is a job
  * of its own. PMIx will be another client. A process whose environment says that an unknown launcher has started it
@@ -12,8 +12,7 @@
  *   - No call hangs when the launcher dies: it answers CW_ERROR_CLOSED.
  *
  * Order of calls: cw_bootstrap_open { cw_bootstrap_put | cw_bootstrap_fence | cw_bootstrap_get }*
- * { cw_bootstrap_close | cw_bootstrap_drop | cw_bootstrap_abort }. Thread: one at a time.
- */
+ * { cw_bootstrap_close | cw_bootstrap_drop | cw_bootstrap_abort }. Thread: one at a time. */
 #pragma once
 
 #include <stdbool.h>

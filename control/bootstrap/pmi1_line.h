@@ -9,8 +9,7 @@
  * The protocol is what MPICH's "simple" PMI client and its process managers speak (src/pmi/simple in MPICH); there is
  * no document. Lines that belong to `mcmd=spawn` are taken apart like any other.
  *
- * Thread: any; nothing is shared.
- */
+ * Thread: any; nothing is shared. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /* What bootstrap.c and its clients share.
  *
  * A client is a table of functions; bootstrap.c has checked all arguments before it calls them, and tells people's
- * lines from `failure`.
- */
+ * lines from `failure`. */
 #pragma once
 
 #include "control/bootstrap/bootstrap.h"

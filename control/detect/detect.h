@@ -22,8 +22,7 @@
  *   - A round trip between two clusters is a clear gap longer than any that was measured within one.
  *
  * Order of calls: cw_detect_create; { cw_detect_leader, cw_detect_take for each other host }* until there is no leader;
- * queries; cw_detect_destroy. One thread.
- */
+ * queries; cw_detect_destroy. One thread. */
 #pragma once
 
 #include <stddef.h>

@@ -5,8 +5,7 @@
  * (CW_WIRE_STREAM_MEASURE), in which nothing is said: whether those for data are sealed is decided by what is found.
  *
  * A round trip is the shortest of 3 if it is a LAN's beyond doubt; of all that fit 200 ms, 12 at least, if it is
- * none's; of all that fit a second in between: among processes that share cores some are answered at once.
- */
+ * none's; of all that fit a second in between: among processes that share cores some are answered at once. */
 #pragma once
 
 #include "control/detect/detect.h"

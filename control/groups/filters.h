@@ -1,8 +1,7 @@
 /* groups_filters: which multicast addresses a port lets in, within its budget. Pure: no port here.
  *
  * An address may serve several groups. The first one of a job is everybody's last resort: room for it is always kept,
- * as for the flood address's.
- */
+ * as for the flood address's. */
 #pragma once
 
 #include <stdbool.h>

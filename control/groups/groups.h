@@ -25,8 +25,7 @@
  * Order of calls: cw_groups_create; { cw_group_open, { cw_group_send }*, cw_group_close | cw_groups_poll |
  * cw_groups_take | cw_groups_event | cw_groups_down }*; cw_groups_destroy
  *
- * Thread: one at a time.
- */
+ * Thread: one at a time. */
 #pragma once
 
 #include <stdbool.h>

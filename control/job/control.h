@@ -5,8 +5,7 @@
  * take whatever lock their owner needs. Meanwhile it stands in at the loop, if there is one (cw_loop_stand_in).
  *
  * Thread: create and destroy one at a time; cw_control_pending from any, and cheap: no call to the kernel unless the
- * thread is in its long sleep.
- */
+ * thread is in its long sleep. */
 #pragma once
 
 #include <stddef.h>

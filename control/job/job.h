@@ -13,8 +13,7 @@
  *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
  *                       for tests
  *
- * Thread: one at a time.
- */
+ * Thread: one at a time. */
 #pragma once
 
 #include <stdbool.h>

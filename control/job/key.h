@@ -4,8 +4,7 @@
  * MPI_Init, which closes it and removes the variable. So what a rank starts later has no part in it. By hand (ranks
  * that several launchers start) it is CAUSEWAY_JOB_KEY, 32 hexadecimal digits, which goes before and is removed alike.
  *
- * Thread: one; the environment is changed.
- */
+ * Thread: one; the environment is changed. */
 #pragma once
 
 #include <stddef.h>

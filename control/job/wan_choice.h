@@ -13,8 +13,7 @@
  *   all     whatever travels in packets, within clusters, too
  *   off     nothing
  *
- * Thread: any; cw_wan_words: one at a time (the environment).
- */
+ * Thread: any; cw_wan_words: one at a time (the environment). */
 #pragma once
 
 #include <stdbool.h>

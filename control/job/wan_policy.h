@@ -6,8 +6,7 @@
  * sends by way of them all: short messages by one, long gets divided among streams, each of which finds out what its
  * relay's shaper lets through. Relays themselves send straight.
  *
- * Thread: that of the paths.
- */
+ * Thread: that of the paths. */
 #pragma once
 
 #include "control/job/wan_choice.h"

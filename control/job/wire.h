@@ -14,8 +14,7 @@
  *
  * CAUSEWAY_FAILURE_TIMEOUT: see settings.h.
  *
- * Thread: open and close one at a time.
- */
+ * Thread: open and close one at a time. */
 #pragma once
 
 #include <stddef.h>

@@ -6,18 +6,17 @@
  *
  * Invariants
  *   - When cw_launch_run returns, no process that the ranks have started is left: ranks have a process group each, and
- *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER).
- *     Ranks die with the worker (PR_SET_PDEATHSIG).
- *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI
- *     goodbye while others wait for it, or by being stopped by a signal for the failure timeout while others wait for
- *     it in MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM,
- *     and SIGKILL two seconds later.
+ *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER). Ranks die with the worker
+ *     (PR_SET_PDEATHSIG).
+ *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI goodbye
+ *     while others wait for it, or by being stopped by a signal for the failure timeout while others wait for it in
+ *     MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM, and
+ *     SIGKILL two seconds later.
  *   - No wait lacks a bound without a reason: README.md has all of them.
  *   - Output is passed on by whole lines, byte by byte; lines of two ranks are never mixed. What is held of each is
  *     bounded.
  *
- * Thread: the process's only one.
- */
+ * Thread: the process's only one. */
 #pragma once
 
 #include <sched.h>

@@ -1,11 +1,10 @@
 /* launch_lines: from the ranks' output, in whatever pieces it comes, to one stream of whole lines. No I/O.
  *
  * A stream is one output of one rank; a sink is where streams go. A line goes to its sink when its end has come, or
- * when CW_LAUNCH_LINE_MAX bytes of it are there; should another stream write to the sink before the end comes, the
- * line is broken. Nothing else is changed.
+ * when CW_LAUNCH_LINE_MAX bytes of it are there; should another stream write to the sink before the end comes, the line
+ * is broken. Nothing else is changed.
  *
- * Thread: one at a time.
- */
+ * Thread: one at a time. */
 #pragma once
 
 #include <stdbool.h>

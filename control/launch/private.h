@@ -9,8 +9,7 @@
  * launch/watch.c   who failed first, and why
  * launch/ask.c     what all ranks wait for, when the time is over
  * launch/stopped.c who is stopped while others wait for it
- * launch/sweep.c   nobody is left
- */
+ * launch/sweep.c   nobody is left */
 #pragma once
 
 #include <signal.h>

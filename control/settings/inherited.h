@@ -1,7 +1,6 @@
 /* inherited: memory that the launcher hands to ranks, as a memfd whose descriptor a variable names.
  *
- * Thread: any that may read the environment.
- */
+ * Thread: any that may read the environment. */
 #pragma once
 
 #include <stddef.h>

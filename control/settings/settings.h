@@ -7,8 +7,7 @@
  *   CAUSEWAY_WATCHDOG=SECONDS   how long a wait of MPI lasts before all ranks say what they wait for; 0: they never do
  *   CAUSEWAY_FAILURE_TIMEOUT=SECONDS   how long a rank on another host that owes an answer may be silent before it is taken for dead; 0: it never is
  *
- * Thread: one at a time (the environment).
- */
+ * Thread: one at a time (the environment). */
 #pragma once
 
 #include <stdbool.h>

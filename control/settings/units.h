@@ -5,8 +5,7 @@
  *    there are no signs, exponents or hexadecimal digits.
  *  - False: the text is no such quantity, or it is 9e18 or more of the base unit; the result is untouched then.
  *
- * Thread: any.
- */
+ * Thread: any. */
 #pragma once
 
 #include <stdbool.h>

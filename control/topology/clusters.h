@@ -22,8 +22,7 @@
  *   - Ranks that have the same text, hosts and size have the same answers.
  *   - It never changes after it was made, and belongs to whoever made it: queries may come from any thread.
  *   - NULL stands for a job of one cluster, of which nothing is known; only cw_clusters_count and cw_clusters_of take
- *     it.
- */
+ *     it. */
 #pragma once
 
 #include <stdbool.h>

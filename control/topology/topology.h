@@ -26,8 +26,7 @@
  *  - There is a route between every two clusters: a file without is refused.
  *  - It never changes after it was made: queries may come from any thread.
  *
- * Order of calls: cw_topology_load or cw_topology_decode, queries, cw_topology_destroy.
- */
+ * Order of calls: cw_topology_load or cw_topology_decode, queries, cw_topology_destroy. */
 #pragma once
 
 #include <stdbool.h>

@@ -13,8 +13,7 @@
  *   cw_watch_close
  *   rank:     cw_watch_open; { cw_watch_asked, cw_watch_tell }*; cw_watch_close
  *
- * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any.
- */
+ * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any. */
 #pragma once
 
 #include <stdbool.h>

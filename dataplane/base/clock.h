@@ -3,8 +3,7 @@
  * A put and its answer read it some eight times, and clock_gettime costs 25 ns. So each thread interpolates with the
  * processor's time stamp counter, for a millisecond at a time, at the rate that the last millisecond had: no
  * calibration at the start, no drift, and a counter that jumps (a virtual machine that moves) is found out at once.
- * Elsewhere clock_gettime is asked each time.
- */
+ * Elsewhere clock_gettime is asked each time. */
 #pragma once
 
 #include <stdint.h>

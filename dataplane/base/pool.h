@@ -1,8 +1,7 @@
 /* Pool: a fixed number of objects of one size, reserved at start-up.
  *
  * Invariant: memory that was never handed out is never touched, so a generous limit costs address space and nothing
- * else. Objects are handed out last-in first-out (they are still in the cache) and are not cleared.
- */
+ * else. Objects are handed out last-in first-out (they are still in the cache) and are not cleared. */
 #pragma once
 
 #include <assert.h>

@@ -1,7 +1,6 @@
 /* process: what the kernel says of another process of this machine.
  *
- * Thread: any.
- */
+ * Thread: any. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +10,8 @@
  * mounted for another namespace, as after `unshare -pf` without --mount-proc. */
 int32_t cw_process_number(void);
 
-/* The state letter of /proc: 'R', 'S', 'D', 'T' stopped by a signal, 't' by a debugger, 'Z' ended; 0: there is none,
- * or no way to know,
- * since numbers in /proc are others'. */
+/* The state letter of /proc: 'R', 'S', 'D', 'T' stopped by a signal, 't' by a debugger, 'Z' ended; 0: there is none, or
+ * no way to know, since numbers in /proc are others'. */
 char cw_process_state(int process);
 
 /* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a

@@ -5,8 +5,7 @@
  *   - insert, remove and expiry take constant time, however many entries there are; only cw_wheel_next looks through
  *     one slot.
  *   - the wheel has two levels; an entry beyond its reach waits in the last slot and is looked at again there.
- * Owner: whoever turns the loop. Times are nanoseconds and never go back.
- */
+ * Owner: whoever turns the loop. Times are nanoseconds and never go back. */
 #pragma once
 
 #include <assert.h>

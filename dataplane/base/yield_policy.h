@@ -8,8 +8,7 @@
  * that share a core somebody's slice is due now and then, and to sleep and be woken costs more on average.
  *
  * Order of calls: a zeroed one is new; cw_yield_policy_yield after each look that found nothing, until it says no or it
- * is time to sleep. One thread at a time.
- */
+ * is time to sleep. One thread at a time. */
 #pragma once
 
 #include <sched.h>

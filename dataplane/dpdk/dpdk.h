@@ -7,8 +7,7 @@
  * cw_port_ops, as to any port.
  *
  * The library is looked for in the folder causeway/ beside the object that holds dpdk.c, then as the dynamic loader
- * does: LD_LIBRARY_PATH, that object's run path, the system's folders.
- */
+ * does: LD_LIBRARY_PATH, that object's run path, the system's folders. */
 #pragma once
 
 #include "dataplane/crypt/aead.h"

@@ -5,8 +5,7 @@
  *  - A member set by hand stays until it is taken out by hand; one that was heard of stays until it leaves or is too
  *    old.
  * A key is either a MAC address or CW_BRIDGE_GROUP_IPV4 plus an IPv4 address: 32 IPv4 groups share a MAC address, and
- * one of them being left must not silence another.
- */
+ * one of them being left must not silence another. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,8 +3,7 @@
  * Invariants
  *  - The order of entries with different sequence numbers is total, so it never depends on how the heap was built.
  *  - In a tracked heap each entry's owner knows where it is (*position), so that it can be moved or taken out.
- * All functions take `tracked` as a constant: the compiler makes two versions of each.
- */
+ * All functions take `tracked` as a constant: the compiler makes two versions of each. */
 #pragma once
 
 #include <assert.h>

@@ -1,9 +1,8 @@
 /* IGMP: reads membership reports, leaves and queries out of Ethernet frames (RFC 1112, 2236, 3376). Private to the
  * bridge.
  *
- * Invariant: nothing is read beyond `length`, nor beyond the length that the IPv4 header states.
- * Order of calls: cw_igmp_parse, then, if it found CW_IGMP_REPORT, cw_igmp_next until false.
- */
+ * Invariant: nothing is read beyond `length`, nor beyond the length that the IPv4 header states. Order of calls:
+ * cw_igmp_parse, then, if it found CW_IGMP_REPORT, cw_igmp_next until false. */
 #pragma once
 
 #include <stdbool.h>

@@ -14,8 +14,7 @@
  *  - The same configuration, seed and offers give the same verdicts.
  *
  * Order of calls: cw_link_init, { cw_link_offer | cw_link_corrupt | cw_link_configure }*. Times must not go back. One
- * owner.
- */
+ * owner. */
 #pragma once
 
 #include <stdbool.h>

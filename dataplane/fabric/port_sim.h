@@ -4,8 +4,7 @@
  * copied behind their header when the packet is transmitted; memory they came from counts as busy until the packet is
  * out, as with a real NIC. It cannot be waited on: cw_port_sleep returns at once, cw_port_wake has the node turned.
  *
- * Order of calls: as in port.h; cw_port_sim_open instead of another open. Owner: the simulator's.
- */
+ * Order of calls: as in port.h; cw_port_sim_open instead of another open. Owner: the simulator's. */
 #pragma once
 
 #include "dataplane/fabric/simulator.h"

@@ -26,8 +26,7 @@
  *    cw_simulator_destroy
  *
  * Memory: a node takes cw_simulator_node_bytes (11.1 KiB with the defaults, nearly all of it rings), a packet its frame
- * and 32 bytes, a frame on a link 48 bytes more. Packets that were never used are address space only.
- */
+ * and 32 bytes, a frame on a link 48 bytes more. Packets that were never used are address space only. */
 #pragma once
 
 #include <stdbool.h>

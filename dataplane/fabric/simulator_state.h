@@ -6,8 +6,7 @@
  *    is not written to once it has been transmitted: copies of it may be anywhere.
  *  - Links keep the order, so of the deliveries on a wire only the first one has to be in the heap; one that is
  *    reordered to before the last one is in it by itself. The heap stays as small as there are busy links.
- *  - A node is in `timers` exactly if it has a time at which it is to be turned.
- */
+ *  - A node is in `timers` exactly if it has a time at which it is to be turned. */
 #pragma once
 
 #include "dataplane/fabric/bridge.h"

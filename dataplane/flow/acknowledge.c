@@ -2,8 +2,7 @@
  *
  * Loss is judged by time (RFC 8985): acknowledgements echo the timestamp of the latest transmission that arrived, so a
  * packet whose last transmission is older than that by the reordering window, and which the report describes as
- * missing, is lost. A silent path proves nothing: then a probe is sent, whose answer does.
- */
+ * missing, is lost. A silent path proves nothing: then a probe is sent, whose answer does. */
 #include "dataplane/flow/acknowledge.h"
 
 #include <assert.h>

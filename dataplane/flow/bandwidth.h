@@ -15,8 +15,7 @@
  * long, and back if it was not.
  *
  * A round is over when as much has been delivered as was in flight when it began, whatever was lost meanwhile; each
- * gives one sample of the rate. Owner: whoever turns the endpoint.
- */
+ * gives one sample of the rate. Owner: whoever turns the endpoint. */
 #pragma once
 
 #include <stdbool.h>

@@ -8,8 +8,7 @@
  * a small packet's; what a full one takes longer on each line of its way is no queue, and at 100 Mb/s more than all
  * else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is
  * heavy; random loss is only repaired. A flow across the wide area is controlled by bandwidth.c, which sets the same
- * window.
- */
+ * window. */
 #include "dataplane/flow/congestion.h"
 
 #include "dataplane/flow/bandwidth.h"

@@ -12,8 +12,7 @@
  *     cw_extension_stage, cw_extension_finish | cw_extension_pass_on: by the extension, at any time }*
  *   cw_endpoint_invite(NULL)
  *
- * Owner: whoever turns the endpoint.
- */
+ * Owner: whoever turns the endpoint. */
 #pragma once
 
 #include "dataplane/dataplane.h"

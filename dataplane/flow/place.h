@@ -1,10 +1,8 @@
 /* place: what the frames of a data packet ask for, validated as a whole before the first byte is stored, then done.
  *
- * Invariant: cw_frames_validate changes nothing (but that it may send a REJECT); after CW_VALID
- * cw_frames_place cannot fail.
- * Order of calls: cw_frames_validate; on CW_VALID cw_frames_place; on CW_LATER cw_frames_place_credit. The packet stays
- * where it is meanwhile.
- */
+ * Invariant: cw_frames_validate changes nothing (but that it may send a REJECT); after CW_VALID cw_frames_place cannot
+ * fail. Order of calls: cw_frames_validate; on CW_VALID cw_frames_place; on CW_LATER cw_frames_place_credit. The packet
+ * stays where it is meanwhile. */
 #pragma once
 
 #include "dataplane/put/reassembly.h"

@@ -1,8 +1,7 @@
 /* Packets that come in. A packet is hostile until proven otherwise: lengths, version, flow, number, tag and checksum
  * are checked before its frames are looked at, and all its frames are validated before the first byte is stored. It is
  * accepted as a whole or not at all: what is not accepted is not acknowledged and comes again, but for what the target
- * will never take, which is refused (REJECT).
- */
+ * will never take, which is refused (REJECT). */
 #include "dataplane/flow/receive.h"
 
 #include <assert.h>

@@ -10,8 +10,7 @@
  *     flows.
  *   - A queue holds queue_bytes at most; what finds it full is dropped and counted: who sends finds its rate out
  *     (bandwidth.h).
- * Owner: whoever turns the endpoint.
- */
+ * Owner: whoever turns the endpoint. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,13 +4,12 @@
  * nonce of the other side. The asker has a session then, and proves the same of itself by a HELLO that echoes that
  * nonce; only then has the other side one too.
  *
- * Invariant: a set-up packet that does not echo the nonce of our next session is answered and changes nothing,
- * whatever the state: it may be a replay. One nonce serves all answers and requests until a session begins with it, so
- * both sides of a simultaneous set-up find the same session.
+ * Invariant: a set-up packet that does not echo the nonce of our next session is answered and changes nothing, whatever
+ * the state: it may be a replay. One nonce serves all answers and requests until a session begins with it, so both
+ * sides of a simultaneous set-up find the same session.
  *
  * A side that wants an encrypted session seals its set-up packets, whatever it was asked with, and takes no others, so
- * nobody between the two can talk them out of it.
- */
+ * nobody between the two can talk them out of it. */
 #include "dataplane/flow/session.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 /* Set-up packets: written and verified; what they mean is session.c's.
  *
  * Invariant: a set-up packet is signed by the job's key, or sealed under a key that is derived from it; both forms say
- * the same.
- */
+ * the same. */
 #pragma once
 
 #include <stdbool.h>

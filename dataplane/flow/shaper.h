@@ -7,8 +7,7 @@
  *     nothing.
  *   - Acknowledgements and probes of the same flows count, and go first; the few packets that set a session up do not.
  *   - Flows that wait have their turn one after the other.
- * Owner: whoever turns the endpoint.
- */
+ * Owner: whoever turns the endpoint. */
 #pragma once
 
 #include "dataplane/state/endpoint.h"

@@ -8,8 +8,7 @@
  *   - Memory is reserved at creation, and touched only as far as peers have been full.
  *
  * Order of calls, per command: cw_backlog_admit, by whoever queues it; cw_backlog_keep if there was no room (owner);
- * cw_backlog_first and cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has.
- */
+ * cw_backlog_first and cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,8 +1,7 @@
 /* Commands: the bounded queue of typed commands from any thread to the owner of an endpoint.
  *
  * Invariants: many producers, one consumer at a time (the owner). First in, first out for each producer. A full queue
- * refuses. After the bounded queue of D. Vyukov: each cell has a number that says whose turn it is.
- */
+ * refuses. After the bounded queue of D. Vyukov: each cell has a number that says whose turn it is. */
 #pragma once
 
 #include <stdatomic.h>

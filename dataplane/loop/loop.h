@@ -5,8 +5,8 @@
  *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in
  *     order before anything newer. A command never waits for a thread that has left: whoever gives the token back looks
  *     once more.
- *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is
- *     refused: CW_ERROR_AGAIN.
+ *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is refused:
+ *     CW_ERROR_AGAIN.
  *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command
  *     or a deadline comes.
  *
@@ -17,8 +17,7 @@
  *               acknowledgements and retransmissions do not depend on the application being inside a call. It is the
  *               loop's own, or one of the application's that calls cw_loop_stand_in
  *
- * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy.
- */
+ * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy. */
 #ifndef CW_LOOP_H
 #define CW_LOOP_H
 

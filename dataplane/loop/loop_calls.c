@@ -208,9 +208,8 @@ static inline bool waits_for_turn(const struct cw_loop *loop, uint32_t peer, uin
 
 enum entry { ENTRY_OWNER, ENTRY_QUEUE, ENTRY_FULL };
 
-/* Takes the token for a call (ENTRY_OWNER), unless another thread has it or older commands are queued (ENTRY_QUEUE),
- * or older ones of the
- * same kind wait for room at that peer (ENTRY_FULL). */
+/* Takes the token for a call (ENTRY_OWNER), unless another thread has it or older commands are queued (ENTRY_QUEUE), or
+ * older ones of the same kind wait for room at that peer (ENTRY_FULL). */
 static inline enum entry enter(struct cw_loop *loop, enum cw_command_kind kind, uint32_t peer, uint32_t flags)
 {
     if (!cw_token_take(&loop->token)) {

@@ -4,8 +4,7 @@
  * succeeds, or the owner sees the push when it looks behind its cw_token_give. That takes a full barrier on both sides.
  * A loop that one thread uses would pay it with every call, so the token begins without: the first thread to announce
  * anything has the kernel run the barrier on all cores (membarrier(2)) until the owner has noticed that it is no longer
- * alone, and from then on pays its share.
- */
+ * alone, and from then on pays its share. */
 #pragma once
 
 #include <stdatomic.h>

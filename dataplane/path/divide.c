@@ -1,7 +1,6 @@
 /* Long gets from ranks that several streams lead to: each stream gets parts as fast as it can, so that a slow one
  * delays no more than its last part. Parts that are under way are half of the whole and more at first, so that a long
- * way is filled however long it is.
- */
+ * way is filled however long it is. */
 #include <stdlib.h>
 
 #include "dataplane/path/path_private.h"

@@ -18,8 +18,7 @@
  *     cw_paths_wait }*
  *   cw_paths_destroy
  *
- * Thread: one at a time for all calls (a lock of the caller's), but cw_paths_wake: any.
- */
+ * Thread: one at a time for all calls (a lock of the caller's), but cw_paths_wake: any. */
 #pragma once
 
 #include <stdbool.h>

@@ -14,8 +14,7 @@
  *
  * Order of calls
  *    owner:  open { arm, check for packets, wait (if there were none), disarm }* close
- *    sender: open { send packets, ring }* close
- */
+ *    sender: open { send packets, ring }* close */
 #pragma once
 
 #include <stdbool.h>

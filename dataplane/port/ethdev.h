@@ -19,8 +19,7 @@
  *             open waits for the server's answer, at most a second
  * A link that is lost later, since the other process has ended, stays down (cw_port_link_up): close the port and open
  * it again. The doorbells of two such ports are the words 0 and 1 of one file; at a `causeway switch`, port I has word
- * 1 + I and rings word 0.
- */
+ * 1 + I and rings word 0. */
 #pragma once
 
 #include "dataplane/port/eal.h"

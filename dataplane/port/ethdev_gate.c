@@ -14,8 +14,7 @@
  * on both sides is made by the interrupt thread alone, with membarrier(2).
  *
  * Whether EAL has something to do is seen on its epoll descriptor, which is found in /proc by what it watches: our
- * eventfd. Without /proc the gate opens every now and then instead.
- */
+ * eventfd. Without /proc the gate opens every now and then instead. */
 #define ALLOW_EXPERIMENTAL_API /* rte_intr_instance_alloc and its kin: in DPDK since 21.11 */
 #include "dataplane/port/ethdev_private.h"
 

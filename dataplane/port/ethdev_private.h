@@ -8,8 +8,7 @@
  *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
  *    ethdev_filter.c  multicast
  *    ethdev_wait.c    sleep and wake
- *    ethdev_gate.c    keeps memif's control thread and the owner apart
- */
+ *    ethdev_gate.c    keeps memif's control thread and the owner apart */
 #pragma once
 
 #include "dataplane/port/doorbell.h"

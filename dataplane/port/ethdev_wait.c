@@ -2,8 +2,7 @@
  *
  * No wake-up is lost: the sleeper first says that it sleeps (flag, doorbell word or the device's interrupt), then looks
  * once more whether it was woken and whether packets have come, and only then blocks. What the look finds goes to the
- * stash, which the next receive returns.
- */
+ * stash, which the next receive returns. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <dirent.h>

@@ -4,13 +4,10 @@
  *   - Mappings do not overlap, and are undone as they were made: IOMMUs (VFIO) split none.
  *   - A mapping lasts as long as a registration touches it, so every page of a registration is mapped.
  *   - A page that no registration has any more, but a mapping still covers, is given to none: the system may have put
- *     other memory behind
- *     its address since. Such a registration is refused until the mapping is gone.
+ *     other memory behind its address since. Such a registration is refused until the mapping is gone.
  *
- * Order of calls: { cw_mappings_add, cw_mappings_remove }*, in any order; a mapping of zeroes with its functions is
- * an empty one. One thread
- * at a time.
- */
+ * Order of calls: { cw_mappings_add, cw_mappings_remove }*, in any order; a mapping of zeroes with its functions is an
+ * empty one. One thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,8 +35,7 @@ struct cw_mappings {
 };
 
 /* Registers pages and maps what is not mapped. CW_OK; CW_ERROR_BUSY: some were given back and are still mapped;
- * CW_ERROR_MEMORY; what `map`
- * answers. On failure nothing has changed. */
+ * CW_ERROR_MEMORY; what `map` answers. On failure nothing has changed. */
 int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintptr_t first, uintptr_t end);
 
 /* Takes a registration back, and undoes the mappings that were there for it alone. */

@@ -1,8 +1,7 @@
 /* Gets: asking a peer's dataplane for bytes, and answering such requests with a put.
  *
  * Invariant: a get keeps its operation open until the answer has arrived completely or the session ends, so it ends
- * exactly once.
- */
+ * exactly once. */
 #pragma once
 
 #include "dataplane/put/reassembly.h"

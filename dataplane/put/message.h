@@ -11,8 +11,7 @@
  * before and nobody else waits for it; a RECALL ends it.
  *
  * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the
- * application's hands.
- */
+ * application's hands. */
 #pragma once
 
 #include "dataplane/put/reassembly.h"

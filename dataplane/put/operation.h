@@ -5,8 +5,7 @@
  *   - An operation is complete when all its packets are acknowledged, and retired (its number forgotten) when it is
  *     complete and the one before it in its lane is retired. So whatever is still held back at the target has a
  *     predecessor the target also knows.
- *   - The lane table holds the last operation of each lane that is not retired.
- */
+ *   - The lane table holds the last operation of each lane that is not retired. */
 #pragma once
 
 #include "dataplane/state/endpoint.h"

@@ -6,8 +6,7 @@
  *   - "Done" (seen in the flow's window of put numbers) means notified, or given up. Those that have their turn but
  *     find no room in the event queue wait in one queue, right behind them what waits for them in their lanes; nobody
  *     overtakes it.
- *   - The oldest put of a flow that is not done can always get a record, so that arrival never locks up.
- */
+ *   - The oldest put of a flow that is not done can always get a record, so that arrival never locks up. */
 #pragma once
 
 #include "dataplane/state/endpoint.h"

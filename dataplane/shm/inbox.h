@@ -20,8 +20,7 @@
  *   sender: attach { cw_ring_*; cw_inbox_ring }* detach
  *
  * Thread: the owner's calls one thread at a time, and so each attachment's; cw_inbox_ring and cw_inbox_ring_own from
- * any.
- */
+ * any. */
 #pragma once
 
 #include <stdbool.h>

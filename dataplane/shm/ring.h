@@ -12,9 +12,8 @@
  *   - Positions count bytes since the beginning and never wrap.
  *
  * Order of calls
- *   producer: { cw_ring_reserve, write the payload, cw_ring_publish }*
- *   consumer: { cw_ring_peek, read the payload, cw_ring_consume }*
- */
+ *   producer: { cw_ring_reserve, write the payload, cw_ring_publish }* consumer: { cw_ring_peek, read the payload,
+ *   cw_ring_consume }* */
 #pragma once
 
 #include <assert.h>

@@ -29,8 +29,7 @@
  * Waiting is the caller's: it watches a word, and says that it sleeps (cw_segment_doze) so that whoever changes that
  * word knows to wake it.
  *
- * Thread: one at a time per member.
- */
+ * Thread: one at a time per member. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,13 +1,12 @@
 /* Seal: the keys of an encrypted session, the count of what is sent under them, and which counts have come.
  *
  * Invariants
- *   - A seal belongs to one session and is taken apart with it. A nonce begins one session only, so no session ever
- *     has the keys of another one, and counts may begin with 0; while the peer's nonce may still change, the next
- *     seal goes on counting.
+ *   - A seal belongs to one session and is taken apart with it. A nonce begins one session only, so no session ever has
+ *     the keys of another one, and counts may begin with 0; while the peer's nonce may still change, the next seal goes
+ *     on counting.
  *   - `sent` only grows, and ends at CW_SEAL_COUNT_MAX: no nonce is used twice, in retransmissions neither.
  *   - A count is taken once (RFC 6479's window). What is older than the window is dropped, as if the network had lost
- *     it.
- */
+ *     it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /* Endpoint: the object that one owner turns, as data; private to dataplane/.
  *
  * endpoint/endpoint.c creates it and takes it apart, endpoint/turn.c turns it; staging/, put/ and flow/ do the work on
- * the parts below; wire/ and port/ know nothing of it.
- */
+ * the parts below; wire/ and port/ know nothing of it. */
 #pragma once
 
 #include "dataplane/base/pool.h"

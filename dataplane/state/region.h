@@ -1,8 +1,7 @@
 /* Regions: memory that peers may reach, named by a token of 16 bits of index and 48 random bits of key.
  *
  * Invariant: a store into a region happens only after cw_region_find has let it pass in the same turn, so that once a
- * region is deregistered by the owner no store can follow.
- */
+ * region is deregistered by the owner no store can follow. */
 #pragma once
 
 #include <stdbool.h>

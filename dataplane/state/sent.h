@@ -4,8 +4,7 @@
  * Invariants
  *   - records exist for base .. next - 1; memory is held only for chunks with one that is not acknowledged (and the one
  *     being filled).
- *   - a record is in one of three states: in flight, lost (to be sent again), acknowledged.
- */
+ *   - a record is in one of three states: in flight, lost (to be sent again), acknowledged. */
 #pragma once
 
 #include <stdbool.h>

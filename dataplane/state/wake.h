@@ -1,8 +1,7 @@
 /* wake: which flow is looked at next, because it has something to send or at a time.
  *
  * Invariant: a flow in session that has something to send is among the endpoint's active ones, or waits for what wakes
- * it: an acknowledgement, its pace, its shaper, its timer.
- */
+ * it: an acknowledgement, its pace, its shaper, its timer. */
 #pragma once
 
 #include "dataplane/state/endpoint.h"

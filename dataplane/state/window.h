@@ -4,8 +4,7 @@
  *   - every number below `base` has been seen, `base` itself has not; none at or above `end` has been seen.
  *   - while everything comes in order (base == end) no memory is held; blocks are lent from a pool and given back when
  *     the holes close.
- * Used twice per flow: for packet numbers and for put numbers.
- */
+ * Used twice per flow: for packet numbers and for put numbers. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,8 +6,7 @@
  * an interval lose nothing.
  *
  * Order of calls: cw_codel_init, then cw_codel_drops for each frame as it comes to the head of the queue, until it says
- * no. `now_ns` does not go back. Owner: the queue's.
- */
+ * no. `now_ns` does not go back. Owner: the queue's. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,8 +6,7 @@
  *     has no ports, so that all fragments of a packet go together (RFC 6438, 3); extension headers of IPv6 are passed
  *     over;
  *   - for all else (ARP, ...) the two MAC addresses and the type.
- * Nothing is read beyond the length of the frame; what is cut short counts by what is there.
- */
+ * Nothing is read beyond the length of the frame; what is cut short counts by what is there. */
 #pragma once
 
 #include <stdint.h>

@@ -4,8 +4,7 @@
  *   - Frames count as they are on the line (with their 24 bytes of preamble, check sequence and gap), so a limit is a
  *     time at a rate. One frame always finds room.
  *   - The memory is taken at the start; a queue of limit L takes L and two longest frames.
- * Order of calls: cw_tunnel_queue_init, { put | front | pop }*, cw_tunnel_queue_dispose. One owner.
- */
+ * Order of calls: cw_tunnel_queue_init, { put | front | pop }*, cw_tunnel_queue_dispose. One owner. */
 #pragma once
 
 #include <stdbool.h>

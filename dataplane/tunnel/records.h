@@ -3,8 +3,7 @@
  *    { length, 2 bytes, little-endian | the frame from its Ethernet header on, without check sequence }, once or more
  *
  * A batch is taken as a whole or not at all: cw_tunnel_records_check comes first, and nothing is read beyond the bytes
- * that it was given.
- */
+ * that it was given. */
 #pragma once
 
 #include <stdint.h>

@@ -28,8 +28,7 @@
  *   cw_tunnel_config_init, cw_tunnel_endpoint_config, cw_endpoint_create, cw_peer_add (and one peer more for each
  *   stream), cw_tunnel_create { cw_endpoint_turn, cw_tunnel_send.., cw_tunnel_turn }* cw_endpoint_destroy, which tells
  *   the peer, cw_tunnel_destroy
- * The tunnel takes all events of the endpoint. Owner: whoever turns the endpoint.
- */
+ * The tunnel takes all events of the endpoint. Owner: whoever turns the endpoint. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,8 +4,7 @@
  * Invariants
  *   - What is opened has the form of an ordinary packet again, header and payload behind it, so that everything behind
  *     the checks is the same.
- *   - Nothing of a sealed packet but what finds its key is read before it has been opened.
- */
+ *   - Nothing of a sealed packet but what finds its key is read before it has been opened. */
 #pragma once
 
 #include <string.h>

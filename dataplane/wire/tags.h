@@ -2,8 +2,7 @@
  * one in each lane of its vector registers, in little more time than that of one.
  *
  * Order of calls
- *    tags.count = 0; { cw_wire_tags_add }*; cw_wire_tags_compute; results in tags.value[], in the order of the calls
- */
+ *    tags.count = 0; { cw_wire_tags_add }*; cw_wire_tags_compute; results in tags.value[], in the order of the calls */
 #pragma once
 
 #include <assert.h>

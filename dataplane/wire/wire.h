@@ -5,8 +5,7 @@
  *   - cw_wire_parse reads no byte beyond the length it is given and believes no length field before it has been
  *     checked.
  *   - Whoever has a pointer to a parsed packet knows its lengths are consistent; that it is authentic only its tag
- *     says.
- */
+ *     says. */
 #pragma once
 
 #include <assert.h>

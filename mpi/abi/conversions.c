@@ -1,7 +1,6 @@
 /* Handles and statuses between C and Fortran (MPI 5.0, 19.3.4 and 19.3.5), beside the ABI's MPI_Comm_toint.
  *
- * They are symbols of the library that mpicc links, with Fortran or without: configure scripts look for them there.
- */
+ * They are symbols of the library that mpicc links, with Fortran or without: configure scripts look for them there. */
 #include <stdint.h>
 #include <string.h>
 

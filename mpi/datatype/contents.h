@@ -7,8 +7,7 @@
  *
  * Order of calls
  *   mpi_contents_make with how many there will be of each, then as many mpi_contents_*: in the order of the
- *   constructor's arguments.
- */
+ *   constructor's arguments. */
 #pragma once
 
 #include <stdbool.h>

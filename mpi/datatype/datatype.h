@@ -15,8 +15,7 @@
  *     agree on.
  *
  * Within the lock of enter.h only, but mpi_type_pack and mpi_type_unpack, which any thread may call on a type that it
- * holds.
- */
+ * holds. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,8 +9,7 @@
  * Invariants
  *   - A draft remembers its first failure, overflow or no memory, and later steps do nothing; mpi_draft_finish raises
  *     it.
- *   - A draft holds its layout until it is finished or dropped.
- */
+ *   - A draft holds its layout until it is finished or dropped. */
 #pragma once
 
 #include <stdbool.h>

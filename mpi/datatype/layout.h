@@ -11,8 +11,7 @@
  *     parts, by bisection in other lists.
  *   - All sums were checked against overflow before a node is made (draft.h).
  *
- * Making and releasing within the lock of enter.h only; reading from any thread that holds the type.
- */
+ * Making and releasing within the lock of enter.h only; reading from any thread that holds the type. */
 #pragma once
 
 #include <stdbool.h>

@@ -7,8 +7,7 @@
  * Invariants
  *   - Values of keys that were made in Fortran are freed by those keys' delete function, whichever language deletes.
  *     Those of keys made in C live on, since nobody tells when they go: equal ones share their memory.
- *   - What is known of a key lives on, too: the program may free the key while attributes have it.
- */
+ *   - What is known of a key lives on, too: the program may free the key while attributes have it. */
 #pragma once
 
 #include "mpi/fortran/entry.h"

@@ -9,8 +9,7 @@
  * bytes of which Fortran reads the lower 4: a Fortran subroutine can be given to C where all that it is called with is
  * handles and integers by address (operations, error handlers).
  *
- * Everything here is thread-safe, and uses nothing but the public ABI.
- */
+ * Everything here is thread-safe, and uses nothing but the public ABI. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,8 +4,7 @@
  * a context is never used twice, and making a communicator takes no agreement but one message from rank 0. Messages may
  * come before this process has made the communicator: they wait as messages of an unknown context (point/match.h).
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdint.h>

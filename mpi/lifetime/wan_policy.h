@@ -9,8 +9,7 @@
  *     trips (control/detect/detect.h), by all ranks together; detect:FILE also has rank 0 write it.
  *
  * Order of calls: mpi_wan_policy_prepare, the job is opened with its note, mpi_wan_policy_start when communicators are
- * there; mpi_wan_policy_forget when none is left. Within the lock of enter.h only.
- */
+ * there; mpi_wan_policy_forget when none is left. Within the lock of enter.h only. */
 #pragma once
 
 #include <stddef.h>

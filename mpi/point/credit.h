@@ -2,11 +2,10 @@
  *
  * Purpose
  *   An eager message that comes before its receive is kept in memory of the receiver. Each rank lends each other one
- *   MPI's window of such bytes (mpi_credit_window): a sender takes
- *   what a message costs, the receiver gives it back when the message has been matched, half a window at a time. A
- *   sender without credit announces its message (MPI_SENT_WANT): the data follows when a receive
- *   has been found. So a receiver keeps a window per sender at most; announcements are bounded by the requests that
- *   their senders keep for them.
+ *   MPI's window of such bytes (mpi_credit_window): a sender takes what a message costs, the receiver gives it back
+ *   when the message has been matched, half a window at a time. A sender without credit announces its message
+ *   (MPI_SENT_WANT): the data follows when a receive has been found. So a receiver keeps a window per sender at most;
+ *   announcements are bounded by the requests that their senders keep for them.
  *
  * Invariants
  *   - Both sides count alike: a message costs its bytes and MPI_CREDIT_MESSAGE.
@@ -16,8 +15,7 @@
  * mpi_plan_throttle); they are only counted here. Source of the idea: credits of a window (Kung, Blackwell, Chapman
  * 1994: "Credit-based flow control for ATM networks").
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

@@ -10,8 +10,7 @@
  *   - Messages for a communicator that this process has not made yet are of an unknown context; mpi_match_adopt gives
  *     them a home.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

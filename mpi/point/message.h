@@ -1,8 +1,7 @@
 /* message: what travels between two processes for point-to-point communication.
  *
  * A message of dataplane/path/ whose tag (20 bits) is its kind, in the lane of its communicator: all that may be
- * matched in order stays in order.
- */
+ * matched in order stays in order. */
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,7 @@
 /* numbers: requests that wait for an answer of the other side, which names them by number; registrations that cannot be
  * taken back yet.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/point/request.h"

@@ -10,8 +10,7 @@
  *   - A persistent request is inactive until MPI_Start; completing makes it inactive again.
  *   - While it is under way it holds its communicator and its type.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,8 +6,7 @@
  *     on while there are values of it.
  *   - Copy and delete functions may call MPI, and change the very attributes that are being copied or deleted.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

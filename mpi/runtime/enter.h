@@ -2,8 +2,7 @@
  *
  * Between mpi_enter and mpi_leave the calling thread has the process's lock (lock.h): all state of mpi/ is touched
  * there only. A callback of the program (error handler, user operation, attribute function) may call MPI again: doors
- * nest.
- */
+ * nest. */
 #pragma once
 
 #include <stdatomic.h>

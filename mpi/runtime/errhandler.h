@@ -1,7 +1,6 @@
 /* errhandler: who hears of errors (MPI 5.0, 9.3).
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

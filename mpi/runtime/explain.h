@@ -4,8 +4,7 @@
  *
  * CAUSEWAY_EXPLAIN=1: rank 0 tells; =all: every rank.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

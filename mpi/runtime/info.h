@@ -3,8 +3,7 @@
  *
  * Keys keep the order in which they were first set. MPI_INFO_ENV is an object like others that nobody may change.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi.h"

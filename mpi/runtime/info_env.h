@@ -2,8 +2,7 @@
  * 11.2.1): the same before, between and after MPI_Init and MPI_Finalize. What it does not know has no key; nobody can
  * ask for a thread_level before the start.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi.h"

@@ -11,12 +11,10 @@
  *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a
  *     time unless it is shared.
  *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the
- *     lock: it could call MPI, and the program
- *     does not expect another thread. Whatever needs such code asks mpi_lock_is_control, and is left to the program's
- *     next call.
+ *     lock: it could call MPI, and the program does not expect another thread. Whatever needs such code asks
+ *     mpi_lock_is_control, and is left to the program's next call.
  *
- * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks").
- */
+ * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks"). */
 #pragma once
 
 #include <stdatomic.h>

@@ -4,8 +4,7 @@
  * mpi_progress is called by every call that waits or tests, and by the control thread when the application has not been
  * here for a while.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

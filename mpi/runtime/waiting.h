@@ -18,8 +18,7 @@
  *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so
  *     with it. Each time it has spoken, a process becomes twice as patient.
  *
- * Within the lock of enter.h only, but mpi_waiting_is_asked and mpi_waiting_heartbeat (control thread).
- */
+ * Within the lock of enter.h only, but mpi_waiting_is_asked and mpi_waiting_heartbeat (control thread). */
 #pragma once
 
 #include <stdatomic.h>

@@ -3,8 +3,7 @@
  *
  * What hangs on a communicator is its owner's, who is told when one is made and when it ends (group/communicator.h).
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* group: an ordered set of processes (MPI 5.0, 7.3). Groups do not change; they are counted.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdint.h>

@@ -4,8 +4,7 @@
  * below 0x1000, where the ABI has its predefined ones. An unknown or freed handle is told as such, until its index has
  * been used 128 times again.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

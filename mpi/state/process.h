@@ -1,7 +1,6 @@
 /* process: this process as a member of an MPI job, from MPI_Init to MPI_Finalize.
  *
- * Within the lock of enter.h only, but `state`.
- */
+ * Within the lock of enter.h only, but `state`. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* `causeway bench crowd` and `causeway bench idle` with real processes: every put is verified, what they print is
  * complete, what is wrong is refused, and nobody is left behind. Their figures are not judged here: they depend on what
- * else runs.
- */
+ * else runs. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>

@@ -2,8 +2,7 @@
  * client under Hydra.
  *
  * The ranks are this very program: `lab_run member WHAT`. It adopts whoever loses its parent, so that a process which
- * stays behind is a child that it finds. Nothing is timed: what hangs runs into the time limit of the test.
- */
+ * stays behind is a child that it finds. Nothing is timed: what hangs runs into the time limit of the test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,7 @@
 /* `causeway switch` with real processes: clients on memif ports send marked frames and count what reaches them.
  *
  * Nothing is timed. What has been sent is known to have arrived, or to be lost, once a later frame on the same way has:
- * the fence, which is repeated until it is seen.
- */
+ * the fence, which is repeated until it is seen. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

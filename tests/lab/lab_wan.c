@@ -2,8 +2,7 @@
  * none.
  *
  * Nothing is timed by the clock: what is known of time are the stamps of the packets in the tap, which are those of the
- * model.
- */
+ * model. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

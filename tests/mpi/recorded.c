@@ -6,8 +6,7 @@
  *   alter=RANK   from the second round on this rank sends its neighbour an element more by all-to-all-v
  *   bytes=N      of a broadcast
  *   load=FILE    only loads phases of an all-to-all-v
- *   more         every other all-to-all-v has twice the counts
- */
+ *   more         every other all-to-all-v has twice the counts */
 #include <mpi.h>
 #include <mpix.h>
 #include <stdbool.h>

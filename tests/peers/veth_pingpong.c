@@ -3,8 +3,7 @@
  *    veth_pingpong SECONDS [BYTES...]     half a round trip and a stream of messages for each size
  *
  * A line a number, by rank 0: "latency BYTES MICROSECONDS", "stream BYTES MIBPS". The stream's messages are received in
- * windows that are posted beforehand, as in the well-known benchmarks; each window is answered by one short message.
- */
+ * windows that are posted beforehand, as in the well-known benchmarks; each window is answered by one short message. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

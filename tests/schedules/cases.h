@@ -2,8 +2,7 @@
  *
  * Numbers of ranks 1..40, 64, 100, 127 and 128; all roots up to 40 ranks, some above; sizes 0, 1, 7, P - 1, P + 1 and
  * 4099 elements; the same and different counts; commutative and ordered operations; eager messages and handshakes; the
- * parameters that an algorithm takes.
- */
+ * parameters that an algorithm takes. */
 #pragma once
 
 #include "collectives/algorithms/build.h"

@@ -1,8 +1,7 @@
 /* mutate: small changes to a valid plan, each of which a checker ought to have an opinion on.
  *
  * A mutation is a kind and a site: which op (or dependency) of which rank it is applied to. Sites are numbered through
- * the plan.
- */
+ * the plan. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,8 +3,7 @@
  * faults with a reason for that are accepted.
  *
  * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument:
- * the collective.
- */
+ * the collective. */
 #include <stdio.h>
 #include <stdlib.h>
 

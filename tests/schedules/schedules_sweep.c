@@ -2,8 +2,7 @@
  * right bytes.
  *
  * Arguments: the collective, and `clusters` for the algorithms that need clusters or `flat` for the others.
- * CW_TEST_THIN: only about each n-th case.
- */
+ * CW_TEST_THIN: only about each n-th case. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

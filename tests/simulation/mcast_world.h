@@ -5,8 +5,7 @@
  * member knows what must come, and in which order, without asking anything that is tested.
  *
  * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*
- * mcast_world_destroy
- */
+ * mcast_world_destroy */
 #pragma once
 
 #include "mcast/mcast.h"

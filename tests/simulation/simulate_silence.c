@@ -2,8 +2,7 @@
  * states, and nobody else is taken out; what they have multicast is complete then.
  *
  * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
- * processes.
- */
+ * processes. */
 #include "apps/testbed/groups.h"
 #include "tests/simulation/simulation.h"
 

@@ -12,8 +12,7 @@
  * wait in theirs, until the last of them has what it must get. Ranks are processes of one machine, so that they have
  * one clock. EACH: microseconds per call of many, one right behind the other. PROCESSOR: microseconds of processor time
  * that all ranks together take for each of these. FRAMES: that left rank 0's interface of the kernel for each of these;
- * 0: it uses none. Every byte that is received is compared.
- */
+ * 0: it uses none. Every byte that is received is compared. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -8,8 +8,7 @@
  * returned with its notification. All processes read the same clock (CLOCK_MONOTONIC), so the put carries the time at
  * which it was sent.
  *
- * What is checked: each put arrives exactly once, in the order of its lane, with the bytes that were sent.
- */
+ * What is checked: each put arrives exactly once, in the order of its lane, with the bytes that were sent. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /* Bench departures: notes when frames leave by a port, and what a rate makes of these times.
  *
- * Order of calls: bench_departures_note, bench_departures_begin, ..., bench_departures_judge, cw_port_close.
- */
+ * Order of calls: bench_departures_note, bench_departures_begin, ..., bench_departures_judge, cw_port_close. */
 #pragma once
 
 #include "dataplane/port/port.h"

@@ -2,8 +2,7 @@
  * them are joined by a wire; a switch joins as many as it has ports.
  *
  * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the
- * first.
- */
+ * first. */
 #pragma once
 
 #include <stdbool.h>

@@ -12,8 +12,7 @@
  *    first process: bench_fabric_create, bench_group_start, { bench_group_await | bench_group_result }*,
  *                   bench_group_finish, bench_group_free, bench_fabric_destroy
  *    each member:   opens everything, connects to all others, then config.run:
- *                   { bench_member_reach | bench_member_all }*
- */
+ *                   { bench_member_reach | bench_member_all }* */
 #pragma once
 
 #include <signal.h>

@@ -2,8 +2,7 @@
  *
  * Processes connect, exchange puts, and then do nothing: those with an even index wait for events in one long
  * cw_loop_wait, the others sleep outside of every call, so that only the fallback thread looks after their endpoints.
- * CPU time is that of all threads of a process.
- */
+ * CPU time is that of all threads of a process. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,8 +1,7 @@
 /* Bench put: the two sides of `causeway bench put` over a real port.
  *
  * Member 1 of a group, the initiator, puts into the region of member 0, the responder, which answers (latency) or
- * counts (goodput). Both make the same calls in the same order; each fills what it measures.
- */
+ * counts (goodput). Both make the same calls in the same order; each fills what it measures. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,11 @@
 /* Bench raw: what the driver can do without any protocol: the limit that `causeway bench put` is held against.
  *
  * Bare rte_eth_rx_burst and rte_eth_tx_burst loops on the device of an ethdev port, between two processes, each pinned
- * to its core by the caller: two members of a group (bench/processes/group.h), which make the same calls with the same settings
- * at the same time. While they run nobody uses the port.
+ * to its core by the caller: two members of a group (bench/processes/group.h), which make the same calls with the same
+ * settings at the same time. While they run nobody uses the port.
  *
- * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench/processes/raw_load.c has the same
- * functions, which load it.
- */
+ * The loops are in libcauseway_bench.so, since they need DPDK itself; in the command bench/processes/raw_load.c has the
+ * same functions, which load it. */
 #pragma once
 
 #include "apps/bench/processes/group.h"

@@ -2,8 +2,7 @@
  *
  * Member 0 sends to member 1, or each to the next one; frames carry the time at which they were sent, of the clock that
  * all processes of a machine share. What is told of delays is what a client sees: the emulator's own lateness, and how
- * late the client itself was woken.
- */
+ * late the client itself was woken. */
 #pragma once
 
 #include <stdbool.h>

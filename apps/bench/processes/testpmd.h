@@ -1,8 +1,7 @@
 /* Bench testpmd: what DPDK's own measuring program reaches on the same device: the raw figures are held against it.
  *
  * Runs dpdk-testpmd twice, one sending (txonly), one receiving (rxonly), each pinned to its core, and reads the
- * receiver's rate.
- */
+ * receiver's rate. */
 #pragma once
 
 #include <stddef.h>

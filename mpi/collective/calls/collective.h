@@ -12,8 +12,7 @@
  *     count their runs, since they may be started in any order.
  *   - Nothing is sent before the start.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

@@ -1,10 +1,10 @@
 /* choice: which algorithm carries out a collective call.
  *
  * Purpose
- *   In this order: the override; the soonest in tests; the soonest by a model, fed with measured
- *   parameters or, without any, with built-in figures (collectives/choose/measured.h). A communicator whose ranks are
- *   on several hosts asks for the wire, one on a single host for shared memory. One whose ranks are in several clusters
- *   asks with these (clusters/clusters.h), of a network with a long path between them; tests know of none.
+ *   In this order: the override; the soonest in tests; the soonest by a model, fed with measured parameters or, without
+ *   any, with built-in figures (collectives/choose/measured.h). A communicator whose ranks are on several hosts asks
+ *   for the wire, one on a single host for shared memory. One whose ranks are in several clusters asks with these
+ *   (clusters/clusters.h), of a network with a long path between them; tests know of none.
  *
  * Who asks for an algorithm
  *   CAUSEWAY_ALGORITHM="bcast=binomial,allreduce=ring" for all communicators (collectives/choose/override.h); the hint
@@ -17,8 +17,7 @@
  *     ranks, as the standard has it for hints of collective calls.
  *
  * Order of calls: mpi_choice_prepare, the job is opened with its note, mpi_choice_start; { mpi_choice_find, ... }*;
- * mpi_choices_forget. Within the lock of enter.h only.
- */
+ * mpi_choices_forget. Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,9 +2,8 @@
  * ranks decide alike may depend on them, and on nothing else that is a rank's own. Whether it has to be sent at all a
  * digest in the cards tells (control/job/job.h).
  *
- * Order of calls: mpi_common_make, mpi_common_bcast if ranks differ, mpi_common_word and _text, mpi_common_free.
- * Within the lock of enter.h only.
- */
+ * Order of calls: mpi_common_make, mpi_common_bcast if ranks differ, mpi_common_word and _text, mpi_common_free. Within
+ * the lock of enter.h only. */
 #pragma once
 
 #include <stddef.h>

@@ -8,8 +8,7 @@
  *     that has no rank in the communicator counts as direct.
  *   - One network stands for all ways between the communicator's clusters: the longest delay and the least rates.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "collectives/choose/measured.h"

@@ -11,8 +11,7 @@
  *     same error before anything is sent.
  *   - The call takes two numbers of its communicator: of the exchange of counts, and of what follows. With phases one.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

@@ -11,8 +11,7 @@
  *     other.
  *   - Runs hold them: freed phases go with the last run.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/choice/choice.h"

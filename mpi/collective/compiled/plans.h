@@ -4,8 +4,7 @@
  * algorithm is chosen (choice.h), the schedule is built for the very problem, and both are kept: a call that comes
  * again finds a run that only needs its buffers.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "collectives/algorithms/build.h"

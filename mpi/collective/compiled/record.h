@@ -9,8 +9,7 @@
  *   - All ranks record, or none: rank 0's environment counts (replay.h).
  *   - Memory is bounded; a rank that has no room left counts what it leaves out, and rank 0 says so.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

@@ -15,8 +15,7 @@
  *   - Hits and misses are counted when a call has been carried out, by what has carried it out.
  *
  * Order of calls: mpi_replay_prepare, the job is opened with its note, mpi_replay_start; { mpi_replay_attach, ...
- * mpi_replay_detach }*; mpi_replay_report, mpi_replay_forget. Within the lock of enter.h only.
- */
+ * mpi_replay_detach }*; mpi_replay_report, mpi_replay_forget. Within the lock of enter.h only. */
 #pragma once
 
 #include "control/job/job.h"

@@ -9,14 +9,13 @@
  *   ranks.
  *
  * Invariants
- *   - Whether a call is served here follows from what all ranks know alike: their hosts, overrides, how many
- *     such calls there were.
+ *   - Whether a call is served here follows from what all ranks know alike: their hosts, overrides, how many such calls
+ *     there were.
  *   - The two inner communicators are made without a message, with the third such call: their contexts follow from the
  *     outer one's.
  *   - A call that fails among the first ranks fails at all ranks of their hosts: they are told before anything else.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

@@ -14,8 +14,7 @@
  *   - Calls that do not match are errors at those ranks that wait or notice: each says what it does when it enters.
  *     After that nobody uses the segment again.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

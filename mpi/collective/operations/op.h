@@ -6,8 +6,7 @@
  * one-sided communication and apply to nothing here.
  *
  * Within the lock of enter.h only. mpi_op_apply calls functions of the program, which may call MPI: never on the
- * control thread (lock.h).
- */
+ * control thread (lock.h). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* op_kernels: the loops of predefined operations, one for each operation and kind of element.
  *
- * Any thread.
- */
+ * Any thread. */
 #pragma once
 
 #include <stdbool.h>

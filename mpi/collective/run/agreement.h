@@ -15,8 +15,7 @@
  *   - The call takes three numbers of its communicator, whatever it comes to: agreement, exchange of counts or data,
  *     data. A persistent call agrees with its first start.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

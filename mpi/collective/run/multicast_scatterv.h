@@ -17,8 +17,7 @@
  *   - Data to a group of its own are sent when all members are ready, however short: so the root has one group at a
  *     time that others have not come to.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

@@ -8,8 +8,7 @@
  * Invariants
  *   - A call has one run at a time. What it sends first is numbered as the call, what follows by the next numbers.
  *
- * Order of calls: mpi_steps_begin; mpi_steps_poll until it is not MPI_ERR_PENDING. Within the lock of enter.h only.
- */
+ * Order of calls: mpi_steps_begin; mpi_steps_poll until it is not MPI_ERR_PENDING. Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"

@@ -4,8 +4,7 @@
  * Schedules work on blocks that lie one behind the other. A buffer descriptor that is so already is used in place; any
  * other is packed before, or unpacked behind.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

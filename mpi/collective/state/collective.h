@@ -4,8 +4,7 @@
  *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and
  *     count their runs, since they may be started in any order.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "collectives/schedule/problem.h"

@@ -3,8 +3,7 @@
  * Parts of one multicast come in order, each with the same head and an exchange_piece. A multicast that could not go on
  * to the group begins anew to each rank by itself: what has come already of it is then passed over.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/transport/transport_state.h"

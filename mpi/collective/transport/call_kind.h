@@ -2,8 +2,7 @@
  * of how many bytes it is about, where all ranks know (run/describe.h makes it); in which way two of them differ, for
  * people.
  *
- * Any thread.
- */
+ * Any thread. */
 #pragma once
 
 #include "collectives/schedule/problem.h"

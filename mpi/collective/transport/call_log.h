@@ -2,8 +2,7 @@
  * broadcast, has left its call before others can tell it that they are in another one; what they send finds out here,
  * the other ranks are told, and the next call ends with it.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

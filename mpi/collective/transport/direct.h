@@ -1,14 +1,13 @@
 /* direct: long puts of schedules go straight into the memory of their target, where that is on another host and has
  * told where.
  *
- * Who sends a clear-to-send (CW_TAG_CLEAR) says by which regions its buffers of this call are reached; who has
- * heard it puts the bytes there, and says so behind them, in the same lane: one way instead of the three that an offer
- * and its get take (transport.h). What needs no clear-to-send, because the place is known to be free, goes to a
- * rank of the same host, or by several streams, is offered.
+ * Who sends a clear-to-send (CW_TAG_CLEAR) says by which regions its buffers of this call are reached; who has heard it
+ * puts the bytes there, and says so behind them, in the same lane: one way instead of the three that an offer and its
+ * get take (transport.h). What needs no clear-to-send, because the place is known to be free, goes to a rank of the
+ * same host, or by several streams, is offered.
  *
- * The regions of a call are taken back when it ends: what comes later is refused by the dataplane.
- * Within the lock of enter.h only.
- */
+ * The regions of a call are taken back when it ends: what comes later is refused by the dataplane. Within the lock of
+ * enter.h only. */
 #pragma once
 
 #include "mpi/collective/transport/transport.h"

@@ -12,8 +12,7 @@
  *     which all have said they are ready for, pieces of a slot each are sent from where they lie.
  *   - Nothing waits for the group but the multicast itself.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "collectives/execute/transport.h"

@@ -13,8 +13,7 @@
  *   - Who hears of it opens the communicator's group, if its ranks can have one: those whose call multicasts have done
  *     so, and a group that some never open never ends.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/transport/transport.h"

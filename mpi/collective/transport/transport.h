@@ -6,8 +6,7 @@
  * and says when it has them. Calls of a communicator are told apart by their number, which all its ranks count alike;
  * what comes for a call that this rank has not begun waits.
  *
- * Within the lock of enter.h only.
- */
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,8 +2,7 @@
  *
  * A routine takes its arguments as numbers. A parameter has a kind: a right value, and wrong ones with the error
  * classes that may answer them (values.c). The table of routines is generated (generate.py), walk.c goes through it,
- * census.c counts references and live handles before and after each call.
- */
+ * census.c counts references and live handles before and after each call. */
 #pragma once
 
 #include <stdint.h>

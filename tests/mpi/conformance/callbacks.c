@@ -2,8 +2,7 @@
  * 7.7.2).
  *
  * The program computes while collectives are under way, until the thread that looks after them meanwhile has turned:
- * whatever could go on without the program then
- * has. `multiple` as argument: with MPI_THREAD_MULTIPLE. */
+ * whatever could go on without the program then has. `multiple` as argument: with MPI_THREAD_MULTIPLE. */
 #include "tests/mpi/expect.h"
 
 #include <dirent.h>

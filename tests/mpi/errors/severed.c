@@ -2,8 +2,7 @@
  * has the emulator do it, when some transfers are through.
  *
  * KIND bcast, allreduce, point; WHEN returns (after a second; all goes on), gone (errors are fatal), reported (errors
- * are returned, and those of a cluster talk to one another afterwards).
- */
+ * are returned, and those of a cluster talk to one another afterwards). */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* What the tests of the ethdev port share. EAL starts once per process, so each case runs in a process of its own;
- * checks there end it with a message and exit code 1, which the parent turns into a failed test.
- */
+ * checks there end it with a message and exit code 1, which the parent turns into a failed test. */
 #pragma once
 
 #include <errno.h>

@@ -128,8 +128,7 @@ static uint32_t fill(struct neighbour *list, uint32_t at, uint32_t number)
 }
 
 /* One peer stops, with all that it takes and all that may be queued for it; puts to another one and calls go on. Then
- * it comes back, and
- * has all of it, in order. */
+ * it comes back, and has all of it, in order. */
 static void test_peer_that_stops_holds_up_nobody_else(void **state)
 {
     struct neighbour *list = calloc(NEIGHBOURS, sizeof(*list));

@@ -1,6 +1,5 @@
 /* Mappings, against one bit for each page: whatever is registered, and in whatever order it ends, the device reaches
- * all of it, as the system
- * has it now, and nothing is mapped twice. */
+ * all of it, as the system has it now, and nothing is mapped twice. */
 #include <stdlib.h>
 #include <string.h>
 

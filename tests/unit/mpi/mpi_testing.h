@@ -1,8 +1,7 @@
 /* mpi_testing: what modules of mpi/ need of the rest, for tests of one module in one process: two communicators, a
  * process that is no job.
  *
- * Errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned to the test, unless it sets another error handler.
- */
+ * Errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned to the test, unless it sets another error handler. */
 #pragma once
 
 #include "mpi.h"
