@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         expect((result.stderr.count("broken.json") == 1) == (rank == 0), f"rank {rank}'s file: {result.stderr}")
 
 wide = ["-n", "4", "--explain", "--emulate", f"topology={two},memif", program]
-for pacing, words in {"on": "paced at 50 Mb/s", "off": "not paced", "found": "at a rate that is found out"}.items():
+for pacing, words in {"on": "paced at 200 Mb/s", "off": "not paced", "found": "at a rate that is found out"}.items():
     result = run(wide, CAUSEWAY_PACING=pacing, CAUSEWAY_ALGORITHM="bcast=clusters-heads")
     expect(result.returncode == 0, f"pacing {pacing} works: {result.stderr}")
     expect(result.stderr.count(f"other cluster (leiden), {words}") == 2, f"paths say that they are {words}: {result.stderr}")
@@ -58,6 +58,6 @@ expect(result.returncode == 0 and result.stderr.count(", sealed") == 2, f"sealed
 six = ["-n", "6", "--explain", "--emulate", f"topology={two},memif", program]
 for relays in ["1", "found"]:
     result = run(six, CAUSEWAY_RELAYS=relays)
-    expect(result.returncode == 0 and "paced at 100 Mb/s" in result.stderr, f"rank 0 is a relay, {relays}: {result.stderr}")
+    expect(result.returncode == 0 and "paced at 400 Mb/s" in result.stderr, f"rank 0 is a relay, {relays}: {result.stderr}")
 
 sys.exit(exit_code())
