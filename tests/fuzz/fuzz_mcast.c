@@ -103,7 +103,7 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
 
 static void nothing_falls_over(void **state)
 {
-    uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
+    uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
     struct cw_mcast_counters seen = {0};
     for (uint64_t round = 0; round * 1000 < packets; round++) {
         struct mcast_world_config config;

@@ -39,8 +39,7 @@ static size_t number_replace(struct cw_random *random, char *text, size_t length
 
 static void damaged_files_are_refused_or_sound(void **state)
 {
-    const char *wanted = getenv("CW_TEST_PACKETS");
-    uint64_t files = (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 5;
+    uint64_t files = test_count("CW_TEST_PACKETS", 100000) / 5;
     uint64_t taken = 0;
     struct cw_random random;
     cw_random_seed(&random, 1);

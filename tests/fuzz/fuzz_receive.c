@@ -387,9 +387,9 @@ static int world_free(void **state)
 static void hostile_packets(void **state)
 {
     struct world *world = *state;
-    uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
+    uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
     uint64_t injected = 0;
-    for (uint64_t seed = simulation_count("CW_TEST_FIRST_SEED", 1); injected < packets; seed++) {
+    for (uint64_t seed = test_count("CW_TEST_FIRST_SEED", 1); injected < packets; seed++) {
         injected += run_world(world, seed);
     }
     printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n",

@@ -10,8 +10,7 @@
 
 static uint64_t file_count(void)
 {
-    const char *wanted = getenv("CW_TEST_PACKETS");
-    return (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 10;
+    return test_count("CW_TEST_PACKETS", 100000) / 10;
 }
 
 static void damage(struct cw_random *random, struct cw_packer *content)

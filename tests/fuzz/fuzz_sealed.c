@@ -264,7 +264,7 @@ static void check_grounds(const struct world *world)
 static void hostile_packets(void **state)
 {
     static struct world world;
-    uint64_t packets = simulation_count("CW_TEST_PACKETS", PACKETS);
+    uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
     world.sealed = calloc(FRAMES_MAX, sizeof(struct frame));
     world.plain = calloc(FRAMES_MAX, sizeof(struct frame));
     world.grounds = calloc(1, sizeof(struct grounds));

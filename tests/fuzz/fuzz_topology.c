@@ -59,8 +59,7 @@ static void sound(const struct cw_topology *topology)
 
 static void damaged_files_are_refused_or_sound(void **state)
 {
-    const char *wanted = getenv("CW_TEST_PACKETS");
-    uint64_t files = (wanted != NULL ? strtoull(wanted, NULL, 10) : 100000) / 5;
+    uint64_t files = test_count("CW_TEST_PACKETS", 100000) / 5;
     uint64_t taken = 0;
     struct cw_random random;
     cw_random_seed(&random, 1);

@@ -225,7 +225,7 @@ static void world_open(void)
 static void what_is_broken_is_counted_and_dropped(void **state)
 {
     char error[200];
-    uint64_t rounds = simulation_count("CW_TEST_PACKETS", 100000) / 10;
+    uint64_t rounds = test_count("CW_TEST_PACKETS", 100000) / 10;
     struct cw_random random;
     uint64_t expected = 0;
     cw_random_seed(&random, 1);

@@ -136,15 +136,13 @@ static void test_mutants(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutants)};
-    const char *seeds = getenv("CW_TEST_SEEDS");
-    const char *thin = getenv("CW_TEST_THIN");
     collective = argc == 2 ? cw_collective_find(argv[1]) : CW_COLLECTIVE_COUNT;
     if (collective == CW_COLLECTIVE_COUNT) {
         fprintf(stderr, "usage: schedules_mutants COLLECTIVE\n");
         return 2;
     }
-    tally.seeds = seeds != NULL ? strtoull(seeds, NULL, 10) : 30;
+    tally.seeds = test_count("CW_TEST_SEEDS", 30);
     tally.seeds = tally.seeds < SEEDS_MAX ? tally.seeds : SEEDS_MAX;
-    tally.thin = thin != NULL ? (uint32_t)strtoul(thin, NULL, 10) : 20;
+    tally.thin = (uint32_t)test_count("CW_TEST_THIN", 20);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

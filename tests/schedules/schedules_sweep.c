@@ -63,13 +63,12 @@ static void test_all_cases(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_cases)};
-    const char *thin = getenv("CW_TEST_THIN");
     sweep.collective = argc == 3 ? cw_collective_find(argv[1]) : CW_COLLECTIVE_COUNT;
     if (sweep.collective == CW_COLLECTIVE_COUNT) {
         fprintf(stderr, "usage: schedules_sweep COLLECTIVE flat|clusters\n");
         return 2;
     }
     sweep.clusters = strcmp(argv[2], "clusters") == 0;
-    sweep.thin = thin != NULL ? (uint32_t)strtoul(thin, NULL, 10) : 20;
+    sweep.thin = (uint32_t)test_count("CW_TEST_THIN", 20);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,6 @@
 #include "dataplane/port/port.h"
 #include "tests/simulation/simulation.h"
 
-/* The sanitized runs, which ask for few seeds, have fewer flows and endpoints. Bounds are the same. */
-static bool is_short(void)
-{
-    return simulation_count("CW_TEST_SEEDS", 1000) < 100;
-}
-
 static void incast_uses_the_port_and_is_fair(uint64_t seed)
 {
     const struct sim_incast_settings settings = {
@@ -34,7 +28,7 @@ static void incast_uses_the_port_and_is_fair(uint64_t seed)
 
 static void test_incast_uses_the_port_and_is_fair(void **state)
 {
-    for (uint64_t seed = 1; seed <= (is_short() ? 1 : 3); seed++) {
+    for (uint64_t seed = 1; seed <= (test_is_short() ? 1 : 3); seed++) {
         incast_uses_the_port_and_is_fair(seed);
     }
 }
@@ -42,9 +36,9 @@ static void test_incast_uses_the_port_and_is_fair(void **state)
 static void paced_flows_keep_their_rates(uint64_t seed)
 {
     const struct sim_pace_settings settings = {
-        .flows = is_short() ? 20 : 1000,
+        .flows = test_is_short() ? 20 : 1000,
         .rate_least_bps = 5000000,
-        .rate_most_bps = is_short() ? 20000000 : 10000000,
+        .rate_most_bps = test_is_short() ? 20000000 : 10000000,
         .packets = 1050,
         .seed = seed,
     };
@@ -62,7 +56,7 @@ static void paced_flows_keep_their_rates(uint64_t seed)
 
 static void test_paced_flows_keep_their_rates(void **state)
 {
-    for (uint64_t seed = 1; seed <= (is_short() ? 1 : 2); seed++) {
+    for (uint64_t seed = 1; seed <= (test_is_short() ? 1 : 2); seed++) {
         paced_flows_keep_their_rates(seed);
     }
 }
@@ -123,7 +117,7 @@ static void test_memory_of_peers(void **state)
 static void test_a_thousand_endpoints(void **state)
 {
     enum { FLOWS = 32, BYTES = 4000 };
-    uint32_t count = is_short() ? 100 : 1000;
+    uint32_t count = test_is_short() ? 100 : 1000;
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, count);
     config.endpoint.peer_count_max = 2 * FLOWS + 8;

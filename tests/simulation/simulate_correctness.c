@@ -31,7 +31,7 @@ static void run_seed(uint64_t seed)
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         run_seed(seed);
     }

@@ -141,7 +141,7 @@ static void endpoints_get_what_the_tunnel_carries(void **state)
         double loss;
         double share_least;
     } table[] = {{245000000, 0, 0.95}, {245000000, 0.001, 0.9}, {245000000, 0.01, 0.82}, {0, 0.001, 0.7}};
-    uint64_t seeds = (simulation_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH;
+    uint64_t seeds = (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
             struct tunnel_options options;

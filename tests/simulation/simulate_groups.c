@@ -420,7 +420,7 @@ static void must(struct town *town, bool done)
 
 static void opened_in_any_order(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS), shared = 0;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS), shared = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, seed % 3 == 0 ? 0.02 : 0);
         uint64_t expected = 0;
@@ -453,7 +453,7 @@ static void opened_in_any_order(void **state)
 /* One dies at some time: groups that were being opened fail at all, others go on without it. */
 static void one_dies(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
         uint32_t dies = (uint32_t)simulation_drawn(&town->random, town->rank_count);
@@ -499,7 +499,7 @@ static bool others_are_closed(const struct town *town)
 /* What has to wait for room to one rank holds up no group without it; nothing is lost. */
 static void one_is_full(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 4;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS) / 4;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
         town->full = (uint32_t)simulation_drawn(&town->random, town->rank_count);
@@ -515,7 +515,7 @@ static void one_is_full(void **state)
 
 static void a_network_without_multicast(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 4, noticed = 0;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS) / 4, noticed = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_DROPS, 0);
         must(town, town_run(town, 20000 * SIMULATION_MS));

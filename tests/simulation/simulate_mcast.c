@@ -47,7 +47,7 @@ static void must(const struct mcast_world *world, bool done, const char *what)
 
 static void every_byte_to_every_member(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     uint64_t repairs = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;
@@ -72,7 +72,7 @@ static void every_byte_to_every_member(void **state)
 /* Some die, some stop for a while; the others are told, each when it likes. */
 static void survivors_get_everything(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;
         struct mcast_world world;
@@ -105,7 +105,7 @@ static void survivors_get_everything(void **state)
 
 static void members_come_late(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     uint32_t heard = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;
@@ -191,7 +191,7 @@ static void few_ask_for_what_all_miss(void **state)
  * do. */
 static void groups_reach_across_switches(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     uint64_t repairs = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;
@@ -277,7 +277,7 @@ static void switches_are_told(void **state)
 /* A switch that forwards no multicast: noticed within a second, whoever sends; then members pass packets on. */
 static void a_network_that_drops_is_noticed(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 5;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS) / 5;
     uint64_t noticed = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;

@@ -142,7 +142,7 @@ static void run_right(const struct cw_plan *plan, const struct plan_puts_options
 static void every_algorithm_is_right_over_bad_links(void **state)
 {
     static const uint32_t ranks[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", 300);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", 300);
     uint64_t runs = 0;
     const struct cw_algorithm *algorithm;
     for (uint64_t seed = 1; seed <= (seeds + 99) / 100; seed++) {
@@ -274,7 +274,7 @@ static void a_crash_ends_in_errors_for_all_who_wait(void **state)
 {
     static char error[4096];
     const struct cw_algorithm *algorithm;
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", 300);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", 300);
     uint64_t gave_up = 0;
     for (uint64_t seed = 1; seed <= (seeds + 299) / 300; seed++) {
         for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {

@@ -12,7 +12,7 @@ enum { SEEDS = 60, WORK = 40 };
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct sim_world_options options;
         struct sim_world_report report;

@@ -134,7 +134,7 @@ static void run_until_done(struct world *world)
 
 static void goes_on_when_it_returns(void **state)
 {
-    uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     static struct world world;
     for (uint64_t at = 0; at < WAYS * seeds; at++) {
         world_open(&world, (enum way)(at % WAYS), at / WAYS);
@@ -171,7 +171,7 @@ static void neighbours_go_on(struct world *world)
 
 static void is_told_in_time_when_it_does_not(void **state)
 {
-    uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     uint64_t latest_ns[WAYS][CUTS] = {{0}};
     static struct world world;
     for (uint64_t at = 0; at < WAYS * seeds; at++) {
@@ -203,7 +203,7 @@ static void is_told_in_time_when_it_does_not(void **state)
 
 static void who_waits_for_answers_is_told_in_time(void **state)
 {
-    uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     uint64_t latest_ns[CUTS] = {0};
     static struct world world;
     for (uint64_t at = 0; at < CUTS * seeds; at++) {
@@ -241,7 +241,7 @@ static void heavy_loss_is_no_failure(void **state)
 {
     static const double losses[][2] = {{0.3, 0}, {0, 0.3}, {0.2, 0.2}, {0.3, 0.3}};
     enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
-    uint64_t seeds = (simulation_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
     static struct world world;
     for (uint64_t at = 0; at < WAYS * seeds; at++) {
         world_open(&world, (enum way)(at % WAYS), 2000 + at / WAYS);

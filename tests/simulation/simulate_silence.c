@@ -179,7 +179,7 @@ static uint64_t silence(uint64_t seed)
 
 static void a_silent_member_is_taken_out_in_time(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS), longest_ns = 0, sum_ns = 0;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS), longest_ns = 0, sum_ns = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         uint64_t took_ns = silence(seed);
         if (took_ns > BOUND_NS) {

@@ -42,7 +42,7 @@ static void draw(struct tunnel_options *options, uint64_t seed)
 
 static void each_frame_arrives_once_and_in_order(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct tunnel_world world;
         struct tunnel_options options;
@@ -69,7 +69,7 @@ static void each_frame_arrives_once_and_in_order(void **state)
  * goes on. */
 static void a_peer_that_restarts_is_found_again(void **state)
 {
-    uint64_t seeds = simulation_count("CW_TEST_SEEDS", SEEDS) / 2;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS) / 2;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct tunnel_world world;
         struct tunnel_options options;

@@ -7,18 +7,13 @@
 
 #include "apps/bench/collectives/wan.h"
 
-static bool is_short(void)
-{
-    return simulation_count("CW_TEST_SEEDS", 1000) < 100;
-}
-
 /* The paper's setting; half of the ranks, and half of the bytes over half of the rate, where every access is
  * checked. */
 static struct bench_wan_case setting(void)
 {
     struct bench_wan_case of;
     bench_wan_case_init(&of);
-    if (is_short()) {
+    if (test_is_short()) {
         of.ranks = 8;
         of.bytes = 16000000;
         of.wan_rate_bps = 5000000000;
@@ -59,7 +54,7 @@ static void broadcasts(void **state)
     /* more senders than the link carries: the paper's throughput drops there */
     struct bench_wan_result all = run(&of, CW_BCAST, "clusters-van-de-geijn", of.ranks);
     assert_true(all.median_ns <= 1.02 * fast.median_ns);
-    if (is_short()) {
+    if (test_is_short()) {
         return; /* the pipeline of the next is too long for so few bytes */
     }
     struct bench_wan_result overlapped = run(&of, CW_BCAST, "clusters-overlapped", half);

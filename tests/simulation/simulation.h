@@ -14,15 +14,6 @@
 static const uint64_t SIMULATION_US = 1000;
 static const uint64_t SIMULATION_MS = 1000000;
 
-/* A number from the environment; `otherwise` if it is not set or not a number. */
-static inline uint64_t simulation_count(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    char *end = NULL;
-    unsigned long long value = text == NULL ? 0 : strtoull(text, &end, 10);
-    return text == NULL || end == text || *end != 0 || value == 0 ? otherwise : value;
-}
-
 /* A number below `below`, from a state that begins with the seed. */
 static inline uint64_t simulation_drawn(uint64_t *state, uint64_t below)
 {

@@ -4,7 +4,7 @@
 #include "tests/test.h"
 #include "tests/unit/parse_rows.h"
 
-static void test_count(void **state)
+static void test_counts(void **state)
 {
     CHECK_ROWS(app_parse_count, {"0", true, 0}, {"42", true, 42}, {"0x2a", true, 42},
                {"18446744073709551615", true, UINT64_MAX}, {"18446744073709551616", false, 0}, {"-1", false, 0},
@@ -101,7 +101,7 @@ static void test_options_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_lists_and_addresses),
         cmocka_unit_test(test_options_accepted),
         cmocka_unit_test(test_options_refused),

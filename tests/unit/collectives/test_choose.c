@@ -221,8 +221,7 @@ static void test_chooser_remembers(void **state)
  * (40) of them. */
 static void test_phases(void **state)
 {
-    const char *patterns = getenv("CW_TEST_PATTERNS");
-    uint32_t pattern_count = patterns == NULL ? 40 : (uint32_t)strtoul(patterns, NULL, 10);
+    uint32_t pattern_count = (uint32_t)test_count("CW_TEST_PATTERNS", 40);
     struct cw_random random;
     struct cw_network network;
     cw_random_seed(&random, 99);

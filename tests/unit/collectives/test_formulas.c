@@ -181,14 +181,14 @@ static void ranks_run(uint32_t ranks, uint64_t eager_max_bytes, uint32_t network
 static void classes_hold_for_few_ranks(void **state)
 {
     for (uint32_t ranks = 1; ranks <= 17; ranks++) {
-        ranks_run(ranks, CW_EAGER_ALL, 1, 1);
+        ranks_run(ranks, CW_EAGER_ALL, test_is_short() ? 7 : 1, 1);
     }
 }
 
 static void classes_hold_for_more_ranks(void **state)
 {
     for (uint32_t ranks = 18; ranks <= 40; ranks++) {
-        ranks_run(ranks, CW_EAGER_ALL, 3, 3);
+        ranks_run(ranks, CW_EAGER_ALL, test_is_short() ? 11 : 3, 3);
     }
 }
 

@@ -28,8 +28,7 @@ static struct world world;
 
 static uint32_t seeds(void)
 {
-    const char *text = getenv("CW_TEST_SEEDS");
-    return text == NULL ? 300 : (uint32_t)strtoul(text, NULL, 10);
+    return (uint32_t)test_count("CW_TEST_SEEDS", 300);
 }
 
 /* The same for the same pair and direction, whenever it is asked for. */

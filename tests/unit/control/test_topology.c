@@ -322,8 +322,7 @@ static void route_check(const struct cw_topology *topology, uint32_t from, uint3
 
 static void routes_are_the_shortest(void **state)
 {
-    const char *wanted = getenv("CW_TEST_SEEDS");
-    uint64_t seeds = wanted != NULL ? strtoull(wanted, NULL, 10) : 300;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", 300);
     uint64_t joined = 0, vias = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct cost costs[SITES][SITES];

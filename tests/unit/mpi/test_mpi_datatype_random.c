@@ -604,8 +604,7 @@ static int tell_seed(void **state)
 
 static void test_random(void **state)
 {
-    const char *seeds = getenv("CW_TEST_SEEDS");
-    uint64_t count = seeds != NULL ? strtoull(seeds, NULL, 10) : 300;
+    uint64_t count = test_count("CW_TEST_SEEDS", 300);
     for (last_seed = first_seed; last_seed < first_seed + count; last_seed++) {
         check_seed(last_seed);
     }
