@@ -3,6 +3,7 @@
 
     apt-get install libmpich-dev libopenmpi-dev openmpi-bin
     tests/peers/peers.py BUILD [--ranks 2] [--rounds 11] [--only barrier,bcast] [--emulate 2,memif] [--json FILE]
+    tests/peers/peers.py BUILD --against OTHER_BUILD     two versions of Causeway, and nobody else
 
 A ratio below 1 means that Causeway is ahead of the better of its peers, for times and for rates alike.
 """
@@ -19,12 +20,19 @@ HIGHER_IS_BETTER = ("rate", "bandwidth", "overlap_ialltoall", "overlap_iallreduc
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def libraries(build, ranks, emulate):
+def libraries(build, against, ranks, emulate):
     """Name -> (compiler, command that starts `ranks` ranks), of those that are installed."""
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     emulated = ["--emulate", emulate] if emulate else []
+
+    def ours(folder):
+        return os.path.join(folder, "mpi", "mpicc"), [os.path.join(folder, "causeway"), "run", "-n", str(ranks), *emulated]
+
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     found = {
-        "causeway": (os.path.join(build, "mpi", "mpicc"), [os.path.join(build, "causeway"), "run", "-n", str(ranks), *emulated]),
+        "causeway": ours(build),
+        "against": ours(against),
+    } if against else {
+        "causeway": ours(build),
         "mpich": ("mpicc.mpich", ["mpiexec.mpich", "-n", str(ranks)]),
         "openmpi": ("mpicc.openmpi", ["mpirun.openmpi", *root, "--oversubscribe", "-n", str(ranks)]),
     }
@@ -70,10 +78,11 @@ def main():
     parser.add_argument("--only", default="", help="names, separated by commas")
     parser.add_argument("--emulate", default="", help="for Causeway only: see causeway run --help")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
+    parser.add_argument("--against", help="another build folder of Causeway, to compare with that alone")
     parser.add_argument("--json", help="writes all values there")
     options = parser.parse_args()
     only = [name for name in options.only.split(",") if name]
-    known = libraries(os.path.abspath(options.build), options.ranks, options.emulate)
+    known = libraries(os.path.abspath(options.build), options.against and os.path.abspath(options.against), options.ranks, options.emulate)
     if "causeway" not in known:
         sys.exit(f"{options.build}: no mpi/mpicc there; build Causeway first: ninja -C {options.build}")
     with tempfile.TemporaryDirectory() as folder:
