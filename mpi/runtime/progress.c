@@ -174,6 +174,9 @@ void mpi_progress_ask(void)
     static struct cw_yield_policy yield_policy;
     static uint64_t left_ns;
     static uint32_t in_a_row;
+    if (mpi_waiting_is_asked()) {
+        mpi_waiting_answer_asking();
+    }
     if (mpi_progress() > 0 || mpi_process.spin_rounds > 0 || mpi_lock_is_shared()) {
         in_a_row = 0;
         return;

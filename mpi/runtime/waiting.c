@@ -211,11 +211,11 @@ void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns)
 
 /* ---- the control thread ---- */
 
-/* What it knows of calls that come and go; the count is that of the last heartbeat. */
+/* What it knows of calls that come and go; the count is that of the last heartbeat. Relaxed: only figures. */
 static struct {
     uint64_t calls;
-    uint64_t calls_since; /* in the time before it */
-    uint64_t changed_ns;
+    _Atomic uint64_t calls_since; /* in the time before it */
+    _Atomic uint64_t changed_ns;
 } seen;
 
 static void calls_look(uint64_t now_ns)
@@ -257,7 +257,16 @@ static void absence_answer(bool is_outside)
     hand_over(asked, &said.answer, now_ns);
 }
 
-/* Sees that a question is answered: by those who wait, or, if they do not come, by us. */
+void mpi_waiting_answer_asking(void)
+{
+    if (first != NULL) {
+        mpi_waiting_answer(); /* several threads: those who wait let go of the lock */
+    } else {
+        absence_answer(true);
+    }
+}
+
+/* Sees that a question is answered: by those who wait or ask, or, if they do not come, by us. */
 static void answer_await(void)
 {
     for (int try = 0; try < ANSWER_TRIES; try++) {
@@ -265,11 +274,7 @@ static void answer_await(void)
             return;
         }
         if (mpi_lock_try_control()) {
-            if (first != NULL) {
-                mpi_waiting_answer(); /* several threads: those who wait let go of the lock */
-            } else {
-                absence_answer(true);
-            }
+            mpi_waiting_answer_asking();
             mpi_lock_give_control();
             return;
         }

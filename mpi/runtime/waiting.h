@@ -69,6 +69,8 @@ static inline bool mpi_waiting_is_asked(void)
     return atomic_load_explicit(&mpi_waiting_asked, memory_order_relaxed) != 0;
 }
 void mpi_waiting_answer(void);
+/* The same by who does not wait: a call that asks, or the control thread where no thread of the program is inside. */
+void mpi_waiting_answer_asking(void);
 
 /* Control thread, twice a second: looks for questions, and sees that they are answered. */
 void mpi_waiting_heartbeat(void);
