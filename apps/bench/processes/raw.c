@@ -22,9 +22,9 @@ enum {
 };
 
 #define RAW_IPV4     0x0a4d0001u
-#define RAW_TAIL_NS  UINT64_C(50000000) /* the sender goes on for this long, so that the receiver never runs dry */
-#define RAW_QUIET_NS UINT64_C(2000000)  /* nothing for this long: the link is empty */
-#define RAW_LOST_NS  UINT64_C(20000000)
+#define RAW_TAIL_NS  UINT64_C(50000000)  /* the sender goes on for this long, so that the receiver never runs dry */
+#define RAW_QUIET_NS UINT64_C(2000000)   /* nothing for this long: the link is empty */
+#define RAW_LOST_NS  UINT64_C(200000000) /* both sides spin: among others that compute a slice each passes in between */
 
 /* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both
  * (af_packet), it takes the same trouble over them. */
