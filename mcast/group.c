@@ -172,12 +172,11 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     return CW_OK;
 }
 
-/* Own messages whose event has not been given. */
-static uint32_t contexts_take(const struct stream *stream, uint64_t *contexts)
+/* Own messages from `at` up to `end` whose event has not been given. */
+static uint32_t contexts_take(const struct stream *stream, uint64_t at, uint64_t end, uint64_t *contexts)
 {
-    const struct sending *sending = stream->sending;
     uint32_t count = 0;
-    for (uint64_t at = sending->message_noted; at < sending->message_next; at++) {
+    for (; at < end; at++) {
         const struct message *message = mcast_message(stream, at);
         if ((message->flags & CW_MCAST_SIGNAL) != 0) {
             contexts[count++] = message->context;
@@ -186,12 +185,21 @@ static uint32_t contexts_take(const struct stream *stream, uint64_t *contexts)
     return count;
 }
 
-uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts)
+uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts, uint32_t *complete_count)
 {
     struct cw_mcast *mcast = group->mcast;
     const struct stream *own = group->streams[group->self];
     struct cw_mcast_group **link = bucket_of(mcast, group->id);
-    uint32_t count = own != NULL && contexts != NULL ? contexts_take(own, contexts) : 0;
+    uint32_t count = 0;
+    if (contexts != NULL) {
+        *complete_count = 0;
+    }
+    if (own != NULL && contexts != NULL) {
+        const struct sending *sending = own->sending;
+        *complete_count = contexts_take(own, sending->message_noted, sending->message_base, contexts);
+        count = *complete_count +
+                contexts_take(own, sending->message_base, sending->message_next, contexts + *complete_count);
+    }
     while (*link != group) {
         link = &(*link)->next;
     }

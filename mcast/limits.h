@@ -22,7 +22,7 @@ enum {
 
     /* defaults of struct cw_mcast_config */
     CW_MCAST_DEFAULT_GROUPS = 64,
-    CW_MCAST_DEFAULT_QUEUE = 64, /* messages posted to a group and not complete */
+    CW_MCAST_DEFAULT_QUEUE = 64, /* messages posted to a group whose end has not been told */
     CW_MCAST_DEFAULT_SLOTS = 16, /* short messages of one sender that a member keeps until they are released */
     CW_MCAST_DEFAULT_SLOT_BYTES =
         16384, /* longer ones need a registration, and wait for everybody's; touched only as far as they are used */

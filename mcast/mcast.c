@@ -15,7 +15,9 @@ enum { PORT_RETRY_NS = 1000 };
 bool mcast_event(struct cw_mcast *mcast, const struct cw_event *event)
 {
     bool must_come = event->kind == CW_EVENT_GROUP_COMPLETE;
-    return cw_extension_event(mcast->endpoint, event, must_come ? UINT32_MAX : mcast->config.event_count_max);
+    bool is_given = cw_extension_event(mcast->endpoint, event, must_come ? UINT32_MAX : mcast->config.event_count_max);
+    mcast->events_given += is_given;
+    return is_given;
 }
 
 void mcast_wait(struct stream *stream)
@@ -43,7 +45,7 @@ void mcast_wait_end(struct stream *stream)
 static uint32_t waiting_turn(struct cw_mcast *mcast)
 {
     struct stream *stream = mcast->waiting_first;
-    uint32_t count = 0;
+    uint64_t given = mcast->events_given;
     mcast->waiting_first = NULL;
     while (stream != NULL) {
         struct stream *next = stream->waiting_next;
@@ -53,10 +55,9 @@ static uint32_t waiting_turn(struct cw_mcast *mcast)
         } else {
             mcast_deliver(stream);
         }
-        count += !stream->is_waiting;
         stream = next;
     }
-    return count;
+    return (uint32_t)(mcast->events_given - given);
 }
 
 /* ---- timers ---- */
@@ -412,7 +413,7 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
     }
     for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
         while (mcast->buckets[bucket] != NULL) {
-            (void)cw_mcast_shut(mcast->buckets[bucket], NULL);
+            (void)cw_mcast_shut(mcast->buckets[bucket], NULL, NULL);
         }
     }
     mcast_flood_end(mcast);

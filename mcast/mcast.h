@@ -36,7 +36,7 @@ struct cw_mcast_group;
 
 struct cw_mcast_config {
     uint32_t group_count_max;
-    uint32_t queue_max;        /* messages of the own stream in a group that are not complete */
+    uint32_t queue_max;        /* messages of the own stream in a group whose end has not been told */
     uint32_t slot_count;       /* per sender; the same at all members */
     uint32_t slot_bytes;       /* likewise */
     uint32_t registration_max; /* per sender; likewise */
@@ -88,9 +88,9 @@ struct cw_mcast_group_config {
  * filters); CW_ERROR_MEMORY; others as cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
 /* Forgets a group. Events that were given before speak of a group that is no more, and their data is gone. Own messages
- * with CW_MCAST_SIGNAL whose event has not been given end here: returns how many, oldest first in `contexts` [queue_max];
- * NULL: nobody asks. */
-uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts);
+ * with CW_MCAST_SIGNAL whose event has not been given end here: returns how many, oldest first in `contexts`
+ * [queue_max], the first *complete_count of which had come to all; NULL, NULL: nobody asks. */
+uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts, uint32_t *complete_count);
 
 /* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with
  * `joins_late`. All live members are told the same; the order of epochs counts, not that of the calls at different

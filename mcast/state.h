@@ -241,6 +241,7 @@ struct cw_mcast {
     struct stream *active_first;
     struct stream *active_last;
     struct stream *waiting_first; /* messages are complete, and found no room for their events */
+    uint64_t events_given;
     bool port_full;
     struct membership flood; /* of the flood address, at its keeper */
     struct cw_mcast_counters counters;

@@ -32,7 +32,7 @@ struct cw_transport_event {
 /* Where the events of a transport go: its execution. */
 struct cw_transport_sink {
     void *context;
-    /* Takes an event; from within `put` only FAILED. True: `data` is held until `release`. */
+    /* Takes an event, and may `put`; from within `put` only FAILED. True: `data` is held until `release`. */
     bool (*event)(void *context, const struct cw_transport_event *event);
 };
 

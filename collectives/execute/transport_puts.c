@@ -205,6 +205,7 @@ static void puts_serve(void *state, const struct cw_transport_sink *sink)
 
 void puts_arrive(struct cw_puts_transport *transport, const struct cw_transport_event *event)
 {
+    assert(transport->sink.event != NULL && "the execution is created before anything is delivered");
     bool is_held = transport->sink.event(transport->sink.context, event);
     if (event->eager && !is_held) {
         puts_slot_release(transport, event->buffer);
@@ -214,6 +215,7 @@ void puts_arrive(struct cw_puts_transport *transport, const struct cw_transport_
 void puts_failure_tell(struct cw_puts_transport *transport)
 {
     if (transport->status != CW_OK && !transport->failure_notified) {
+        assert(transport->sink.event != NULL && "the execution is created before anything is delivered");
         transport->failure_notified = true;
         (void)transport->sink.event(transport->sink.context, &(struct cw_transport_event){.kind = CW_TRANSPORT_FAILED,
                                                                                           .status = transport->status});
@@ -242,6 +244,7 @@ void cw_puts_transport_begin(struct cw_puts_transport *transport)
     uint32_t parity = transport->run & 1;
     transport->arenas[parity].used = 0;
     transport->run++;
+    transport->failure_notified = false; /* of the run before, which may have been over by then */
     for (uint32_t i = 0; i < transport->partner_count; i++) {
         struct puts_partner *partner = &transport->partners[i];
         partner->got[parity] = 0;

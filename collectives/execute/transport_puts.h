@@ -28,10 +28,12 @@
  *   - All memory is taken by create.
  *
  * Order of calls
- *   cw_puts_transport_create on every rank, before any rank's first poll (what comes for a lane without a transport is
- *   lost) { poll of the execution | cw_endpoint_turn, cw_endpoint_events and cw_puts_transport_deliver of each event }*
- *     A poll that has posted something is to be followed by a turn at once: all is posted with CW_MORE, to share
- *     packets.
+ *   cw_puts_transport_create and the execution's on every rank, before any rank's first poll (what comes for a lane
+ *   without a transport is lost)
+ *   { poll of the execution | cw_endpoint_turn, cw_endpoint_events and cw_puts_transport_deliver of each event;
+ *     cw_puts_transport_open, which posts again what was refused }*
+ *     A poll or delivery that has posted something is to be followed by a turn at once: all is posted with CW_MORE, to
+ *     share packets.
  *   between two runs, after the execution's CW_OK: cw_execution_reset, cw_puts_transport_begin
  *   if the execution fails: cw_puts_transport_abort until CW_OK
  *   turns and deliveries until cw_puts_transport_open is 0: all that was sent has arrived

@@ -92,12 +92,13 @@ struct shut_call {
     struct cw_mcast_group *group;
     uint64_t *contexts;
     uint32_t count;
+    uint32_t complete_count; /* the first ones */
 };
 
 static int group_shut(void *argument)
 {
     struct shut_call *call = argument;
-    call->count = cw_mcast_shut(call->group, call->contexts);
+    call->count = cw_mcast_shut(call->group, call->contexts, &call->complete_count);
     return CW_OK;
 }
 
@@ -113,12 +114,14 @@ void groups_shut(struct cw_group *group)
     (void)links->run(links->context, group_shut, &call);
     group->mcast = NULL;
     groups->recent = NULL;
+    groups_filters_give(&groups->filters, group->address);
+    group->is_shutting = true; /* who hears of the last of its messages may close it */
     for (uint32_t i = 0; i < call.count; i++) {
         if (group->contexts[i] != PROBE_CONTEXT) {
-            links->complete(links->context, group->contexts[i], CW_ERROR_CLOSED);
+            links->complete(links->context, group->contexts[i], i < call.complete_count ? CW_OK : CW_ERROR_CLOSED);
         }
     }
-    groups_filters_give(&groups->filters, group->address);
+    group->is_shutting = false;
 }
 
 /* ---- what goes ---- */
@@ -165,7 +168,7 @@ void groups_flood_probe(struct cw_group *group)
 int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
                   uint64_t put_context)
 {
-    assert(!group->is_closed);
+    assert(!group->is_closed && put_context != PROBE_CONTEXT);
     if (group->stage != STAGE_OPEN) {
         return group->stage == STAGE_FAILED ? CW_ERROR_UNSUPPORTED : CW_ERROR_AGAIN;
     }

@@ -195,10 +195,10 @@ void groups_free(struct cw_group *group)
 void cw_group_close(struct cw_group *group)
 {
     group->is_closed = true;
-    if (group->stage == STAGE_FAILED) {
-        groups_free(group);
-    } else {
+    if (group->stage != STAGE_FAILED) {
         groups_agree_leave(group);
+    } else if (!group->is_shutting) { /* else by who shuts it */
+        groups_free(group);
     }
 }
 

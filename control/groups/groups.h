@@ -10,7 +10,8 @@
  *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a
  *     time, by different members in different orders.
  *   - A group that cannot be opened (no memory at one member, other ranks named by another, a member that dies
- *     meanwhile) fails at all members, with a reason. Nothing is lost then: nothing could be sent before.
+ *     meanwhile) fails at all members, with a reason. Who was told sooner than others that it is open may have sent:
+ *     that ends with CW_ERROR_CLOSED, or has come to some.
  *   - No port lets in more addresses than its budget. When it is used up groups share addresses, and are told apart by
  *     their ids.
  *   - A member that dies is taken out at all others; whatever waited for it goes on. Nothing is decided here about who
@@ -106,8 +107,8 @@ void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
 void *cw_group_context(const struct cw_group *group);
 
 /* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up
- * to cw_group_message_max. `put_context` is anything but UINT64_MAX. CW_OK; CW_ERROR_AGAIN: not open yet, or too many under way; CW_ERROR_UNSUPPORTED: it has
- * failed; CW_ERROR_MEMORY. */
+ * to cw_group_message_max. `put_context` is anything but UINT64_MAX. CW_OK; CW_ERROR_AGAIN: not open yet, or too many
+ * under way; CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
 int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
                   uint64_t put_context);
 uint64_t cw_group_message_max(const struct cw_groups *groups);

@@ -1,8 +1,8 @@
 /* What the files of groups share.
  *
- *   groups/groups.c           calls, messages between ranks     groups/agree.c    opening and closing: what members tell each other
- *   groups/deliver.c     what goes and comes by multicast  groups/why.c      what people are told
- *   groups/filters.c   the budget of addresses           groups/lives.c    members that die, networks that do not reach
+ *   groups.c   calls, messages between ranks           agree.c  opening and closing: what members tell each other
+ *   deliver.c  what goes and comes by multicast        why.c    what people are told
+ *   filters.c  the budget of addresses                 lives.c  members that die, networks that do not reach
  */
 #pragma once
 
@@ -66,6 +66,7 @@ struct cw_group {
     uint64_t digest;
     enum stage stage;
     bool is_closed;   /* by the caller */
+    bool is_shutting; /* what ends with it is being told: freed afterwards, by who shuts it */
     bool is_reserved; /* an address, in the budget */
     bool is_shared;   /* its address has other groups, too */
     uint32_t address;

@@ -81,7 +81,7 @@ int cw_job_learn(struct cw_job *job, const char *key, char **text);
  * CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM: no thread can be made. */
 int cw_job_fence(struct cw_job *job);
 
-/* Ends all processes of the job. */
 /* Whether the launcher has gone (cw_bootstrap_is_cut). Any thread. */
 bool cw_job_is_cut(const struct cw_job *job);
+/* Ends all processes of the job. */
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);

@@ -1,4 +1,4 @@
-/* wide choice: what the environment says of the way to ranks of other clusters. In a job rank 0's words count for all.
+/* WAN choice: what the environment says of the way to ranks of other clusters. In a job rank 0's words count for all.
  *
  * CAUSEWAY_PACING
  *   on      (default) each rank keeps to its share of the links on the way (topology/clusters.h)

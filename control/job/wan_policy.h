@@ -1,4 +1,4 @@
-/* wide: how a process sends to ranks of other clusters: at which rate, by way of whom, sealed or not.
+/* WAN policy: how a process sends to ranks of other clusters: at which rate, by way of whom, sealed or not.
  *
  * Within a cluster queues are short, and all aim at the same round trip; across the wide area that tells little. So
  * each rank keeps to its share of the links on the way (topology/clusters.h), by a shaper for each bottleneck, and what

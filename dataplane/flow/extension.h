@@ -61,8 +61,8 @@ bool cw_extension_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint
 /* What is staged leaves now, not with the next turn. */
 void cw_extension_flush(struct cw_endpoint *endpoint);
 
-/* Gives one of the endpoint's events, in order with all others. False: `waiting_max` of them wait to be taken, or as many
- * as there can be: the extension keeps it, has itself turned, and tries again. */
+/* Gives one of the endpoint's events, in order with all others. False: `waiting_max` of them wait to be taken, or as
+ * many as there can be: the extension keeps it, has itself turned, and tries again. */
 bool cw_extension_event(struct cw_endpoint *endpoint, const struct cw_event *event, uint32_t waiting_max);
 
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint);

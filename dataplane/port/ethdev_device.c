@@ -120,6 +120,9 @@ static int device_find(struct opening *opening)
     port->needs_dma = bus == NULL || strcmp(rte_bus_name(bus), "vdev") != 0;
     snprintf(port->port.info.driver, sizeof(port->port.info.driver), "%s",
              opening->info.driver_name != NULL ? opening->info.driver_name : "unknown");
+    if (port->driver.name[0] == 0) {
+        ethdev_driver_named(port->port.info.driver, &port->driver);
+    }
     return CW_OK;
 }
 

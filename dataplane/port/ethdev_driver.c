@@ -1,5 +1,6 @@
 /* What single drivers need and do not say themselves: arguments that follow from the MTU, privileges, kernel
- * interfaces, and what to do when they refuse. A driver that is not in the table gets its arguments verbatim. */
+ * interfaces, and what to do when they refuse. A driver that is not in the table gets its arguments verbatim. A virtual
+ * device is known by its name, before it is there; any other, such as a NIC, by what it says its driver is. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <ctype.h>
@@ -68,18 +69,28 @@ static const struct ethdev_driver drivers[] = {
     {.name = "net_pcap", .probe_remedy = "pcap takes iface=NAME, or rx_pcap=FILE and tx_pcap=FILE"},
 };
 
+static void row_find(const char *name, size_t length, struct ethdev_driver *driver)
+{
+    *driver = (struct ethdev_driver){.name = ""};
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+        if (strlen(drivers[i].name) == length && strncmp(drivers[i].name, name, length) == 0) {
+            *driver = drivers[i];
+        }
+    }
+}
+
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver)
 {
     size_t length = strlen(device);
     while (length > 0 && isdigit((unsigned char)device[length - 1])) {
         length--;
     }
-    *driver = (struct ethdev_driver){.name = ""};
-    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-        if (strlen(drivers[i].name) == length && strncmp(drivers[i].name, device, length) == 0) {
-            *driver = drivers[i];
-        }
-    }
+    row_find(device, length, driver);
+}
+
+void ethdev_driver_named(const char *name, struct ethdev_driver *driver)
+{
+    row_find(name, strlen(name), driver);
 }
 
 /* ---- arguments ---- */

@@ -49,7 +49,7 @@ struct ethdev_group {
 
 /* What a driver needs and does not say itself. */
 struct ethdev_driver {
-    const char *name;          /* the device's name without its final number */
+    const char *name;          /* DPDK's; that of a virtual device without its final number */
     bool gated;                /* its callbacks must not run while the owner is in it: ethdev_gate.c */
     bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
@@ -135,6 +135,7 @@ uint32_t ethdev_driver_connections(const char *arguments);
 
 /* ethdev_driver.c */
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver);
+void ethdev_driver_named(const char *name, struct ethdev_driver *driver); /* as DPDK calls it: "net_ixgbe" */
 int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port_ethdev_config *config, char *error,
                         size_t error_bytes);
 

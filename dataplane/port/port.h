@@ -44,7 +44,7 @@ struct cw_port_info {
     bool gather;        /* external pieces are transmitted without a copy by the core */
     enum cw_port_wait wait;
     bool alarms;     /* its sleep ends by an alarm, too */
-    char driver[32]; /* the driver's own name, for people; never compared */
+    char driver[32]; /* the driver's own name, for people */
 };
 
 /* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received

@@ -1,4 +1,4 @@
-/* wide: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/topology/clusters.h), and
+/* WAN policy: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/topology/clusters.h), and
  * how other clusters are sent to (control/job/wan_policy.h).
  *
  * Invariants

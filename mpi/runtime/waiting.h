@@ -48,8 +48,8 @@ struct mpi_waiting {
     const char *call;
     uint64_t since_ns; /* 0: not in the list */
     uint64_t ask_ns;   /* when ranks that it needs are asked next whether they are there */
-    uint64_t
-        compare_ns; /* when calls under way are compared next with those of other ranks (collective/transport/refusal.h) */
+    /* when calls under way are compared next with those of other ranks (collective/transport/refusal.h) */
+    uint64_t compare_ns;
     uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
     struct mpi_waiting *next;
 };
@@ -85,5 +85,5 @@ struct mpi_waiting_parts {
 
 /* Reads the environment; `parts` stays the caller's. False: CAUSEWAY_WATCHDOG makes no sense. */
 bool mpi_waiting_start(uint32_t rank, uint32_t size, const struct mpi_waiting_parts *parts);
-/* The control thread has ended. */
+/* The control thread asks and answers no more. */
 void mpi_waiting_stop(void);

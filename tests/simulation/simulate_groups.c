@@ -139,12 +139,23 @@ static void message_come(void *context, struct cw_group *group, uint32_t rank, c
     town->received++;
 }
 
+static void held_close(struct held *held)
+{
+    struct cw_group *group = held->group;
+    held->group = NULL;
+    held->is_closed = true;
+    cw_group_close(group);
+}
+
 static void put_complete(void *context, uint64_t put_context, int status)
 {
     struct party *party = context;
     struct held *held = &party->held[put_context];
     held->completed++;
     held->failed += status != CW_OK;
+    if (status != CW_OK && held->group != NULL && party->town->seed % 2 == 0) {
+        held_close(held); /* as MPI does when the last message of a communicator that is freed has ended */
+    }
 }
 
 /* ---- a rank at work ---- */
@@ -211,9 +222,7 @@ static void party_work(struct party *party)
         }
         if (has_failed ||
             (held->sent == MESSAGES && all_came(held) && sim_hosts_now(&party->town->hosts) >= held->close_ns)) {
-            cw_group_close(held->group);
-            held->group = NULL;
-            held->is_closed = true;
+            held_close(held);
         }
     }
     (void)cw_groups_poll(party->groups);

@@ -79,7 +79,8 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
     return MPI_SUCCESS;
 }
 
-void mpi_collective_destroy(struct mpi_collective *collective)
+/* It is not under way. */
+static void collective_destroy(struct mpi_collective *collective)
 {
     if (collective == NULL) {
         return;
@@ -183,7 +184,8 @@ static uint32_t collective_turn(struct mpi_progress_user *user)
     return 1;
 }
 
-void mpi_collective_start(struct mpi_request *request)
+/* Of the request that belongs to it (MPI_Start). */
+static void collective_start(struct mpi_request *request)
 {
     struct mpi_collective *collective = request->collective;
     collective->exchanges = false;
@@ -218,8 +220,8 @@ static const char *collective_why(const struct mpi_collective *collective)
 }
 
 static const struct mpi_request_actions actions = {
-    .start = mpi_collective_start,
-    .destroy = mpi_collective_destroy,
+    .start = collective_start,
+    .destroy = collective_destroy,
     .describe = mpi_describe_collective,
     .why = collective_why,
 };
@@ -230,7 +232,7 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     *request = mpi_request_make(MPI_REQUEST_COLLECTIVE);
     if (*request == NULL) {
         int code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "no memory for a request");
-        mpi_collective_destroy(collective);
+        collective_destroy(collective);
         return code;
     }
     (*request)->collective = collective;
@@ -259,7 +261,7 @@ static int hierarchy_block(struct mpi_collective *collective)
     if (code == MPI_SUCCESS) {
         mpi_buffers_close(collective);
     }
-    mpi_collective_destroy(collective);
+    collective_destroy(collective);
     return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
 }
 
@@ -285,7 +287,7 @@ static int host_block(struct mpi_collective *collective)
     } else {
         snprintf(why, sizeof(why), "%s", mpi_host_why(collective));
     }
-    mpi_collective_destroy(collective);
+    collective_destroy(collective);
     return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why[0] != 0 ? why : mpi_error_text(code));
 }
 
@@ -293,7 +295,7 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
 {
     struct mpi_request *request;
     if (code != MPI_SUCCESS) {
-        mpi_collective_destroy(collective);
+        collective_destroy(collective);
         return code;
     }
     collective->planned = mpi_replay_find(collective);
@@ -308,7 +310,7 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
         return code;
     }
     MPI_Comm comm = collective->comm->handle;
-    mpi_collective_start(request);
+    collective_start(request);
     mpi_request_await(request);
     code = request->error;
     char why[WHY_BYTES];
@@ -323,7 +325,7 @@ int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request
 {
     struct mpi_request *made;
     if (code != MPI_SUCCESS) {
-        mpi_collective_destroy(collective);
+        collective_destroy(collective);
         return code;
     }
     collective->planned = mpi_replay_find(collective);
@@ -348,7 +350,7 @@ int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info in
         code = mpi_error(collective->comm->handle, MPI_ERR_INFO, "unknown info object");
     }
     if (code != MPI_SUCCESS) {
-        mpi_collective_destroy(collective);
+        collective_destroy(collective);
         return code;
     }
     collective->planned = mpi_replay_find(collective);

@@ -20,8 +20,6 @@
 
 /* Checks communicator and root (-1: the call has none) and makes an empty one. MPI_SUCCESS or the error, raised. */
 int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective);
-/* Frees it. It is not under way. */
-void mpi_collective_destroy(struct mpi_collective *collective);
 
 /* Frees what is kept for later calls. */
 void mpi_collective_spares_free(void);
@@ -31,9 +29,6 @@ void mpi_collective_spares_free(void);
 int mpi_collective_block(int code, struct mpi_collective *collective);
 int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request);
 int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request);
-
-/* Of the request that belongs to it (MPI_Start). */
-void mpi_collective_start(struct mpi_request *request);
 
 /* A communicator ends, and all that collective/ keeps with it. */
 void mpi_collectives_abandon(struct mpi_comm *comm);

@@ -66,7 +66,8 @@ void mpi_multicast_close(struct cw_group *group)
     }
 }
 
-void mpi_multicast_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
+/* How a communicator's multicasts travel, in a line; "" if it has no group. */
+static void comm_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
 {
     text[0] = '\0';
     if (comm->collectives != NULL && comm->collectives->multicast_group != NULL) {
@@ -362,7 +363,7 @@ char *mpi_multicast_report(void)
     }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         char why[CW_GROUPS_WHY_BYTES];
-        mpi_multicast_why(comm, why, sizeof(why));
+        comm_why(comm, why, sizeof(why));
         if (mpi_clusters_are_several(comm)) {
             fprintf(out, "group of %s: none, since its ranks are in several clusters\n",
                     comm->name[0] == '\0' ? "a communicator without a name" : comm->name);

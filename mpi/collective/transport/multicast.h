@@ -43,9 +43,6 @@ void mpi_multicast_abandon(struct mpi_exchange *exchange);
 uint32_t mpi_multicast_progress(void);
 extern struct mpi_multicast *mpi_multicasts_waiting;
 
-/* How a communicator's multicasts travel, in a line; "" if it has no group. */
-void mpi_multicast_why(const struct mpi_comm *comm, char *text, size_t text_bytes);
-
 /* What this process knows of multicast, in lines for people, to be freed; NULL: nothing, or no memory. Before groups
  * are closed. */
 char *mpi_multicast_report(void);

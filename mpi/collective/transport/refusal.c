@@ -46,8 +46,8 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     }
 }
 
-void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
-                             const struct mpi_refusal *refusal)
+static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
+                       const struct mpi_refusal *refusal)
 {
     struct {
         struct exchange_head head;
@@ -65,7 +65,7 @@ void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t 
 {
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            mpi_exchange_refuse_one(comm, rank, number, run, refusal);
+            refuse_one(comm, rank, number, run, refusal);
         }
     }
 }
@@ -142,7 +142,7 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
     }
     bool goes_otherwise = head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
     if (mpi_call_log_differs(comm, head) || (goes_otherwise && mpi_host_mismatch(comm, head->source))) {
-        mpi_exchange_refuse_one(comm, head->source, head->number, head->run, &refusal);
+        refuse_one(comm, head->source, head->number, head->run, &refusal);
     }
 }
 

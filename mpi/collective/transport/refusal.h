@@ -41,9 +41,6 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
 /* Tells all others that are, or will be, in run `run` of call `number`. */
 void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal);
 
-/* The same to one rank of the communicator. */
-void mpi_exchange_refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
-                             const struct mpi_refusal *refusal);
 /* Instead of starting a communicator's next call, one that always goes by messages: those of the other ranks end with
  * an error, too. */
 void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal);

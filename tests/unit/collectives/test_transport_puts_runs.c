@@ -100,6 +100,8 @@ static void one_that_gives_up_is_heard_of(void **state)
     nothing(&bench, 2);
     run_begin(&bench, 2);
     assert_int_equal(poll(&bench, 2, &event), CW_ERROR_PEER_FAILED); /* ... for this run */
+    run_begin(&bench, 1); /* whose execution may have been over when it was told */
+    assert_int_equal(poll(&bench, 1, &event), CW_ERROR_PEER_FAILED);
     bench_end(&bench);
 }
 

@@ -119,6 +119,18 @@ static void case_af_packet(int descriptor, const void *argument)
     cw_port_close(ports[1]);
 }
 
+/* A device whose name does not tell its driver, as with a NIC's address: the driver is found by what it says itself. */
+static void case_named_otherwise(int descriptor, const void *argument)
+{
+    (void)descriptor;
+    (void)argument;
+    veth_make(1500);
+    struct cw_port_ethdev_config config = config_of("net_af_packet_lan", "iface=cwa,framesz=2048", 1500);
+    struct cw_port *port = port_open(&config);
+    CHECK(port->info.wait == CW_PORT_WAIT_DESCRIPTOR);
+    cw_port_close(port);
+}
+
 static void case_af_xdp(int descriptor, const void *argument)
 {
     (void)descriptor;
@@ -283,6 +295,11 @@ static void fanout_groups_are_told_apart(void **state)
     case_run(case_group_is_shared, NULL);
 }
 
+static void test_named_otherwise(void **state)
+{
+    case_run(case_named_otherwise, NULL);
+}
+
 static void test_af_packet(void **state)
 {
     static const uint32_t mtus[] = {1500, 9000};
@@ -310,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fanout_groups_are_told_apart),
         cmocka_unit_test(test_af_packet),
+        cmocka_unit_test(test_named_otherwise),
         cmocka_unit_test(test_af_xdp),
         cmocka_unit_test(test_tap),
         cmocka_unit_test(test_slots),
