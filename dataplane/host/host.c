@@ -1,5 +1,6 @@
 #include "dataplane/host/host.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/ethdev.h"
+#include "dataplane/port/udp.h"
 
 enum { LOOK_AGAIN_US = 1000, PATH_BYTES = 108 /* of a socket's name */ };
 
@@ -18,6 +20,7 @@ struct cw_host {
     struct cw_loop *loop;
     uint64_t link_timeout_ns;
     char bell[PATH_BYTES + 8]; /* the doorbells' file, which the server of a memif removes; "": not here */
+    struct cw_address own;     /* with a socket: it is the host's; zero: as configured */
 };
 
 void cw_host_config_init(struct cw_host_config *config)
@@ -82,11 +85,40 @@ static int device_words(const char *text, struct port_words *words, char *error,
     return CW_OK;
 }
 
+/* ADDRESS[:PORT] */
+static int udp_open(struct cw_host *host, const struct cw_host_config *config, const char *text, char *error,
+                    size_t error_bytes)
+{
+    char address[INET_ADDRSTRLEN] = "";
+    struct in_addr ipv4;
+    unsigned udp_port = 0;
+    int end = 0, count = sscanf(text, "%15[0-9.]%n:%5u%n", address, &end, &udp_port, &end);
+    if (count < 1 || text[end] != 0 || udp_port > UINT16_MAX || inet_pton(AF_INET, address, &ipv4) != 1) {
+        snprintf(error, error_bytes,
+                 "port udp:%s: wanted is udp:ADDRESS or udp:ADDRESS:PORT, an IPv4 address of this host", text);
+        return CW_ERROR_ARGUMENT;
+    }
+    const struct cw_port_udp_config udp = {.ipv4 = ntohl(ipv4.s_addr),
+                                           .udp_port = (uint16_t)udp_port,
+                                           .stream_count = config->endpoint.stream_count,
+                                           .mtu_bytes = config->mtu_bytes};
+    int status = cw_port_udp_open(&udp, &host->port, error, error_bytes);
+    if (status != CW_OK) {
+        host->port = NULL;
+        return status;
+    }
+    host->own = (struct cw_address){.ipv4 = udp.ipv4, .udp_port = cw_port_udp_number(host->port)};
+    return CW_OK;
+}
+
 static int port_open(struct cw_host *host, const struct cw_host_config *config, char *error, size_t error_bytes)
 {
     struct port_words words = {.is_client = false};
     struct cw_port_ethdev_config ethdev;
     const char *text = config->port != NULL ? config->port : "";
+    if (strncmp(text, "udp:", 4) == 0) {
+        return udp_open(host, config, text + 4, error, error_bytes);
+    }
     bool is_memif = strncmp(text, "memif:", 6) == 0;
     int status =
         is_memif ? memif_words(text + 6, &words, error, error_bytes) : device_words(text, &words, error, error_bytes);
@@ -121,7 +153,9 @@ static int endpoint_open(struct cw_host *host, const struct cw_host_config *conf
     struct cw_endpoint_config endpoint = config->endpoint;
     endpoint.waiting = cw_loop_waiting(&config->loop, &host->port->info);
     int status = random_fill(&endpoint.seed, sizeof(endpoint.seed), error, error_bytes);
-    if (status == CW_OK && endpoint.address.ipv4 == 0) {
+    if (host->own.ipv4 != 0) {
+        endpoint.address = host->own;
+    } else if (status == CW_OK && endpoint.address.ipv4 == 0) {
         uint32_t drawn;
         status = random_fill(&drawn, sizeof(drawn), error, error_bytes);
         endpoint.address.ipv4 = 10u << 24 | (drawn % ((1u << 24) - 2) + 1);

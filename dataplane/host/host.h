@@ -31,7 +31,8 @@ enum {
 struct cw_host;
 
 struct cw_host_config {
-    /* "memif:SOCKET,role=server" and "memif:SOCKET,role=client": two processes of one machine, in whatever order they
+    /* "udp:ADDRESS" or "udp:ADDRESS:PORT": a socket at an IPv4 address of this host, which the endpoint has, too; no
+     * privilege, any network. "memif:SOCKET,role=server" and "memif:SOCKET,role=client": two processes of one machine, in whatever order they
      * start. Else a DPDK device as --vdev or -a take it: "net_af_packet0,iface=eth1", "0000:03:00.0". */
     const char *port;
     uint32_t mtu_bytes;       /* of IPv4 packets: CW_PORT_MTU_MIN to CW_PORT_MTU_MAX (port.h) */
@@ -46,7 +47,7 @@ struct cw_host_config {
 void cw_host_config_init(struct cw_host_config *config);
 
 /* Opens port, endpoint and loop; nothing of `config` is kept. CW_OK, or with one line in `error` the errors of
- * cw_port_ethdev_open, cw_endpoint_create and cw_loop_create. Not from two threads at a time. */
+ * cw_port_ethdev_open or cw_port_udp_open, cw_endpoint_create and cw_loop_create. Not from two threads at a time. */
 int cw_host_open(const struct cw_host_config *config, struct cw_host **host, char *error, size_t error_bytes);
 
 /* Says goodbye to peers, closes and frees. No other call may be under way. NULL is allowed. */

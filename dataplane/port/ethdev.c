@@ -152,7 +152,7 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
     *created = (struct ethdev_port){.port.ops = &ethdev_ops,
                                     .port.info.mtu_bytes = config->mtu_bytes,
                                     .port.info.rate_bps = config->rate_bps,
-                                    .wake_descriptor = -1,
+                                    .wake.descriptor = -1,
                                     .epoll_descriptor = -1,
                                     .packet_descriptor = -1,
                                     .driver = *driver};

@@ -15,6 +15,7 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/port/mappings.h"
+#include "dataplane/port/wake.h"
 #include "dataplane/status.h"
 
 #include <assert.h>
@@ -79,10 +80,8 @@ struct ethdev_port {
     uint64_t nap_ns; /* the next nap, of WAIT_TIMED */
     uint64_t dropped;
 
-    int wake_descriptor;   /* eventfd; -1 with a doorbell */
-    int epoll_descriptor;  /* the driver's interrupt and the wake-up; -1: the driver has none */
-    int packet_descriptor; /* the driver's AF_PACKET socket, to be waited on; -1: none */
-    struct rte_epoll_event wake_event;
+    int epoll_descriptor;    /* the driver's interrupt; -1: the driver has none */
+    int packet_descriptor;   /* the driver's AF_PACKET socket, to be waited on; -1: none */
     bool interrupt_switched; /* the interrupt is off until it is waited for */
 
     struct ethdev_driver driver;
@@ -105,8 +104,7 @@ struct ethdev_port {
 
     /* Read or written by other threads: on a line of their own. */
     _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t inside; /* the owner is in the driver, or about to enter */
-    _Atomic uint32_t sleeping;
-    _Atomic uint32_t woken;
+    struct cw_wake wake;                                   /* its descriptor -1 with a doorbell */
 };
 
 struct cw_port_memory {

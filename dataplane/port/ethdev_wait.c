@@ -12,24 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Registers the driver's receive interrupt and the wake-up in one epoll set of DPDK's, which knows how to quiet the
- * driver's descriptor. False: the driver has no interrupt that works. */
+/* Registers the driver's receive interrupt in an epoll set of DPDK's, which knows how to quiet the driver's
+ * descriptor. False: the driver has no interrupt that works. */
 static bool interrupt_open(struct ethdev_port *port)
 {
     port->epoll_descriptor = epoll_create1(EPOLL_CLOEXEC);
     if (port->epoll_descriptor < 0) {
         return false;
     }
-    port->wake_event = (struct rte_epoll_event){.epdata.event = EPOLLIN};
     int result = rte_eth_dev_rx_intr_ctl_q(port->id, 0, port->epoll_descriptor, RTE_INTR_EVENT_ADD, NULL);
-    if (result == 0) {
-        result = rte_epoll_ctl(port->epoll_descriptor, EPOLL_CTL_ADD, port->wake_descriptor, &port->wake_event);
-    }
     if (result == 0) {
         /* tap cannot switch its interrupt: it is always on. */
         int enabled = rte_eth_dev_rx_intr_enable(port->id, 0);
@@ -42,7 +37,6 @@ static bool interrupt_open(struct ethdev_port *port)
     if (result != 0) {
         close(port->epoll_descriptor);
         port->epoll_descriptor = -1;
-        port->wake_event.status = RTE_EPOLL_INVALID;
     }
     return result == 0;
 }
@@ -76,10 +70,10 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
         port->port.info.wait = CW_PORT_WAIT_DOORBELL;
         return CW_OK;
     }
-    port->wake_descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (port->wake_descriptor < 0) {
-        return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "port %s: eventfd: %s%s", port->device,
-                             strerror(errno), cw_errno_remedy(errno));
+    int status = cw_wake_open(&port->wake);
+    if (status != CW_OK) {
+        return cw_error_text(error, error_bytes, status, "port %s: eventfd: %s%s", port->device, strerror(errno),
+                             cw_errno_remedy(errno));
     }
     if (port->driver.packet_socket) {
         port->packet_descriptor = packet_socket_find(port);
@@ -94,21 +88,10 @@ void ethdev_wait_close(struct ethdev_port *port)
 {
     if (port->epoll_descriptor >= 0) {
         rte_eth_dev_rx_intr_ctl_q(port->id, 0, port->epoll_descriptor, RTE_INTR_EVENT_DEL, NULL);
-        rte_epoll_ctl(port->epoll_descriptor, EPOLL_CTL_DEL, port->wake_descriptor, &port->wake_event);
         close(port->epoll_descriptor);
         port->epoll_descriptor = -1;
     }
-    if (port->wake_descriptor >= 0) {
-        close(port->wake_descriptor);
-        port->wake_descriptor = -1;
-    }
-}
-
-/* True once per cw_port_wake or several of them. */
-static bool wake_take(struct ethdev_port *port)
-{
-    /* Acquire pairs with the release half of the exchange in ethdev_wake. */
-    return atomic_exchange_explicit(&port->woken, 0, memory_order_acq_rel) != 0;
+    cw_wake_close(&port->wake);
 }
 
 static uint64_t clock_ns(void)
@@ -118,54 +101,15 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static struct timespec timespec_of(uint64_t duration_ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(duration_ns / 1000000000), .tv_nsec = (long)(duration_ns % 1000000000)};
-}
-
-/* Makes the wake-up's descriptor unreadable again; the flag `woken` is what counts. */
-static void wake_drain(struct ethdev_port *port)
-{
-    uint64_t count;
-    ssize_t taken = read(port->wake_descriptor, &count, sizeof(count));
-    (void)taken;
-}
-
-/* What a sleep on descriptors is to end by, beside its own; poll ignores -1. */
-static struct pollfd alarm_of(const struct ethdev_port *port)
-{
-    const struct cw_port_alarm *alarm = port->port.alarm;
-    return (struct pollfd){.fd = alarm == NULL ? -1 : alarm->descriptor, .events = POLLIN};
-}
-
-/* The word tells whether it has gone off: it changes before anything is written. */
-static void alarm_drain(const struct pollfd *alarm)
-{
-    uint8_t rings[64];
-    while ((alarm->revents & POLLIN) != 0 && read(alarm->fd, rings, sizeof(rings)) == sizeof(rings)) {
-    }
-}
-
-static bool alarm_is_off(const struct ethdev_port *port)
-{
-    return port->port.alarm != NULL && cw_word_has_changed(&port->port.alarm->word);
-}
-
 static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
 {
     if (port->interrupt_switched) {
         rte_eth_dev_rx_intr_enable(port->id, 0);
     }
-    if (ethdev_peek(port) == ETHDEV_PEEK_NOTHING) {
-        struct pollfd set[2] = {{.fd = port->epoll_descriptor, .events = POLLIN}, alarm_of(port)};
-        struct timespec timeout = timespec_of(timeout_ns);
-        int ready = ppoll(set, 2, &timeout, NULL);
-        alarm_drain(&set[1]);
-        if (ready > 0 && set[0].revents != 0) {
-            struct rte_epoll_event events[2];
-            rte_epoll_wait(port->epoll_descriptor, events, 2, 0);
-            wake_drain(port);
-        }
+    if (ethdev_peek(port) == ETHDEV_PEEK_NOTHING &&
+        cw_wake_wait(&port->wake, port->epoll_descriptor, port->port.alarm, timeout_ns) != 0) {
+        struct rte_epoll_event events[2];
+        rte_epoll_wait(port->epoll_descriptor, events, 2, 0);
     }
     if (port->interrupt_switched) {
         rte_eth_dev_rx_intr_disable(port->id, 0);
@@ -176,26 +120,7 @@ static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
  * its interface is down. */
 static bool sleep_socket(struct ethdev_port *port, uint64_t timeout_ns)
 {
-    struct pollfd set[3] = {{.fd = port->packet_descriptor, .events = POLLIN},
-                            {.fd = port->wake_descriptor, .events = POLLIN},
-                            alarm_of(port)};
-    struct timespec timeout = timespec_of(timeout_ns);
-    if (ppoll(set, 3, &timeout, NULL) > 0 && set[1].revents != 0) {
-        wake_drain(port);
-    }
-    alarm_drain(&set[2]);
-    return (set[0].revents & POLLERR) == 0;
-}
-
-/* One nap, ended early by a wake-up. */
-static void nap(struct ethdev_port *port, uint64_t duration_ns)
-{
-    struct pollfd set[2] = {{.fd = port->wake_descriptor, .events = POLLIN}, alarm_of(port)};
-    struct timespec timeout = timespec_of(duration_ns);
-    if (ppoll(set, 2, &timeout, NULL) > 0 && set[0].revents != 0) {
-        wake_drain(port);
-    }
-    alarm_drain(&set[1]);
+    return (cw_wake_wait(&port->wake, port->packet_descriptor, port->port.alarm, timeout_ns) & POLLERR) == 0;
 }
 
 static void sleep_timed(struct ethdev_port *port, uint64_t timeout_ns)
@@ -203,10 +128,9 @@ static void sleep_timed(struct ethdev_port *port, uint64_t timeout_ns)
     uint64_t now_ns = clock_ns();
     uint64_t end_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
     while (ethdev_peek(port) != ETHDEV_PEEK_PACKETS && now_ns < end_ns) {
-        nap(port, RTE_MIN(port->nap_ns, end_ns - now_ns));
+        (void)cw_wake_wait(&port->wake, -1, port->port.alarm, RTE_MIN(port->nap_ns, end_ns - now_ns));
         port->nap_ns = RTE_MIN(2 * port->nap_ns, (uint64_t)ETHDEV_NAP_MAX_NS);
-        /* Relaxed: whether it was woken is decided by wake_take. */
-        if (atomic_load_explicit(&port->woken, memory_order_relaxed) != 0 || alarm_is_off(port)) {
+        if (!cw_wake_goes_on(&port->wake, port->port.alarm)) {
             return;
         }
         now_ns = clock_ns();
@@ -218,7 +142,7 @@ static void sleep_doorbell(struct ethdev_port *port, uint64_t timeout_ns)
     cw_doorbell_arm(port->bell);
     /* Pairs with cw_doorbell_ring in ethdev_wake, as the packets in ethdev_peek do with the one in the sender's
      * transmit. */
-    if (atomic_load_explicit(&port->woken, memory_order_relaxed) == 0) {
+    if (cw_wake_goes_on(&port->wake, NULL)) {
         enum ethdev_peek found = ethdev_peek(port);
         if (found != ETHDEV_PEEK_PACKETS) {
             /* Packets that could not be looked for may have been announced already: the gate closes in a moment. */
@@ -235,41 +159,29 @@ static void sleep_doorbell(struct ethdev_port *port, uint64_t timeout_ns)
 void ethdev_sleep(struct cw_port *base, uint64_t timeout_ns)
 {
     struct ethdev_port *port = ethdev_of(base);
-    if (port->stash_count != 0 || wake_take(port)) {
+    if (port->stash_count != 0 || cw_wake_take(&port->wake)) {
         return;
     }
     if (port->bell != NULL) {
         sleep_doorbell(port, timeout_ns);
-        wake_take(port);
+        cw_wake_take(&port->wake);
         return;
     }
-    /* Sequentially consistent, pairs with ethdev_wake: either it sees `sleeping` and writes to the descriptor, or
-     * `woken` is seen. */
-    atomic_store_explicit(&port->sleeping, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&port->woken, memory_order_seq_cst) == 0) {
+    if (cw_wake_begin(&port->wake)) {
         if (port->epoll_descriptor >= 0) {
             sleep_interrupt(port, timeout_ns);
         } else if (port->packet_descriptor < 0 || !sleep_socket(port, timeout_ns)) {
             sleep_timed(port, timeout_ns);
         }
     }
-    atomic_store_explicit(&port->sleeping, 0, memory_order_relaxed);
-    wake_take(port);
+    cw_wake_end(&port->wake);
 }
 
 void ethdev_wake(struct cw_port *base)
 {
     struct ethdev_port *port = ethdev_of(base);
-    /* Sequentially consistent, pairs with ethdev_sleep. Its release half also hands over what the waker has written
-     * before. */
-    bool already = atomic_exchange_explicit(&port->woken, 1, memory_order_seq_cst) != 0;
+    cw_wake_up(&port->wake);
     if (port->bell != NULL) {
         cw_doorbell_ring_own(port->bell);
-        return;
-    }
-    if (!already && atomic_load_explicit(&port->sleeping, memory_order_seq_cst) != 0) {
-        uint64_t one = 1;
-        ssize_t written = write(port->wake_descriptor, &one, sizeof(one));
-        (void)written; /* fails only if it is readable anyway */
     }
 }

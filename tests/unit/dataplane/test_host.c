@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "dataplane/base/random.h"
+#include "dataplane/crypt/aead.h"
 #include "dataplane/host/host.h"
 #include "tests/test.h"
 
@@ -18,6 +19,11 @@ static void test_ports_that_are_none_are_refused(void **state)
         "memif:/tmp/x,role=both",
         "memif:,role=server",
         ("memif:/tmp/" SIXTY SIXTY ",role=client"),
+        "udp:",
+        "udp:localhost",
+        "udp:127.0.0.1:",
+        "udp:127.0.0.1:65536",
+        "udp:127.0.0.1,x",
     };
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
         struct cw_host_config config;
@@ -75,10 +81,66 @@ static void test_a_card_is_its_address(void **state)
     }
 }
 
+/* Two hosts with sockets, one thread: puts from each to the other at once, sealed and signed. */
+static void sockets_exchange(enum cw_encryption encryption)
+{
+    enum { BYTES = 3000000 };
+    static uint8_t source[2][BYTES], target[2][BYTES];
+    struct cw_host *hosts[2];
+    uint64_t tokens[2];
+    char card[CW_CARD_BYTES], error[300] = "";
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cw_host_config config;
+        cw_host_config_init(&config);
+        config.port = "udp:127.0.0.1";
+        config.endpoint.job_key[3] = 1;
+        config.endpoint.encryption = encryption;
+        if (cw_host_open(&config, &hosts[i], error, sizeof(error)) != CW_OK) {
+            fail_msg("%s", error);
+        }
+        for (uint32_t at = 0; at < BYTES; at++) {
+            source[i][at] = (uint8_t)(at * 31 + at / 256 + i);
+        }
+        memset(target[i], 0, BYTES);
+        assert_int_equal(cw_host_register(hosts[i], target[i], BYTES, CW_REGION_WRITE, &tokens[i]), CW_OK);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cw_put put = {
+            .region = tokens[1 - i], .source = {.contiguous = {.data = source[i], .bytes = BYTES}}, .flags = CW_SIGNAL};
+        cw_host_card(hosts[1 - i], card);
+        assert_int_equal(cw_host_peer(hosts[i], card, &put.peer), CW_OK);
+        assert_int_equal(cw_loop_put(cw_host_loop(hosts[i]), &put), CW_OK);
+    }
+    for (uint32_t events = 0; events < 4;) {
+        for (uint32_t i = 0; i < 2; i++) {
+            struct cw_event event;
+            if (cw_loop_wait(cw_host_loop(hosts[i]), &event, 1, 1000000) == 1) {
+                assert_true(event.kind != CW_EVENT_PEER_DOWN && event.status == CW_OK);
+                events += event.kind == CW_EVENT_PUT || event.kind == CW_EVENT_COMPLETE;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_memory_equal(target[i], source[1 - i], BYTES);
+        cw_host_close(hosts[i]);
+    }
+}
+
+static void test_hosts_with_sockets(void **state)
+{
+    sockets_exchange(CW_ENCRYPTION_OFF);
+    struct cw_aead *aead;
+    char error[200];
+    if (cw_aead_open(NULL, &aead, error, sizeof(error)) == CW_OK) { /* one a process, for good */
+        sockets_exchange(CW_ENCRYPTION_REQUIRED);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_card_is_its_address),
+        cmocka_unit_test(test_hosts_with_sockets),
         cmocka_unit_test(test_ports_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

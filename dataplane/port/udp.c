@@ -1,0 +1,271 @@
+#include "dataplane/port/udp_private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/if_packet.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+enum { FRAME_ALIGNMENT = 64, FRAMES_SPARE = 4 * CW_PORT_BURST_MAX /* that callers hold */ };
+
+/* ---- what is the same for all ---- */
+
+static int udp_join(struct cw_port *port, const uint8_t mac[6])
+{
+    (void)port, (void)mac;
+    return CW_ERROR_UNSUPPORTED;
+}
+
+static int udp_memory_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory)
+{
+    static struct cw_port_memory any;
+    (void)port, (void)base, (void)bytes;
+    *memory = &any;
+    return CW_OK;
+}
+
+static int udp_memory_unregister(struct cw_port *port, struct cw_port_memory *memory)
+{
+    (void)port, (void)memory;
+    return CW_OK; /* the kernel has copied what was sent */
+}
+
+static bool udp_link_up(struct cw_port *port)
+{
+    (void)port;
+    return true;
+}
+
+static void udp_sleep(struct cw_port *base, uint64_t timeout_ns)
+{
+    struct udp_port *port = udp_of(base);
+    if (port->message_at < port->message_count || cw_wake_take(&port->wake)) {
+        return;
+    }
+    if (cw_wake_begin(&port->wake)) {
+        (void)cw_wake_wait(&port->wake, port->set >= 0 ? port->set : port->sockets[0], base->alarm, timeout_ns);
+    }
+    cw_wake_end(&port->wake);
+}
+
+static void udp_wake(struct cw_port *port)
+{
+    cw_wake_up(&udp_of(port)->wake);
+}
+
+static void udp_close(struct cw_port *base)
+{
+    struct udp_port *port = udp_of(base);
+    for (uint32_t i = 0; port->sockets != NULL && i < port->stream_count; i++) {
+        if (port->sockets[i] >= 0) {
+            close(port->sockets[i]);
+        }
+    }
+    if (port->set >= 0) {
+        close(port->set);
+    }
+    cw_wake_close(&port->wake);
+    for (uint32_t i = 0; i < UDP_MESSAGES; i++) {
+        free(port->messages[i].frames);
+        free(port->messages[i].parts);
+    }
+    free(port->sockets);
+    free(port->drops_seen);
+    free(port->free);
+    free(port->frames);
+    free(port->scratch);
+    free(port);
+}
+
+static const struct cw_port_ops udp_ops = {
+    .receive = udp_receive,
+    .release = udp_release,
+    .reserve = udp_reserve,
+    .transmit = udp_transmit,
+    .cancel = udp_cancel,
+    .join = udp_join,
+    .leave = udp_join,
+    .memory_register = udp_memory_register,
+    .memory_unregister = udp_memory_unregister,
+    .link_up = udp_link_up,
+    .sleep = udp_sleep,
+    .wake = udp_wake,
+    .close = udp_close,
+};
+
+/* ---- open ---- */
+
+static int memory_open(struct udp_port *port)
+{
+    port->datagram_bytes = port->port.info.mtu_bytes - (UDP_NETWORK_BYTES - 14);
+    port->frame_count = (UDP_DATAGRAM_MAX + port->datagram_bytes - 1) / port->datagram_bytes;
+    port->frame_bytes = (14 + port->port.info.mtu_bytes + FRAME_ALIGNMENT - 1) / FRAME_ALIGNMENT * FRAME_ALIGNMENT;
+    uint32_t count = UDP_MESSAGES * port->frame_count + FRAMES_SPARE;
+    port->frames = aligned_alloc(FRAME_ALIGNMENT, (size_t)count * port->frame_bytes);
+    port->free = malloc(count * sizeof(*port->free));
+    port->scratch = malloc(UDP_DATAGRAM_MAX);
+    port->sockets = malloc(port->stream_count * sizeof(*port->sockets));
+    port->drops_seen = calloc(port->stream_count, sizeof(*port->drops_seen));
+    if (port->frames == NULL || port->free == NULL || port->scratch == NULL || port->sockets == NULL ||
+        port->drops_seen == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    memset(port->sockets, -1, port->stream_count * sizeof(*port->sockets));
+    for (; port->free_count < count; port->free_count++) {
+        port->free[port->free_count] = port->frames + (size_t)port->free_count * port->frame_bytes;
+    }
+    for (uint32_t i = 0; i < UDP_MESSAGES; i++) {
+        struct udp_message *message = &port->messages[i];
+        message->frames = calloc(port->frame_count, sizeof(*message->frames));
+        message->parts = calloc(port->frame_count, sizeof(*message->parts));
+        if (message->frames == NULL || message->parts == NULL) {
+            return CW_ERROR_MEMORY;
+        }
+    }
+    return CW_OK;
+}
+
+/* The MAC address of the interface that has this address: a peer with a NIC sends to it. */
+static void mac_find(struct udp_port *port)
+{
+    struct ifaddrs *all, *found = NULL;
+    if (getifaddrs(&all) != 0) {
+        return;
+    }
+    for (struct ifaddrs *at = all; at != NULL && found == NULL; at = at->ifa_next) {
+        const struct sockaddr_in *address = (const struct sockaddr_in *)at->ifa_addr;
+        found =
+            address != NULL && address->sin_family == AF_INET && address->sin_addr.s_addr == port->own.sin_addr.s_addr
+                ? at
+                : NULL;
+    }
+    for (struct ifaddrs *at = all; at != NULL && found != NULL; at = at->ifa_next) {
+        const struct sockaddr_ll *link = (const struct sockaddr_ll *)at->ifa_addr;
+        if (link != NULL && link->sll_family == AF_PACKET && strcmp(at->ifa_name, found->ifa_name) == 0) {
+            memcpy(port->port.info.mac, link->sll_addr, sizeof(port->port.info.mac));
+        }
+    }
+    freeifaddrs(all);
+}
+
+static void buffers_set(int socket, int bytes)
+{
+    /* Beyond net.core.rmem_max if we may, else up to that. */
+    if (setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0) {
+        (void)setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    }
+    if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
+        (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    }
+}
+
+static int socket_open(struct udp_port *port, uint32_t stream, uint32_t buffer_bytes)
+{
+    int on = 1, never_fragment = IP_PMTUDISC_PROBE;
+    struct sockaddr_in address = port->own;
+    address.sin_port = htons((uint16_t)(ntohs(port->own.sin_port) + stream));
+    int made = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    port->sockets[stream] = made;
+    if (made < 0 || bind(made, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        return -errno;
+    }
+    buffers_set(made, (int)(buffer_bytes != 0 ? buffer_bytes : CW_PORT_UDP_BUFFER_BYTES));
+    (void)setsockopt(made, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment));
+    (void)setsockopt(made, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
+    (void)setsockopt(made, SOL_UDP, UDP_GRO, &on, sizeof(on));
+    if (stream == 0) {
+        int none = 0;
+        socklen_t bytes = sizeof(address);
+        port->cuts = setsockopt(made, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) == 0;
+        (void)getsockname(made, (struct sockaddr *)&port->own, &bytes);
+    }
+    return 0;
+}
+
+static int sockets_open(struct udp_port *port, const struct cw_port_udp_config *config, char *error, size_t error_bytes)
+{
+    int failed = 0;
+    uint32_t stream = 0;
+    for (; stream < port->stream_count && failed == 0; stream++) {
+        failed = socket_open(port, stream, config->buffer_bytes);
+    }
+    if (failed == 0 && port->stream_count > 1) {
+        port->set = epoll_create1(EPOLL_CLOEXEC);
+        failed = port->set < 0 ? -errno : 0;
+        for (uint32_t i = 0; i < port->stream_count && failed == 0; i++) {
+            struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
+            failed = epoll_ctl(port->set, EPOLL_CTL_ADD, port->sockets[i], &event) != 0 ? -errno : 0;
+        }
+    }
+    if (failed == 0) {
+        return cw_wake_open(&port->wake);
+    }
+    char name[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &port->own.sin_addr, name, sizeof(name));
+    uint32_t number = ntohs(port->own.sin_port) + stream - 1;
+    switch (-failed) {
+    case EADDRNOTAVAIL:
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address %s: ip address", name);
+    case EADDRINUSE:
+        return cw_error_text(error, error_bytes, CW_ERROR_BUSY, "UDP port %u of %s is taken: ss -ulpn", number, name);
+    default:
+        return cw_error_text(error, error_bytes, cw_status_of_errno(-failed), "UDP socket at %s:%u: %s%s", name, number,
+                             strerror(-failed), cw_errno_remedy(-failed));
+    }
+}
+
+int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **port, char *error, size_t error_bytes)
+{
+    if (config->mtu_bytes < CW_PORT_MTU_MIN || config->mtu_bytes > CW_PORT_MTU_MAX || config->stream_count == 0 ||
+        (config->udp_port == 0 && config->stream_count > 1) || config->udp_port + config->stream_count > 65536) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "UDP port: MTU %u (wanted is %d to %d), %u streams from port %u on", config->mtu_bytes,
+                             CW_PORT_MTU_MIN, CW_PORT_MTU_MAX, config->stream_count, config->udp_port);
+    }
+    struct udp_port *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "UDP port: out of memory");
+    }
+    made->port = (struct cw_port){
+        .ops = &udp_ops,
+        .info = {.mtu_bytes = config->mtu_bytes,
+                 .gather = true,
+                 .wait = CW_PORT_WAIT_DESCRIPTOR,
+                 .alarms = true,
+                 .driver = "udp"},
+    };
+    made->own = (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(config->udp_port), .sin_addr.s_addr = htonl(config->ipv4)};
+    made->stream_count = config->stream_count;
+    made->set = made->wake.descriptor = -1;
+    int status = memory_open(made);
+    if (status != CW_OK) {
+        (void)cw_error_text(error, error_bytes, status, "UDP port: out of memory");
+    } else {
+        status = sockets_open(made, config, error, error_bytes);
+    }
+    if (status != CW_OK) {
+        udp_close(&made->port);
+        return status;
+    }
+    mac_find(made);
+    *port = &made->port;
+    return CW_OK;
+}
+
+uint16_t cw_port_udp_number(const struct cw_port *port)
+{
+    return ntohs(((const struct udp_port *)port)->own.sin_port);
+}
+
+uint64_t cw_port_udp_dropped(const struct cw_port *port)
+{
+    return ((const struct udp_port *)port)->dropped;
+}

@@ -1,0 +1,39 @@
+/* UDP port: sockets of the kernel as a port. It takes no privilege and no driver, and goes wherever the kernel routes.
+ *
+ * What travels are the same packets as on any other port: the kernel writes Ethernet, IPv4 and UDP headers on the way
+ * out; on the way in the port writes those that the endpoint reads, without MAC addresses. So a process with a NIC and
+ * one with a socket talk to each other.
+ *
+ * Invariants
+ *  - Packets to one peer that leave together go down in one piece, and are cut as late as the network allows
+ *    (UDP_SEGMENT; Linux 4.18); packets that came together come up in one (UDP_GRO; Linux 5.0).
+ *  - Packets are never fragmented by IP.
+ *  - What the kernel drops for want of room is counted (cw_port_udp_dropped).
+ *
+ * Order of calls: cw_port_udp_open, then as in port.h. */
+#pragma once
+
+#include "dataplane/port/port.h"
+
+enum {
+    CW_PORT_UDP_BUFFER_BYTES =
+        8 << 20, /* asked of the kernel, each way; it gives as much as net.core.rmem_max lets it */
+};
+
+struct cw_port_udp_config {
+    uint32_t ipv4;         /* own address, host byte order: one that this host has */
+    uint16_t udp_port;     /* 0: the kernel gives one; only with one stream */
+    uint32_t stream_count; /* sockets, at so many ports from that one on; at least 1 */
+    uint32_t mtu_bytes;    /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
+    uint32_t buffer_bytes; /* 0: CW_PORT_UDP_BUFFER_BYTES */
+};
+
+/* Opens the sockets. CW_OK, or with one line in `error`: CW_ERROR_ARGUMENT; CW_ERROR_NOT_FOUND (the host has no such
+ * address); CW_ERROR_BUSY (somebody has the port); CW_ERROR_PERMISSION; CW_ERROR_MEMORY; CW_ERROR_SYSTEM. */
+int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **port, char *error, size_t error_bytes);
+
+/* The first of its UDP ports. Owner. */
+uint16_t cw_port_udp_number(const struct cw_port *port);
+
+/* Packets that the kernel has dropped since it had no room for more. Owner. */
+uint64_t cw_port_udp_dropped(const struct cw_port *port);

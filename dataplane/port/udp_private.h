@@ -1,0 +1,72 @@
+/* Inside of the UDP port: udp.c opens, closes and sleeps; udp_receive.c and udp_send.c are the hot path. */
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "dataplane/port/udp.h"
+#include "dataplane/port/wake.h"
+
+enum {
+    UDP_NETWORK_BYTES = 14 + 20 + 8, /* Ethernet, IPv4 and UDP headers */
+    UDP_DATAGRAM_MAX = 65507,
+    UDP_SEGMENTS_MAX = 64, /* in one piece; UDP_MAX_SEGMENTS of the kernel */
+    UDP_MESSAGES = 16,     /* pieces in one call of the kernel */
+    UDP_PARTS = 1 + CW_PORT_PIECES_MAX,
+    UDP_CONTROL_BYTES = 64,
+};
+
+/* A piece that is being received: into frames, behind room for the headers, that the kernel fills one after the other:
+ * if it is made of full packets, each lies where it belongs. */
+struct udp_message {
+    uint8_t **frames; /* [frame_count], some NULL: to be taken from the pool */
+    struct iovec *parts;
+    struct sockaddr_in from;
+    _Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL_BYTES];
+};
+
+struct udp_port {
+    struct cw_port port;
+    struct sockaddr_in own;
+    uint32_t stream_count;
+    int *sockets;            /* [stream_count] */
+    int set;                 /* epoll set of all; -1: there is one socket */
+    uint32_t datagram_bytes; /* UDP payload of a full packet */
+    bool cuts;               /* UDP_SEGMENT works */
+    uint64_t dropped;
+    uint32_t *drops_seen; /* [stream_count]: the kernel's count, which wraps */
+
+    uint32_t frame_bytes;
+    uint32_t free_count;
+    uint8_t **free; /* stack of frames that nobody has */
+    uint8_t *frames;
+
+    uint32_t frame_count;   /* frames that a message of the largest size takes */
+    uint32_t message_count; /* that have come with the last call */
+    uint32_t message_at;    /* of them, the next to be given out */
+    uint32_t segment_at;    /* bytes of it that have been */
+    uint32_t stream;        /* whose socket they came by */
+    uint8_t *whole;         /* of the message, in one piece, if its packets do not lie in frames; NULL: they do */
+    uint8_t *scratch;       /* room for one */
+    struct mmsghdr arrived[UDP_MESSAGES];
+    struct udp_message messages[UDP_MESSAGES];
+
+    struct cw_wake wake;
+};
+
+struct cw_port_memory {
+    char nothing; /* pieces may lie anywhere */
+};
+
+static inline struct udp_port *udp_of(struct cw_port *port)
+{
+    return (struct udp_port *)port;
+}
+
+/* udp_receive.c */
+uint32_t udp_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max);
+void udp_release(struct cw_port *port, struct cw_received *packets, uint32_t count);
+/* udp_send.c */
+uint32_t udp_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+uint32_t udp_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count);
+void udp_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count);

@@ -1,0 +1,182 @@
+/* What comes by the sockets: taken in pieces as the kernel has put packets together, given out packet by packet. */
+#include "dataplane/port/udp_private.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+/* ---- from the kernel ---- */
+
+/* Has frames and room ready for one more message. False: there are none. */
+static bool message_prepare(struct udp_port *port, uint32_t index)
+{
+    struct udp_message *message = &port->messages[index];
+    for (uint32_t i = 0; i < port->frame_count; i++) {
+        if (message->frames[i] == NULL) {
+            if (port->free_count == 0) {
+                return false;
+            }
+            message->frames[i] = port->free[--port->free_count];
+            message->parts[i] =
+                (struct iovec){.iov_base = message->frames[i] + UDP_NETWORK_BYTES, .iov_len = port->datagram_bytes};
+        }
+    }
+    port->arrived[index].msg_hdr = (struct msghdr){
+        .msg_name = &message->from,
+        .msg_namelen = sizeof(message->from),
+        .msg_iov = message->parts,
+        .msg_iovlen = port->frame_count,
+        .msg_control = message->control,
+        .msg_controllen = sizeof(message->control),
+    };
+    return true;
+}
+
+/* Of several sockets, one that has something; UINT32_MAX: none. */
+static uint32_t stream_ready(const struct udp_port *port)
+{
+    struct epoll_event event;
+    if (port->set < 0) {
+        return 0;
+    }
+    return epoll_wait(port->set, &event, 1, 0) == 1 ? event.data.u32 : UINT32_MAX;
+}
+
+static bool messages_fetch(struct udp_port *port)
+{
+    uint32_t ready = 0;
+    port->stream = stream_ready(port);
+    if (port->stream == UINT32_MAX) {
+        return false;
+    }
+    while (ready < UDP_MESSAGES && message_prepare(port, ready)) {
+        ready++;
+    }
+    int count = ready == 0 ? 0 : recvmmsg(port->sockets[port->stream], port->arrived, ready, MSG_DONTWAIT, NULL);
+    port->message_count = count > 0 ? (uint32_t)count : 0;
+    port->message_at = port->segment_at = 0;
+    return count > 0;
+}
+
+/* ---- to the endpoint ---- */
+
+/* How long its packets are, the last one apart; counts what the kernel has dropped before it. */
+static uint32_t segment_bytes(struct udp_port *port, struct msghdr *header, uint32_t bytes)
+{
+    uint32_t segment = bytes;
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at != NULL; at = CMSG_NXTHDR(header, at)) {
+        if (at->cmsg_level == SOL_UDP && at->cmsg_type == UDP_GRO) {
+            int told;
+            memcpy(&told, CMSG_DATA(at), sizeof(told));
+            segment = told > 0 ? (uint32_t)told : bytes;
+        } else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SO_RXQ_OVFL) {
+            uint32_t drops;
+            memcpy(&drops, CMSG_DATA(at), sizeof(drops));
+            port->dropped += (uint32_t)(drops - port->drops_seen[port->stream]);
+            port->drops_seen[port->stream] = drops;
+        }
+    }
+    return segment;
+}
+
+/* All of a message in one piece: its packets are not full ones. */
+static uint8_t *whole_make(struct udp_port *port, const struct udp_message *message, uint32_t bytes)
+{
+    for (uint32_t at = 0; at < bytes; at += port->datagram_bytes) {
+        uint32_t part = bytes - at < port->datagram_bytes ? bytes - at : port->datagram_bytes;
+        memcpy(port->scratch + at, message->parts[at / port->datagram_bytes].iov_base, part);
+    }
+    return port->scratch;
+}
+
+static void write_be16(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+}
+
+/* The headers that the kernel has taken off, as far as anybody reads them: no MAC addresses, no checksums. */
+static void network_write(const struct udp_port *port, uint8_t *frame, const struct sockaddr_in *from, uint32_t bytes)
+{
+    static const uint8_t fixed[UDP_NETWORK_BYTES] = {
+        [12] = 0x08, [14] = 0x45, [20] = 0x40, [22] = 64, [23] = IPPROTO_UDP};
+    memcpy(frame, fixed, sizeof(fixed));
+    write_be16(frame + 16, 28 + bytes);
+    memcpy(frame + 26, &from->sin_addr, 4);
+    memcpy(frame + 30, &port->own.sin_addr, 4);
+    memcpy(frame + 34, &from->sin_port, 2);
+    write_be16(frame + 36, (uint32_t)ntohs(port->own.sin_port) + port->stream);
+    write_be16(frame + 38, 8 + bytes);
+}
+
+/* The frame of the next packet of a message; NULL: there is none free. */
+static uint8_t *segment_take(struct udp_port *port, struct udp_message *message, uint32_t bytes)
+{
+    uint8_t *frame;
+    if (port->whole == NULL) {
+        uint32_t index = port->segment_at / port->datagram_bytes;
+        frame = message->frames[index];
+        message->frames[index] = NULL;
+    } else if (port->free_count > 0) {
+        frame = port->free[--port->free_count];
+        memcpy(frame + UDP_NETWORK_BYTES, port->whole + port->segment_at, bytes);
+    } else {
+        return NULL;
+    }
+    network_write(port, frame, &message->from, bytes);
+    return frame;
+}
+
+/* Gives out packets of the message that is next; returns how many. */
+static uint32_t message_give(struct udp_port *port, struct cw_received *packets, uint32_t count_max)
+{
+    struct udp_message *message = &port->messages[port->message_at];
+    struct mmsghdr *arrived = &port->arrived[port->message_at];
+    uint32_t bytes = arrived->msg_len, given = 0;
+    uint32_t segment = segment_bytes(port, &arrived->msg_hdr, bytes);
+    if (port->segment_at == 0) {
+        port->whole = segment < bytes && segment != port->datagram_bytes ? whole_make(port, message, bytes) : NULL;
+    }
+    /* what is longer than a packet of ours may be is none of a peer's */
+    bool fits = segment <= port->datagram_bytes && (arrived->msg_hdr.msg_flags & MSG_TRUNC) == 0;
+    while (fits && given < count_max && port->segment_at < bytes) {
+        uint32_t part = bytes - port->segment_at < segment ? bytes - port->segment_at : segment;
+        uint8_t *frame = segment_take(port, message, part);
+        if (frame == NULL) {
+            return given;
+        }
+        packets[given++] = (struct cw_received){.data = frame, .length = UDP_NETWORK_BYTES + part, .handle = frame};
+        port->segment_at += part;
+    }
+    if (!fits || port->segment_at >= bytes) {
+        port->message_at++;
+        port->segment_at = 0;
+    }
+    return given;
+}
+
+uint32_t udp_receive(struct cw_port *base, struct cw_received *packets, uint32_t count_max)
+{
+    struct udp_port *port = udp_of(base);
+    uint32_t filled = 0;
+    if (port->message_at == port->message_count && !messages_fetch(port)) {
+        return 0;
+    }
+    while (filled < count_max && port->message_at < port->message_count) {
+        uint32_t given = message_give(port, packets + filled, count_max - filled);
+        filled += given;
+        if (given == 0 && port->segment_at > 0) {
+            break; /* no frame is free */
+        }
+    }
+    return filled;
+}
+
+void udp_release(struct cw_port *base, struct cw_received *packets, uint32_t count)
+{
+    struct udp_port *port = udp_of(base);
+    for (uint32_t i = 0; i < count; i++) {
+        port->free[port->free_count++] = packets[i].handle;
+    }
+}

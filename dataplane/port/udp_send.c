@@ -1,0 +1,184 @@
+/* What leaves by the sockets: packets to the same peer in one piece, and many pieces in one call. */
+#include "dataplane/port/udp_private.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+struct outgoing {
+    uint32_t count; /* packets */
+    uint32_t bytes;
+    uint32_t segment; /* bytes of each, the last one apart */
+    struct sockaddr_in to;
+    _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))];
+};
+
+struct burst {
+    uint32_t count; /* messages */
+    uint32_t stream;
+    uint32_t part_count;
+    struct mmsghdr headers[UDP_MESSAGES];
+    struct outgoing messages[UDP_MESSAGES];
+    struct iovec parts[CW_PORT_BURST_MAX * UDP_PARTS];
+};
+
+uint32_t udp_reserve(struct cw_port *base, struct cw_transmit *packets, uint32_t count)
+{
+    struct udp_port *port = udp_of(base);
+    count = count < port->free_count ? count : port->free_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *frame = port->free[--port->free_count];
+        packets[i].data = packets[i].handle = frame;
+        packets[i].length = 0;
+        packets[i].piece_count = 0;
+    }
+    return count;
+}
+
+void udp_cancel(struct cw_port *base, struct cw_transmit *packets, uint32_t count)
+{
+    struct udp_port *port = udp_of(base);
+    for (uint32_t i = 0; i < count; i++) {
+        port->free[port->free_count++] = packets[i].handle;
+    }
+}
+
+/* Whether the kernel is to send it: not what it says itself, such as reports of memberships. */
+static bool is_datagram(const struct cw_transmit *packet)
+{
+    return packet->length > UDP_NETWORK_BYTES && packet->data[12] == 0x08 && packet->data[23] == IPPROTO_UDP;
+}
+
+static uint32_t stream_of(const struct udp_port *port, const struct cw_transmit *packet)
+{
+    uint32_t source = (uint32_t)packet->data[34] << 8 | packet->data[35];
+    uint32_t stream = source - ntohs(port->own.sin_port);
+    return stream < port->stream_count ? stream : 0;
+}
+
+static uint32_t datagram_bytes(const struct cw_transmit *packet)
+{
+    uint32_t bytes = packet->length - UDP_NETWORK_BYTES;
+    for (uint32_t i = 0; i < packet->piece_count; i++) {
+        bytes += packet->pieces[i].length;
+    }
+    return bytes;
+}
+
+static void parts_add(struct burst *burst, const struct cw_transmit *packet)
+{
+    burst->parts[burst->part_count++] =
+        (struct iovec){.iov_base = packet->data + UDP_NETWORK_BYTES, .iov_len = packet->length - UDP_NETWORK_BYTES};
+    for (uint32_t i = 0; i < packet->piece_count; i++) {
+        burst->parts[burst->part_count++] =
+            (struct iovec){.iov_base = (void *)(uintptr_t)packet->pieces[i].data, .iov_len = packet->pieces[i].length};
+    }
+}
+
+/* Adds a packet to the message that was begun last. False: it does not fit there. */
+static bool message_extend(const struct udp_port *port, struct burst *burst, const struct cw_transmit *packet)
+{
+    struct outgoing *last = burst->count > 0 ? &burst->messages[burst->count - 1] : NULL;
+    uint32_t bytes = datagram_bytes(packet);
+    if (last == NULL || !port->cuts || last->count == UDP_SEGMENTS_MAX || bytes > last->segment ||
+        last->bytes + bytes > UDP_DATAGRAM_MAX || last->bytes % last->segment != 0 ||
+        memcmp(&last->to.sin_addr, packet->data + 30, 4) != 0 ||
+        memcmp(&last->to.sin_port, packet->data + 36, 2) != 0) {
+        return false;
+    }
+    last->count++;
+    last->bytes += bytes;
+    burst->headers[burst->count - 1].msg_hdr.msg_iovlen += 1 + packet->piece_count;
+    parts_add(burst, packet);
+    return true;
+}
+
+static void message_begin(struct burst *burst, const struct cw_transmit *packet)
+{
+    struct outgoing *begun = &burst->messages[burst->count];
+    uint32_t bytes = datagram_bytes(packet);
+    begun->count = 1;
+    begun->bytes = begun->segment = bytes;
+    begun->to = (struct sockaddr_in){.sin_family = AF_INET};
+    memcpy(&begun->to.sin_addr, packet->data + 30, 4);
+    memcpy(&begun->to.sin_port, packet->data + 36, 2);
+    burst->headers[burst->count++].msg_hdr = (struct msghdr){
+        .msg_name = &begun->to,
+        .msg_namelen = sizeof(begun->to),
+        .msg_iov = &burst->parts[burst->part_count],
+        .msg_iovlen = 1 + packet->piece_count,
+    };
+    parts_add(burst, packet);
+}
+
+/* Where the kernel is to cut what has become of a message. */
+static void message_finish(struct outgoing *message, struct msghdr *header)
+{
+    if (message->count == 1) {
+        return;
+    }
+    uint16_t segment = (uint16_t)message->segment;
+    header->msg_control = message->control;
+    header->msg_controllen = sizeof(message->control);
+    struct cmsghdr *control = CMSG_FIRSTHDR(header);
+    *control = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(segment)), .cmsg_level = SOL_UDP, .cmsg_type = UDP_SEGMENT};
+    memcpy(CMSG_DATA(control), &segment, sizeof(segment));
+}
+
+/* Makes messages of the first packets, all for the same socket; returns of how many. */
+static uint32_t burst_make(const struct udp_port *port, struct burst *burst, const struct cw_transmit *packets,
+                           uint32_t count)
+{
+    uint32_t taken = 0;
+    burst->count = burst->part_count = 0;
+    burst->stream = stream_of(port, &packets[0]);
+    for (; taken < count && is_datagram(&packets[taken]) && stream_of(port, &packets[taken]) == burst->stream;
+         taken++) {
+        if (!message_extend(port, burst, &packets[taken])) {
+            if (burst->count == UDP_MESSAGES) {
+                break;
+            }
+            message_begin(burst, &packets[taken]);
+        }
+    }
+    for (uint32_t i = 0; i < burst->count; i++) {
+        message_finish(&burst->messages[i], &burst->headers[i].msg_hdr);
+    }
+    return taken;
+}
+
+/* Sends a burst; returns how many of its packets are gone, on their way or lost. 0: the kernel has no room now. */
+static uint32_t burst_send(struct udp_port *port, struct burst *burst)
+{
+    int sent = sendmmsg(port->sockets[burst->stream], burst->headers, burst->count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    uint32_t gone = 0;
+    for (int i = 0; i < sent; i++) {
+        gone += burst->messages[i].count;
+    }
+    if (sent > 0 || errno == EAGAIN || errno == ENOBUFS || errno == EINTR) {
+        return gone;
+    }
+    if (burst->messages[0].count > 1 && (errno == EIO || errno == EINVAL)) {
+        port->cuts = false; /* the interface cannot */
+        return 0;
+    }
+    return burst->messages[0].count; /* no way to this peer: as lost as on any network */
+}
+
+uint32_t udp_transmit(struct cw_port *base, struct cw_transmit *packets, uint32_t count)
+{
+    struct udp_port *port = udp_of(base);
+    uint32_t gone = 0;
+    while (gone < count) {
+        struct burst burst;
+        bool cuts = port->cuts;
+        uint32_t taken = burst_make(port, &burst, packets + gone, count - gone);
+        uint32_t left = taken == 0 ? 1 : burst_send(port, &burst); /* 1: what the kernel says itself */
+        gone += left;
+        if (left == 0 && cuts == port->cuts) {
+            break;
+        }
+    }
+    udp_cancel(base, packets, gone);
+    return gone;
+}

@@ -1,0 +1,293 @@
+/* UDP port: what is sent comes as it was, whatever the kernel puts together on the way; sleeps end; errors are told. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dataplane/base/random.h"
+#include "dataplane/port/udp.h"
+#include "dataplane/status.h"
+#include "dataplane/wire/wire.h"
+#include "tests/test.h"
+
+enum { NETWORK = CW_WIRE_NETWORK_BYTES, MTU = 1500, LEAST = 4 };
+#define LOOPBACK 0x7f000001u
+#define SECOND   1000000000ull
+
+static struct cw_port *port_open(uint32_t mtu_bytes, uint16_t udp_port, uint32_t streams, uint32_t buffer_bytes)
+{
+    const struct cw_port_udp_config config = {.ipv4 = LOOPBACK,
+                                              .udp_port = udp_port,
+                                              .stream_count = streams,
+                                              .mtu_bytes = mtu_bytes,
+                                              .buffer_bytes = buffer_bytes};
+    struct cw_port *port = NULL;
+    char error[CW_PORT_TEXT_BYTES] = "";
+    if (cw_port_udp_open(&config, &port, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
+    }
+    return port;
+}
+
+static void network_fill(uint8_t *frame, uint16_t from, uint16_t to)
+{
+    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+    cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, LOOPBACK, LOOPBACK, from, to);
+}
+
+/* The byte of packet `number` at `at`; the first four are the number. */
+static uint8_t byte_of(uint32_t number, uint32_t at)
+{
+    return at < LEAST ? (uint8_t)(number >> 8 * at) : (uint8_t)(number * 7 + at * 13);
+}
+
+/* Sends a packet of `bytes` behind the headers; of them the last `apart` lie in two pieces of their own. */
+static void packet_write(struct cw_transmit *packet, uint16_t from, uint16_t to, uint32_t number, uint32_t bytes,
+                         uint8_t *apart, uint32_t apart_bytes)
+{
+    network_fill(packet->data, from, to);
+    packet->length = NETWORK + bytes - apart_bytes;
+    for (uint32_t at = 0; at < bytes; at++) {
+        uint8_t *place = at < bytes - apart_bytes ? packet->data + NETWORK + at : apart + (at - (bytes - apart_bytes));
+        *place = byte_of(number, at);
+    }
+    packet->piece_count = 0;
+    for (uint32_t first = 0, half = apart_bytes / 2; apart_bytes > 0 && packet->piece_count < 2; first = half) {
+        packet->pieces[packet->piece_count++] =
+            (struct cw_piece){.data = apart + first, .length = first == 0 && half > 0 ? half : apart_bytes - first};
+        if (half == 0) {
+            break;
+        }
+    }
+}
+
+static void transmit_all(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
+{
+    for (uint32_t sent = 0; sent < count;) {
+        sent += cw_port_transmit(port, packets + sent, count - sent);
+    }
+}
+
+/* Takes packets until `count` have come, in order, each with its length of `bytes`, from `from`. */
+static void packets_expect(struct cw_port *port, uint16_t from, uint16_t to, const uint32_t *bytes, uint32_t count)
+{
+    for (uint32_t number = 0; number < count;) {
+        struct cw_received packets[CW_PORT_BURST_MAX];
+        uint32_t got = cw_port_receive(port, packets, 1 + number % CW_PORT_BURST_MAX);
+        if (got == 0) {
+            cw_port_sleep(port, SECOND);
+        }
+        for (uint32_t i = 0; i < got; i++, number++) {
+            const uint8_t *frame = packets[i].data;
+            const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
+            assert_int_equal(packets[i].length, NETWORK + bytes[number]);
+            assert_int_equal(cw_wire_network_bytes(frame, packets[i].length), packets[i].length);
+            assert_int_equal(cw_wire_network_source(network), LOOPBACK);
+            assert_int_equal(cw_wire_network_destination(network), LOOPBACK);
+            assert_int_equal(network->source_port[0] << 8 | network->source_port[1], from);
+            assert_int_equal(network->destination_port[0] << 8 | network->destination_port[1], to);
+            assert_int_equal(network->udp_length[0] << 8 | network->udp_length[1], 8 + bytes[number]);
+            for (uint32_t at = 0; at < bytes[number]; at++) {
+                if (frame[NETWORK + at] != byte_of(number, at)) {
+                    fail_msg("packet %u of %u bytes: byte %u", number, bytes[number], at);
+                }
+            }
+        }
+        cw_port_release(port, packets, got);
+    }
+}
+
+/* Bursts of packets whose lengths are drawn by `kind`: full ones, equal ones, falling, any, with pieces or without. */
+static void exchange(struct cw_port *from, struct cw_port *to, uint32_t mtu_bytes, uint32_t kind, uint64_t seed)
+{
+    enum { BURSTS = 40 };
+    static uint8_t apart[CW_PORT_BURST_MAX][CW_PORT_MTU_MAX];
+    static uint32_t bytes[BURSTS * CW_PORT_BURST_MAX];
+    const uint32_t full = mtu_bytes - 28;
+    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
+    struct cw_random random;
+    cw_random_seed(&random, seed);
+    for (uint32_t burst = 0; burst < BURSTS; burst++) {
+        struct cw_transmit packets[CW_PORT_BURST_MAX];
+        uint32_t count = 1 + (uint32_t)cw_random_below(&random, CW_PORT_BURST_MAX);
+        uint32_t equal = LEAST + (uint32_t)cw_random_below(&random, full - LEAST + 1);
+        assert_int_equal(cw_port_reserve(from, packets, count), count);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t any = LEAST + (uint32_t)cw_random_below(&random, full - LEAST + 1);
+            bytes[i] = kind == 0 ? full : kind == 1 ? equal : kind == 2 && i % 5 != 4 ? equal : any;
+            uint32_t pieces = cw_random_below(&random, 3) == 0 ? (uint32_t)cw_random_below(&random, bytes[i] - 1) : 0;
+            packet_write(&packets[i], own, other, i, bytes[i], apart[i], pieces);
+        }
+        transmit_all(from, packets, count);
+        packets_expect(to, own, other, bytes, count);
+    }
+}
+
+static void packets_come_as_they_were(void **state)
+{
+    static const uint32_t mtus[] = {CW_PORT_MTU_MIN, MTU, CW_PORT_MTU_MAX};
+    for (uint32_t m = 0; m < 3; m++) {
+        struct cw_port *a = port_open(mtus[m], 0, 1, 0), *b = port_open(mtus[m], 0, 1, 0);
+        for (uint32_t kind = 0; kind < 4; kind++) {
+            exchange(a, b, mtus[m], kind, kind + 1);
+            exchange(b, a, mtus[m], kind, kind + 5);
+        }
+        assert_int_equal(cw_port_udp_dropped(a) + cw_port_udp_dropped(b), 0);
+        cw_port_close(a);
+        cw_port_close(b);
+    }
+}
+
+/* Streams are sockets of their own; packets leave by the one that they say they are from. */
+static void streams_have_sockets(void **state)
+{
+    enum { STREAMS = 5 };
+    struct cw_port *one = port_open(MTU, 0, 1, 0), *many = NULL;
+    for (uint16_t first = 21000; many == NULL; first += STREAMS) {
+        const struct cw_port_udp_config config = {
+            .ipv4 = LOOPBACK, .udp_port = first, .stream_count = STREAMS, .mtu_bytes = MTU};
+        char error[CW_PORT_TEXT_BYTES];
+        (void)cw_port_udp_open(&config, &many, error, sizeof(error));
+    }
+    const uint16_t own = cw_port_udp_number(one), first = cw_port_udp_number(many);
+    for (uint16_t stream = 0; stream < STREAMS; stream++) {
+        struct cw_transmit packet;
+        const uint32_t bytes = 100;
+        assert_int_equal(cw_port_reserve(one, &packet, 1), 1);
+        packet_write(&packet, own, first + stream, 0, bytes, NULL, 0);
+        transmit_all(one, &packet, 1);
+        packets_expect(many, own, first + stream, &bytes, 1);
+        assert_int_equal(cw_port_reserve(many, &packet, 1), 1);
+        packet_write(&packet, first + stream, own, 0, bytes, NULL, 0);
+        transmit_all(many, &packet, 1);
+        packets_expect(one, first + stream, own, &bytes, 1);
+    }
+    cw_port_close(one);
+    cw_port_close(many);
+}
+
+/* What nobody takes the kernel drops in the end, and says so; what comes then is whole. */
+static void drops_are_counted(void **state)
+{
+    enum { PACKETS = 2000 };
+    struct cw_port *from = port_open(MTU, 0, 1, 0), *to = port_open(MTU, 0, 1, 20000);
+    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
+    uint32_t came = 0;
+    for (uint32_t number = 0; number < PACKETS; number++) {
+        struct cw_transmit packet;
+        assert_int_equal(cw_port_reserve(from, &packet, 1), 1);
+        packet_write(&packet, own, other, number, 500, NULL, 0);
+        transmit_all(from, &packet, 1);
+    }
+    for (uint32_t got = 1, more = 1; got > 0 || more-- > 0;) {
+        struct cw_received packets[CW_PORT_BURST_MAX];
+        got = cw_port_receive(to, packets, CW_PORT_BURST_MAX);
+        came += got;
+        cw_port_release(to, packets, got);
+        if (got == 0 && more > 0) { /* one that is not dropped brings the count */
+            struct cw_transmit packet;
+            assert_int_equal(cw_port_reserve(from, &packet, 1), 1);
+            packet_write(&packet, own, other, 0, 500, NULL, 0);
+            transmit_all(from, &packet, 1);
+        }
+    }
+    assert_true(came < PACKETS);
+    assert_int_equal(came + cw_port_udp_dropped(to), PACKETS + 1);
+    cw_port_close(from);
+    cw_port_close(to);
+}
+
+/* A peer that is not there, or an address that nobody routes: packets are lost, and others go on. */
+static void nobody_there(void **state)
+{
+    struct cw_port *port = port_open(MTU, 0, 1, 0), *other = port_open(MTU, 0, 1, 0);
+    const uint16_t own = cw_port_udp_number(port), to = cw_port_udp_number(other);
+    const uint32_t bytes[] = {64};
+    for (uint32_t i = 0; i < 100; i++) {
+        struct cw_transmit packets[3];
+        assert_int_equal(cw_port_reserve(port, packets, 3), 3);
+        packet_write(&packets[0], own, 9, 0, 64, NULL, 0);
+        packet_write(&packets[1], own, to, 0, 64, NULL, 0);
+        memset(packets[1].data + 30, 0, 4); /* to no address */
+        packet_write(&packets[2], own, to, 0, 64, NULL, 0);
+        transmit_all(port, packets, 3);
+        if (i == 0) {
+            packets_expect(other, own, to, bytes, 1);
+        }
+    }
+    cw_port_close(port);
+    cw_port_close(other);
+}
+
+/* ---- sleeps ---- */
+
+static void *waker(void *context)
+{
+    for (int i = 0; i < 1000; i++) {
+        cw_port_wake(context);
+    }
+    return NULL;
+}
+
+static void sleeps_end(void **state)
+{
+    struct cw_port *port = port_open(MTU, 0, 1, 0), *other = port_open(MTU, 0, 1, 0);
+    const uint32_t bytes = 64;
+    struct cw_transmit packet;
+    pthread_t thread;
+    cw_port_wake(port); /* before the sleep */
+    cw_port_sleep(port, 3600 * SECOND);
+    assert_int_equal(cw_port_reserve(other, &packet, 1), 1);
+    packet_write(&packet, cw_port_udp_number(other), cw_port_udp_number(port), 0, bytes, NULL, 0);
+    transmit_all(other, &packet, 1);
+    cw_port_sleep(port, 3600 * SECOND); /* a packet is there */
+    packets_expect(port, cw_port_udp_number(other), cw_port_udp_number(port), &bytes, 1);
+    cw_port_sleep(port, 1000000); /* nothing comes */
+    _Atomic uint32_t word = 1;
+    const struct cw_port_alarm alarm = {.word = {.at = &word, .value = 0}, .descriptor = -1};
+    cw_port_sleep_alarm(port, 1000000, &alarm);
+    assert_int_equal(pthread_create(&thread, NULL, waker, port), 0);
+    cw_port_sleep(port, 3600 * SECOND); /* by the thread */
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    cw_port_close(port);
+    cw_port_close(other);
+}
+
+/* ---- errors ---- */
+
+static void refused(struct cw_port_udp_config config, int status, const char *word)
+{
+    struct cw_port *port;
+    char error[CW_PORT_TEXT_BYTES] = "";
+    assert_int_equal(cw_port_udp_open(&config, &port, error, sizeof(error)), status);
+    if (strstr(error, word) == NULL || strchr(error, '\n') != NULL) {
+        fail_msg("'%s' lacks '%s'", error, word);
+    }
+}
+
+static void errors_are_told(void **state)
+{
+    struct cw_port *port = port_open(MTU, 0, 1, 0);
+    const uint16_t taken = cw_port_udp_number(port);
+    char word[40];
+    snprintf(word, sizeof(word), "UDP port %u of 127.0.0.1 is taken", taken);
+    refused((struct cw_port_udp_config){LOOPBACK, taken, 1, MTU, 0}, CW_ERROR_BUSY, word);
+    refused((struct cw_port_udp_config){0xcb007107u, 0, 1, MTU, 0}, CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
+    refused((struct cw_port_udp_config){LOOPBACK, 0, 1, 500, 0}, CW_ERROR_ARGUMENT, "MTU 500");
+    refused((struct cw_port_udp_config){LOOPBACK, 0, 2, MTU, 0}, CW_ERROR_ARGUMENT, "2 streams");
+    refused((struct cw_port_udp_config){LOOPBACK, 65530, 7, MTU, 0}, CW_ERROR_ARGUMENT, "7 streams");
+    cw_port_close(port);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packets_come_as_they_were),
+        cmocka_unit_test(streams_have_sockets),
+        cmocka_unit_test(drops_are_counted),
+        cmocka_unit_test(nobody_there),
+        cmocka_unit_test(sleeps_end),
+        cmocka_unit_test(errors_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
