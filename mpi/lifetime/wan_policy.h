@@ -1,5 +1,5 @@
-/* WAN policy: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names (control/topology/clusters.h), and
- * how other clusters are sent to (control/job/wan_policy.h).
+/* WAN policy: the clusters of the job, from the topology file that CAUSEWAY_TOPOLOGY names
+ * (control/topology/clusters.h), and how other clusters are sent to (control/job/wan_policy.h).
  *
  * Invariants
  *   - Rank 0's file counts for all ranks, whatever they have: problems of collectives depend on it. Ranks tell each
