@@ -244,6 +244,7 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
     made->own = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(config->udp_port), .sin_addr.s_addr = htonl(config->ipv4)};
     made->stream_count = config->stream_count;
+    made->used_count = UDP_MESSAGES;
     made->set = made->wake.descriptor = -1;
     int status = memory_open(made);
     if (status != CW_OK) {

@@ -42,9 +42,11 @@ struct udp_port {
     uint8_t *frames;
 
     uint32_t frame_count;   /* frames that a message of the largest size takes */
+    uint32_t used_count;    /* messages, the first ones, that have to be prepared before they receive again */
     uint32_t message_count; /* that have come with the last call */
     uint32_t message_at;    /* of them, the next to be given out */
     uint32_t segment_at;    /* bytes of it that have been */
+    uint32_t segment_bytes; /* of its packets, but the last one */
     uint32_t stream;        /* whose socket they came by */
     uint8_t *whole;         /* of the message, in one piece, if its packets do not lie in frames; NULL: they do */
     uint8_t *scratch;       /* room for one */
@@ -61,6 +63,17 @@ struct cw_port_memory {
 static inline struct udp_port *udp_of(struct cw_port *port)
 {
     return (struct udp_port *)port;
+}
+
+/* A frame that nobody has; there must be one. */
+static inline uint8_t *udp_frame_take(struct udp_port *port)
+{
+    return port->free[--port->free_count];
+}
+
+static inline void udp_frame_give(struct udp_port *port, uint8_t *frame)
+{
+    port->free[port->free_count++] = frame;
 }
 
 /* udp_receive.c */

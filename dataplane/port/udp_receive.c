@@ -1,7 +1,6 @@
 /* What comes by the sockets: taken in pieces as the kernel has put packets together, given out packet by packet. */
 #include "dataplane/port/udp_private.h"
 
-#include <errno.h>
 #include <netinet/udp.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,7 +16,7 @@ static bool message_prepare(struct udp_port *port, uint32_t index)
             if (port->free_count == 0) {
                 return false;
             }
-            message->frames[i] = port->free[--port->free_count];
+            message->frames[i] = udp_frame_take(port);
             message->parts[i] =
                 (struct iovec){.iov_base = message->frames[i] + UDP_NETWORK_BYTES, .iov_len = port->datagram_bytes};
         }
@@ -50,26 +49,31 @@ static bool messages_fetch(struct udp_port *port)
     if (port->stream == UINT32_MAX) {
         return false;
     }
-    while (ready < UDP_MESSAGES && message_prepare(port, ready)) {
+    while (ready < port->used_count && message_prepare(port, ready)) {
         ready++;
+    }
+    if (ready == port->used_count) {
+        port->used_count = 0;
+        ready = UDP_MESSAGES;
     }
     int count = ready == 0 ? 0 : recvmmsg(port->sockets[port->stream], port->arrived, ready, MSG_DONTWAIT, NULL);
     port->message_count = count > 0 ? (uint32_t)count : 0;
+    port->used_count = port->message_count > port->used_count ? port->message_count : port->used_count;
     port->message_at = port->segment_at = 0;
     return count > 0;
 }
 
 /* ---- to the endpoint ---- */
 
-/* How long its packets are, the last one apart; counts what the kernel has dropped before it. */
-static uint32_t segment_bytes(struct udp_port *port, struct msghdr *header, uint32_t bytes)
+/* What the kernel says of a message: how long its packets are, the last one apart; what it has dropped before. */
+static void message_look(struct udp_port *port, struct msghdr *header, uint32_t bytes)
 {
-    uint32_t segment = bytes;
+    port->segment_bytes = bytes;
     for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at != NULL; at = CMSG_NXTHDR(header, at)) {
         if (at->cmsg_level == SOL_UDP && at->cmsg_type == UDP_GRO) {
             int told;
             memcpy(&told, CMSG_DATA(at), sizeof(told));
-            segment = told > 0 ? (uint32_t)told : bytes;
+            port->segment_bytes = told > 0 ? (uint32_t)told : bytes;
         } else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SO_RXQ_OVFL) {
             uint32_t drops;
             memcpy(&drops, CMSG_DATA(at), sizeof(drops));
@@ -77,7 +81,6 @@ static uint32_t segment_bytes(struct udp_port *port, struct msghdr *header, uint
             port->drops_seen[port->stream] = drops;
         }
     }
-    return segment;
 }
 
 /* All of a message in one piece: its packets are not full ones. */
@@ -119,7 +122,7 @@ static uint8_t *segment_take(struct udp_port *port, struct udp_message *message,
         frame = message->frames[index];
         message->frames[index] = NULL;
     } else if (port->free_count > 0) {
-        frame = port->free[--port->free_count];
+        frame = udp_frame_take(port);
         memcpy(frame + UDP_NETWORK_BYTES, port->whole + port->segment_at, bytes);
     } else {
         return NULL;
@@ -128,20 +131,23 @@ static uint8_t *segment_take(struct udp_port *port, struct udp_message *message,
     return frame;
 }
 
-/* Gives out packets of the message that is next; returns how many. */
+/* Gives out packets of the message that is next; returns how many. It stays the next one if the
+ * caller has no room for all of them, or no frame is free. */
 static uint32_t message_give(struct udp_port *port, struct cw_received *packets, uint32_t count_max)
 {
     struct udp_message *message = &port->messages[port->message_at];
     struct mmsghdr *arrived = &port->arrived[port->message_at];
     uint32_t bytes = arrived->msg_len, given = 0;
-    uint32_t segment = segment_bytes(port, &arrived->msg_hdr, bytes);
     if (port->segment_at == 0) {
-        port->whole = segment < bytes && segment != port->datagram_bytes ? whole_make(port, message, bytes) : NULL;
+        message_look(port, &arrived->msg_hdr, bytes);
+        bool is_apart = port->segment_bytes < bytes && port->segment_bytes != port->datagram_bytes;
+        port->whole = is_apart ? whole_make(port, message, bytes) : NULL;
     }
     /* what is longer than a packet of ours may be is none of a peer's */
-    bool fits = segment <= port->datagram_bytes && (arrived->msg_hdr.msg_flags & MSG_TRUNC) == 0;
+    bool fits = port->segment_bytes <= port->datagram_bytes && (arrived->msg_hdr.msg_flags & MSG_TRUNC) == 0;
     while (fits && given < count_max && port->segment_at < bytes) {
-        uint32_t part = bytes - port->segment_at < segment ? bytes - port->segment_at : segment;
+        uint32_t left = bytes - port->segment_at;
+        uint32_t part = left < port->segment_bytes ? left : port->segment_bytes;
         uint8_t *frame = segment_take(port, message, part);
         if (frame == NULL) {
             return given;
@@ -164,10 +170,10 @@ uint32_t udp_receive(struct cw_port *base, struct cw_received *packets, uint32_t
         return 0;
     }
     while (filled < count_max && port->message_at < port->message_count) {
-        uint32_t given = message_give(port, packets + filled, count_max - filled);
-        filled += given;
-        if (given == 0 && port->segment_at > 0) {
-            break; /* no frame is free */
+        uint32_t at = port->message_at;
+        filled += message_give(port, packets + filled, count_max - filled);
+        if (port->message_at == at) {
+            break; /* no frame is free, or the caller has no room */
         }
     }
     return filled;
@@ -177,6 +183,6 @@ void udp_release(struct cw_port *base, struct cw_received *packets, uint32_t cou
 {
     struct udp_port *port = udp_of(base);
     for (uint32_t i = 0; i < count; i++) {
-        port->free[port->free_count++] = packets[i].handle;
+        udp_frame_give(port, packets[i].handle);
     }
 }

@@ -27,7 +27,7 @@ uint32_t udp_reserve(struct cw_port *base, struct cw_transmit *packets, uint32_t
     struct udp_port *port = udp_of(base);
     count = count < port->free_count ? count : port->free_count;
     for (uint32_t i = 0; i < count; i++) {
-        uint8_t *frame = port->free[--port->free_count];
+        uint8_t *frame = udp_frame_take(port);
         packets[i].data = packets[i].handle = frame;
         packets[i].length = 0;
         packets[i].piece_count = 0;
@@ -39,7 +39,7 @@ void udp_cancel(struct cw_port *base, struct cw_transmit *packets, uint32_t coun
 {
     struct udp_port *port = udp_of(base);
     for (uint32_t i = 0; i < count; i++) {
-        port->free[port->free_count++] = packets[i].handle;
+        udp_frame_give(port, packets[i].handle);
     }
 }
 

@@ -197,6 +197,44 @@ static void drops_are_counted(void **state)
     cw_port_close(to);
 }
 
+/* Who gives nothing back gets no more when all frames are with him, and what has not come yet afterwards. */
+static void frames_run_out(void **state)
+{
+    enum { BYTES = 100, BURSTS = 24, PACKETS = BURSTS * CW_PORT_BURST_MAX };
+    struct cw_port *from = port_open(MTU, 0, 1, 0), *to = port_open(MTU, 0, 1, 0);
+    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
+    static struct cw_received held[PACKETS];
+    uint32_t came = 0, rounds = 0;
+    for (uint32_t burst = 0; burst < BURSTS; burst++) {
+        struct cw_transmit packets[CW_PORT_BURST_MAX];
+        assert_int_equal(cw_port_reserve(from, packets, CW_PORT_BURST_MAX), CW_PORT_BURST_MAX);
+        for (uint32_t i = 0; i < CW_PORT_BURST_MAX; i++) {
+            packet_write(&packets[i], own, other, burst * CW_PORT_BURST_MAX + i, BYTES, NULL, 0);
+        }
+        transmit_all(from, packets, CW_PORT_BURST_MAX);
+    }
+    for (uint32_t got = 1; got > 0; rounds++) {
+        uint32_t begin = came;
+        while ((got = cw_port_receive(to, held + came, CW_PORT_BURST_MAX)) > 0) {
+            came += got;
+            assert_true(came <= PACKETS);
+        }
+        for (uint32_t i = begin; i < came; i++) {
+            const uint8_t *bytes = held[i].data + NETWORK;
+            assert_int_equal(held[i].length, NETWORK + BYTES);
+            for (uint32_t at = 0; at < BYTES; at++) {
+                assert_int_equal(bytes[at], byte_of(bytes[0] | (uint32_t)bytes[1] << 8, at));
+            }
+        }
+        cw_port_release(to, held + begin, came - begin);
+        got = came > begin;
+    }
+    assert_true(rounds > 2 || cw_port_udp_dropped(to) > 0);
+    assert_int_equal(came + cw_port_udp_dropped(to), PACKETS);
+    cw_port_close(from);
+    cw_port_close(to);
+}
+
 /* A peer that is not there, or an address that nobody routes: packets are lost, and others go on. */
 static void nobody_there(void **state)
 {
@@ -285,6 +323,7 @@ int main(void)
         cmocka_unit_test(packets_come_as_they_were),
         cmocka_unit_test(streams_have_sockets),
         cmocka_unit_test(drops_are_counted),
+        cmocka_unit_test(frames_run_out),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(sleeps_end),
         cmocka_unit_test(errors_are_told),
