@@ -190,15 +190,14 @@ uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts, uint32_
     struct cw_mcast *mcast = group->mcast;
     const struct stream *own = group->streams[group->self];
     struct cw_mcast_group **link = bucket_of(mcast, group->id);
-    uint32_t count = 0;
-    if (contexts != NULL) {
-        *complete_count = 0;
-    }
+    uint32_t complete = 0, count = 0;
     if (own != NULL && contexts != NULL) {
         const struct sending *sending = own->sending;
-        *complete_count = contexts_take(own, sending->message_noted, sending->message_base, contexts);
-        count = *complete_count +
-                contexts_take(own, sending->message_base, sending->message_next, contexts + *complete_count);
+        complete = contexts_take(own, sending->message_noted, sending->message_base, contexts);
+        count = complete + contexts_take(own, sending->message_base, sending->message_next, contexts + complete);
+    }
+    if (complete_count != NULL) {
+        *complete_count = complete;
     }
     while (*link != group) {
         link = &(*link)->next;

@@ -182,7 +182,7 @@ static int bench_run(size_t number, int argc, char **argv)
 
 int bench_main(int argc, char **argv)
 {
-    char list[300] = "there are";
+    char list[400] = "there are";
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         if (argc > 1 && strcmp(argv[1], benchmarks[i].name) == 0) {
             return bench_run(i, argc - 1, argv + 1);
@@ -194,7 +194,8 @@ int bench_main(int argc, char **argv)
         list_print();
         return APP_EXIT_SUCCESS;
     }
-    strcat(list, "; each has --help");
+    size_t used = strlen(list);
+    snprintf(list + used, sizeof(list) - used, "; each has --help");
     app_error(argc < 2 ? "which benchmark?" : "no such benchmark", argv[1], list);
     return APP_EXIT_USAGE;
 }

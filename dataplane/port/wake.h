@@ -4,8 +4,8 @@
  * No wake-up is lost: the owner says that it sleeps (cw_wake_begin), looks once more for packets, and only then waits;
  * who wakes it writes to a descriptor if it sleeps, and is seen by cw_wake_begin if not yet.
  *
- * Order of calls: cw_wake_open { cw_wake_begin { cw_wake_wait }* cw_wake_end }* cw_wake_close. Thread: the port's owner;
- * cw_wake_up any. */
+ * Order of calls: cw_wake_open { cw_wake_begin { cw_wake_wait }* cw_wake_end }* cw_wake_close. Thread: the port's
+ * owner; cw_wake_up any. */
 #pragma once
 
 #include <stdatomic.h>

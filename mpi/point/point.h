@@ -46,9 +46,7 @@ void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelop
                            uint64_t bytes, uint32_t number);
 void mpi_receive_end(uint32_t number, const void *data, uint64_t bytes, int error);
 
-/* Gets the bytes of a matched long message; and those of all that the path would not take before (returns how many it
- * took). */
-void mpi_get_start(struct mpi_request *request, void *to);
+/* Gets the bytes of matched long messages that the path would not take before; returns how many it took. */
 uint32_t mpi_get_progress(void);
 /* The first of those; NULL: none. */
 extern struct mpi_request *mpi_gets_waiting;

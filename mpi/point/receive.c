@@ -89,6 +89,25 @@ static void receive_done(struct mpi_operation *operation, int status)
     mpi_request_complete(request, code == MPI_SUCCESS ? request->error : code);
 }
 
+/* Gets that the path would not take yet. */
+struct mpi_request *mpi_gets_waiting;
+static struct mpi_request **waiting_end = &mpi_gets_waiting;
+
+/* Gets the bytes of a matched long message. */
+static void get_start(struct mpi_request *request, void *to)
+{
+    int status = cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to,
+                              (uint64_t)request->received, (uint64_t)(uintptr_t)&request->get);
+    if (status == CW_ERROR_AGAIN) {
+        request->next = NULL;
+        *waiting_end = request;
+        waiting_end = &request->next;
+        mpi_progress_is_due = true;
+    } else if (status != CW_OK) {
+        receive_done(&request->get, status == CW_PATHS_DONE ? CW_OK : status);
+    }
+}
+
 void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank, uint64_t bytes,
                       const struct cw_registration *registration, uint32_t number)
 {
@@ -106,7 +125,7 @@ void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *en
             return;
         }
     }
-    mpi_get_start(request, to);
+    get_start(request, to);
 }
 
 void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank,
@@ -139,24 +158,6 @@ void mpi_receive_end(uint32_t number, const void *data, uint64_t bytes, int erro
     }
 }
 
-/* Gets that the path would not take yet. */
-struct mpi_request *mpi_gets_waiting;
-static struct mpi_request **waiting_end = &mpi_gets_waiting;
-
-void mpi_get_start(struct mpi_request *request, void *to)
-{
-    int status = cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to,
-                              (uint64_t)request->received, (uint64_t)(uintptr_t)&request->get);
-    if (status == CW_ERROR_AGAIN) {
-        request->next = NULL;
-        *waiting_end = request;
-        waiting_end = &request->next;
-        mpi_progress_is_due = true;
-    } else if (status != CW_OK) {
-        receive_done(&request->get, status == CW_PATHS_DONE ? CW_OK : status);
-    }
-}
-
 uint32_t mpi_get_progress(void)
 {
     struct mpi_request *request = mpi_gets_waiting;
@@ -165,8 +166,8 @@ uint32_t mpi_get_progress(void)
     uint32_t count = 0;
     while (request != NULL) {
         struct mpi_request *next = request->next;
-        mpi_get_start(request,
-                      request->packed != NULL ? request->packed : (uint8_t *)request->buffer + request->type->true_lb);
+        get_start(request,
+                  request->packed != NULL ? request->packed : (uint8_t *)request->buffer + request->type->true_lb);
         request = next;
         count++;
     }

@@ -1,6 +1,5 @@
 /* Bench alltoallv: what it is worth to know the counts of an all-to-all-v beforehand, in virtual time; Tables 2 and 3
- * of CC-MPI (Karwande, Yuan and Lowenthal 2003). bench/collectives/alltoallv.c: options, lines; bench/collectives/alltoallv_run.c: patterns,
- * measuring.
+ * of CC-MPI (Karwande, Yuan and Lowenthal 2003). alltoallv.c: options, lines; alltoallv_run.c: patterns, measuring.
  *
  * Level 3 moves the data in phases. Level 2 schedules them before: every rank all of them, at the same time, so that it
  * is level 3 and the time that takes. Level 1 brings the counts to all before that, as MPI_Alltoallv does where a

@@ -1,5 +1,5 @@
 /* Bench scale: how time, memory and packets of collectives grow with the number of ranks, in clusters, in virtual time.
- * bench/collectives/scale.c: options, lines; bench/collectives/scale_run.c: choosing, measuring; bench/collectives/scale_plot.c: the picture.
+ * scale.c: options, lines; scale_run.c: choosing, measuring; scale_plot.c: the picture.
  *
  * A series is a collective by one way to choose its algorithm; its points are numbers of ranks. Every byte that any
  * rank receives is compared with a serial reference. */

@@ -1,6 +1,6 @@
 /* Bench mcast: a broadcast, scatter or all-gather by a group's multicasts beside the unicast algorithms, on simulated
- * hosts. bench/mcast/mcast.c: options, lines; bench/mcast/group.c: the group; bench/mcast/scatterv.c: groups for one-to-few;
- * bench/mcast/unicast.c: plans over puts; bench/mcast/beside.c: unicast traffic of others meanwhile.
+ * hosts. mcast.c: options, lines; group.c: the group; scatterv.c: groups for one-to-few;
+ * unicast.c: plans over puts; beside.c: unicast traffic of others meanwhile.
  *
  * By multicast (Karwande, Yuan and Lowenthal 2003, section 4): a scatter is one message of all blocks, of which each
  * member takes its own; an all-gather is a broadcast by each member, one after the other. One-to-few:

@@ -90,6 +90,14 @@ static inline void case_run(case_function *function, const void *argument)
     assert_int_equal(code, 0);
 }
 
+/* The test of a case without an argument. */
+#define CASE_TEST(name)                   \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        case_run(case_##name, NULL);      \
+    }
+
 /* Runs two that are connected by a stream socket. */
 static inline void case_run_pair(case_function *left, case_function *right, const void *argument)
 {

@@ -317,13 +317,6 @@ static void case_pcap(int descriptor, const void *argument)
     cw_port_close(port);
 }
 
-#define CASE_TEST(name)                   \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
-        case_run(case_##name, NULL);      \
-    }
-
 CASE_TEST(frames)
 CASE_TEST(bursts)
 CASE_TEST(pool)

@@ -295,11 +295,6 @@ static void fanout_groups_are_told_apart(void **state)
     case_run(case_group_is_shared, NULL);
 }
 
-static void test_named_otherwise(void **state)
-{
-    case_run(case_named_otherwise, NULL);
-}
-
 static void test_af_packet(void **state)
 {
     static const uint32_t mtus[] = {1500, 9000};
@@ -307,20 +302,10 @@ static void test_af_packet(void **state)
     case_run(case_af_packet, &mtus[1]);
 }
 
-static void test_af_xdp(void **state)
-{
-    case_run(case_af_xdp, NULL);
-}
-
-static void test_tap(void **state)
-{
-    case_run(case_tap, NULL);
-}
-
-static void test_slots(void **state)
-{
-    case_run(case_slots, NULL);
-}
+CASE_TEST(named_otherwise)
+CASE_TEST(af_xdp)
+CASE_TEST(tap)
+CASE_TEST(slots)
 
 int main(void)
 {

@@ -176,13 +176,6 @@ static void test_arguments(void **state)
     }
 }
 
-#define CASE_TEST(name)                   \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
-        case_run(case_##name, NULL);      \
-    }
-
 CASE_TEST(affinity)
 CASE_TEST(eal_arguments)
 CASE_TEST(huge_pages)
