@@ -41,7 +41,9 @@ static uint8_t byte_of(uint32_t number, uint32_t at)
     return at < LEAST ? (uint8_t)(number >> 8 * at) : (uint8_t)(number * 7 + at * 13);
 }
 
-/* Sends a packet of `bytes` behind the headers; of them the last `apart` lie in two pieces of their own. */
+static uint8_t nothing[1]; /* lies apart */
+
+/* Writes a packet of `bytes` behind the headers; of them the last `apart` lie in two pieces of their own. */
 static void packet_write(struct cw_transmit *packet, uint16_t from, uint16_t to, uint32_t number, uint32_t bytes,
                          uint8_t *apart, uint32_t apart_bytes)
 {
@@ -154,11 +156,11 @@ static void streams_have_sockets(void **state)
         struct cw_transmit packet;
         const uint32_t bytes = 100;
         assert_int_equal(cw_port_reserve(one, &packet, 1), 1);
-        packet_write(&packet, own, first + stream, 0, bytes, NULL, 0);
+        packet_write(&packet, own, first + stream, 0, bytes, nothing, 0);
         transmit_all(one, &packet, 1);
         packets_expect(many, own, first + stream, &bytes, 1);
         assert_int_equal(cw_port_reserve(many, &packet, 1), 1);
-        packet_write(&packet, first + stream, own, 0, bytes, NULL, 0);
+        packet_write(&packet, first + stream, own, 0, bytes, nothing, 0);
         transmit_all(many, &packet, 1);
         packets_expect(one, first + stream, own, &bytes, 1);
     }
@@ -176,7 +178,7 @@ static void drops_are_counted(void **state)
     for (uint32_t number = 0; number < PACKETS; number++) {
         struct cw_transmit packet;
         assert_int_equal(cw_port_reserve(from, &packet, 1), 1);
-        packet_write(&packet, own, other, number, 500, NULL, 0);
+        packet_write(&packet, own, other, number, 500, nothing, 0);
         transmit_all(from, &packet, 1);
     }
     for (uint32_t got = 1, more = 1; got > 0 || more-- > 0;) {
@@ -187,7 +189,7 @@ static void drops_are_counted(void **state)
         if (got == 0 && more > 0) { /* one that is not dropped brings the count */
             struct cw_transmit packet;
             assert_int_equal(cw_port_reserve(from, &packet, 1), 1);
-            packet_write(&packet, own, other, 0, 500, NULL, 0);
+            packet_write(&packet, own, other, 0, 500, nothing, 0);
             transmit_all(from, &packet, 1);
         }
     }
@@ -209,7 +211,7 @@ static void frames_run_out(void **state)
         struct cw_transmit packets[CW_PORT_BURST_MAX];
         assert_int_equal(cw_port_reserve(from, packets, CW_PORT_BURST_MAX), CW_PORT_BURST_MAX);
         for (uint32_t i = 0; i < CW_PORT_BURST_MAX; i++) {
-            packet_write(&packets[i], own, other, burst * CW_PORT_BURST_MAX + i, BYTES, NULL, 0);
+            packet_write(&packets[i], own, other, burst * CW_PORT_BURST_MAX + i, BYTES, nothing, 0);
         }
         transmit_all(from, packets, CW_PORT_BURST_MAX);
     }
@@ -244,10 +246,10 @@ static void nobody_there(void **state)
     for (uint32_t i = 0; i < 100; i++) {
         struct cw_transmit packets[3];
         assert_int_equal(cw_port_reserve(port, packets, 3), 3);
-        packet_write(&packets[0], own, 9, 0, 64, NULL, 0);
-        packet_write(&packets[1], own, to, 0, 64, NULL, 0);
+        packet_write(&packets[0], own, 9, 0, 64, nothing, 0);
+        packet_write(&packets[1], own, to, 0, 64, nothing, 0);
         memset(packets[1].data + 30, 0, 4); /* to no address */
-        packet_write(&packets[2], own, to, 0, 64, NULL, 0);
+        packet_write(&packets[2], own, to, 0, 64, nothing, 0);
         transmit_all(port, packets, 3);
         if (i == 0) {
             packets_expect(other, own, to, bytes, 1);
@@ -276,7 +278,7 @@ static void sleeps_end(void **state)
     cw_port_wake(port); /* before the sleep */
     cw_port_sleep(port, 3600 * SECOND);
     assert_int_equal(cw_port_reserve(other, &packet, 1), 1);
-    packet_write(&packet, cw_port_udp_number(other), cw_port_udp_number(port), 0, bytes, NULL, 0);
+    packet_write(&packet, cw_port_udp_number(other), cw_port_udp_number(port), 0, bytes, nothing, 0);
     transmit_all(other, &packet, 1);
     cw_port_sleep(port, 3600 * SECOND); /* a packet is there */
     packets_expect(port, cw_port_udp_number(other), cw_port_udp_number(port), &bytes, 1);
