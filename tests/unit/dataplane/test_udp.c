@@ -53,14 +53,10 @@ static void packet_write(struct cw_transmit *packet, uint16_t from, uint16_t to,
         uint8_t *place = at < bytes - apart_bytes ? packet->data + NETWORK + at : apart + (at - (bytes - apart_bytes));
         *place = byte_of(number, at);
     }
-    packet->piece_count = 0;
-    for (uint32_t first = 0, half = apart_bytes / 2; apart_bytes > 0 && packet->piece_count < 2; first = half) {
-        packet->pieces[packet->piece_count++] =
-            (struct cw_piece){.data = apart + first, .length = first == 0 && half > 0 ? half : apart_bytes - first};
-        if (half == 0) {
-            break;
-        }
-    }
+    uint32_t half = apart_bytes / 2;
+    packet->piece_count = (apart_bytes > 0) + (half > 0);
+    packet->pieces[0] = (struct cw_piece){.data = apart, .length = apart_bytes - half};
+    packet->pieces[1] = (struct cw_piece){.data = apart + apart_bytes - half, .length = half};
 }
 
 static void transmit_all(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
