@@ -133,6 +133,10 @@ int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
  * peer can send. If an answer is awaited already it asks nothing. Errors as cw_peer_connect. */
 int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
 
+/* Has the path MTU looked for now, and not only when a large packet is to go there (RFC 8899). CW_OK,
+ * CW_ERROR_ARGUMENT, CW_ERROR_CLOSED (not set up). */
+int cw_peer_measure_mtu(struct cw_endpoint *endpoint, uint32_t peer);
+
 /* Sends one small packet that is answered at once; cw_peer_query tells when (heard_ns), and the shortest round trip.
  * Nothing follows if it is lost. CW_OK; CW_ERROR_AGAIN: no buffer; CW_ERROR_ARGUMENT; CW_ERROR_CLOSED: there is no
  * session (cw_peer_connect). */
@@ -235,6 +239,8 @@ struct cw_peer_info {
     uint64_t in_flight_bytes;
     uint64_t unsent_bytes;   /* of puts and messages that were posted, what has not left for the first time */
     uint32_t part_bytes_max; /* that one packet carries of a long put; 0: not set up */
+    uint32_t path_mtu_bytes; /* packets of this size are known to arrive, or taken to (1,280); 0: not set up */
+    bool path_mtu_found;     /* larger ones are not looked for at the moment */
     uint64_t packets_sent;   /* data packets, retransmissions included */
     uint64_t packets_retransmitted;
     uint64_t packets_unacknowledged;

@@ -23,6 +23,7 @@ enum cw_status {
     CW_ERROR_BUSY = -13,           /* something still uses the object */
     CW_ERROR_OVERLAP = -14,        /* debug build: the put overlaps one in flight to the same bytes */
     CW_ERROR_TIMEOUT = -15,        /* the time given to the call is over */
+    CW_ERROR_PATH_MTU = -16,       /* the path to the peer passes small packets, and none as large as before */
 };
 
 /* One line in English for a code of enum cw_status; "unknown status" for any other number. Any thread. */

@@ -40,7 +40,7 @@ static void incast_measure(struct sim_hosts *hosts, const struct sim_incast_sett
         result->retransmitted += cw_endpoint_counter(hosts->list[i].endpoint, CW_COUNTER_RETRANSMITTED);
     }
     free(before);
-    double payload = 1500 - (CW_WIRE_OVERHEAD_BYTES - 14) - sizeof(struct cw_wire_part);
+    double payload = cw_wire_payload_bytes(1500) - (double)sizeof(struct cw_wire_part);
     payload -= fmod(payload, 8);
     double line_bits = sum * PUT_BYTES / payload * (1514 + ETHERNET_GAP_BYTES) * 8;
     result->port_share = line_bits / ((double)settings->rate_bps * (double)settings->duration_ns / 1e9);

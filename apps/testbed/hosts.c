@@ -56,6 +56,7 @@ static void take_events(struct sim_host *host)
                 break;
             case CW_EVENT_PEER_DOWN:
                 host->down++;
+                host->down_status = events[i].status;
                 host->down_ns = cw_simulator_now(host->hosts->simulator);
                 break;
             default:

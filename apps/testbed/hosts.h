@@ -38,6 +38,7 @@ struct sim_host {
     uint64_t failed;    /* ... or ended with an error */
     uint64_t down;      /* peers reported as failed, closed or restarted */
     uint64_t down_ns;   /* when that was heard last */
+    int down_status;    /* ... and why */
     uint64_t up;        /* peers reported as there */
     bool holds_events;  /* takes none while this is set */
     sim_work work;      /* NULL: none */

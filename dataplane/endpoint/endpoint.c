@@ -214,7 +214,7 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     }
     cw_random_seed(&created->random, config->seed);
     created->incarnation = cw_random_next(&created->random);
-    created->payload_bytes_max = port->info.mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);
+    created->payload_bytes_max = cw_wire_payload_bytes(port->info.mtu_bytes);
     created->packet_flags = (uint16_t)config->waiting;
     created->aead = aead;
     created->config.encryption_driver = NULL; /* the caller's memory */

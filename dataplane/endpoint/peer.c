@@ -1,5 +1,6 @@
 /* Peers, as the application calls them. */
 #include "dataplane/endpoint/turn.h"
+#include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/stream.h"
 #include "dataplane/flow/table.h"
@@ -72,6 +73,18 @@ int cw_peer_probe(struct cw_endpoint *endpoint, uint32_t peer)
     return CW_OK;
 }
 
+int cw_peer_measure_mtu(struct cw_endpoint *endpoint, uint32_t peer)
+{
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL || flow->state != CW_PEER_ESTABLISHED) {
+        return flow == NULL ? CW_ERROR_ARGUMENT : CW_ERROR_CLOSED;
+    }
+    if (flow->session.payload_bytes_max < cw_session_agreed(endpoint, &flow->session)) {
+        cw_path_mtu_want(endpoint, flow);
+    }
+    return CW_OK;
+}
+
 int cw_peer_reset(struct cw_endpoint *endpoint, uint32_t peer)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
@@ -130,6 +143,8 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         .in_flight_bytes = flow->sender.in_flight_bytes,
         .unsent_bytes = unsent_bytes(&flow->sender.queue_short) + unsent_bytes(&flow->sender.queue_bulk),
         .part_bytes_max = cw_transmit_part_bytes(flow),
+        .path_mtu_bytes = flow->state == CW_PEER_ESTABLISHED ? cw_path_mtu_bytes(endpoint, flow) : 0,
+        .path_mtu_found = flow->state == CW_PEER_ESTABLISHED && flow->session.mtu.tried == 0,
         .packets_sent = flow->sender.packets_sent,
         .packets_retransmitted = flow->sender.packets_retransmitted,
         .packets_unacknowledged = flow->sender.sent.next - flow->sender.sent.base,

@@ -130,6 +130,11 @@ void cw_link_offer(struct cw_link *link, uint64_t now_ns, uint32_t frame_bytes, 
         counters->dropped_down++;
         return;
     }
+    if (link->config.frame_bytes_max > 0 && frame_bytes > link->config.frame_bytes_max) {
+        verdict->fate = CW_LINK_DROP_LENGTH;
+        counters->dropped_length++;
+        return;
+    }
     if (!frame_queue(link, now_ns, frame_bytes)) {
         verdict->fate = CW_LINK_DROP_QUEUE;
         counters->dropped_queue++;

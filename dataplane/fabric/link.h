@@ -37,6 +37,7 @@ struct cw_link_config {
     double corrupt;             /* arrives with a few bits turned over that no check sequence has noticed */
     double reorder;             /* arrives later, by up to reorder_delay_max_ns */
     uint64_t reorder_delay_max_ns;
+    uint32_t frame_bytes_max; /* a longer frame is dropped without a word, as behind a narrower tunnel; 0: none is */
 };
 
 #define CW_LINK_DELAY_MAX_NS 3600000000000ull
@@ -46,6 +47,7 @@ enum cw_link_fate {
     CW_LINK_DROP_DOWN = 1,  /* the link is down: a partition */
     CW_LINK_DROP_QUEUE = 2, /* the queue is full */
     CW_LINK_DROP_LOSS = 3,
+    CW_LINK_DROP_LENGTH = 4, /* longer than frame_bytes_max */
 };
 
 struct cw_link_delivery {
@@ -67,6 +69,7 @@ struct cw_link_counters {
     uint64_t delivered_bytes;
     uint64_t dropped_down;
     uint64_t dropped_queue;
+    uint64_t dropped_length;
     uint64_t lost;
     uint64_t duplicated;
     uint64_t corrupted;

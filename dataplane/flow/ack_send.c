@@ -32,7 +32,7 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     if (!streams || rate_bps == 0) {
         return CW_ACK_DELAY_NS;
     }
-    uint64_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
+    uint64_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_agreed;
     uint64_t frames_ns = CW_ACK_STREAM_FRAMES * 8 * frame_bytes * 1000000000 / rate_bps;
     frames_ns = frames_ns < CW_ACK_STREAM_NS ? frames_ns : CW_ACK_STREAM_NS;
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
@@ -120,10 +120,11 @@ bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
         receiver->told_to_stop = stop;
         endpoint->stop_count += stop ? 1u : UINT32_MAX;
     }
-    struct cw_wire_ack report = {.from = (uint32_t)receiver->packets.base,
-                                 .busy_ns = endpoint->busy_ns,
-                                 .flags = stop ? CW_WIRE_ACK_STOP : 0,
-                                 .duplicates = receiver->duplicates};
+    struct cw_wire_ack report = {
+        .from = (uint32_t)receiver->packets.base,
+        .busy_ns = endpoint->busy_ns,
+        .flags = (uint16_t)(flow->session.mtu.in << CW_WIRE_ACK_PROBE_SHIFT | (stop ? CW_WIRE_ACK_STOP : 0)),
+        .duplicates = receiver->duplicates};
     uint64_t end = receiver->packets.end;
     if (receiver->packets.base != end) {
         uint64_t start = choose_start(receiver, runs_max);

@@ -10,6 +10,7 @@
 
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
+#include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/put/operation.h"
 #include "dataplane/state/wake.h"
@@ -312,6 +313,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (flow->late != NULL) {
         late_wait(endpoint, flow);
     }
+    cw_path_mtu_answered(endpoint, flow, report->flags >> CW_WIRE_ACK_PROBE_SHIFT);
     bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
     bool may_go_on = flow->sender.stopped && !stop;
     bool must_wait = !flow->sender.stopped && stop; /* for a packet that may be lost: the time-out must run */

@@ -113,6 +113,9 @@ static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
             model->rate_bps = greatest(model);
         }
     }
+    if (model->phase == CW_BANDWIDTH_START && !limited && heavy_loss(flow)) {
+        model->phase = CW_BANDWIDTH_DRAIN; /* an application that waits for what got lost has too little to send */
+    }
     if (model->phase != CW_BANDWIDTH_START || !limited) {
         return;
     }

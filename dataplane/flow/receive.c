@@ -83,8 +83,11 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         }
         break;
     case CW_WIRE_PROBE:
-        good = header->payload_bytes == 0;
-        if (good && newest) {
+        if (newest) {
+            if (header->payload_bytes > 0) {
+                uint32_t word = cw_wire_probe_word(header->payload_bytes, *(const uint8_t *)(header + 1));
+                flow->session.mtu.in = word & CW_WIRE_PROBE_WORD;
+            }
             receiver->report_from_base = true;
             cw_ack_want(endpoint, flow, true, false);
         }

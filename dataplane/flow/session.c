@@ -18,6 +18,7 @@
 #include "dataplane/flow/acknowledge.h"
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
+#include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/setup.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/flow/stream.h"
@@ -102,7 +103,7 @@ void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (flow->state == CW_PEER_CLOSED) {
         flow->state = CW_PEER_CONNECTING;
         flow->session.started_ns = endpoint->now_ns;
-        flow->session.hello_count = 0;
+        flow->hello_count = 0;
         cw_session_retry(endpoint, flow);
     }
 }
@@ -112,12 +113,12 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_session *session = &flow->session;
     struct cw_setup_content content = {.local = next_nonce(endpoint, session), .sealed = flow->encrypt};
     cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
-    if (session->hello_count >= DETOUR_REQUESTS) {
+    if (flow->hello_count >= DETOUR_REQUESTS) {
         cw_way_detour(endpoint, flow);
     }
-    uint32_t shift = session->hello_count < 16 ? session->hello_count : 16;
+    uint32_t shift = flow->hello_count < 16 ? flow->hello_count : 16;
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
-    session->hello_count++;
+    flow->hello_count = flow->hello_count < UINT16_MAX ? (uint16_t)(flow->hello_count + 1) : UINT16_MAX;
     session->hello_ns = endpoint->now_ns + (interval_ns < CW_HELLO_MAX_NS ? interval_ns : CW_HELLO_MAX_NS);
     cw_flow_wake_at(endpoint, flow, session->hello_ns);
 }
@@ -178,10 +179,11 @@ static bool adopt(struct cw_endpoint *endpoint, struct cw_flow *flow, const stru
     session->peer_flow = hello->flow;
     session->packet_window = least((uint32_t)least((uint32_t)cw_sent_span(), CW_PACKET_WINDOW), hello->packet_window);
     session->put_window = least(CW_PUT_WINDOW, hello->put_window);
-    session->payload_bytes_max = (uint16_t)(least(endpoint->payload_bytes_max, hello->payload_bytes_max) -
-                                            (seal != NULL ? CW_WIRE_MAC_BYTES : cw_session_spare(endpoint, session)));
+    session->payload_bytes_agreed = (uint16_t)(least(endpoint->payload_bytes_max, hello->payload_bytes_max) -
+                                               (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
     session->peer_waiting = setup->header.flags & CW_WIRE_WAITING_MASK;
     session->confirmed = false;
+    cw_path_mtu_begin(endpoint, flow);
     flow->encrypt = flow->encrypt || seal != NULL;
     if (flow->mac_learned) {
         cw_way_address(flow, hello->sender_mac);
@@ -259,6 +261,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     cw_seal_destroy(endpoint, flow->session.seal);
     flow->session.seal = NULL;
     flow->session.local = 0;
+    flow->session.mtu.due_ns = UINT64_MAX;
     flow->round_trip = (struct cw_round_trip){0};
     flow->state = (uint8_t)state;
     if (was_up || had_work || state == CW_PEER_FAILED) { /* an attempt that fails is told, too: somebody asked */

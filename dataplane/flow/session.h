@@ -6,10 +6,20 @@
 
 #include "dataplane/state/endpoint.h"
 
-/* Payload bytes that a signed session leaves unused until it is confirmed: the peer may yet insist on a sealed one. */
-static inline uint32_t cw_session_spare(const struct cw_endpoint *endpoint, const struct cw_session *session)
+/* The largest payload that both sides take. A signed session leaves some of it unused until it is confirmed: the peer
+ * may yet insist on a sealed one. */
+static inline uint32_t cw_session_agreed(const struct cw_endpoint *endpoint, const struct cw_session *session)
 {
-    return endpoint->aead != NULL && session->seal == NULL ? CW_WIRE_MAC_BYTES : 0;
+    bool spares = endpoint->aead != NULL && session->seal == NULL && !session->confirmed;
+    return session->payload_bytes_agreed - (spares ? (uint32_t)CW_WIRE_MAC_BYTES : 0);
+}
+
+/* Takes the largest payload from that and from what the path is known to pass. */
+static inline void cw_session_limit(const struct cw_endpoint *endpoint, struct cw_session *session)
+{
+    uint32_t agreed = cw_session_agreed(endpoint, session);
+    session->payload_bytes_max =
+        agreed < session->payload_bytes_proved ? (uint16_t)agreed : session->payload_bytes_proved;
 }
 
 /* Starts set-up if the flow is closed; does nothing if it is under way or done. */
@@ -30,7 +40,7 @@ static inline void cw_session_confirm(const struct cw_endpoint *endpoint, struct
     struct cw_session *session = &flow->session;
     if (!session->confirmed) {
         session->confirmed = true;
-        session->payload_bytes_max = (uint16_t)(session->payload_bytes_max + cw_session_spare(endpoint, session));
+        cw_session_limit(endpoint, session);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/flow/stream.h"
@@ -20,9 +21,7 @@ enum {
     PROBE_SHARE = 16, /* of the failure bound: probes are no further apart, so that half of them may be lost */
 };
 
-/* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting
- * allows it. */
-static uint64_t timeout_ns(const struct cw_flow *flow)
+uint64_t cw_timers_timeout(const struct cw_flow *flow)
 {
     static const uint64_t least_ns[] = {
         [CW_WAITING_SPIN] = CW_PROBE_SPIN_NS,
@@ -45,7 +44,7 @@ static void wait_on(struct cw_endpoint *endpoint, struct cw_flow *flow)
         timers->vain_probes = 0;
         timers->unshown_ns = endpoint->now_ns >> CW_WIRE_TIMESTAMP_SHIFT << CW_WIRE_TIMESTAMP_SHIFT;
     }
-    timers->probe_ns = endpoint->now_ns + timeout_ns(flow);
+    timers->probe_ns = endpoint->now_ns + cw_timers_timeout(flow);
     cw_flow_wake_at(endpoint, flow, timers->probe_ns);
 }
 
@@ -108,15 +107,15 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
         timers->probe_ns = UINT64_MAX; /* cw_timers_ask has its answer */
         return;
     }
-    if (nothing_in_flight(flow) && endpoint->now_ns - timers->shown_ns < timeout_ns(flow)) {
-        timers->probe_ns = timers->shown_ns + timeout_ns(flow); /* it owes an answer or credit, and is there */
+    if (nothing_in_flight(flow) && endpoint->now_ns - timers->shown_ns < cw_timers_timeout(flow)) {
+        timers->probe_ns = timers->shown_ns + cw_timers_timeout(flow); /* it owes an answer or credit, and is there */
         return;
     }
     if (cw_shaper_holds(endpoint, flow, &timers->probe_ns)) {
         return;
     }
     /* news that was lost and is told later is old news */
-    uint64_t fresh_ns = timers->unshown_ns + timeout_ns(flow);
+    uint64_t fresh_ns = timers->unshown_ns + cw_timers_timeout(flow);
     uint64_t since_ns = fresh_ns < timers->shown_ns ? fresh_ns : timers->shown_ns;
     if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns && timers->vain_probes >= VAIN_PROBES) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
@@ -134,7 +133,7 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (timers->probes >= DETOUR_PROBES) {
         cw_way_detour(endpoint, flow);
     }
-    uint64_t interval_ns = timeout_ns(flow) << (timers->probes < 20 ? timers->probes : 20);
+    uint64_t interval_ns = cw_timers_timeout(flow) << (timers->probes < 20 ? timers->probes : 20);
     uint64_t most_ns = endpoint->config.failure_timeout_ns / PROBE_SHARE;
     most_ns = most_ns < CW_PROBE_MAX_NS ? most_ns : CW_PROBE_MAX_NS;
     timers->probe_ns = endpoint->now_ns + (interval_ns < most_ns ? interval_ns : most_ns);
@@ -194,6 +193,12 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (flow->late != NULL && flow->late->due_ns != 0 && endpoint->now_ns >= flow->late->due_ns) {
         cw_acknowledge_late(endpoint, flow);
     }
+    if (endpoint->now_ns >= flow->session.mtu.due_ns) {
+        cw_path_mtu_turn(endpoint, flow);
+        if (flow->state != CW_PEER_ESTABLISHED) {
+            return;
+        }
+    }
     struct cw_sent_records *sent = &flow->sender.sent;
     if (sent->base == sent->next) {
         cw_sent_trim(sent, &endpoint->sent_chunks, &endpoint->blocks);
@@ -202,6 +207,7 @@ static void run_established(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_messages_pump(endpoint, flow); /* if it was short of operations */
     cw_flow_wake(endpoint, flow);
     uint64_t next_ns = timers->probe_ns < timers->report_ns ? timers->probe_ns : timers->report_ns;
+    next_ns = flow->session.mtu.due_ns < next_ns ? flow->session.mtu.due_ns : next_ns;
     if (flow->late != NULL && flow->late->due_ns != 0 && flow->late->due_ns < next_ns) {
         next_ns = flow->late->due_ns;
     }

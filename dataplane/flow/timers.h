@@ -21,5 +21,9 @@ uint32_t cw_timers_turn(struct cw_endpoint *endpoint);
 /* True if pacing lets a packet go now; else the flow comes back by itself when it does. */
 bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
+/* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting
+ * allows it. */
+uint64_t cw_timers_timeout(const struct cw_flow *flow);
+
 /* A packet of this many bytes has left a paced flow. */
 void cw_timers_paced(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes);

@@ -9,6 +9,8 @@
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/frame.h"
+#include "dataplane/flow/path_mtu.h"
+#include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/put/operation.h"
@@ -16,8 +18,11 @@
 #include "dataplane/state/wake.h"
 
 enum {
-    SHORT_RUN_MAX = 8,      /* short operations that may overtake a bulk packet */
-    GETS_A_PACKET_MAX = 16, /* the target answers all of them or none: it must have the operations for that */
+    SHORT_RUN_MAX = 8, /* short operations that may overtake a bulk packet */
+    MUCH_BYTES = 32 << 10,
+    MUCH_PACKETS = 64,
+    DOUBTFUL_TRANSMISSIONS = 6, /* of one packet: more than chance takes on most lines */
+    GETS_A_PACKET_MAX = 16,     /* the target answers all of them or none: it must have the operations for that */
 };
 
 /* ---- packets ---- */
@@ -102,6 +107,9 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
     if (record->transmissions < UINT8_MAX) {
         record->transmissions++;
+    }
+    if (record->transmissions % DOUBTFUL_TRANSMISSIONS == 0 || record->transmissions == UINT8_MAX) {
+        cw_path_mtu_doubt(endpoint, flow, in_buffer + gathered);
     }
     if (flow->bandwidth != NULL && flow->sender.in_flight_bytes == 0) {
         cw_bandwidth_idle(flow);
@@ -197,6 +205,10 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     uint32_t room = cw_transmit_part_bytes(flow);
     uint64_t left = operation->bytes - operation->position;
     uint32_t bytes = left < room ? (uint32_t)left : room;
+    bool is_much = left >= MUCH_BYTES || flow->sender.packets_sent >= MUCH_PACKETS; /* beside a probe or two */
+    if (left > room && is_much && flow->session.payload_bytes_max < cw_session_agreed(endpoint, &flow->session)) {
+        cw_path_mtu_want(endpoint, flow);
+    }
     *record =
         (struct cw_sent){.operation = operation, .count = 1, .position = operation->position, .bytes = (uint16_t)bytes};
     operation->position += bytes;
@@ -229,8 +241,8 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     uint32_t payload_bytes_max = flow->session.payload_bytes_max;
     struct cw_operation *first = sender->queue_short.first;
-    if (first != NULL && cw_frame_bytes(first) > payload_bytes_max) {
-        /* posted before set-up told that the peer's packets are smaller than ours */
+    while (first != NULL && cw_frame_bytes(first) > payload_bytes_max) {
+        /* posted when larger packets were expected than are known to arrive */
         cw_operation_push_ordered(&sender->queue_bulk, cw_operation_pop(&sender->queue_short));
         first = sender->queue_short.first;
     }

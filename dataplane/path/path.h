@@ -13,7 +13,7 @@
  *     destroy.
  *
  * Order of calls
- *   cw_paths_create, cw_paths_card; cards go to all ranks by other means; cw_paths_add for each rank, the own one too
+ *   cw_paths_create { cw_paths_connect }, cw_paths_card; cards go to all ranks by other means; cw_paths_add for each rank, the own one too
  *   { cw_paths_send | cw_paths_register, cw_paths_get, cw_paths_put, cw_paths_deregister | cw_paths_poll |
  *     cw_paths_wait }*
  *   cw_paths_destroy
@@ -94,6 +94,9 @@ struct cw_paths_config {
 
 /* CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM with a line in `error`. */
 int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes);
+/* The endpoint for other hosts, if it was not known at creation: the four fields of the configuration that tell of it.
+ * Once, before any rank is added. Errors as cw_paths_create. */
+int cw_paths_connect(struct cw_paths *paths, const struct cw_paths_config *config, char *error, size_t error_bytes);
 void cw_paths_destroy(struct cw_paths *paths);
 
 void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card);

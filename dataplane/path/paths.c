@@ -10,6 +10,24 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The endpoint of the configuration, if there is one. */
+static int endpoint_take(struct cw_paths *paths, char *error, size_t error_bytes)
+{
+    struct cw_loop *loop = paths->config.loop;
+    int status =
+        loop != NULL && cw_loop_needs_descriptor(loop) ? cw_inbox_bell_open(paths->inbox, error, error_bytes) : CW_OK;
+    return loop == NULL || status != CW_OK ? status : path_wire_create(paths);
+}
+
+int cw_paths_connect(struct cw_paths *paths, const struct cw_paths_config *config, char *error, size_t error_bytes)
+{
+    paths->config.loop = config->loop;
+    paths->config.address = config->address;
+    paths->config.message_bytes_max = config->message_bytes_max;
+    paths->config.multicasts = config->multicasts;
+    return endpoint_take(paths, error, error_bytes);
+}
+
 int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes)
 {
     if (config->rank_count < 1 || config->rank >= config->rank_count || config->handler.arrived == NULL ||
@@ -27,10 +45,7 @@ int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **path
     cw_copy_allow();
     uint32_t senders = config->rank_count < CW_INBOX_SLOTS_MAX ? config->rank_count : CW_INBOX_SLOTS_MAX;
     int status = cw_inbox_create(senders, config->nonce, &made->inbox, error, error_bytes);
-    if (status == CW_OK && config->loop != NULL) {
-        status = cw_loop_needs_descriptor(config->loop) ? cw_inbox_bell_open(made->inbox, error, error_bytes) : CW_OK;
-        status = status == CW_OK ? path_wire_create(made) : status;
-    }
+    status = status == CW_OK ? endpoint_take(made, error, error_bytes) : status;
     if (status != CW_OK) {
         cw_paths_destroy(made);
         return status;

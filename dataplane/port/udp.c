@@ -13,15 +13,168 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
-enum { FRAME_ALIGNMENT = 64, FRAMES_SPARE = 4 * CW_PORT_BURST_MAX /* that callers hold */ };
+enum { FRAME_ALIGNMENT = 64, HOPS = 64, FRAMES_SPARE = 4 * CW_PORT_BURST_MAX /* that callers hold */ };
+
+/* ---- sockets ---- */
+
+static void buffers_set(int socket, int bytes)
+{
+    /* Beyond net.core.rmem_max if we may, else up to that. */
+    if (setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0) {
+        (void)setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    }
+    if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
+        (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    }
+}
+
+static void socket_prepare(int socket, uint32_t buffer_bytes)
+{
+    int on = 1, never_fragment = IP_PMTUDISC_PROBE;
+    buffers_set(socket, (int)buffer_bytes);
+    (void)setsockopt(socket, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment));
+    (void)setsockopt(socket, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
+    (void)setsockopt(socket, SOL_UDP, UDP_GRO, &on, sizeof(on));
+}
+
+/* Packets to groups leave by the own interface; other members on this host get them, too, and routers pass them on as
+ * they do those of other ports. */
+static void socket_multicasts(int socket, struct in_addr own)
+{
+    int hops = HOPS;
+    struct ip_mreqn interface = {.imr_address = own};
+    (void)setsockopt(socket, IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof(interface));
+    (void)setsockopt(socket, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof(hops));
+}
+
+static int set_add(struct udp_port *port, int socket, uint32_t source)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = source};
+    return epoll_ctl(port->set, EPOLL_CTL_ADD, socket, &event) != 0 ? -errno : 0;
+}
+
+/* An epoll set of all streams, if there is none yet. 0, or -errno. */
+static int set_open(struct udp_port *port)
+{
+    int failed = 0;
+    if (port->set >= 0) {
+        return 0;
+    }
+    port->set = epoll_create1(EPOLL_CLOEXEC);
+    for (uint32_t i = 0; i < port->stream_count && port->set >= 0 && failed == 0; i++) {
+        failed = set_add(port, port->sockets[i], i);
+    }
+    if (port->set >= 0 && failed != 0) {
+        close(port->set);
+        port->set = -1;
+    }
+    return port->set < 0 && failed == 0 ? -errno : failed;
+}
+
+/* ---- groups ---- */
+
+/* The group of a MAC address, which keeps 23 bits of it (RFC 1112, 6.4). */
+static struct in_addr group_address(const uint8_t mac[6])
+{
+    return (struct in_addr){htonl(239u << 24 | (mac[3] & 0x7fu) << 16 | (uint32_t)mac[4] << 8 | mac[5])};
+}
+
+static struct udp_group *group_find(const struct udp_port *port, struct in_addr ipv4)
+{
+    for (uint32_t i = 0; i < port->group_count; i++) {
+        if (port->groups[i].socket >= 0 && port->groups[i].ipv4.s_addr == ipv4.s_addr) {
+            return &port->groups[i];
+        }
+    }
+    return NULL;
+}
+
+/* A place for one more group; NULL: no memory. */
+static struct udp_group *group_add(struct udp_port *port)
+{
+    for (uint32_t i = 0; i < port->group_count; i++) {
+        if (port->groups[i].socket < 0) {
+            return &port->groups[i];
+        }
+    }
+    struct udp_group *grown = realloc(port->groups, (port->group_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return NULL;
+    }
+    port->groups = grown;
+    grown[port->group_count] = (struct udp_group){.socket = -1};
+    return &grown[port->group_count++];
+}
+
+/* 0, or -errno. */
+static int group_open(struct udp_port *port, struct udp_group *group)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = port->group_port, .sin_addr = group->ipv4};
+    struct ip_mreqn member = {.imr_multiaddr = group->ipv4, .imr_address = port->own.sin_addr};
+    int on = 1, off = 0;
+    int made = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int failed = made < 0 || setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+                         bind(made, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+                         setsockopt(made, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) != 0 ||
+                         setsockopt(made, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof(member)) != 0
+                     ? -errno
+                     : set_open(port);
+    if (failed == 0) {
+        socket_prepare(made, port->buffer_bytes);
+        failed = set_add(port, made, port->stream_count + (uint32_t)(group - port->groups));
+    }
+    if (failed != 0 && made >= 0) {
+        close(made);
+    }
+    group->socket = failed == 0 ? made : -1;
+    return failed;
+}
+
+static int udp_join(struct cw_port *base, const uint8_t mac[6])
+{
+    struct udp_port *port = udp_of(base);
+    struct in_addr ipv4 = group_address(mac);
+    struct udp_group *group = group_find(port, ipv4);
+    if (port->group_port == 0) {
+        return CW_ERROR_UNSUPPORTED;
+    }
+    if (group != NULL) {
+        group->joins++;
+        return CW_OK;
+    }
+    group = group_add(port);
+    if (group == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *group = (struct udp_group){.ipv4 = ipv4, .socket = -1, .joins = 1};
+    int failed = group_open(port, group);
+    switch (-failed) {
+    case 0:
+        return CW_OK;
+    case ENOBUFS:
+        return CW_ERROR_LIMIT;
+    case ENODEV: /* the interface does no multicast */
+        return CW_ERROR_UNSUPPORTED;
+    default:
+        return cw_status_of_errno(-failed);
+    }
+}
+
+static int udp_leave(struct cw_port *base, const uint8_t mac[6])
+{
+    struct udp_port *port = udp_of(base);
+    struct udp_group *group = group_find(port, group_address(mac));
+    if (group == NULL) {
+        return CW_ERROR_NOT_FOUND;
+    }
+    if (--group->joins == 0) {
+        close(group->socket); /* which ends the membership, too */
+        group->socket = -1;
+    }
+    return CW_OK;
+}
 
 /* ---- what is the same for all ---- */
-
-static int udp_join(struct cw_port *port, const uint8_t mac[6])
-{
-    (void)port, (void)mac;
-    return CW_ERROR_UNSUPPORTED;
-}
 
 static int udp_memory_register(struct cw_port *port, void *base, size_t bytes, struct cw_port_memory **memory)
 {
@@ -68,6 +221,11 @@ static void udp_close(struct cw_port *base)
             close(port->sockets[i]);
         }
     }
+    for (uint32_t i = 0; i < port->group_count; i++) {
+        if (port->groups[i].socket >= 0) {
+            close(port->groups[i].socket);
+        }
+    }
     if (port->set >= 0) {
         close(port->set);
     }
@@ -77,6 +235,7 @@ static void udp_close(struct cw_port *base)
         free(port->messages[i].parts);
     }
     free(port->sockets);
+    free(port->groups);
     free(port->drops_seen);
     free(port->free);
     free(port->frames);
@@ -91,7 +250,7 @@ static const struct cw_port_ops udp_ops = {
     .transmit = udp_transmit,
     .cancel = udp_cancel,
     .join = udp_join,
-    .leave = udp_join,
+    .leave = udp_leave,
     .memory_register = udp_memory_register,
     .memory_unregister = udp_memory_unregister,
     .link_up = udp_link_up,
@@ -155,20 +314,8 @@ static void mac_find(struct udp_port *port)
     freeifaddrs(all);
 }
 
-static void buffers_set(int socket, int bytes)
+static int socket_open(struct udp_port *port, uint32_t stream)
 {
-    /* Beyond net.core.rmem_max if we may, else up to that. */
-    if (setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0) {
-        (void)setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-    }
-    if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
-        (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    }
-}
-
-static int socket_open(struct udp_port *port, uint32_t stream, uint32_t buffer_bytes)
-{
-    int on = 1, never_fragment = IP_PMTUDISC_PROBE;
     struct sockaddr_in address = port->own;
     address.sin_port = htons((uint16_t)(ntohs(port->own.sin_port) + stream));
     int made = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -176,10 +323,8 @@ static int socket_open(struct udp_port *port, uint32_t stream, uint32_t buffer_b
     if (made < 0 || bind(made, (struct sockaddr *)&address, sizeof(address)) != 0) {
         return -errno;
     }
-    buffers_set(made, (int)(buffer_bytes != 0 ? buffer_bytes : CW_PORT_UDP_BUFFER_BYTES));
-    (void)setsockopt(made, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment));
-    (void)setsockopt(made, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-    (void)setsockopt(made, SOL_UDP, UDP_GRO, &on, sizeof(on));
+    socket_prepare(made, port->buffer_bytes);
+    socket_multicasts(made, port->own.sin_addr);
     if (stream == 0) {
         int none = 0;
         socklen_t bytes = sizeof(address);
@@ -189,20 +334,15 @@ static int socket_open(struct udp_port *port, uint32_t stream, uint32_t buffer_b
     return 0;
 }
 
-static int sockets_open(struct udp_port *port, const struct cw_port_udp_config *config, char *error, size_t error_bytes)
+static int sockets_open(struct udp_port *port, char *error, size_t error_bytes)
 {
     int failed = 0;
     uint32_t stream = 0;
     for (; stream < port->stream_count && failed == 0; stream++) {
-        failed = socket_open(port, stream, config->buffer_bytes);
+        failed = socket_open(port, stream);
     }
     if (failed == 0 && port->stream_count > 1) {
-        port->set = epoll_create1(EPOLL_CLOEXEC);
-        failed = port->set < 0 ? -errno : 0;
-        for (uint32_t i = 0; i < port->stream_count && failed == 0; i++) {
-            struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
-            failed = epoll_ctl(port->set, EPOLL_CTL_ADD, port->sockets[i], &event) != 0 ? -errno : 0;
-        }
+        failed = set_open(port);
     }
     if (failed == 0) {
         return cw_wake_open(&port->wake);
@@ -244,13 +384,15 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
     made->own = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(config->udp_port), .sin_addr.s_addr = htonl(config->ipv4)};
     made->stream_count = config->stream_count;
+    made->group_port = htons(config->group_port);
+    made->buffer_bytes = config->buffer_bytes != 0 ? config->buffer_bytes : CW_PORT_UDP_BUFFER_BYTES;
     made->used_count = UDP_MESSAGES;
     made->set = made->wake.descriptor = -1;
     int status = memory_open(made);
     if (status != CW_OK) {
         (void)cw_error_text(error, error_bytes, status, "UDP port: out of memory");
     } else {
-        status = sockets_open(made, config, error, error_bytes);
+        status = sockets_open(made, error, error_bytes);
     }
     if (status != CW_OK) {
         udp_close(&made->port);

@@ -8,6 +8,10 @@
  *  - Packets to one peer that leave together go down in one piece, and are cut as late as the network allows
  *    (UDP_SEGMENT; Linux 4.18); packets that came together come up in one (UDP_GRO; Linux 5.0).
  *  - Packets are never fragmented by IP.
+ *  - A multicast group has a socket of its own, since the kernel lets 20 memberships into one (igmp_max_memberships).
+ *    Groups are addresses in 239.0.0.0/9, which their MAC addresses tell apart, and packets to them go to one UDP port
+ *    that all members know, whatever ports they have themselves. Other members on the same host get them, too; what
+ *    this port has sent does not come back to it.
  *  - What the kernel drops for want of room is counted (cw_port_udp_dropped).
  *
  * Order of calls: cw_port_udp_open, then as in port.h. */
@@ -26,6 +30,7 @@ struct cw_port_udp_config {
     uint32_t stream_count; /* sockets, at so many ports from that one on; at least 1 */
     uint32_t mtu_bytes;    /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
     uint32_t buffer_bytes; /* 0: CW_PORT_UDP_BUFFER_BYTES */
+    uint16_t group_port;   /* of packets to multicast groups; 0: there are none, and joining is CW_ERROR_UNSUPPORTED */
 };
 
 /* Opens the sockets. CW_OK, or with one line in `error`: CW_ERROR_ARGUMENT; CW_ERROR_NOT_FOUND (the host has no such

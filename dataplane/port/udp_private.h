@@ -25,12 +25,24 @@ struct udp_message {
     _Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL_BYTES];
 };
 
+/* A multicast group that was joined. */
+struct udp_group {
+    struct in_addr ipv4;
+    int socket; /* -1: nobody has this place */
+    uint32_t joins;
+    uint32_t drops_seen;
+};
+
 struct udp_port {
     struct cw_port port;
     struct sockaddr_in own;
+    in_port_t group_port; /* network byte order; 0: no groups */
     uint32_t stream_count;
-    int *sockets;            /* [stream_count] */
-    int set;                 /* epoll set of all; -1: there is one socket */
+    uint32_t buffer_bytes;
+    int *sockets;             /* [stream_count] */
+    int set;                  /* epoll set of all; -1: there is one socket */
+    struct udp_group *groups; /* [group_count] */
+    uint32_t group_count;
     uint32_t datagram_bytes; /* UDP payload of a full packet */
     bool cuts;               /* UDP_SEGMENT works */
     uint64_t dropped;
@@ -47,7 +59,7 @@ struct udp_port {
     uint32_t message_at;    /* of them, the next to be given out */
     uint32_t segment_at;    /* bytes of it that have been */
     uint32_t segment_bytes; /* of its packets, but the last one */
-    uint32_t stream;        /* whose socket they came by */
+    uint32_t source;        /* whose socket they came by: a stream, or behind these a group */
     uint8_t *whole;         /* of the message, in one piece, if its packets do not lie in frames; NULL: they do */
     uint8_t *scratch;       /* room for one */
     struct mmsghdr arrived[UDP_MESSAGES];
@@ -63,6 +75,11 @@ struct cw_port_memory {
 static inline struct udp_port *udp_of(struct cw_port *port)
 {
     return (struct udp_port *)port;
+}
+
+static inline bool udp_is_group(const struct sockaddr_in *address)
+{
+    return IN_MULTICAST(ntohl(address->sin_addr.s_addr));
 }
 
 /* A frame that nobody has; there must be one. */

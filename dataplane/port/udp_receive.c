@@ -33,7 +33,7 @@ static bool message_prepare(struct udp_port *port, uint32_t index)
 }
 
 /* Of several sockets, one that has something; UINT32_MAX: none. */
-static uint32_t stream_ready(const struct udp_port *port)
+static uint32_t source_ready(const struct udp_port *port)
 {
     struct epoll_event event;
     if (port->set < 0) {
@@ -42,11 +42,18 @@ static uint32_t stream_ready(const struct udp_port *port)
     return epoll_wait(port->set, &event, 1, 0) == 1 ? event.data.u32 : UINT32_MAX;
 }
 
+/* -1: a group that has been left. */
+static int source_socket(const struct udp_port *port)
+{
+    return port->source < port->stream_count ? port->sockets[port->source]
+                                             : port->groups[port->source - port->stream_count].socket;
+}
+
 static bool messages_fetch(struct udp_port *port)
 {
     uint32_t ready = 0;
-    port->stream = stream_ready(port);
-    if (port->stream == UINT32_MAX) {
+    port->source = source_ready(port);
+    if (port->source == UINT32_MAX) {
         return false;
     }
     while (ready < port->used_count && message_prepare(port, ready)) {
@@ -56,7 +63,7 @@ static bool messages_fetch(struct udp_port *port)
         port->used_count = 0;
         ready = UDP_MESSAGES;
     }
-    int count = ready == 0 ? 0 : recvmmsg(port->sockets[port->stream], port->arrived, ready, MSG_DONTWAIT, NULL);
+    int count = ready == 0 ? 0 : recvmmsg(source_socket(port), port->arrived, ready, MSG_DONTWAIT, NULL);
     port->message_count = count > 0 ? (uint32_t)count : 0;
     port->used_count = port->message_count > port->used_count ? port->message_count : port->used_count;
     port->message_at = port->segment_at = 0;
@@ -77,8 +84,11 @@ static void message_look(struct udp_port *port, struct msghdr *header, uint32_t 
         } else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SO_RXQ_OVFL) {
             uint32_t drops;
             memcpy(&drops, CMSG_DATA(at), sizeof(drops));
-            port->dropped += (uint32_t)(drops - port->drops_seen[port->stream]);
-            port->drops_seen[port->stream] = drops;
+            uint32_t *seen = port->source < port->stream_count
+                                 ? &port->drops_seen[port->source]
+                                 : &port->groups[port->source - port->stream_count].drops_seen;
+            port->dropped += (uint32_t)(drops - *seen);
+            *seen = drops;
         }
     }
 }
@@ -99,7 +109,8 @@ static void write_be16(uint8_t *at, uint32_t value)
     at[1] = (uint8_t)value;
 }
 
-/* The headers that the kernel has taken off, as far as anybody reads them: no MAC addresses, no checksums. */
+/* The headers that the kernel has taken off, as far as anybody reads them: no MAC addresses, no checksums. What was sent
+ * to a group's port is as good as sent to ours. */
 static void network_write(const struct udp_port *port, uint8_t *frame, const struct sockaddr_in *from, uint32_t bytes)
 {
     static const uint8_t fixed[UDP_NETWORK_BYTES] = {
@@ -107,9 +118,10 @@ static void network_write(const struct udp_port *port, uint8_t *frame, const str
     memcpy(frame, fixed, sizeof(fixed));
     write_be16(frame + 16, 28 + bytes);
     memcpy(frame + 26, &from->sin_addr, 4);
-    memcpy(frame + 30, &port->own.sin_addr, 4);
+    bool is_stream = port->source < port->stream_count;
+    memcpy(frame + 30, is_stream ? &port->own.sin_addr : &port->groups[port->source - port->stream_count].ipv4, 4);
     memcpy(frame + 34, &from->sin_port, 2);
-    write_be16(frame + 36, (uint32_t)ntohs(port->own.sin_port) + port->stream);
+    write_be16(frame + 36, (uint32_t)ntohs(port->own.sin_port) + (is_stream ? port->source : 0));
     write_be16(frame + 38, 8 + bytes);
 }
 
@@ -131,6 +143,14 @@ static uint8_t *segment_take(struct udp_port *port, struct udp_message *message,
     return frame;
 }
 
+/* One that this port has sent to a group comes back to it, as to all members on the host. */
+static bool is_own(const struct udp_port *port, const struct sockaddr_in *from)
+{
+    uint32_t stream = (uint32_t)ntohs(from->sin_port) - ntohs(port->own.sin_port);
+    return port->source >= port->stream_count && from->sin_addr.s_addr == port->own.sin_addr.s_addr &&
+           stream < port->stream_count;
+}
+
 /* Gives out packets of the message that is next; returns how many. It stays the next one if the
  * caller has no room for all of them, or no frame is free. */
 static uint32_t message_give(struct udp_port *port, struct cw_received *packets, uint32_t count_max)
@@ -144,7 +164,8 @@ static uint32_t message_give(struct udp_port *port, struct cw_received *packets,
         port->whole = is_apart ? whole_make(port, message, bytes) : NULL;
     }
     /* what is longer than a packet of ours may be is none of a peer's */
-    bool fits = port->segment_bytes <= port->datagram_bytes && (arrived->msg_hdr.msg_flags & MSG_TRUNC) == 0;
+    bool fits = port->segment_bytes <= port->datagram_bytes && (arrived->msg_hdr.msg_flags & MSG_TRUNC) == 0 &&
+                !is_own(port, &message->from);
     while (fits && given < count_max && port->segment_at < bytes) {
         uint32_t left = bytes - port->segment_at;
         uint32_t part = left < port->segment_bytes ? left : port->segment_bytes;

@@ -83,7 +83,7 @@ static bool message_extend(const struct udp_port *port, struct burst *burst, con
     if (last == NULL || !port->cuts || last->count == UDP_SEGMENTS_MAX || bytes > last->segment ||
         last->bytes + bytes > UDP_DATAGRAM_MAX || last->bytes % last->segment != 0 ||
         memcmp(&last->to.sin_addr, packet->data + 30, 4) != 0 ||
-        memcmp(&last->to.sin_port, packet->data + 36, 2) != 0) {
+        (memcmp(&last->to.sin_port, packet->data + 36, 2) != 0 && !udp_is_group(&last->to))) {
         return false;
     }
     last->count++;
@@ -93,7 +93,7 @@ static bool message_extend(const struct udp_port *port, struct burst *burst, con
     return true;
 }
 
-static void message_begin(struct burst *burst, const struct cw_transmit *packet)
+static void message_begin(const struct udp_port *port, struct burst *burst, const struct cw_transmit *packet)
 {
     struct outgoing *begun = &burst->messages[burst->count];
     uint32_t bytes = datagram_bytes(packet);
@@ -102,6 +102,7 @@ static void message_begin(struct burst *burst, const struct cw_transmit *packet)
     begun->to = (struct sockaddr_in){.sin_family = AF_INET};
     memcpy(&begun->to.sin_addr, packet->data + 30, 4);
     memcpy(&begun->to.sin_port, packet->data + 36, 2);
+    begun->to.sin_port = udp_is_group(&begun->to) ? port->group_port : begun->to.sin_port;
     burst->headers[burst->count++].msg_hdr = (struct msghdr){
         .msg_name = &begun->to,
         .msg_namelen = sizeof(begun->to),
@@ -138,7 +139,7 @@ static uint32_t burst_make(const struct udp_port *port, struct burst *burst, con
             if (burst->count == UDP_MESSAGES) {
                 break;
             }
-            message_begin(burst, &packets[taken]);
+            message_begin(port, burst, &packets[taken]);
         }
     }
     for (uint32_t i = 0; i < burst->count; i++) {

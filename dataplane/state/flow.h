@@ -39,6 +39,18 @@
 struct cw_bandwidth;
 struct cw_seal;
 
+/* The search for the largest packet that the path passes. */
+struct cw_path_mtu {
+    uint64_t due_ns;       /* what to do next; UINT64_MAX: nothing */
+    uint32_t again_s : 20; /* it is not searched again before this */
+    uint32_t in : 12;      /* what acknowledgements tell of the peer's probes (cw_wire_probe_word) */
+    uint16_t tried;        /* payload bytes; 0: none */
+    uint16_t tries : 8;    /* of this size */
+    uint16_t rounds : 4;   /* searches that ended below what both sides take */
+    uint16_t turn : 1;     /* tells an answer from those to the probes of before */
+    uint16_t doubted : 1;  /* a packet of the size is under way, and may be too large */
+};
+
 struct cw_session {
     uint64_t local;       /* our nonce of this session; 0: none */
     uint64_t next;        /* our nonce for the next one, in all that we ask and answer until then; 0: not drawn yet */
@@ -52,12 +64,18 @@ struct cw_session {
     uint32_t peer_flow;     /* goes into `flow` of our packets */
     uint32_t packet_window; /* the least of ours and the peer's */
     uint32_t put_window;
-    uint16_t payload_bytes_max; /* behind our header, the least of both sides */
+    uint16_t payload_bytes_max;    /* behind our header */
+    uint16_t payload_bytes_agreed; /* the least of both sides */
+    uint16_t payload_bytes_proved; /* has arrived, or is taken for granted */
     uint8_t peer_waiting;
     bool confirmed; /* a packet of this session has come, so the peer has it too */
-    uint32_t hello_count;
-    uint64_t hello_ns;   /* when to ask again */
-    uint64_t started_ns; /* when set-up began, or the flow was made */
+    union {
+        struct {                 /* until there is a session */
+            uint64_t hello_ns;   /* when to ask again */
+            uint64_t started_ns; /* when set-up began, or the flow was made */
+        };
+        struct cw_path_mtu mtu; /* then */
+    };
 };
 
 struct cw_sender {
@@ -231,7 +249,8 @@ struct cw_flow {
     struct cw_way way;
     struct cw_flow *bucket_next; /* by address */
     struct cw_wire_network network;
-    uint32_t get_count; /* own gets that are not answered */
+    uint16_t hello_count; /* requests for a session that nobody has answered */
+    uint32_t get_count;   /* own gets that are not answered */
     struct cw_session session;
     struct cw_sender sender;
     struct cw_receiver receiver;

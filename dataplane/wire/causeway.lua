@@ -1,4 +1,4 @@
--- Wireshark dissector of Causeway's wire format, version 2 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 3 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
 -- on every port that no other protocol has.
@@ -77,6 +77,9 @@ local F = {
   ack_flags = ProtoField.uint16("causeway.ack.flags", "Flags", base.HEX),
   stop = ProtoField.bool("causeway.ack.flags.stop", "Stop", 16, nil, 0x1),
   ends = ProtoField.bool("causeway.ack.flags.end", "Nothing beyond", 16, nil, 0x2),
+  probe_turn = ProtoField.uint16("causeway.ack.flags.probe_turn", "Turn of the latest large probe", base.DEC, nil, 0x8000),
+  probe_units = ProtoField.uint16("causeway.ack.flags.probe_units", "Its payload, in 8 bytes", base.DEC, nil, 0x7ff0),
+  turn = ProtoField.uint8("causeway.probe.turn", "Turn"),
   duplicates = ProtoField.uint32("causeway.ack.duplicates", "Duplicates"),
   busy = ProtoField.uint32("causeway.ack.busy", "Busy turn (ns)"),
   missing = ProtoField.uint16("causeway.ack.missing", "Missing"),
@@ -210,6 +213,8 @@ local function ack(buffer, tree)
   local flags = tree:add_le(F.ack_flags, buffer(6, 2))
   flags:add_le(F.stop, buffer(6, 2))
   flags:add_le(F.ends, buffer(6, 2))
+  flags:add_le(F.probe_turn, buffer(6, 2))
+  flags:add_le(F.probe_units, buffer(6, 2))
   rows(tree, buffer, 8, {{F.duplicates, 4}, {F.busy, 4}})
   for at = 16, buffer:len() - 4, 4 do
     rows(tree, buffer, at, {{F.missing, 2}, {F.received, 2}})
@@ -287,8 +292,8 @@ function causeway.dissector(buffer, pinfo, root)
   pinfo.cols.protocol = "Causeway"
   local tree = root:add(causeway, buffer())
   tree:add(F.version, buffer(0, 1))
-  if buffer(0, 1):uint() ~= 2 then
-    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 2")
+  if buffer(0, 1):uint() ~= 3 then
+    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 3")
     return buffer:len()
   end
   local name = types[buffer(1, 1):uint()]
@@ -319,6 +324,8 @@ function causeway.dissector(buffer, pinfo, root)
       info = info .. " " .. frames(payload, tree)
     elseif name == "ACK" then
       ack(payload, tree)
+    elseif name == "PROBE" then
+      rows(tree, payload, 0, {{F.turn, 1}})
     elseif name == "REJECT" and bytes == 16 then
       rows(tree, payload, 0, {{F.rejected, 4}, {F.rejected_put, 4}})
     elseif extensions[name] then
@@ -334,7 +341,7 @@ function causeway.dissector(buffer, pinfo, root)
 end
 
 local function heuristic(buffer, pinfo, root)
-  if buffer:len() < 40 or buffer(0, 1):uint() ~= 2 or not types[buffer(1, 1):uint()] then
+  if buffer:len() < 40 or buffer(0, 1):uint() ~= 3 or not types[buffer(1, 1):uint()] then
     return false
   end
   local flags = buffer(2, 2):le_uint()

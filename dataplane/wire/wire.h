@@ -17,7 +17,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 2,
+    CW_WIRE_VERSION = 3,
     CW_WIRE_NETWORK_BYTES = 42, /* Ethernet 14, IPv4 20, UDP 8 */
     CW_WIRE_HEADER_BYTES = 40,
     CW_WIRE_OVERHEAD_BYTES = CW_WIRE_NETWORK_BYTES + CW_WIRE_HEADER_BYTES,
@@ -159,8 +159,10 @@ struct __attribute__((packed)) cw_wire_run {
 };
 
 enum cw_wire_ack_flags {
-    CW_WIRE_ACK_STOP = 1, /* the receiver's queues are full: send nothing new until told otherwise */
-    CW_WIRE_ACK_END = 2,  /* nothing at or above the end of the last run has arrived */
+    CW_WIRE_ACK_STOP = 1,        /* the receiver's queues are full: send nothing new until told otherwise */
+    CW_WIRE_ACK_END = 2,         /* nothing at or above the end of the last run has arrived */
+    CW_WIRE_ACK_PROBE_SHIFT = 4, /* from this bit on: of the latest PROBE with a payload (cw_wire_probe_word) */
+    CW_WIRE_PROBE_WORD = 0xfff,  /* its bits */
 };
 
 /* Exactly what has and has not arrived of the packet numbers from `from` on, as far as the runs reach. */
@@ -264,10 +266,28 @@ static inline uint64_t cw_wire_number_expand(uint64_t expected, uint32_t low)
     return expected + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)expected);
 }
 
+/* What an ACK says of a PROBE with a payload, whose first byte is the turn (0, 1): its size in units of 8 bytes, and the
+ * turn. 12 bits. */
+static inline uint16_t cw_wire_probe_word(uint32_t payload_bytes, uint8_t turn)
+{
+    return (uint16_t)((payload_bytes / 8 & 2047) | (uint32_t)(turn & 1) << 11);
+}
+
+static inline uint32_t cw_wire_probe_bytes(uint32_t word)
+{
+    return (word & 2047) * 8;
+}
+
+/* Payload bytes of the largest packet at this MTU. */
+static inline uint32_t cw_wire_payload_bytes(uint32_t mtu_bytes)
+{
+    return mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);
+}
+
 /* Data bytes of a full packet of a long put, in frames of this MTU. */
 static inline uint32_t cw_wire_part_bytes(uint32_t mtu_bytes)
 {
-    return (mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14) - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
+    return (cw_wire_payload_bytes(mtu_bytes) - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
 }
 
 static inline uint32_t cw_wire_timestamp(uint64_t now_ns)

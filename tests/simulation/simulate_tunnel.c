@@ -169,6 +169,11 @@ static void who_is_alone_does_not_wait(void **state)
     tunnel_options_init(&options, 5);
     tunnel_world_open(&world, &options);
     assert_true(tunnel_world_connect(&world, SECOND));
+    for (uint32_t i = 0; i < 8; i++) { /* the first large one travels in pieces, and beside a probe of its size */
+        tunnel_site_send(&world.sites[0], i, 1400);
+    }
+    tunnel_world_run(&world, 20 * MS);
+    world.sites[1].delay_max_ns = 0;
     for (uint32_t i = 0; i < 20; i++) {
         tunnel_world_run(&world, 20 * MS);
         tunnel_site_send(&world.sites[0], i % 8, 60 + 70 * i);

@@ -114,7 +114,8 @@ static void a_shaper_keeps_the_sum(void **state)
         double excess = bucket.level_max_bytes - LINE_BYTES(1514);
         printf("shaper at %llu Mb/s: %.4f of the rate used, Jain %.4f, %.1f bytes above rate x T + one frame\n",
                (unsigned long long)rates_bps[r] / 1000000, used, fairness(goodput, TARGETS), excess);
-        assert_true(used > 0.99 && used < 1.0001);
+        /* a frame may be counted whose time began before */
+        assert_true(used > 0.99 && used < 1.0001 + (double)LINE_BYTES(1514) * 8 / 3 / (double)rates_bps[r]);
         assert_true(fairness(goodput, TARGETS) > 0.95);
         /* a turn comes 100 ns late at the most: what that is of the rate */
         assert_true(excess <= (double)rates_bps[r] / 8e9 * 200 + 1);
@@ -187,8 +188,9 @@ static void a_flow_finds_its_rate(void **state)
         double loss;
         double share_least;
     } table[] = {
-        {100000000, 10000000, 0, 0.93},  {1000000000, 10000000, 0, 0.93},   {250000000, 50000000, 0.01, 0.90},
-        {1000000000, 50000000, 0, 0.92}, {100000000, 10000000, 0.02, 0.90}, {1000000000, 100000, 0, 0.90},
+        {100000000, 10000000, 0, 0.93},      {1000000000, 10000000, 0, 0.93},   {250000000, 50000000, 0.01, 0.90},
+        {250000000, 50000000, 0.0098, 0.90}, /* got stuck, since the application waited for what was lost */
+        {1000000000, 50000000, 0, 0.92},     {100000000, 10000000, 0.02, 0.90}, {1000000000, 100000, 0, 0.90},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         struct sim_hosts hosts;
@@ -306,7 +308,8 @@ static void a_flow_finds_that_its_path_is_long(void **state)
         assert_int_equal(flow->bandwidth != NULL, table[i].is_long);
         assert_int_equal(flow->timers.rate_bps != 0, table[i].is_long); /* paced, or not */
         assert_int_equal(cw_bandwidth_traffic(flow).control, CW_TRAFFIC_DELAY);
-        assert_true(share > 0.9);
+        /* packets overtook each other when the path became shorter: each loss waits for that long */
+        assert_true(share > (table[i].is_long ? 0.9 : 0.85));
     }
     sim_hosts_destroy(&hosts);
 }

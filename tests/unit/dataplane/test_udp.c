@@ -29,10 +29,10 @@ static struct cw_port *port_open(uint32_t mtu_bytes, uint16_t udp_port, uint32_t
     return port;
 }
 
-static void network_fill(uint8_t *frame, uint16_t from, uint16_t to)
+static void network_fill(uint8_t *frame, uint16_t from, uint32_t to_ipv4, uint16_t to)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
-    cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, LOOPBACK, LOOPBACK, from, to);
+    cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, LOOPBACK, to_ipv4, from, to);
 }
 
 /* The byte of packet `number` at `at`; the first four are the number. */
@@ -47,7 +47,7 @@ static uint8_t nothing[1]; /* lies apart */
 static void packet_write(struct cw_transmit *packet, uint16_t from, uint16_t to, uint32_t number, uint32_t bytes,
                          uint8_t *apart, uint32_t apart_bytes)
 {
-    network_fill(packet->data, from, to);
+    network_fill(packet->data, from, LOOPBACK, to);
     packet->length = NETWORK + bytes - apart_bytes;
     for (uint32_t at = 0; at < bytes; at++) {
         uint8_t *place = at < bytes - apart_bytes ? packet->data + NETWORK + at : apart + (at - (bytes - apart_bytes));
@@ -67,7 +67,8 @@ static void transmit_all(struct cw_port *port, struct cw_transmit *packets, uint
 }
 
 /* Takes packets until `count` have come, in order, each with its length of `bytes`, from `from`. */
-static void packets_expect(struct cw_port *port, uint16_t from, uint16_t to, const uint32_t *bytes, uint32_t count)
+static void packets_expect_at(struct cw_port *port, uint16_t from, uint32_t to_ipv4, uint16_t to, const uint32_t *bytes,
+                              uint32_t count)
 {
     for (uint32_t number = 0; number < count;) {
         struct cw_received packets[CW_PORT_BURST_MAX];
@@ -79,9 +80,10 @@ static void packets_expect(struct cw_port *port, uint16_t from, uint16_t to, con
             const uint8_t *frame = packets[i].data;
             const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
             assert_int_equal(packets[i].length, NETWORK + bytes[number]);
-            assert_int_equal(cw_wire_network_bytes(frame, packets[i].length), packets[i].length);
+            assert_int_equal(cw_wire_network_bytes(frame, packets[i].length),
+                             to_ipv4 == LOOPBACK ? packets[i].length : 0);
             assert_int_equal(cw_wire_network_source(network), LOOPBACK);
-            assert_int_equal(cw_wire_network_destination(network), LOOPBACK);
+            assert_int_equal(cw_wire_network_destination(network), to_ipv4);
             assert_int_equal(network->source_port[0] << 8 | network->source_port[1], from);
             assert_int_equal(network->destination_port[0] << 8 | network->destination_port[1], to);
             assert_int_equal(network->udp_length[0] << 8 | network->udp_length[1], 8 + bytes[number]);
@@ -93,6 +95,11 @@ static void packets_expect(struct cw_port *port, uint16_t from, uint16_t to, con
         }
         cw_port_release(port, packets, got);
     }
+}
+
+static void packets_expect(struct cw_port *port, uint16_t from, uint16_t to, const uint32_t *bytes, uint32_t count)
+{
+    packets_expect_at(port, from, LOOPBACK, to, bytes, count);
 }
 
 /* Bursts of packets whose lengths are drawn by `kind`: full ones, equal ones, falling, any, with pieces or without. */
@@ -291,6 +298,82 @@ static void sleeps_end(void **state)
 
 /* ---- errors ---- */
 
+/* ---- groups ---- */
+
+enum { MEMBERS = 3, GROUP_PORT = 29363 };
+
+/* Each sends to the group in turn; what is sent comes once to each that has joined, but the sender. */
+static void group_exchange(struct cw_port *const *members, const bool *joined, uint32_t group)
+{
+    enum { PACKETS = 150 };
+    static uint32_t bytes[PACKETS];
+    for (uint32_t sender = 0; sender < MEMBERS; sender++) {
+        const uint16_t own = cw_port_udp_number(members[sender]);
+        for (uint32_t sent = 0; sent < PACKETS;) {
+            struct cw_transmit packets[CW_PORT_BURST_MAX];
+            uint32_t count = PACKETS - sent < CW_PORT_BURST_MAX ? PACKETS - sent : CW_PORT_BURST_MAX;
+            assert_int_equal(cw_port_reserve(members[sender], packets, count), count);
+            for (uint32_t i = 0; i < count; i++) {
+                bytes[sent + i] = (sent + i) % 7 < 5 ? MTU - 28 : 100 + sent;
+                packet_write(&packets[i], own, 1, sent + i, bytes[sent + i], nothing, 0);
+                network_fill(packets[i].data, own, group, 1 /* whichever */);
+            }
+            transmit_all(members[sender], packets, count);
+            sent += count;
+        }
+        for (uint32_t i = 0; i < MEMBERS; i++) {
+            struct cw_received more;
+            if (i != sender && joined[i]) {
+                packets_expect_at(members[i], own, group, cw_port_udp_number(members[i]), bytes, PACKETS);
+            }
+            assert_int_equal(cw_port_receive(members[i], &more, 1), 0);
+        }
+    }
+}
+
+static void groups_are_joined_and_left(void **state)
+{
+    enum { MANY = 30 /* more than the kernel lets into one socket */ };
+    const uint32_t group = 0xef010203u, other = 0xef7f0004u;
+    struct cw_port *members[MEMBERS], *none = port_open(MTU, 0, 1, 0);
+    uint8_t mac[6], other_mac[6];
+    bool joined[MEMBERS] = {true, true, true};
+    cw_wire_group_mac(group, mac);
+    cw_wire_group_mac(other, other_mac);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        const struct cw_port_udp_config config = {
+            .ipv4 = LOOPBACK, .stream_count = 1, .mtu_bytes = MTU, .group_port = GROUP_PORT};
+        char error[CW_PORT_TEXT_BYTES];
+        assert_int_equal(cw_port_udp_open(&config, &members[i], error, sizeof(error)), CW_OK);
+        assert_int_equal(cw_port_leave(members[i], mac), CW_ERROR_NOT_FOUND);
+        assert_int_equal(cw_port_join(members[i], mac), CW_OK);
+    }
+    assert_int_equal(cw_port_join(none, mac), CW_ERROR_UNSUPPORTED);
+    group_exchange(members, joined, group);
+    /* one more group for some, and the first twice for one */
+    assert_int_equal(cw_port_join(members[0], other_mac), CW_OK);
+    assert_int_equal(cw_port_join(members[1], mac), CW_OK);
+    group_exchange(members, joined, group);
+    group_exchange(members, (bool[]){true, false, false}, other);
+    assert_int_equal(cw_port_leave(members[0], mac), CW_OK);
+    assert_int_equal(cw_port_leave(members[1], mac), CW_OK);
+    joined[0] = false;
+    group_exchange(members, joined, group);
+    exchange(members[0], members[1], MTU, 3, 9);
+    for (uint32_t i = 0; i < MANY; i++) {
+        cw_wire_group_mac(0xef020000u + i, mac);
+        assert_int_equal(cw_port_join(members[0], mac), CW_OK);
+    }
+    joined[1] = joined[2] = false;
+    joined[0] = true;
+    group_exchange(members, joined, 0xef020000u + MANY - 1);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        assert_int_equal(cw_port_udp_dropped(members[i]), 0);
+        cw_port_close(members[i]);
+    }
+    cw_port_close(none);
+}
+
 static void refused(struct cw_port_udp_config config, int status, const char *word)
 {
     struct cw_port *port;
@@ -307,11 +390,16 @@ static void errors_are_told(void **state)
     const uint16_t taken = cw_port_udp_number(port);
     char word[40];
     snprintf(word, sizeof(word), "UDP port %u of 127.0.0.1 is taken", taken);
-    refused((struct cw_port_udp_config){LOOPBACK, taken, 1, MTU, 0}, CW_ERROR_BUSY, word);
-    refused((struct cw_port_udp_config){0xcb007107u, 0, 1, MTU, 0}, CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
-    refused((struct cw_port_udp_config){LOOPBACK, 0, 1, 500, 0}, CW_ERROR_ARGUMENT, "MTU 500");
-    refused((struct cw_port_udp_config){LOOPBACK, 0, 2, MTU, 0}, CW_ERROR_ARGUMENT, "2 streams");
-    refused((struct cw_port_udp_config){LOOPBACK, 65530, 7, MTU, 0}, CW_ERROR_ARGUMENT, "7 streams");
+    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
+            CW_ERROR_BUSY, word);
+    refused((struct cw_port_udp_config){.ipv4 = 0xcb007107u, .udp_port = 0, .stream_count = 1, .mtu_bytes = MTU},
+            CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
+    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = 0, .stream_count = 1, .mtu_bytes = 500},
+            CW_ERROR_ARGUMENT, "MTU 500");
+    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = 0, .stream_count = 2, .mtu_bytes = MTU},
+            CW_ERROR_ARGUMENT, "2 streams");
+    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = 65530, .stream_count = 7, .mtu_bytes = MTU},
+            CW_ERROR_ARGUMENT, "7 streams");
     cw_port_close(port);
 }
 
@@ -324,6 +412,7 @@ int main(void)
         cmocka_unit_test(frames_run_out),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(sleeps_end),
+        cmocka_unit_test(groups_are_joined_and_left),
         cmocka_unit_test(errors_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
