@@ -1,6 +1,7 @@
 #include "control/bootstrap/private.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,64 @@ static bool is_set(const char *name)
     return value != NULL && value[0] != 0;
 }
 
+/* The descriptor of PMI_FD may be one of an outer launcher, whose variables came along. */
+static bool pmi_is_open(void)
+{
+    long descriptor = -1;
+    return !is_set("PMI_FD") || !cw_pmi1_number_read(getenv("PMI_FD"), 0, INT32_MAX, &descriptor) ||
+           fcntl((int)descriptor, F_GETFD) >= 0;
+}
+
+static bool has_pmix(void)
+{
+    return is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK");
+}
+
+static uint32_t size_read(const char *name)
+{
+    long size = 0;
+    return is_set(name) && cw_pmi1_number_read(getenv(name), 1, INT32_MAX, &size) ? (uint32_t)size : 0;
+}
+
+/* PMIx has no variable for it, but Slurm and Open MPI have; 0: neither. One may have started the other. */
+static uint32_t size_beside_pmix(void)
+{
+    bool is_slurm = strncmp(getenv("PMIX_NAMESPACE"), "slurm.", 6) == 0;
+    return size_read(is_slurm ? "SLURM_STEP_NUM_TASKS" : "OMPI_COMM_WORLD_SIZE");
+}
+
+/* PMI goes before PMIx: `causeway run` and Hydra in a job of Slurm's leave the variables of srun. */
+static int launcher_open(struct cw_bootstrap *bootstrap)
+{
+    const char *slurm = getenv("SLURM_MPI_TYPE");
+    int status = CW_ERROR_NOT_FOUND;
+    if ((is_set("PMI_FD") || is_set("PMI_PORT")) && (!has_pmix() || pmi_is_open())) {
+        if (is_set("PMI_FD") && slurm != NULL && strcmp(slurm, "pmi2") == 0) {
+            status = bootstrap_pmi2_open(bootstrap);
+        }
+        if (status != CW_ERROR_NOT_FOUND) {
+            return status;
+        }
+        *bootstrap = (struct cw_bootstrap){0};
+        return bootstrap_pmi1_open(bootstrap);
+    }
+    if (has_pmix()) {
+        status = bootstrap_pmix_open(bootstrap);
+        if (status != CW_ERROR_NOT_FOUND || size_beside_pmix() != 1) {
+            return status == CW_ERROR_NOT_FOUND ? CW_ERROR_UNSUPPORTED : status;
+        }
+        *bootstrap = (struct cw_bootstrap){0};
+    }
+    return bootstrap_none_open(bootstrap);
+}
+
 int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes)
 {
     struct cw_bootstrap *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the connection to the launcher");
     }
-    int status = is_set("PMI_FD") || is_set("PMI_PORT") ? bootstrap_pmi1_open(made) : bootstrap_none_open(made);
+    int status = launcher_open(made);
     if (status != CW_OK) {
         cw_error_text(error, error_bytes, status, "%s", made->failure);
         free(made);
@@ -40,16 +92,19 @@ struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap)
 
 uint32_t cw_bootstrap_size_advertised(void)
 {
-    long size = 0;
-    if (!is_set("PMI_FD")) {
-        return is_set("PMI_PORT") ? 0 : 1;
+    if (!is_set("PMI_FD") && !is_set("PMI_PORT")) {
+        return has_pmix() ? size_beside_pmix() : 1;
     }
-    return is_set("PMI_SIZE") && cw_pmi1_number_read(getenv("PMI_SIZE"), 1, INT32_MAX, &size) ? (uint32_t)size : 0;
+    if (has_pmix() && !pmi_is_open()) {
+        return size_beside_pmix();
+    }
+    return is_set("PMI_FD") ? size_read("PMI_SIZE") : 0;
 }
 
 int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value)
 {
-    if (!cw_pmi1_text_fits(key, true) || strlen(key) > CW_BOOTSTRAP_KEY_MAX || !cw_pmi1_text_fits(value, true)) {
+    if (!cw_pmi1_text_fits(key, true) || strlen(key) > CW_BOOTSTRAP_KEY_MAX || !cw_pmi1_text_fits(value, true) ||
+        strchr(key, ';') != NULL || strchr(value, ';') != NULL) {
         return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_ARGUMENT,
                              "a key or value for the launcher's table is empty, not printable or too long");
     }

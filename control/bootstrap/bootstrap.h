@@ -1,13 +1,16 @@
 /* bootstrap: the one interface to whoever launched this process: who am I, how many are we, and a table to exchange a
  * few words.
  *
- * Clients: PMI-1 (Hydra's mpiexec, Slurm's pmi2-less srun, `causeway run`); without any launcher the process is a job
- * of its own. PMIx will be another client. A process whose environment says that an unknown launcher has started it
- * beside others is refused: it would be alone without knowing.
+ * Clients, in the order in which the environment is asked for them:
+ *   - PMI_FD, PMI_PORT: PMI-1 (`causeway run`, Hydra's mpiexec); with SLURM_MPI_TYPE=pmi2, PMI-2 (srun --mpi=pmi2), if
+ *     the launcher agrees. A PMI_FD that is not open, beside PMIx, is an outer launcher's, and passed over.
+ *   - PMIX_NAMESPACE and PMIX_RANK: PMIx (srun --mpi=pmix, Open MPI's mpirun, PRRTE), whose library is loaded then.
+ *   - Without any launcher the process is a job of its own. A process whose environment says that an unknown launcher
+ *     has started it beside others is refused: it would be alone without knowing.
  *
  * Invariants
  *   - What was put before a fence can be got by all ranks behind it.
- *   - Keys and values are printable text without blanks and '=', at most CW_BOOTSTRAP_KEY_MAX and
+ *   - Keys and values are printable text without blanks, '=' and ';' (which Slurm cannot keep), at most CW_BOOTSTRAP_KEY_MAX and
  *     CW_BOOTSTRAP_VALUE_MAX characters.
  *   - No call hangs when the launcher dies: it answers CW_ERROR_CLOSED.
  *
@@ -21,7 +24,7 @@
 
 enum {
     CW_BOOTSTRAP_KEY_MAX = 63,
-    CW_BOOTSTRAP_VALUE_MAX = 255, /* of one put; PMI-1 launchers may have less, which cw_bootstrap_put tells */
+    CW_BOOTSTRAP_VALUE_MAX = 255, /* of one put; launchers may have less, which cw_bootstrap_put tells */
     CW_BOOTSTRAP_JOB_MAX = 255,
 };
 
@@ -35,11 +38,12 @@ struct cw_bootstrap_info {
     uint32_t
         value_max; /* characters of a value of cw_bootstrap_put: the launcher's limit, at most CW_BOOTSTRAP_VALUE_MAX */
     char job[CW_BOOTSTRAP_JOB_MAX + 1]; /* the launcher's name of the job, for people */
-    const char *launcher;               /* "PMI-1", "none" */
+    const char *launcher;               /* "PMI-1", "PMI-2", "PMIx", "none" */
 };
 
 /* CW_OK; CW_ERROR_SYSTEM, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED, ... with a line in `error`: a launcher is there and
- * cannot be understood, or has set PMIX_RANK, OMPI_COMM_WORLD_SIZE, SLURM_STEP_NUM_TASKS, ... for several processes. */
+ * cannot be understood, its library (libpmix) is not there, or it has set OMPI_COMM_WORLD_SIZE, SLURM_STEP_NUM_TASKS, ...
+ * for several processes and none of the above. */
 int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes);
 struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
 

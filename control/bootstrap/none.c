@@ -80,7 +80,7 @@ static void none_release(struct cw_bootstrap *bootstrap)
     }
 }
 
-/* Launchers that do not speak PMI-1 name their processes in the environment. SLURM_NTASKS and SLURM_PROCID are no
+/* Launchers that speak neither PMI nor PMIx name their processes in the environment. SLURM_NTASKS and SLURM_PROCID are no
  * evidence: batch scripts have them, too, and run programs of one process. */
 static const struct launcher_mark {
     const char *variable;
@@ -89,7 +89,7 @@ static const struct launcher_mark {
     const char *remedy;
 } launcher_marks[] = {
     {"OMPI_COMM_WORLD_SIZE", false, "Open MPI's mpirun", ""},
-    {"SLURM_STEP_NUM_TASKS", false, "srun", "`srun --mpi=pmi2`, "},
+    {"SLURM_STEP_NUM_TASKS", false, "srun", "`srun --mpi=pmi2`, `srun --mpi=pmix`, "},
     {"PMI_SIZE", false, "a launcher without PMI_FD and PMI_PORT", ""},
     {"MV2_COMM_WORLD_SIZE", false, "MVAPICH's mpirun_rsh", ""},
     {"MPIRUN_NPROCS", false, "MVAPICH's mpirun_rsh", ""},
@@ -113,7 +113,7 @@ static int marks_check(struct cw_bootstrap *bootstrap)
             snprintf(count, sizeof(count), "%" PRIu64, number);
         }
         return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_UNSUPPORTED,
-                             "%s=%.12s: %s does not tell its processes of each other by PMI-1; start them by %s"
+                             "%s=%.12s: %s does not tell its processes of each other by PMI or PMIx; start them by %s"
                              "`causeway run -n %s` or `mpiexec.hydra -n %s`, or unset it for a job of one process",
                              mark->variable, word, mark->launcher, mark->remedy, count, count);
     }

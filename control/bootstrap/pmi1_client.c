@@ -1,9 +1,7 @@
 /* The PMI-1 client: one line is asked, one line is answered, over a descriptor that was inherited (PMI_FD) or a
  * connection (PMI_PORT, PMI_ID). */
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +10,9 @@
 
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/private.h"
-#include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
 enum {
-    SIZE_MAX_RANKS = 1 << 24, /* more is no launcher's number */
     KVSNAME_BYTES = 257,
     HOST_BYTES = 256,
 };
@@ -32,22 +28,7 @@ struct pmi1 {
     char text[CW_PMI1_LINE_MAX + 1];
 };
 
-#define FAIL(bootstrap, status, ...) \
-    cw_error_text((bootstrap)->failure, sizeof((bootstrap)->failure), (status), __VA_ARGS__)
-
 /* ---- lines over the descriptor ---- */
-
-/* What an error of read or write means. */
-static int io_fail(struct cw_bootstrap *bootstrap, int error)
-{
-    if (error == EPIPE || error == ECONNRESET || error == ENOTCONN) {
-        return FAIL(bootstrap, CW_ERROR_CLOSED,
-                    "the launcher has closed the connection: it has ended, or ends the job");
-    }
-    return FAIL(bootstrap, CW_ERROR_SYSTEM, "cannot talk to the launcher over descriptor %d: %s%s",
-                ((struct pmi1 *)bootstrap->state)->descriptor, strerror(error),
-                error == EBADF ? " (PMI_FD comes from an environment that is not ours: unset it)" : "");
-}
 
 static int request_send(struct cw_bootstrap *bootstrap)
 {
@@ -55,18 +36,7 @@ static int request_send(struct cw_bootstrap *bootstrap)
     if (cw_pmi1_end(&pmi->request) != CW_OK) {
         return FAIL(bootstrap, CW_ERROR_SYSTEM, "a request to the launcher is too long");
     }
-    for (size_t done = 0; done < pmi->request.length;) {
-        const char *from = pmi->request.text + done;
-        ssize_t sent = send(pmi->descriptor, from, pmi->request.length - done, MSG_NOSIGNAL);
-        if (sent < 0 && errno == ENOTSOCK) {
-            sent = write(pmi->descriptor, from, pmi->request.length - done);
-        }
-        if (sent < 0 && errno != EINTR) {
-            return io_fail(bootstrap, errno);
-        }
-        done += sent > 0 ? (size_t)sent : 0;
-    }
-    return CW_OK;
+    return bootstrap_pmi_write(bootstrap, pmi->descriptor, pmi->request.text, pmi->request.length);
 }
 
 /* Reads until there is a whole line; *length is its length without its end. */
@@ -82,11 +52,13 @@ static int line_await(struct cw_bootstrap *bootstrap, size_t *length)
         if (pmi->used == CW_PMI1_LINE_MAX) {
             return FAIL(bootstrap, CW_ERROR_SYSTEM, "the launcher sends a line without end: is it one for PMI-1?");
         }
-        ssize_t got = read(pmi->descriptor, pmi->bytes + pmi->used, CW_PMI1_LINE_MAX - pmi->used);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            return io_fail(bootstrap, got == 0 ? EPIPE : errno);
+        size_t got = 0;
+        int status =
+            bootstrap_pmi_read(bootstrap, pmi->descriptor, pmi->bytes + pmi->used, CW_PMI1_LINE_MAX - pmi->used, &got);
+        if (status != CW_OK) {
+            return status;
         }
-        pmi->used += got > 0 ? (size_t)got : 0;
+        pmi->used += got;
     }
 }
 
@@ -143,41 +115,6 @@ static const char *answer_message(const struct pmi1 *pmi)
 
 /* ---- connecting ---- */
 
-static int environment_number(struct cw_bootstrap *bootstrap, const char *name, long low, long high, long *number)
-{
-    const char *text = getenv(name);
-    if (text == NULL || !cw_pmi1_number_read(text, low, high, number)) {
-        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED,
-                    "%s is %s%.40s, but PMI_FD or PMI_PORT is set: start by a launcher, or unset the PMI_ variables",
-                    name, text == NULL ? "not set" : "no number that makes sense: ", text == NULL ? "" : text);
-    }
-    return CW_OK;
-}
-
-/* Rank and size come from the environment. */
-static int inherited_open(struct cw_bootstrap *bootstrap)
-{
-    struct pmi1 *pmi = bootstrap->state;
-    long descriptor = 0;
-    long rank = 0;
-    long size = 0;
-    int status = environment_number(bootstrap, "PMI_FD", 0, 1 << 20, &descriptor);
-    if (status == CW_OK) {
-        status = environment_number(bootstrap, "PMI_SIZE", 1, SIZE_MAX_RANKS, &size);
-    }
-    if (status == CW_OK) {
-        status = environment_number(bootstrap, "PMI_RANK", 0, size - 1, &rank);
-    }
-    if (status != CW_OK) {
-        return status;
-    }
-    pmi->descriptor = (int)descriptor;
-    bootstrap->info.rank = (uint32_t)rank;
-    bootstrap->info.size = (uint32_t)size;
-    /* what this process starts must neither talk to the launcher in its name nor keep the connection open */
-    return fcntl(pmi->descriptor, F_SETFD, FD_CLOEXEC) == 0 ? CW_OK : io_fail(bootstrap, errno);
-}
-
 static int port_connect(struct cw_bootstrap *bootstrap, const char *place)
 {
     struct pmi1 *pmi = bootstrap->state;
@@ -222,7 +159,7 @@ static int port_introduce(struct cw_bootstrap *bootstrap, long id)
     int status = ask(bootstrap, "initack");
     for (size_t i = 0; i < 3 && status == CW_OK; i++) {
         status = answer_take(bootstrap, "set");
-        if (status == CW_OK && !cw_pmi1_number(&pmi->answer, names[i], 0, SIZE_MAX_RANKS, &numbers[i])) {
+        if (status == CW_OK && !cw_pmi1_number(&pmi->answer, names[i], 0, BOOTSTRAP_RANKS_MAX, &numbers[i])) {
             status =
                 FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell the %s where it is due", names[i]);
         }
@@ -240,7 +177,7 @@ static int port_introduce(struct cw_bootstrap *bootstrap, long id)
 static int port_open(struct cw_bootstrap *bootstrap)
 {
     long id = 0;
-    int status = environment_number(bootstrap, "PMI_ID", 0, SIZE_MAX_RANKS, &id);
+    int status = bootstrap_pmi_number(bootstrap, "PMI_ID", 0, BOOTSTRAP_RANKS_MAX, &id);
     if (status == CW_OK) {
         status = port_connect(bootstrap, getenv("PMI_PORT"));
     }
@@ -303,13 +240,13 @@ static int job_learn(struct cw_bootstrap *bootstrap)
     snprintf(bootstrap->info.job, sizeof(bootstrap->info.job), "%.*s", CW_BOOTSTRAP_JOB_MAX, name);
     bootstrap->info.app_number = -1;
     status = ask_plain(bootstrap, "get_appnum", "appnum");
-    if (status == CW_OK && cw_pmi1_number(&pmi->answer, "appnum", 0, SIZE_MAX_RANKS, &number)) {
+    if (status == CW_OK && cw_pmi1_number(&pmi->answer, "appnum", 0, BOOTSTRAP_RANKS_MAX, &number)) {
         bootstrap->info.app_number = (int)number;
     }
     if (status == CW_OK) {
         status = ask_plain(bootstrap, "get_universe_size", "universe_size");
     }
-    if (status == CW_OK && cw_pmi1_number(&pmi->answer, "size", 1, SIZE_MAX_RANKS, &number)) {
+    if (status == CW_OK && cw_pmi1_number(&pmi->answer, "size", 1, BOOTSTRAP_RANKS_MAX, &number)) {
         bootstrap->info.universe_size = (uint32_t)number;
     }
     return status;
@@ -378,8 +315,7 @@ static void pmi1_abort(struct cw_bootstrap *bootstrap, int code)
 static bool pmi1_is_cut(const struct cw_bootstrap *bootstrap)
 {
     const struct pmi1 *pmi = bootstrap->state;
-    struct pollfd cut = {.fd = pmi->descriptor, .events = POLLRDHUP};
-    return poll(&cut, 1, 0) > 0 && (cut.revents & (POLLRDHUP | POLLHUP)) != 0;
+    return bootstrap_pmi_is_cut(pmi->descriptor);
 }
 
 static void pmi1_finish(struct cw_bootstrap *bootstrap)
@@ -416,7 +352,8 @@ int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap)
     bootstrap->client = &client;
     bootstrap->state = pmi;
     bootstrap->info.launcher = "PMI-1";
-    int status = inherited != NULL && inherited[0] != 0 ? inherited_open(bootstrap) : port_open(bootstrap);
+    int status = inherited != NULL && inherited[0] != 0 ? bootstrap_pmi_inherit(bootstrap, &pmi->descriptor)
+                                                        : port_open(bootstrap);
     if (status == CW_OK) {
         status = versions_agree(bootstrap);
     }

@@ -14,6 +14,7 @@ enum { NOBODY = -1, OUTPUT_BYTES_FIRST = 256, FAILURE_BYTES = 160 };
 struct entry {
     struct entry *next; /* of the same bucket */
     char *value;        /* behind the key */
+    bool is_fresh;      /* since cw_pmi1_server_fresh */
     char key[];
 };
 
@@ -34,6 +35,8 @@ struct client {
 
 struct cw_pmi1_server {
     uint32_t client_count;
+    uint32_t job_size; /* of all servers */
+    bool is_held;      /* all clients wait for those of other servers */
     uint32_t universe_size;
     uint32_t counts[4]; /* clients by state */
     uint32_t in_barrier;
@@ -78,7 +81,7 @@ static int entry_put(struct cw_pmi1_server *server, const char *key, const char 
     struct entry **place = entry_find(server, key);
     size_t key_bytes = strlen(key) + 1;
     size_t value_bytes = strlen(value) + 1;
-    if (*place == NULL && server->key_count == (size_t)server->client_count * CW_PMI1_SERVER_KEYS) {
+    if (*place == NULL && server->key_count == (size_t)server->job_size * CW_PMI1_SERVER_KEYS) {
         return CW_ERROR_LIMIT;
     }
     struct entry *entry = malloc(sizeof(*entry) + key_bytes + value_bytes);
@@ -89,6 +92,7 @@ static int entry_put(struct cw_pmi1_server *server, const char *key, const char 
     entry->value = entry->key + key_bytes;
     memcpy(entry->value, value, value_bytes);
     entry->next = NULL;
+    entry->is_fresh = true;
     if (*place != NULL) {
         entry->next = (*place)->next;
         free(*place);
@@ -293,22 +297,32 @@ static int take_get(struct cw_pmi1_server *server, uint32_t client, const struct
     return answer_send(server, client);
 }
 
+/* A client that cannot be told fails. */
+static void barrier_out(struct cw_pmi1_server *server)
+{
+    server->is_held = false;
+    for (uint32_t i = 0; i < server->client_count; i++) {
+        if (server->clients[i].in_barrier) {
+            barrier_leave(server, i);
+            cw_pmi1_begin(&server->answer, "barrier_out");
+            cw_pmi1_add_number(&server->answer, "rc", 0);
+            (void)answer_send(server, i);
+        }
+    }
+}
+
 static int take_barrier_in(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
-    int own = CW_OK;
     server->clients[client].in_barrier = true;
     if (++server->in_barrier < server->client_count) {
         return CW_OK;
     }
-    for (uint32_t i = 0; i < server->client_count; i++) {
-        barrier_leave(server, i);
-        cw_pmi1_begin(&server->answer, "barrier_out");
-        cw_pmi1_add_number(&server->answer, "rc", 0);
-        int status = answer_send(server, i);
-        own = i == client ? status : own;
+    server->is_held = server->job_size > server->client_count;
+    if (!server->is_held) {
+        barrier_out(server);
     }
-    return own;
+    return server->clients[client].state == CW_PMI1_CLIENT_FAILED ? CW_ERROR_MEMORY : CW_OK;
 }
 
 static int take_abort(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
@@ -492,6 +506,42 @@ uint32_t cw_pmi1_server_count(const struct cw_pmi1_server *server, enum cw_pmi1_
     return server->counts[state];
 }
 
+bool cw_pmi1_server_is_held(const struct cw_pmi1_server *server)
+{
+    return server->is_held;
+}
+
+void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
+                          void (*take)(void *context, const char *key, const char *value), void *context)
+{
+    for (size_t i = 0; i <= server->bucket_mask; i++) {
+        for (struct entry *entry = server->buckets[i]; entry != NULL; entry = entry->next) {
+            if (entry->is_fresh) {
+                entry->is_fresh = false;
+                take(context, entry->key, entry->value);
+            }
+        }
+    }
+}
+
+int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value)
+{
+    if (!cw_pmi1_text_fits(key, true) || strlen(key) >= CW_PMI1_SERVER_KEY_BYTES || !cw_pmi1_text_fits(value, false) ||
+        strlen(value) >= CW_PMI1_SERVER_VALUE_BYTES) {
+        return CW_ERROR_ARGUMENT;
+    }
+    int status = entry_put(server, key, value);
+    if (status == CW_OK) {
+        (*entry_find(server, key))->is_fresh = false;
+    }
+    return status;
+}
+
+void cw_pmi1_server_release(struct cw_pmi1_server *server)
+{
+    barrier_out(server);
+}
+
 bool cw_pmi1_server_waits(const struct cw_pmi1_server *server, uint32_t client)
 {
     return server->clients[client].in_barrier;
@@ -514,13 +564,14 @@ static int mapping_put(struct cw_pmi1_server *server, const char *mapping)
     char own[64];
     /* (first host, hosts, processes each) */
     snprintf(own, sizeof(own), "(vector,(0,1,%u))", server->client_count);
-    return entry_put(server, "PMI_process_mapping", mapping != NULL ? mapping : own);
+    return cw_pmi1_server_add(server, "PMI_process_mapping", mapping != NULL ? mapping : own);
 }
 
 static int server_fill(struct cw_pmi1_server *server, const struct cw_pmi1_server_config *config)
 {
     size_t bucket_count = 64;
-    while (bucket_count < 4 * (size_t)config->client_count) {
+    server->job_size = config->job_size > 0 ? config->job_size : config->client_count;
+    while (bucket_count < 4 * (size_t)server->job_size) {
         bucket_count *= 2;
     }
     server->client_count = config->client_count;
@@ -543,7 +594,8 @@ static int server_fill(struct cw_pmi1_server *server, const struct cw_pmi1_serve
 int cw_pmi1_server_create(const struct cw_pmi1_server_config *config, struct cw_pmi1_server **server)
 {
     const char *mapping = config->process_mapping;
-    if (config->client_count == 0 || config->client_count > CW_PMI1_SERVER_CLIENTS_MAX || config->job == NULL ||
+    if (config->client_count == 0 || config->client_count > CW_PMI1_SERVER_CLIENTS_MAX ||
+        (config->job_size > 0 && config->job_size < config->client_count) || config->job == NULL ||
         !cw_pmi1_text_fits(config->job, true) || strlen(config->job) >= CW_PMI1_SERVER_JOB_BYTES ||
         (mapping != NULL && (!cw_pmi1_text_fits(mapping, false) || strlen(mapping) >= CW_PMI1_SERVER_VALUE_BYTES))) {
         return CW_ERROR_ARGUMENT;

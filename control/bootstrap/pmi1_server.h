@@ -8,6 +8,9 @@
  *   - Memory is bounded: CW_PMI1_SERVER_KEYS keys for each client, one line that is incomplete, and answers to what was
  *     given to one call of cw_pmi1_server_take; so give it more of a client only when its answers are sent.
  *   - What one client has put can be got by all after the next barrier (and is, before).
+ *   - A server of some of a job's clients (`job_size`) holds a barrier until whoever joins the servers releases it:
+ *     cw_pmi1_server_is_held, cw_pmi1_server_fresh, then cw_pmi1_server_add with what others have, and
+ *     cw_pmi1_server_release.
  *
  * Order of calls
  *   cw_pmi1_server_create
@@ -34,6 +37,7 @@ struct cw_pmi1_server;
 
 struct cw_pmi1_server_config {
     uint32_t client_count; /* 1 .. CW_PMI1_SERVER_CLIENTS_MAX */
+    uint32_t job_size;     /* clients of all servers of the job; 0: this is the only one */
     uint32_t universe_size;
     const char *job; /* name of the job and its table: printable, no blank, below CW_PMI1_SERVER_JOB_BYTES */
     const char *process_mapping; /* value of PMI_process_mapping, as Hydra gives it; NULL: all are on one host */
@@ -68,6 +72,18 @@ void cw_pmi1_server_sent(struct cw_pmi1_server *server, uint32_t client, size_t 
 enum cw_pmi1_client_state cw_pmi1_server_state(const struct cw_pmi1_server *server, uint32_t client);
 /* Clients in this state. */
 uint32_t cw_pmi1_server_count(const struct cw_pmi1_server *server, enum cw_pmi1_client_state state);
+/* ---- barriers of several servers ---- */
+
+/* Whether all clients wait, and for the other servers' alone. */
+bool cw_pmi1_server_is_held(const struct cw_pmi1_server *server);
+/* Hands out what clients have put since the last time. */
+void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
+                          void (*take)(void *context, const char *key, const char *value), void *context);
+/* Another server's client has put it. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY. */
+int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value);
+/* All clients of the job wait: lets ours go on. */
+void cw_pmi1_server_release(struct cw_pmi1_server *server);
+
 /* Whether the client waits in a barrier. */
 bool cw_pmi1_server_waits(const struct cw_pmi1_server *server, uint32_t client);
 /* Whether a client has asked for the end of the job; the first one and its exit code, 0 .. 255. */

@@ -5,8 +5,12 @@
 #pragma once
 
 #include "control/bootstrap/bootstrap.h"
+#include "dataplane/port/error_text.h"
 
-enum { BOOTSTRAP_FAILURE_BYTES = 256 };
+enum {
+    BOOTSTRAP_FAILURE_BYTES = 256,
+    BOOTSTRAP_RANKS_MAX = 1 << 24, /* more is no launcher's number */
+};
 
 /* Each returns what the function of bootstrap.h returns, and leaves a line in bootstrap->failure when it fails. */
 struct bootstrap_client {
@@ -26,7 +30,27 @@ struct cw_bootstrap {
     char failure[BOOTSTRAP_FAILURE_BYTES];
 };
 
+#define FAIL(bootstrap, status, ...) \
+    cw_error_text((bootstrap)->failure, sizeof((bootstrap)->failure), (status), __VA_ARGS__)
+
 /* Fill `client`, `state` and `info`, or fail with a line in `failure`; what they have allocated by then is released by
  * themselves. */
 int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap);
+/* Also CW_ERROR_NOT_FOUND: the launcher speaks PMI-1 only, and waits for its first line. */
+int bootstrap_pmi2_open(struct cw_bootstrap *bootstrap);
+/* Also CW_ERROR_NOT_FOUND: the library of PMIx is not there. */
+int bootstrap_pmix_open(struct cw_bootstrap *bootstrap);
 int bootstrap_none_open(struct cw_bootstrap *bootstrap);
+
+/* Of PMI-1 and PMI-2, which have a descriptor (pmi_socket.c). */
+
+/* A number from the environment. CW_OK; CW_ERROR_UNSUPPORTED. */
+int bootstrap_pmi_number(struct cw_bootstrap *bootstrap, const char *name, long low, long high, long *number);
+/* PMI_FD, which is the caller's now, and PMI_RANK and PMI_SIZE into `info`. CW_OK; CW_ERROR_UNSUPPORTED;
+ * CW_ERROR_SYSTEM: no such descriptor. */
+int bootstrap_pmi_inherit(struct cw_bootstrap *bootstrap, int *descriptor);
+/* All of it. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
+int bootstrap_pmi_write(struct cw_bootstrap *bootstrap, int descriptor, const char *text, size_t length);
+/* What is there, at least a byte unless a signal comes. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
+int bootstrap_pmi_read(struct cw_bootstrap *bootstrap, int descriptor, char *text, size_t room, size_t *got);
+bool bootstrap_pmi_is_cut(int descriptor);

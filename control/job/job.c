@@ -18,10 +18,14 @@
 #include "dataplane/status.h"
 
 enum {
-    CARD_VERSION = 5,
+    KEY_HASH_BYTES = 16,
+    CARD_VERSION = 7,
     CARD_NOTE = 1, /* behind the version */
     CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
-    CARD_PATH = CARD_HOST + CW_JOB_HOST_BYTES,
+    CARD_MACHINE = CARD_HOST + CW_JOB_HOST_BYTES,
+    CARD_KEY = CARD_MACHINE + sizeof(uint64_t),
+    CARD_NET = CARD_KEY + KEY_HASH_BYTES,
+    CARD_PATH = CARD_NET + sizeof(struct cw_net_offer),
     CARD_BYTES = CARD_PATH + sizeof(struct cw_path_card),
     CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
     KEY_BYTES = 48,
@@ -53,7 +57,8 @@ static int boot_read(char *boot, size_t bytes, const struct report *report)
 
 /* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through
  * /proc. CAUSEWAY_HOST tells apart further. */
-static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], const struct report *report)
+static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
+                         const struct report *report)
 {
     struct {
         char boot[64];
@@ -79,6 +84,10 @@ static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16],
     if (failed != CW_OK) {
         return failed;
     }
+    *emulated = machine.emulated;
+    uint8_t boot[crypto_generichash_BYTES_MIN];
+    (void)crypto_generichash(boot, sizeof(boot), (const uint8_t *)machine.boot, sizeof(machine.boot), NULL, 0);
+    memcpy(own_machine, boot, sizeof(*own_machine));
     crypto_generichash_state state;
     if (crypto_generichash_init(&state, NULL, 0, 16) != 0 ||
         crypto_generichash_update(&state, (const uint8_t *)&machine, sizeof(machine)) != 0 ||
@@ -102,9 +111,19 @@ static void key_write(char key[KEY_BYTES], uint32_t rank, size_t piece)
     }
 }
 
+/* By which ranks see whether they have the same key, and nobody learns it: it has 128 random bits. Zeros: none yet. */
+static void key_hash(const struct cw_job *job, uint8_t hash[KEY_HASH_BYTES])
+{
+    memset(hash, 0, KEY_HASH_BYTES);
+    if (job->has_key) {
+        (void)crypto_generichash(hash, KEY_HASH_BYTES, (const uint8_t *)"causeway card", 13, job->key,
+                                 sizeof(job->key));
+    }
+}
+
 /* In as many pieces as the launcher's values need; all cards are of one length, by which the reader knows the last
  * piece. */
-static int card_put(struct cw_job *job, const struct report *report)
+static int card_put(struct cw_job *job, const struct cw_net_offer *offer, const struct report *report)
 {
     struct cw_path_card card;
     uint8_t bytes[CARD_BYTES] = {CARD_VERSION};
@@ -115,6 +134,9 @@ static int card_put(struct cw_job *job, const struct report *report)
     cw_paths_card(job->paths, &card);
     memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
     (void)gethostname((char *)bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1); /* the rest is 0 */
+    memcpy(bytes + CARD_MACHINE, &job->machines[job->info.rank], sizeof(*job->machines));
+    key_hash(job, bytes + CARD_KEY);
+    memcpy(bytes + CARD_NET, offer, sizeof(*offer));
     memcpy(bytes + CARD_PATH, &card, sizeof(card));
     sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
     for (size_t at = 0, piece = 0; text[at] != 0; piece++) {
@@ -132,7 +154,8 @@ static int card_put(struct cw_job *job, const struct report *report)
     return CW_OK;
 }
 
-static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, const struct report *report)
+static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, struct cw_net_offer *offer,
+                    const struct report *report)
 {
     uint8_t bytes[CARD_BYTES];
     char text[CARD_TEXT_BYTES];
@@ -157,10 +180,23 @@ static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card
                     "rank %" PRIu32 " runs another version of Causeway: build all programs of a job with the same one",
                     rank);
     }
+    uint8_t hash[KEY_HASH_BYTES];
+    key_hash(job, hash);
+    if (!sodium_is_zero(hash, sizeof(hash)) && !sodium_is_zero(bytes + CARD_KEY, sizeof(hash)) &&
+        memcmp(hash, bytes + CARD_KEY, sizeof(hash)) != 0) {
+        return FAIL(report, CW_ERROR_ARGUMENT,
+                    "rank %" PRIu32 " has another key of the job than rank %" PRIu32
+                    ": is CAUSEWAY_JOB_KEY set, and not the same everywhere? Unset it: launchers hand over a key",
+                    rank, job->info.rank);
+    }
     job->notes_differ = job->notes_differ || memcmp(bytes + CARD_NOTE, job->note, sizeof(job->note)) != 0;
     memcpy(job->hosts[rank], bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1);
+    memcpy(&job->machines[rank], bytes + CARD_MACHINE, sizeof(*job->machines));
+    memcpy(offer, bytes + CARD_NET, sizeof(*offer));
     memcpy(card, bytes + CARD_PATH, sizeof(*card));
-    return CW_OK;
+    return offer->count <= CW_NET_ADDRESSES
+               ? CW_OK
+               : FAIL(report, CW_ERROR_ARGUMENT, "rank %" PRIu32 ": its card makes no sense", rank);
 }
 
 /* ---- what comes ---- */
@@ -283,10 +319,31 @@ uint64_t cw_job_failure_timeout(const struct cw_job *job)
 
 /* ---- open, close ---- */
 
-static int paths_open(struct cw_job *job, const struct report *report)
+/* The endpoint of the wire, for the paths. */
+static int wire_open(struct cw_job *job, const struct cw_net_address *own, struct cw_paths_config *config,
+                     const struct report *report)
 {
-    const char *copy = getenv("CAUSEWAY_COPY");
-    struct cw_paths_config config = {
+    const struct cw_wire_request request = {
+        .rank = job->info.rank,
+        .size = job->info.size,
+        .bound_ns = config->stopped_timeout_ns,
+        .key = job->has_key ? job->key : NULL,
+        .own = own,
+    };
+    int status = cw_wire_open(&request, &job->wire, report->text, report->bytes);
+    if (status == CW_OK) {
+        config->loop = job->wire.loop;
+        config->address = cw_endpoint_address(job->wire.endpoint);
+        config->message_bytes_max = job->wire.message_bytes_max;
+        config->multicasts = job->wire.mcast != NULL;
+    }
+    return status;
+}
+
+static int config_make(struct cw_job *job, struct cw_paths_config *config, const struct report *report)
+{
+    const char *copy = getenv("CAUSEWAY_COPY"), *origin;
+    *config = (struct cw_paths_config){
         .rank = job->info.rank,
         .rank_count = job->info.size,
         .copy_twice = copy != NULL && strcmp(copy, "twice") == 0,
@@ -294,54 +351,123 @@ static int paths_open(struct cw_job *job, const struct report *report)
         .watcher = &job->watcher,
     };
     job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .event = take_event};
-    config.handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
-    if (copy != NULL && copy[0] != 0 && !config.copy_twice) {
+    config->handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
+    if (copy != NULL && copy[0] != 0 && !config->copy_twice) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
                     copy);
     }
-    const char *origin;
-    if (!cw_settings_failure_timeout(&config.stopped_timeout_ns, &origin)) {
+    if (!cw_settings_failure_timeout(&config->stopped_timeout_ns, &origin)) {
         return FAIL(report, CW_ERROR_ARGUMENT,
                     "CAUSEWAY_FAILURE_TIMEOUT is '%.40s': seconds are wanted, 1 or more, or 0 for never",
                     getenv("CAUSEWAY_FAILURE_TIMEOUT"));
     }
-    int status = host_identify(&job->info, config.host, report);
-    if (status != CW_OK) {
-        return status;
-    }
-    if (getrandom(&config.nonce, sizeof(config.nonce), 0) != sizeof(config.nonce)) {
+    if (getrandom(&config->nonce, sizeof(config->nonce), 0) != sizeof(config->nonce)) {
         return FAIL(report, CW_ERROR_SYSTEM, "the kernel gives no random numbers: %s", strerror(errno));
     }
-    status = cw_wire_open(job->info.rank, job->info.size, config.stopped_timeout_ns, &job->wire, report->text,
-                          report->bytes);
+    return CW_OK;
+}
+
+/* *offer: the addresses of this host; none if hosts are emulated, whose way is open when this returns. */
+static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct cw_net_offer *offer,
+                      const struct report *report)
+{
+    int emulated = -1, has_key = 0;
+    int status = config_make(job, config, report);
+    memset(offer, 0, sizeof(*offer));
+    if (status == CW_OK) {
+        status = host_identify(&job->info, config->host, &job->machines[job->info.rank], &emulated, report);
+    }
+    if (status == CW_OK) { /* needed or not: no child is to have it */
+        status = cw_job_key_take(job->key, &has_key, report->text, report->bytes);
+        job->has_key = has_key != 0;
+    }
+    if (status == CW_OK && emulated >= 0) {
+        status = wire_open(job, NULL, config, report);
+    } else if (status == CW_OK && job->info.size > 1) {
+        status = cw_net_offer_make(offer, report->text, report->bytes);
+    }
+    return status == CW_OK ? cw_paths_create(config, &job->paths, report->text, report->bytes) : status;
+}
+
+/* ---- where ranks of other hosts are ---- */
+
+/* A job that no launcher of ours has started has no key yet: rank 0 makes one, and the launcher's table brings it. */
+static int key_put(struct cw_job *job, const struct report *report)
+{
+    char text[2 * CW_JOB_KEY_BYTES + 1];
+    if (job->has_key || job->info.rank != 0 || job->info.size == 1) {
+        return CW_OK;
+    }
+    int status = cw_job_key_make(job->key, report->text, report->bytes);
     if (status != CW_OK) {
         return status;
     }
-    if (job->wire.loop != NULL) {
-        config.loop = job->wire.loop;
-        config.address = cw_endpoint_address(job->wire.endpoint);
-        config.message_bytes_max = job->wire.message_bytes_max;
-        config.multicasts = job->wire.mcast != NULL;
-    }
-    return cw_paths_create(&config, &job->paths, report->text, report->bytes);
+    job->has_key = true;
+    sodium_bin2hex(text, sizeof(text), job->key, sizeof(job->key));
+    status = cw_bootstrap_put(job->bootstrap, "key-0", text);
+    sodium_memzero(text, sizeof(text));
+    return status == CW_OK
+               ? CW_OK
+               : FAIL(report, status, "cannot hand over the key of the job: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
-static int paths_add(struct cw_job *job, const struct report *report)
+static int key_get(struct cw_job *job, const struct report *report)
 {
-    job->hosts = calloc(job->info.size, sizeof(*job->hosts));
-    if (job->hosts == NULL) {
-        return FAIL(report, CW_ERROR_MEMORY, "no memory for the job");
+    char text[CW_BOOTSTRAP_VALUE_MAX + 1] = "";
+    size_t count = 0;
+    if (job->has_key) {
+        return CW_OK;
     }
-    for (uint32_t rank = 0; rank < job->info.size; rank++) {
-        struct cw_path_card card;
-        int status = card_get(job, rank, &card, report);
-        if (status == CW_OK) {
-            status = cw_paths_add(job->paths, rank, &card, report->text, report->bytes);
-        }
-        if (status != CW_OK) {
-            return status;
-        }
+    int status = cw_bootstrap_get(job->bootstrap, "key-0", text, sizeof(text));
+    job->has_key = status == CW_OK &&
+                   sodium_hex2bin(job->key, sizeof(job->key), text, strlen(text), NULL, &count, NULL) == 0 &&
+                   count == sizeof(job->key);
+    sodium_memzero(text, sizeof(text));
+    return job->has_key ? CW_OK
+                        : FAIL(report, CW_ERROR_NOT_FOUND,
+                               "rank 0 has a key of the job and this rank has none: CAUSEWAY_JOB_KEY is for all ranks");
+}
+
+/* What a rank tells of its endpoint. */
+struct place {
+    struct cw_address address;
+    uint8_t multicasts;
+    uint8_t reserved[3];
+};
+
+static int place_put(struct cw_job *job, const struct cw_paths_config *config, const struct report *report)
+{
+    struct place place;
+    char key[KEY_BYTES], text[2 * sizeof(place) + 1];
+    memset(&place, 0, sizeof(place));
+    place.address = config->address;
+    place.multicasts = config->multicasts;
+    sodium_bin2hex(text, sizeof(text), (const uint8_t *)&place, sizeof(place));
+    snprintf(key, sizeof(key), "place-%" PRIu32, job->info.rank);
+    int status = cw_bootstrap_put(job->bootstrap, key, text);
+    return status == CW_OK ? CW_OK
+                           : FAIL(report, status, "cannot tell the other ranks where this one is: %s",
+                                  cw_bootstrap_failure(job->bootstrap));
+}
+
+static int place_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, const struct report *report)
+{
+    struct place place;
+    char key[KEY_BYTES], text[CW_BOOTSTRAP_VALUE_MAX + 1];
+    size_t count = 0;
+    snprintf(key, sizeof(key), "place-%" PRIu32, rank);
+    int status = cw_bootstrap_get(job->bootstrap, key, text, sizeof(text));
+    if (status == CW_OK &&
+        (sodium_hex2bin((uint8_t *)&place, sizeof(place), text, strlen(text), NULL, &count, NULL) != 0 ||
+         count != sizeof(place))) {
+        status = CW_ERROR_ARGUMENT;
     }
+    if (status != CW_OK) {
+        return FAIL(report, status, "cannot learn where rank %" PRIu32 " is: %s", rank,
+                    cw_bootstrap_failure(job->bootstrap));
+    }
+    card->address = place.address;
+    card->multicasts = place.multicasts;
     return CW_OK;
 }
 
@@ -353,10 +479,74 @@ static int fence(struct cw_job *job, const struct report *report)
                : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
+/* Which of this host's addresses the others use: all choose by the same rule. */
+static int address_choose(struct cw_job *job, const struct cw_net_offer *offers, struct cw_net_address *own,
+                          const struct report *report)
+{
+    char why[CW_NET_TEXT_BYTES], interface[32];
+    const struct cw_net_offer *mine = &offers[job->info.rank];
+    if (!cw_net_choose(offers, job->info.size, job->info.rank, own, why)) {
+        return FAIL(
+            report, CW_ERROR_NOT_FOUND,
+            "rank %" PRIu32 " on %s: %s to reach ranks of other hosts by (`ip address` lists them; CAUSEWAY_NET "
+            "names one)",
+            job->info.rank, job->hosts[job->info.rank],
+            mine->count == 0 ? "this host has no address" : "all addresses are those of other hosts, too: none");
+    }
+    uint32_t ipv4 = own->ipv4;
+    cw_net_interface(ipv4, interface, sizeof(interface));
+    snprintf(job->way, sizeof(job->way), "UDP sockets at %u.%u.%u.%u (%s), since %s", ipv4 >> 24, ipv4 >> 16 & 255,
+             ipv4 >> 8 & 255, ipv4 & 255, interface, getenv("CAUSEWAY_NET") != NULL ? "CAUSEWAY_NET says so" : why);
+    return CW_OK;
+}
+
+/* The ranks are on several hosts: a port to the others, and where theirs are. */
+static int wire_join(struct cw_job *job, const struct cw_net_offer *offers, struct cw_paths_config *config,
+                     struct cw_path_card *cards, const struct report *report)
+{
+    struct cw_net_address own = {0};
+    int status = key_get(job, report);
+    status = status == CW_OK ? address_choose(job, offers, &own, report) : status;
+    status = status == CW_OK ? wire_open(job, &own, config, report) : status;
+    status = status == CW_OK ? cw_paths_connect(job->paths, config, report->text, report->bytes) : status;
+    status = status == CW_OK ? place_put(job, config, report) : status;
+    status = status == CW_OK ? fence(job, report) : status;
+    for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
+        status = place_get(job, rank, &cards[rank], report);
+    }
+    return status;
+}
+
+static int paths_add(struct cw_job *job, struct cw_paths_config *config, const struct report *report)
+{
+    struct cw_path_card *cards = calloc(job->info.size, sizeof(*cards));
+    struct cw_net_offer *offers = calloc(job->info.size, sizeof(*offers));
+    int status = cards == NULL || offers == NULL ? FAIL(report, CW_ERROR_MEMORY, "no memory for the job") : CW_OK;
+    bool is_spread = false;
+    for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
+        status = card_get(job, rank, &cards[rank], &offers[rank], report);
+        is_spread = is_spread || memcmp(cards[rank].host, cards[0].host, sizeof(cards[0].host)) != 0;
+    }
+    if (status == CW_OK && is_spread && job->wire.loop == NULL) {
+        status = wire_join(job, offers, config, cards, report);
+    }
+    for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
+        status = cw_paths_add(job->paths, rank, &cards[rank], report->text, report->bytes);
+    }
+    if (status == CW_OK && job->way[0] != '\0') {
+        status = job_reach(job, cards, config->stopped_timeout_ns, report->text, report->bytes);
+    }
+    free(cards);
+    free(offers);
+    return status;
+}
+
 int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
                 char *error, size_t error_bytes)
 {
     const struct report report = {.text = error, .bytes = error_bytes};
+    struct cw_paths_config config;
+    struct cw_net_offer offer;
     struct cw_job *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         return FAIL(&report, CW_ERROR_MEMORY, "no memory for the job");
@@ -366,17 +556,24 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
     int status = cw_bootstrap_open(&made->bootstrap, error, error_bytes);
     if (status == CW_OK) {
         made->info = cw_bootstrap_info(made->bootstrap);
-        status = paths_open(made, &report);
+        made->hosts = calloc(made->info.size, sizeof(*made->hosts));
+        made->machines = calloc(made->info.size, sizeof(*made->machines));
+        status = made->hosts == NULL || made->machines == NULL ? FAIL(&report, CW_ERROR_MEMORY, "no memory for the job")
+                                                               : paths_open(made, &config, &offer, &report);
     }
     if (status == CW_OK) {
-        status = card_put(made, &report);
+        status = key_put(made, &report);
+    }
+    if (status == CW_OK) {
+        status = card_put(made, &offer, &report);
     }
     if (status == CW_OK) {
         status = fence(made, &report);
     }
     if (status == CW_OK) {
-        status = paths_add(made, &report);
+        status = paths_add(made, &config, &report);
     }
+    sodium_memzero(made->key, sizeof(made->key)); /* the endpoint has its own */
     if (status == CW_OK) {
         status = groups_open(made, &report);
     }
@@ -385,6 +582,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
         cw_wire_close(&made->wire);
         cw_bootstrap_drop(made->bootstrap); /* no goodbye: the others would wait for us */
         free(made->hosts);
+        free(made->machines);
         free(made);
         return status;
     }
@@ -417,6 +615,7 @@ void cw_job_close(struct cw_job *job)
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);
     free(job->hosts);
+    free(job->machines);
     free(job);
 }
 
@@ -428,6 +627,21 @@ struct cw_bootstrap_info cw_job_info(const struct cw_job *job)
 const char *cw_job_host(const struct cw_job *job, uint32_t rank)
 {
     return job->hosts[rank];
+}
+
+bool cw_job_shares_machine(const struct cw_job *job, uint32_t one, uint32_t other)
+{
+    return job->machines[one] == job->machines[other];
+}
+
+const char *cw_job_way(const struct cw_job *job)
+{
+    return job->way;
+}
+
+const char *cw_job_narrow(const struct cw_job *job)
+{
+    return job->narrow;
 }
 
 bool cw_job_notes_agree(const struct cw_job *job)

@@ -9,6 +9,7 @@
  * Environment
  *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
  *                       processes that see the same kernel, process numbers and user.
+ *   CAUSEWAY_NET, CAUSEWAY_PORTS   which address and UDP ports the ranks of other hosts use (control/net/net.h)
  *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (job/wire.h); set by `causeway run --emulate`
  *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
  *                       for tests
@@ -67,6 +68,12 @@ struct cw_groups *cw_job_groups(const struct cw_job *job);
 uint32_t cw_job_poll(struct cw_job *job);
 /* The name of a rank's host, as its kernel has it; lives as long as the job. */
 const char *cw_job_host(const struct cw_job *job, uint32_t rank);
+/* Whether two ranks run on the same processors, though perhaps on different hosts: those that are namespaces of one. */
+bool cw_job_shares_machine(const struct cw_job *job, uint32_t one, uint32_t other);
+/* How ranks of other hosts are reached, and why so, in one line; "": there are none, or they are emulated. */
+const char *cw_job_way(const struct cw_job *job);
+/* Of a path to another host that passes smaller packets than its ends take, in one line; "": none is known. */
+const char *cw_job_narrow(const struct cw_job *job);
 /* Whether all ranks have brought the same note: the same answer at all ranks. */
 bool cw_job_notes_agree(const struct cw_job *job);
 

@@ -18,16 +18,22 @@
 #define BY_HAND    "CAUSEWAY_JOB_KEY"
 #define DESCRIPTOR "CAUSEWAY_JOB_KEY_FD"
 
-int cw_job_key_make(char *error, size_t error_bytes)
+int cw_job_key_make(uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_bytes)
 {
-    uint8_t key[CW_JOB_KEY_BYTES];
+    if (getrandom(key, CW_JOB_KEY_BYTES, 0) != CW_JOB_KEY_BYTES) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers for a key: %s",
+                             strerror(errno));
+    }
+    return CW_OK;
+}
+
+int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_bytes)
+{
     char number[16];
     int made = memfd_create("causeway-key", MFD_CLOEXEC);
     int kept = made < 0 ? -1 : fcntl(made, F_DUPFD, STDERR_FILENO + 1); /* no standard file; open across exec */
-    bool done = kept >= 0 && getrandom(key, sizeof(key), 0) == (ssize_t)sizeof(key) &&
-                write(kept, key, sizeof(key)) == (ssize_t)sizeof(key);
+    bool done = kept >= 0 && write(kept, key, CW_JOB_KEY_BYTES) == CW_JOB_KEY_BYTES;
     int reason = errno;
-    sodium_memzero(key, sizeof(key));
     if (made >= 0) {
         close(made);
     }
@@ -38,7 +44,7 @@ int cw_job_key_make(char *error, size_t error_bytes)
     if (kept >= 0) {
         close(kept);
     }
-    return cw_error_text(error, error_bytes, cw_status_of_errno(reason), "no key can be made for the job: %s%s",
+    return cw_error_text(error, error_bytes, cw_status_of_errno(reason), "no key can be handed to the ranks: %s%s",
                          strerror(reason), cw_errno_remedy(reason));
 }
 

@@ -12,9 +12,11 @@
 
 enum { CW_JOB_KEY_BYTES = 16 };
 
-/* In the launcher: a new key for all that is started from now on. CW_OK, CW_ERROR_SYSTEM, ... with a line in
- * `error`. */
-int cw_job_key_make(char *error, size_t error_bytes);
+/* In the launcher: a new key. CW_OK, or CW_ERROR_SYSTEM with a line in `error`. */
+int cw_job_key_make(uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_bytes);
+/* In the launcher, and its agents on other hosts: hands the key to all that is started from now on. CW_OK,
+ * CW_ERROR_SYSTEM, ... with a line in `error`. */
+int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_bytes);
 
 /* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it makes no sense. */
 int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes);

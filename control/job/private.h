@@ -2,6 +2,7 @@
 #pragma once
 
 #include "control/job/job.h"
+#include "control/job/key.h"
 #include "control/job/wire.h"
 
 struct cw_job {
@@ -16,4 +17,14 @@ struct cw_job {
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;
     char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */
+    uint64_t *machines;               /* which ranks' processors are the same, per rank */
+    uint8_t key[CW_JOB_KEY_BYTES];
+    bool has_key;
+    char way[2 * CW_NET_TEXT_BYTES];    /* to other hosts, for people; "": none, or between emulated ones */
+    char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
+
+/* Finds out whether the hosts reach each other, within `bound_ns` or some seconds; 0: does not. All ranks have opened
+ * their ports, and job->paths has all cards. CW_OK; CW_ERROR_TIMEOUT, with a line in `error` that names who is not
+ * reached and why; CW_ERROR_MEMORY. */
+int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bound_ns, char *error, size_t error_bytes);

@@ -55,23 +55,29 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
 
 static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
 
-static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_JOB_KEY_BYTES], struct cw_wire *wire,
-                         char *error, size_t error_bytes)
+/* A UDP port each: relays, and measuring by them, are for jobs of several clusters. */
+static uint32_t streams_wanted(bool is_emulated)
+{
+    const char *topology = getenv("CAUSEWAY_TOPOLOGY");
+    return is_emulated || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
+}
+
+static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
     struct cw_loop_config loop;
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     loop.fallback = CW_FALLBACK_CALLER; /* the control thread */
-    memcpy(config.job_key, job_key, CW_JOB_KEY_BYTES);
+    memcpy(config.job_key, request->key, CW_JOB_KEY_BYTES);
     config.failure_timeout_ns = wire->failure_timeout_ns;
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
     config.waiting = cw_loop_waiting(&loop, &wire->port->info);
     config.address = wire->address;
-    config.stream_count = CW_WIRE_STREAMS;
-    uint64_t peers = (uint64_t)size * config.stream_count; /* only those in use take memory */
+    config.stream_count = streams_wanted(request->own == NULL);
+    uint64_t peers = (uint64_t)request->size * config.stream_count; /* only those in use take memory */
     config.peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
     config.reassembly_count_max += 2 * config.peer_count_max;
     config.region_count_max = REGIONS;
@@ -89,7 +95,8 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
         wire->endpoint = NULL;
         return status;
     }
-    status = wire_multicast_open(config.job_key, rank + 1 == size, wire, error, error_bytes);
+    status = wire_multicast_open(config.job_key, request->rank + 1 == request->size, request->own == NULL, wire, error,
+                                 error_bytes);
     if (status != CW_OK) {
         return status;
     }
@@ -100,31 +107,25 @@ static int endpoint_open(uint32_t rank, uint32_t size, const uint8_t job_key[CW_
     return status;
 }
 
-int cw_wire_open(uint32_t rank, uint32_t size, uint64_t bound_ns, struct cw_wire *wire, char *error, size_t error_bytes)
+int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct wire_emulation emulation;
-    *wire = (struct cw_wire){0};
-    uint8_t key[CW_JOB_KEY_BYTES];
-    int has_key = 0;
-    int status = cw_job_key_take(key, &has_key, error, error_bytes); /* needed or not: no child is to have it */
-    if (status == CW_OK) {
-        status = emulation_read(size, &emulation, error, error_bytes);
-    }
-    if (status != CW_OK || emulation.hosts == 0) {
-        return status;
-    }
-    if (!has_key) {
-        return cw_error_text(
+    *wire = (struct cw_wire){.failure_timeout_ns = request->bound_ns > 0 ? request->bound_ns : NEVER_NS};
+    int status = emulation_read(request->size, &emulation, error, error_bytes);
+    if (status == CW_OK && request->key == NULL) {
+        status = cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
-            "there is no key of the job: let `causeway run --emulate` start it, or set CAUSEWAY_JOB_KEY "
-            "to 32 hexadecimal digits, the same on all ranks");
+            "there is no key of the job: let `causeway run` start it, or set CAUSEWAY_JOB_KEY to 32 hexadecimal "
+            "digits, the same on all ranks");
     }
-    wire->failure_timeout_ns = bound_ns > 0 ? bound_ns : NEVER_NS;
-    status = wire_port_open(rank, &emulation, wire, error, error_bytes);
+    if (status == CW_OK && request->own == NULL) {
+        status = wire_port_open(request->rank, &emulation, wire, error, error_bytes);
+    } else if (status == CW_OK) {
+        status = wire_socket_open(request->own, request->rank, streams_wanted(false), wire, error, error_bytes);
+    }
     if (status == CW_OK) {
-        status = endpoint_open(rank, size, key, wire, error, error_bytes);
+        status = endpoint_open(request, wire, error, error_bytes);
     }
-    explicit_bzero(key, sizeof(key));
     if (status != CW_OK) {
         cw_wire_close(wire);
     }

@@ -1,6 +1,9 @@
 /* wire: this process's way to other hosts: a port, an endpoint on it and its loop.
  *
- * Where from: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
+ * Between hosts it is a socket of the kernel at the address that all have agreed on (control/net/net.h), and at a UDP
+ * port that is free, or one of CAUSEWAY_PORTS.
+ *
+ * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
  * emulated hosts, in equal blocks, and how they reach each other:
  *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
  *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
@@ -20,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/net/net.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/loop.h"
 #include "mcast/mcast.h"
@@ -53,9 +57,15 @@ struct cw_wire {
  * `error`. */
 int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes);
 
-/* Opens it, if there is any: else all of `wire` is zero. `bound_ns`: how long a silent peer is waited for; 0: for ever.
- * CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
-int cw_wire_open(uint32_t rank, uint32_t size, uint64_t bound_ns, struct cw_wire *wire, char *error,
-                 size_t error_bytes);
+struct cw_wire_request {
+    uint32_t rank;
+    uint32_t size;
+    uint64_t bound_ns;                /* how long a silent peer is waited for; 0: for ever */
+    const uint8_t *key;               /* of the job; NULL: there is none */
+    const struct cw_net_address *own; /* that others use; NULL: hosts are emulated */
+};
+
+/* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
+int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 /* A zeroed one is allowed. */
 void cw_wire_close(struct cw_wire *wire);

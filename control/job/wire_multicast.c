@@ -13,12 +13,13 @@ enum {
     GROUPS = 512,
 };
 
-/* Addresses for use within an organization (RFC 2365), other ones for each job. */
+/* Addresses for use within an organization (RFC 2365), other ones for each job; in 239.0.0.0/9, since their MAC addresses
+ * keep 23 bits. */
 static uint32_t base_of(const uint8_t job_key[16])
 {
     uint8_t hash[crypto_generichash_BYTES_MIN];
     (void)crypto_generichash(hash, sizeof(hash), job_key, 16, (const uint8_t *)"groups", 6);
-    uint32_t bits = (uint32_t)hash[0] << 16 | (uint32_t)hash[1] << 8 | hash[2];
+    uint32_t bits = (hash[0] & 0x7fu) << 16 | (uint32_t)hash[1] << 8 | hash[2];
     return 0xef000000u | (bits & ~(CW_GROUPS_ADDRESSES - 1u));
 }
 
@@ -36,8 +37,8 @@ static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, struct cw_wire *wire, char *error,
-                        size_t error_bytes)
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, bool asks_itself, struct cw_wire *wire,
+                        char *error, size_t error_bytes)
 {
     const char *word = getenv("CAUSEWAY_MULTICAST");
     struct cw_mcast_config config;
@@ -58,7 +59,8 @@ int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, str
     cw_mcast_config_init(&config);
     config.group_count_max = GROUPS;
     config.queue_max = QUEUE;
-    config.flood_ipv4 = cw_groups_flood_address(wire->multicast_base);
+    /* a kernel that tells switches of all that its sockets have joined leaves nothing to find out */
+    config.flood_ipv4 = asks_itself ? cw_groups_flood_address(wire->multicast_base) : 0;
     config.keeps_flood_address = keeps_flood_address;
     status = cw_mcast_create(&config, wire->endpoint, &wire->mcast, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED) {

@@ -1,4 +1,5 @@
-/* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port, wire_multicast.c its
+/* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port
+ * between emulated hosts, wire_socket.c between others, wire_multicast.c its
  * groups. */
 #pragma once
 
@@ -19,6 +20,10 @@ struct wire_emulation {
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes);
 
+/* The same with sockets, at so many ports. */
+int wire_socket_open(const struct cw_net_address *own, uint32_t rank, uint32_t streams, struct cw_wire *wire,
+                     char *error, size_t error_bytes);
+
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, struct cw_wire *wire, char *error,
-                        size_t error_bytes);
+int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, bool asks_itself, struct cw_wire *wire,
+                        char *error, size_t error_bytes);

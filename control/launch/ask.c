@@ -4,45 +4,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "dataplane/base/process.h"
 
 enum { LINE_BYTES = 2048 };
+#define FAR_NS UINT64_C(500000000) /* more for the answers of other hosts */
 
-/* Whether a rank that has not answered yet may still do so. */
-static bool is_awaited(const struct launch_job *job, uint32_t rank)
+static void question_ask(struct launch_job *job, uint64_t now_ns)
 {
-    int process;
-    return job->ranks[rank].handle >= 0 && cw_watch_is_open(job->watch, rank, &process) &&
-           !cw_watch_has_answered(job->watch, rank);
+    job->asked_ns = now_ns;
+    for (uint32_t rank = 0; rank < job->rank_count; rank++) {
+        job->answers[rank].has_come = false;
+    }
+    launch_order_all(job, LAUNCH_ASK, 0);
 }
 
 bool launch_ask(struct launch_job *job, uint64_t now_ns)
 {
-    bool any = false;
-    for (uint32_t rank = 0; job->watch != NULL && rank < job->rank_count; rank++) {
-        any = any || cw_pmi1_server_state(job->server, rank) != CW_PMI1_CLIENT_NEW;
+    if (job->states[CW_PMI1_CLIENT_NEW] == job->rank_count) {
+        return false;
     }
-    if (any) {
-        cw_watch_ask(job->watch);
-        job->asked_ns = now_ns;
+    job->answers = calloc(job->rank_count, sizeof(*job->answers));
+    if (job->answers == NULL) {
+        return false;
     }
-    return any;
+    question_ask(job, now_ns);
+    return true;
+}
+
+void launch_ask_take(struct launch_job *job, const struct launch_frame *frame)
+{
+    struct launch_answer *answer = job->answers == NULL ? NULL : &job->answers[frame->rank];
+    size_t wanted = frame->value == 0 ? sizeof(answer->silence) : sizeof(answer->said);
+    if (answer == NULL || frame->count != wanted) {
+        return;
+    }
+    answer->has_come = true;
+    answer->is_silence = frame->value == 0;
+    memcpy(answer->is_silence ? (void *)&answer->silence : (void *)&answer->said, frame->bytes, wanted);
 }
 
 /* Whether all have answered the last question, or have had their time. */
 static bool question_is_over(const struct launch_job *job, uint64_t now_ns)
 {
-    if (now_ns >= job->asked_ns + LAUNCH_ASK_NS) {
+    if (now_ns >= job->asked_ns + LAUNCH_ASK_NS + (launch_work_is_spread(&job->work) ? FAR_NS : FAR_NS / 10)) {
         return true;
     }
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {
-        if (is_awaited(job, rank)) {
+        if (!job->answers[rank].has_come) {
             return false;
         }
     }
     return true;
+}
+
+static bool has_answered(const struct launch_answer *answer)
+{
+    return answer->has_come && !answer->is_silence;
 }
 
 /* Keeps what they have said, for the second look. False: no memory, or nobody has said anything. */
@@ -51,10 +67,8 @@ static bool answers_keep(struct launch_job *job)
     bool any = false;
     job->first_answers = calloc(job->rank_count, sizeof(*job->first_answers));
     for (uint32_t rank = 0; job->first_answers != NULL && rank < job->rank_count; rank++) {
-        if (cw_watch_has_answered(job->watch, rank)) {
-            cw_watch_read(job->watch, rank, &job->first_answers[rank]);
-            any = true;
-        }
+        job->first_answers[rank] = job->answers[rank];
+        any = any || has_answered(&job->answers[rank]);
     }
     return any;
 }
@@ -63,9 +77,8 @@ bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns)
 {
     if (job->ask_again_ns != 0) {
         if (now_ns >= job->ask_again_ns) {
-            cw_watch_ask(job->watch);
-            job->asked_ns = now_ns;
             job->ask_again_ns = 0;
+            question_ask(job, now_ns);
         }
         return false;
     }
@@ -82,38 +95,38 @@ bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns)
 /* Whether a rank has done something between the two looks. */
 static bool has_moved(const struct launch_job *job, uint32_t rank, const struct cw_watch_answer *now)
 {
-    const struct cw_watch_answer *before = job->first_answers == NULL ? NULL : &job->first_answers[rank];
-    return before != NULL && before->text[0] != '\0' &&
-           (now->moved > before->moved + LAUNCH_QUESTIONS || now->place != before->place);
+    const struct launch_answer *before = job->first_answers == NULL ? NULL : &job->first_answers[rank];
+    return before != NULL && has_answered(before) && before->said.text[0] != '\0' &&
+           (now->moved > before->said.moved + LAUNCH_QUESTIONS || now->place != before->said.place);
 }
 
 /* What we know of a rank that has said nothing. */
 static void silence_explain(const struct launch_job *job, uint32_t rank, struct cw_watch_answer *answer)
 {
     const struct launch_rank *at = &job->ranks[rank];
-    enum cw_pmi1_client_state state = cw_pmi1_server_state(job->server, rank);
-    int process = at->process;
-    bool is_open = cw_watch_is_open(job->watch, rank, &process);
-    char letter = at->handle >= 0 ? cw_process_state(is_open ? process : at->process) : 0;
+    const struct launch_answer *came = &job->answers[rank];
+    bool is_open = came->has_come && came->silence.is_open;
+    int letter = came->has_come ? came->silence.letter : 0;
     const char *text = "does not answer";
-    if (at->handle < 0) {
+    if (at->process == 0) {
+        text = "has not been started";
+    } else if (!at->is_alive) {
         text = "has ended";
     } else if (letter == 'T' || letter == 't') {
         text = "is stopped by a signal";
-    } else if (state == CW_PMI1_CLIENT_NEW) {
+    } else if (at->state == CW_PMI1_CLIENT_NEW) {
         text = "has not called MPI_Init";
-    } else if (state == CW_PMI1_CLIENT_FINISHED) {
+    } else if (at->state == CW_PMI1_CLIENT_FINISHED) {
         text = "has called MPI_Finalize and not ended";
-    } else if (!is_open) {
-        text = cw_pmi1_server_waits(job->server, rank) ? "waits in MPI_Init or MPI_Finalize for the other ranks"
-                                                       : "is in MPI_Init or MPI_Finalize";
+    } else if (came->has_come && !is_open) {
+        text = at->waits ? "waits in MPI_Init or MPI_Finalize for the other ranks" : "is in MPI_Init or MPI_Finalize";
     }
     memset(answer, 0, sizeof(*answer));
     snprintf(answer->text, sizeof(answer->text), "%s", text);
     snprintf(answer->brief, sizeof(answer->brief), "which %s", text);
-    if (state == CW_PMI1_CLIENT_ACTIVE && !is_open && cw_pmi1_server_waits(job->server, rank)) {
+    if (at->state == CW_PMI1_CLIENT_ACTIVE && came->has_come && !is_open && at->waits) {
         for (uint32_t other = 0; other < job->rank_count && answer->awaited_count < CW_WATCH_AWAITED_MAX; other++) {
-            if (!cw_pmi1_server_waits(job->server, other) && job->ranks[other].handle >= 0) {
+            if (!job->ranks[other].waits && (job->ranks[other].is_alive || job->ranks[other].process == 0)) {
                 answer->awaited[answer->awaited_count++] = other;
             }
         }
@@ -126,8 +139,8 @@ void launch_ask_tell(struct launch_job *job)
     struct launch_sink *sink = &job->output.sinks[job->output.joined ? 0 : 1];
     struct cw_watch_answer *answers = calloc(job->rank_count, sizeof(*answers));
     for (uint32_t rank = 0; answers != NULL && rank < job->rank_count; rank++) {
-        if (cw_watch_has_answered(job->watch, rank)) {
-            cw_watch_read(job->watch, rank, &answers[rank]);
+        if (has_answered(&job->answers[rank])) {
+            answers[rank] = job->answers[rank].said;
             answers[rank].has_moved = has_moved(job, rank, &answers[rank]);
         } else {
             silence_explain(job, rank, &answers[rank]);

@@ -29,6 +29,7 @@ struct front {
     uint64_t kill_ns;           /* of the worker; UINT64_MAX: it is in order */
     uint64_t late_ns;           /* when a stopped worker is too late for --timeout; UINT64_MAX: none */
     uint64_t helper_bound_ns;   /* for how long it may be stopped; 0: for ever */
+    uint64_t worker_stopped_ns; /* since when it is, if that matters; 0: it is not */
     uint64_t helper_stopped_ns; /* since when it is; 0: it is not */
     bool helper_told;           /* what became of it */
 };
@@ -80,6 +81,12 @@ static void worker_look(struct front *front, uint64_t now_ns)
         kill(front->worker, SIGCONT);
         front->kill_ns = now_ns + HURRY_NS;
     }
+    if (front->config->guards_worker && front->helper_bound_ns != 0) {
+        bool is_stopped = cw_process_is_stopped(front->worker);
+        front->worker_stopped_ns = !is_stopped ? 0 : front->worker_stopped_ns == 0 ? now_ns : front->worker_stopped_ns;
+        front->kill_ns =
+            is_stopped && now_ns - front->worker_stopped_ns >= front->helper_bound_ns ? now_ns : front->kill_ns;
+    }
     if (now_ns >= front->kill_ns) {
         fprintf(stderr, "%s: its worker (process %d, state %c) did not end within %d s: killed\n", front->config->name,
                 front->worker, cw_process_state(front->worker), (int)(HURRY_NS / 1000000000));
@@ -104,7 +111,7 @@ static int worker_code(const struct cw_launch_config *config, int status)
 /* Whether there is something to look at by and by. */
 static bool is_watchful(const struct front *front)
 {
-    return front->kill_ns != UINT64_MAX || front->late_ns != UINT64_MAX ||
+    return front->kill_ns != UINT64_MAX || front->late_ns != UINT64_MAX || front->config->guards_worker ||
            (front->config->helper.process != 0 && !front->helper_told && front->helper_bound_ns != 0);
 }
 

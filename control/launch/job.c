@@ -7,40 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "control/job/key.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
-enum { EVENTS = 64, PMI_READ_BYTES = 4096, SIGNAL_BASE = 128, JOB_NAME_BYTES = 64 };
+enum { EVENTS = 64, SIGNAL_BASE = 128 };
 
-bool launch_watch(int set, int descriptor, uint32_t events, enum launch_source source, uint32_t rank)
+const char *launch_who(const struct launch_job *job, uint32_t rank)
 {
-    struct epoll_event event = {.events = events, .data.u64 = (uint64_t)source << 32 | rank};
-    return epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event) == 0 || errno == EEXIST;
-}
-
-void launch_unwatch(int set, int descriptor)
-{
-    epoll_ctl(set, EPOLL_CTL_DEL, descriptor, NULL);
+    static char text[LAUNCH_TEXT_BYTES];
+    bool spread = launch_work_is_spread(&job->work);
+    snprintf(text, sizeof(text), "rank %" PRIu32 " (process %d%s%.200s)", rank, job->ranks[rank].process,
+             spread ? " on " : "", spread ? job->work.host_names[job->work.host_of[rank]] : "");
+    return text;
 }
 
 /* ---- the end of a job ---- */
 
-void launch_signal_all(struct launch_job *job, int number)
+void launch_order_all(struct launch_job *job, enum launch_frame_type type, int32_t value)
 {
-    for (uint32_t rank = 0; rank < job->rank_count; rank++) {
-        /* ended ones are not reaped: the number is still theirs, and of what they have left behind */
-        if (job->ranks[rank].process > 0) {
-            kill(-job->ranks[rank].process, number);
-        }
-    }
+    launch_tree_order(&job->tree, &(struct launch_frame){.type = type, .value = value});
 }
 
 void launch_fail(struct launch_job *job, int code, const char *format, ...)
@@ -59,8 +49,8 @@ void launch_fail(struct launch_job *job, int code, const char *format, ...)
         va_end(arguments);
         launch_output_say(job, "%s", text);
     }
-    launch_signal_all(job, SIGTERM);
-    launch_signal_all(job, SIGCONT); /* those that were stopped hear of it, too */
+    launch_order_all(job, LAUNCH_SIGNAL, SIGTERM);
+    launch_order_all(job, LAUNCH_SIGNAL, SIGCONT); /* those that were stopped hear of it, too */
 }
 
 static void hurry(struct launch_job *job)
@@ -69,10 +59,11 @@ static void hurry(struct launch_job *job)
     job->kill_ns = 0;
 }
 
-static void signal_end(struct launch_job *job, int number)
+static void signal_end(struct launch_job *job, int number, const char *host)
 {
     const char *name = sigabbrev_np(number);
-    launch_fail(job, SIGNAL_BASE + number, "SIG%s: ending all ranks", name != NULL ? name : "?");
+    launch_fail(job, SIGNAL_BASE + number, "SIG%s%s%s: ending all ranks", name != NULL ? name : "?",
+                host != NULL ? " for the agent on " : "", host != NULL ? host : "");
 }
 
 static void helper_fail(struct launch_job *job, const struct launch_notice *notice)
@@ -106,7 +97,7 @@ static void front_take(struct launch_job *job)
     } else if (got == sizeof(notice) && job->ending) {
         hurry(job);
     } else if (got == sizeof(notice)) {
-        signal_end(job, notice.number);
+        signal_end(job, notice.number, NULL);
     }
 }
 
@@ -115,133 +106,168 @@ static void signal_take(struct launch_job *job)
 {
     struct signalfd_siginfo info;
     if (read(job->signals, &info, sizeof(info)) == sizeof(info)) {
-        signal_end(job, (int)info.ssi_signo);
+        signal_end(job, (int)info.ssi_signo, NULL);
     }
 }
 
-/* ---- PMI ---- */
+/* ---- what is reported ---- */
 
-static void pmi_close(struct launch_job *job, uint32_t rank)
+static void started_take(struct launch_job *job, const struct launch_frame *frame)
 {
-    struct launch_rank *at = &job->ranks[rank];
-    launch_unwatch(job->set, at->pmi);
-    close(at->pmi);
-    at->pmi = -1;
-    launch_watch_hangup(job, rank);
+    struct launch_rank *at = &job->ranks[frame->rank];
+    if (at->process == 0) {
+        at->process = frame->value;
+        at->is_alive = true;
+        job->started++;
+        job->alive++;
+        launch_output_add(job, frame->rank);
+    }
 }
 
-/* Sends what it can; while something is left nothing is read from this rank. */
-static void pmi_send(struct launch_job *job, uint32_t rank)
+static void client_take(struct launch_job *job, const struct launch_frame *frame)
 {
-    struct launch_rank *at = &job->ranks[rank];
-    const char *bytes;
-    size_t count;
-    while (at->pmi >= 0 && (count = cw_pmi1_server_pending(job->server, rank, &bytes)) > 0) {
-        ssize_t sent = send(at->pmi, bytes, count, MSG_NOSIGNAL);
-        if (sent > 0) {
-            cw_pmi1_server_sent(job->server, rank, (size_t)sent);
-        } else if (errno == EAGAIN) {
-            break;
-        } else if (errno != EINTR) {
-            pmi_close(job, rank);
+    struct launch_rank *at = &job->ranks[frame->rank];
+    bool waits = (frame->value & LAUNCH_CLIENT_WAITS) != 0;
+    uint32_t state = (uint32_t)frame->value & 3;
+    job->states[at->state]--;
+    job->states[state]++;
+    at->state = (enum cw_pmi1_client_state)state;
+    job->waiting += (uint32_t)waits - (uint32_t)at->waits;
+    at->waits = waits;
+}
+
+/* A machine that has two names would run twice as much as it was to. */
+static void here_take(struct launch_job *job, const struct launch_frame *frame)
+{
+    char *own = job->identities[frame->rank];
+    snprintf(own, LAUNCH_IDENTITY_BYTES, "%.*s", (int)frame->count, frame->bytes);
+    for (uint32_t host = 0; host < job->work.host_count; host++) {
+        if (host != frame->rank && strcmp(job->identities[host], own) == 0) {
+            launch_fail(job, CW_LAUNCH_EXIT_USAGE,
+                        "hosts %.100s and %.100s are the same machine: name it once, with as "
+                        "many slots as it is to have (%.100s:N)",
+                        job->work.host_names[host], job->work.host_names[frame->rank], job->work.host_names[host]);
+            return;
         }
     }
-    if (at->pmi < 0) {
-        return;
-    }
-    bool blocked = cw_pmi1_server_pending(job->server, rank, &bytes) > 0;
-    if (blocked != at->pmi_blocked) {
-        at->pmi_blocked = blocked;
-        launch_unwatch(job->set, at->pmi);
-        launch_watch(job->set, at->pmi, blocked ? EPOLLOUT : EPOLLIN, LAUNCH_PMI, rank);
+}
+
+static void text_take(struct launch_job *job, const struct launch_frame *frame, bool is_end)
+{
+    const char *host = job->work.host_names[frame->rank];
+    bool names_it = !launch_work_is_spread(&job->work) || strncmp(frame->bytes, "host ", 5) == 0;
+    char text[LAUNCH_TEXT_BYTES];
+    snprintf(text, sizeof(text), "%s%.200s%s%.*s", names_it ? "" : "host ", names_it ? "" : host, names_it ? "" : ": ",
+             (int)(frame->count < LAUNCH_TEXT_BYTES ? frame->count : LAUNCH_TEXT_BYTES - 1), frame->bytes);
+    if (is_end) {
+        launch_fail(job, frame->value, "%s", text);
+    } else {
+        launch_output_say(job, "%s", text);
     }
 }
 
-static void pmi_answers_send(struct launch_job *job)
+static void rank_take(struct launch_job *job, const struct launch_frame *frame)
 {
-    uint32_t rank;
-    while (cw_pmi1_server_next(job->server, &rank)) {
-        pmi_send(job, rank);
+    struct launch_rank *at = &job->ranks[frame->rank];
+    switch ((enum launch_frame_type)frame->type) {
+    case LAUNCH_STARTED:
+        started_take(job, frame);
+        break;
+    case LAUNCH_OUTPUT:
+        launch_output_take(job, frame);
+        break;
+    case LAUNCH_CLIENT:
+        client_take(job, frame);
+        break;
+    case LAUNCH_ENDED:
+        if (at->is_alive) {
+            launch_watch_end(job, frame->rank, frame->value);
+        }
+        break;
+    case LAUNCH_HANGUP:
+        job->given_up = true;
+        at->given_up_ns = cw_clock_ns(); /* a process that dies closes its descriptors first: better told by its end */
+        break;
+    case LAUNCH_ABORT:
+        job->abort_code = job->abort_rank < 0 ? frame->value : job->abort_code;
+        job->abort_rank = job->abort_rank < 0 ? (int64_t)frame->rank : job->abort_rank;
+        break;
+    case LAUNCH_STOPPED:
+        launch_stopped_take(job, frame);
+        break;
+    case LAUNCH_ANSWER:
+        launch_ask_take(job, frame);
+        break;
+    case LAUNCH_TAKEN:
+        launch_input_taken(job, frame);
+        break;
+    default:
+        break;
     }
 }
 
-static void pmi_take(struct launch_job *job, uint32_t rank)
+static void report_take(void *context, const struct launch_frame *frame)
 {
-    char bytes[PMI_READ_BYTES];
-    struct launch_rank *at = &job->ranks[rank];
-    if (at->pmi_blocked) {
-        pmi_send(job, rank);
+    struct launch_job *job = context;
+    bool is_host = frame->rank < job->work.host_count;
+    switch ((enum launch_frame_type)frame->type) {
+    case LAUNCH_FENCE:
+        launch_tree_order(&job->tree, frame); /* all have what all have put */
+        break;
+    case LAUNCH_LOOKED:
+        launch_stopped_take(job, frame);
+        break;
+    case LAUNCH_SIGNAL:
+        if (is_host) {
+            signal_end(job, frame->value, job->work.host_names[frame->rank]);
+        }
+        break;
+    case LAUNCH_FAIL:
+    case LAUNCH_SAY:
+        if (is_host) {
+            text_take(job, frame, frame->type == LAUNCH_FAIL);
+        }
+        break;
+    case LAUNCH_HERE:
+        if (is_host) {
+            here_take(job, frame);
+        }
+        break;
+    default:
+        if (frame->rank < job->rank_count) {
+            rank_take(job, frame);
+        }
     }
-    if (at->pmi < 0 || at->pmi_blocked) {
-        return;
-    }
-    ssize_t got = recv(at->pmi, bytes, sizeof(bytes), 0);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        pmi_close(job, rank);
-    } else if (got > 0 && cw_pmi1_server_take(job->server, rank, bytes, (size_t)got) != CW_OK) {
-        launch_fail(job, CW_LAUNCH_EXIT_FAILED, "rank %" PRIu32 " (process %d) %s", rank, at->process,
-                    cw_pmi1_server_failure(job->server));
-        pmi_close(job, rank);
-    }
-    pmi_answers_send(job);
 }
 
 /* ---- the loop ---- */
 
-static void process_take(struct launch_job *job, uint32_t rank)
-{
-    struct launch_rank *at = &job->ranks[rank];
-    siginfo_t info = {.si_pid = 0};
-    if (at->handle < 0 || waitid(P_PID, (id_t)at->process, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid == 0) {
-        return;
-    }
-    if (at->pmi >= 0) {
-        pmi_take(job, rank); /* its last words come before its end */
-    }
-    launch_watch_end(job, rank, &info);
-}
-
 static void event_take(struct launch_job *job, const struct epoll_event *event)
 {
-    uint32_t rank = (uint32_t)event->data.u64;
-    switch ((enum launch_source)(event->data.u64 >> 32)) {
-    case LAUNCH_SIGNAL:
+    enum launch_source source = (enum launch_source)(event->data.u64 >> 32);
+    switch (source) {
+    case LAUNCH_SIGNALS:
         signal_take(job);
         break;
     case LAUNCH_FRONT:
         front_take(job);
         break;
-    case LAUNCH_OUTPUTS:
-        launch_output_take(job);
-        break;
-    case LAUNCH_SINK_OUT:
-    case LAUNCH_SINK_ERR:
+    case LAUNCH_STDOUT:
+    case LAUNCH_STDERR:
         launch_output_flush(job);
         break;
-    case LAUNCH_PMI:
-        pmi_take(job, rank);
-        break;
-    case LAUNCH_PROCESS:
-        process_take(job, rank);
-        break;
-    case LAUNCH_INPUT:
+    case LAUNCH_STDIN:
         launch_input_take(job);
         break;
-    case LAUNCH_INPUT_RANK:
-        launch_input_turn(job);
-        break;
-    case LAUNCH_OUT:
-    case LAUNCH_ERR:
-        break; /* in the set of outputs only */
+    default:
+        launch_tree_event(&job->tree, source, (uint32_t)event->data.u64);
     }
 }
 
 /* Milliseconds for epoll_wait, never too few. */
-static int timeout_ms(const struct launch_job *job, uint64_t now_ns)
+static int timeout_ms(const struct launch_job *job, uint64_t deadline_ns, uint64_t now_ns)
 {
-    uint64_t deadline_ns = launch_watch_deadline(job);
-    if (job->input.active && job->input.always_ready && job->input.count == 0) {
+    if (job->input.active && job->input.always_ready && job->input.owed == 0) {
         return 0;
     }
     if (deadline_ns == UINT64_MAX) {
@@ -251,134 +277,170 @@ static int timeout_ms(const struct launch_job *job, uint64_t now_ns)
     return left_ms < 1000000 ? (int)left_ms : 1000000;
 }
 
-static void job_turn(struct launch_job *job)
+/* `end_ns`: wait no longer. */
+static void job_turn(struct launch_job *job, uint64_t end_ns)
 {
     struct epoll_event events[EVENTS];
-    int count = epoll_wait(job->set, events, EVENTS, timeout_ms(job, cw_clock_ns()));
+    uint64_t now_ns = cw_clock_ns();
+    uint64_t tree_ns = launch_tree_turn(&job->tree, now_ns), judge_ns = launch_watch_deadline(job);
+    uint64_t due_ns = tree_ns < judge_ns ? tree_ns : judge_ns;
+    int count = epoll_wait(job->set, events, EVENTS, timeout_ms(job, due_ns < end_ns ? due_ns : end_ns, now_ns));
     for (int i = 0; i < count; i++) {
         event_take(job, &events[i]);
     }
+    launch_output_flush(job);
+    launch_input_turn(job);
     if (job->input.always_ready) {
         launch_input_take(job);
     }
-    launch_watch_judge(job, cw_clock_ns());
+    if (!job->is_over) {
+        launch_watch_judge(job, cw_clock_ns());
+    }
+}
+
+/* Whether there is somebody to wait for: who is out of reach is not. */
+static bool is_going_on(const struct launch_job *job)
+{
+    if (!job->ending) {
+        return job->alive > 0 || job->started < job->rank_count;
+    }
+    bool any = false;
+    for (uint32_t rank = 0; rank < job->rank_count && !any && job->alive > 0; rank++) {
+        any = job->ranks[rank].is_alive && launch_tree_reaches(&job->tree, job->work.host_of[rank]);
+    }
+    return any && cw_clock_ns() < job->give_up_ns;
+}
+
+/* Other hosts say that nobody is left. */
+static void hosts_end(struct launch_job *job)
+{
+    job->is_over = true;
+    launch_order_all(job, LAUNCH_END, 0);
+    uint64_t end_ns = cw_clock_ns() + (job->hurried ? LAUNCH_GRACE_NS : LAUNCH_END_NS);
+    while (!launch_tree_is_done(&job->tree) && cw_clock_ns() < end_ns) {
+        job_turn(job, end_ns);
+    }
 }
 
 /* ---- from start to end ---- */
 
-static void ranks_fill(struct launch_job *job)
+static bool job_open(struct launch_job *job, const sigset_t *handled, uint32_t *self)
 {
-    uint32_t rank = 0;
-    for (size_t i = 0; i < job->config->program_count; i++) {
-        for (uint32_t j = 0; j < job->config->programs[i].count; j++, rank++) {
-            job->ranks[rank] = (struct launch_rank){
-                .handle = -1,
-                .pmi = -1,
-                .outputs = {-1, -1},
-                .input = -1,
-                .program = &job->config->programs[i],
-            };
-        }
-    }
-}
-
-static bool server_start(struct launch_job *job)
-{
-    char name[JOB_NAME_BYTES];
-    uint32_t *app_numbers = calloc(job->rank_count, sizeof(*app_numbers));
-    int status = CW_ERROR_MEMORY;
-    snprintf(name, sizeof(name), "causeway-%d", getpid());
-    if (app_numbers != NULL) {
-        for (uint32_t rank = 0; rank < job->rank_count; rank++) {
-            app_numbers[rank] = (uint32_t)(job->ranks[rank].program - job->config->programs);
-        }
-        status = cw_pmi1_server_create(&(struct cw_pmi1_server_config){.client_count = job->rank_count,
-                                                                       .universe_size = job->rank_count,
-                                                                       .job = name,
-                                                                       .app_numbers = app_numbers},
-                                       &job->server);
-    }
-    free(app_numbers);
-    return status == CW_OK;
-}
-
-/* As many descriptors as the ranks need; the ranks themselves get the limit that was. */
-static void files_raise(struct launch_job *job)
-{
-    getrlimit(RLIMIT_NOFILE, &job->files_before);
-    struct rlimit raised = {.rlim_cur = job->files_before.rlim_max, .rlim_max = job->files_before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &raised);
-}
-
-static bool job_open(struct launch_job *job, const sigset_t *handled)
-{
-    job->set = epoll_create1(EPOLL_CLOEXEC);
-    job->output.set = epoll_create1(EPOLL_CLOEXEC);
-    job->signals = signalfd(-1, handled, SFD_CLOEXEC | SFD_NONBLOCK);
-    job->ranks = calloc(job->rank_count, sizeof(*job->ranks));
-    if (job->set < 0 || job->output.set < 0 || job->signals < 0 || job->ranks == NULL) {
+    if (launch_place(job->config, &job->work, self) != CW_OK) {
         return false;
     }
-    ranks_fill(job);
-    launch_watch(job->set, job->signals, EPOLLIN, LAUNCH_SIGNAL, 0);
+    job->rank_count = job->work.rank_count;
+    job->set = epoll_create1(EPOLL_CLOEXEC);
+    job->signals = signalfd(-1, handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    job->ranks = calloc(job->rank_count, sizeof(*job->ranks));
+    job->identities = calloc(job->work.host_count, sizeof(*job->identities));
+    if (job->set < 0 || job->signals < 0 || job->ranks == NULL || job->identities == NULL) {
+        return false;
+    }
+    job->states[CW_PMI1_CLIENT_NEW] = job->rank_count;
+    launch_watch(job->set, job->signals, EPOLLIN, LAUNCH_SIGNALS, 0);
     launch_watch(job->set, job->front, EPOLLIN, LAUNCH_FRONT, 0);
     launch_output_open(job);
-    files_raise(job);
     job->pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     signal(SIGTTIN, SIG_IGN); /* reading from a terminal that another job has is an error then, and no stop */
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    job->watch = cw_watch_create(job->rank_count);
-    return server_start(job);
+    if (*self != UINT32_MAX) {
+        launch_machine_identity(job->identities[*self], LAUNCH_IDENTITY_BYTES);
+    }
+    return true;
 }
 
-/* Kills what the ranks have left behind, only then gives their numbers back. */
-static void ranks_sweep(struct launch_job *job)
+/* Ranks of several hosts have a key. */
+static bool key_make(struct launch_job *job, char *error, size_t error_bytes)
 {
-    launch_signal_all(job, SIGKILL);
-    launch_sweep(0);
+    if (!launch_work_is_spread(&job->work)) {
+        return true;
+    }
+    job->work.has_key = cw_job_key_make(job->work.key, error, error_bytes) == CW_OK &&
+                        cw_job_key_keep(job->work.key, error, error_bytes) == CW_OK;
+    return job->work.has_key;
+}
+
+static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mask)
+{
+    uint32_t *hosts = calloc(job->work.host_count, sizeof(*hosts));
+    uint32_t count = 0;
+    bool all, has_own = self != UINT32_MAX;
+    if (hosts == NULL) {
+        return false;
+    }
+    if (has_own) {
+        hosts[count++] = self;
+    }
+    for (uint32_t host = 0; host < job->work.host_count; host++) {
+        if (host != self) {
+            hosts[count++] = host;
+        }
+    }
+    const struct launch_tree_config config = {
+        .work = &job->work,
+        .hosts = hosts,
+        .host_count = count,
+        .has_own = has_own,
+        .crew =
+            {
+                .set = job->set,
+                .interrupt = job->front,
+                .deadline_ns = job->deadline_ns,
+                .networks = job->config->networks,
+                .mask = mask,
+                .pipe_ignored = job->pipe_ignored,
+                .shares_input = launch_input_is_shared(job, self),
+                .relieve = launch_output_relieve,
+                .context = job,
+            },
+        .up = {.context = job, .take = report_take},
+    };
+    int status = launch_tree_open(&job->tree, &config, &all);
+    free(hosts);
+    return status == CW_OK;
 }
 
 int launch_job_run(const struct cw_launch_config *config, int front, const sigset_t *handled,
                    const sigset_t *mask_before)
 {
+    char error[LAUNCH_TEXT_BYTES] = "out of memory or descriptors before the first rank was started";
     const char *origin;
+    uint32_t self;
     struct launch_job *job = calloc(1, sizeof(*job));
     if (job == NULL) {
         return CW_LAUNCH_EXIT_MACHINE;
     }
     job->config = config;
     job->front = front;
-    job->mask_before = *mask_before;
-    job->kill_ns = UINT64_MAX;
+    job->kill_ns = job->give_up_ns = UINT64_MAX;
     job->stopped_look_ns = UINT64_MAX;
+    job->abort_rank = -1;
     (void)cw_settings_failure_timeout(&job->stopped_bound_ns, &origin); /* the ranks say if it makes no sense */
     job->deadline_ns = config->timeout_ns > 0 ? cw_clock_ns() + config->timeout_ns : UINT64_MAX;
-    for (size_t i = 0; i < config->program_count; i++) {
-        job->rank_count += config->programs[i].count;
-    }
-    if (!job_open(job, handled)) {
-        fprintf(stderr, "%s: out of memory or descriptors before the first rank was started\n", config->name);
+    if (!job_open(job, handled, &self) || !key_make(job, error, sizeof(error)) || !tree_open(job, self, mask_before)) {
+        fprintf(stderr, "%s: %s\n", config->name, error);
         return CW_LAUNCH_EXIT_MACHINE; /* the process ends: nothing is freed */
     }
-    uint32_t started = 0;
-    while (started < job->rank_count && launch_spawn(job, started)) {
-        started++;
+    launch_input_start(job, self);
+    while (is_going_on(job)) { /* what has interrupted the start is taken here */
+        job_turn(job, UINT64_MAX);
     }
-    launch_input_start(job);
-    /* what has interrupted the start is taken here */
-    while (job->alive > 0 || (started < job->rank_count && !job->ending)) {
-        job_turn(job);
+    hosts_end(job);
+    launch_tree_end_own(&job->tree);
+    if (self == UINT32_MAX) {
+        launch_sweep(0); /* the commands that have started agents */
     }
-    ranks_sweep(job);
     launch_output_finish(job);
     if (job->orphaned && config->helper.orphaned != NULL) {
         config->helper.orphaned(config->helper.caller);
     }
     int code = job->code;
-    cw_pmi1_server_destroy(job->server);
-    cw_watch_close(job->watch);
+    launch_tree_close(&job->tree);
+    launch_work_dispose(&job->work);
+    free(job->answers);
     free(job->first_answers);
     free(job->input.bytes);
+    free(job->identities);
     free(job->ranks);
     free(job);
     return code;

@@ -1,3 +1,4 @@
+#include "control/launch/agent.h"
 #include "control/launch/private.h"
 
 #include <errno.h>
@@ -7,8 +8,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-enum { EXIT_USAGE = 2 };
 
 /* ---- what is checked before anything starts ---- */
 
@@ -27,12 +26,12 @@ static int config_check(const struct cw_launch_config *config)
     struct rlimit limit;
     if (count == 0 || count > CW_LAUNCH_RANKS_MAX) {
         fprintf(stderr, "%s: %" PRIu64 " ranks: a job has 1 to %d\n", config->name, count, CW_LAUNCH_RANKS_MAX);
-        return EXIT_USAGE;
+        return CW_LAUNCH_EXIT_USAGE;
     }
     if (config->stdin_rank >= (int64_t)count) {
         fprintf(stderr, "%s: there is no rank %" PRId64 " for the standard input: the last one is %" PRIu64 "\n",
                 config->name, config->stdin_rank, count - 1);
-        return EXIT_USAGE;
+        return CW_LAUNCH_EXIT_USAGE;
     }
     uint64_t each = LAUNCH_DESCRIPTORS_A_RANK + (config->stdin_rank == CW_LAUNCH_STDIN_ALL);
     uint64_t wanted = count * each + LAUNCH_DESCRIPTORS_MORE;
@@ -41,14 +40,14 @@ static int config_check(const struct cw_launch_config *config)
                 "%s: %" PRIu64 " ranks take %" PRIu64 " open files, and %" PRIu64
                 " are allowed (raise `ulimit -Hn`, or ask for fewer)\n",
                 config->name, count, wanted, (uint64_t)limit.rlim_max);
-        return EXIT_USAGE;
+        return CW_LAUNCH_EXIT_USAGE;
     }
     if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         limit.rlim_cur < count) {
         fprintf(stderr,
                 "%s: %" PRIu64 " ranks, and %" PRIu64 " processes are allowed (raise `ulimit -u`, or ask for fewer)\n",
                 config->name, count, (uint64_t)limit.rlim_cur);
-        return EXIT_USAGE;
+        return CW_LAUNCH_EXIT_USAGE;
     }
     return 0;
 }
@@ -86,16 +85,20 @@ void cw_launch_hold(sigset_t *handled, sigset_t *before)
     sigprocmask(SIG_BLOCK, handled, before);
 }
 
-int cw_launch_run(const struct cw_launch_config *config)
+/* What the worker does; `control` is where the front speaks. */
+struct life {
+    const struct cw_launch_config *config;
+    int (*run)(const struct life *life, int control, const sigset_t *handled, const sigset_t *before);
+};
+
+static int life_start(const struct life *life)
 {
+    const struct cw_launch_config *config = life->config;
     int control[2];
     sigset_t handled;
     sigset_t blocked;
     sigset_t before;
-    int code = config_check(config);
-    if (code != 0) {
-        return code;
-    }
+    int code;
     standard_files_open();
     fflush(NULL); /* or the worker has it, too */
     if (pipe2(control, O_CLOEXEC) != 0) {
@@ -113,7 +116,7 @@ int cw_launch_run(const struct cw_launch_config *config)
     if (worker == 0) {
         close(control[1]);
         prctl(PR_SET_PDEATHSIG, SIGCONT); /* also one that is stopped hears of the front's end, by its pipe */
-        _exit(launch_job_run(config, control[0], &handled, config->mask != NULL ? config->mask : &before));
+        _exit(life->run(life, control[0], &handled, config->mask != NULL ? config->mask : &before));
     }
     close(control[0]);
     if (worker < 0) {
@@ -125,4 +128,29 @@ int cw_launch_run(const struct cw_launch_config *config)
     close(control[1]);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return code;
+}
+
+static int launcher_run(const struct life *life, int control, const sigset_t *handled, const sigset_t *before)
+{
+    return launch_job_run(life->config, control, handled, before);
+}
+
+static int agent_run(const struct life *life, int control, const sigset_t *handled, const sigset_t *before)
+{
+    (void)life;
+    return launch_agent_run(control, handled, before);
+}
+
+int cw_launch_run(const struct cw_launch_config *config)
+{
+    const struct life life = {.config = config, .run = launcher_run};
+    int code = config_check(config);
+    return code != 0 ? code : life_start(&life);
+}
+
+int cw_launch_agent(void)
+{
+    const struct cw_launch_config config = {.name = "causeway agent", .guards_worker = true};
+    const struct life life = {.config = &config, .run = agent_run};
+    return life_start(&life);
 }

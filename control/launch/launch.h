@@ -1,13 +1,15 @@
-/* launch: starts the processes of one job on this machine, serves them PMI-1, passes their input and output on, and
- * ends them.
+/* launch: starts the processes of one job, on this machine and others, serves them PMI-1, passes their input and output
+ * on, and ends them.
  *
  * Two processes of ours work for a job: the front, which the user has started, and its child, the worker, which does
- * all the work. Each looks after the ranks when the other one is killed. Neither has threads.
+ * all the work. Each looks after the ranks when the other one is killed. Neither has threads. On other hosts an agent
+ * (launch/agent.h) does the same for the ranks there.
  *
  * Invariants
  *   - When cw_launch_run returns, no process that the ranks have started is left: ranks have a process group each, and
  *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER). Ranks die with the worker
- *     (PR_SET_PDEATHSIG).
+ *     (PR_SET_PDEATHSIG). The same holds on other hosts; one that cannot be reached ends its ranks by itself, when it
+ *     has heard nothing for the failure timeout.
  *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI goodbye
  *     while others wait for it, or by being stopped by a signal for the failure timeout while others wait for it in
  *     MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM, and
@@ -19,11 +21,12 @@
  * Thread: the process's only one. */
 #pragma once
 
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "control/launch/allocation.h"
 
 enum {
     CW_LAUNCH_RANKS_MAX = 4096,
@@ -34,6 +37,7 @@ enum {
 /* What cw_launch_run returns beside the exit codes of ranks, 128 + signal, as shells do. */
 enum cw_launch_exit {
     CW_LAUNCH_EXIT_FAILED = 1,
+    CW_LAUNCH_EXIT_USAGE = 2,
     CW_LAUNCH_EXIT_MACHINE = 3,
     CW_LAUNCH_EXIT_TIMEOUT = 124,
     CW_LAUNCH_EXIT_NOT_EXECUTABLE = 126,
@@ -56,16 +60,28 @@ struct cw_launch_helper {
     void *caller;
 };
 
+enum cw_launch_mapping {
+    CW_LAUNCH_MAP_CORE, /* fill the slots of one host after the other */
+    CW_LAUNCH_MAP_NUMA, /* the same, and go around the NUMA domains of each in turn */
+    CW_LAUNCH_MAP_NODE, /* go around the hosts in turn */
+};
+
 struct cw_launch_config {
     const char *name; /* "causeway run", in front of what it says itself */
     const struct cw_launch_program *programs;
     size_t program_count;
-    const int *networks;    /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
-    const cpu_set_t *cores; /* that each rank may run on; NULL: those of this process */
-    bool label;             /* "[3] " before each line */
-    uint64_t timeout_ns;    /* 0: none */
+    const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
+    const struct cw_launch_host *hosts; /* that ranks run on; NULL: this machine */
+    size_t host_count;
+    const char *launcher; /* what starts agents: "ssh", "srun", or a command that gets host and command line */
+    enum cw_launch_mapping mapping;
+    const char *binding;         /* the word of --bind-to; NULL: none */
+    const char *const *exported; /* variables that ranks of other hosts get whatever they speak of; NULL: none */
+    bool label;                  /* "[3] " before each line */
+    uint64_t timeout_ns;         /* 0: none */
     struct cw_launch_helper helper;
     const sigset_t *mask; /* the ranks' signal mask; NULL: this process's */
+    bool guards_worker;   /* a worker that is stopped for the failure timeout is killed */
     int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 

@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dataplane/status.h"
+
 enum {
-    EVENTS = 64,
     PIPE_CHUNK = 4096, /* a pipe that is ready takes as much without waiting (PIPE_BUF) */
     BROKEN_PIPE_EXIT = 128 + SIGPIPE,
 };
@@ -26,7 +27,6 @@ void launch_output_open(struct launch_job *job)
     struct stat err;
     job->output.joined = fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
                          out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-    launch_watch(job->set, job->output.set, EPOLLIN, LAUNCH_OUTPUTS, 0);
 }
 
 void launch_output_add(struct launch_job *job, uint32_t rank)
@@ -38,38 +38,10 @@ void launch_output_add(struct launch_job *job, uint32_t rank)
             .sink = &job->output.sinks[job->output.joined ? 0 : i],
             .label = job->config->label ? at->label : NULL,
         };
-        launch_watch(job->output.set, at->outputs[i], EPOLLIN, i == 0 ? LAUNCH_OUT : LAUNCH_ERR, rank);
     }
 }
 
 /* ---- from the ranks ---- */
-
-static void stream_close(struct launch_job *job, uint32_t rank, size_t index)
-{
-    struct launch_rank *at = &job->ranks[rank];
-    launch_stream_end(&at->streams[index]);
-    launch_unwatch(job->output.set, at->outputs[index]);
-    close(at->outputs[index]);
-    at->outputs[index] = -1;
-}
-
-/* True: there may be more at once. */
-static bool stream_read(struct launch_job *job, uint32_t rank, size_t index)
-{
-    static char bytes[LAUNCH_READ_BYTES];
-    struct launch_rank *at = &job->ranks[rank];
-    ssize_t got = read(at->outputs[index], bytes, sizeof(bytes));
-    if (got > 0) {
-        if (launch_stream_take(&at->streams[index], bytes, (size_t)got) != 0) {
-            launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "out of memory: some output is lost");
-        }
-        return true;
-    }
-    if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        stream_close(job, rank, index);
-    }
-    return false;
-}
 
 static bool is_full(const struct launch_job *job)
 {
@@ -77,18 +49,20 @@ static bool is_full(const struct launch_job *job)
            launch_sink_pending(&job->output.sinks[1]) > LAUNCH_SINK_MAX;
 }
 
-void launch_output_take(struct launch_job *job)
+void launch_output_take(struct launch_job *job, const struct launch_frame *frame)
 {
-    struct epoll_event events[EVENTS];
-    int count = epoll_wait(job->output.set, events, EVENTS, 0);
-    for (int i = 0; i < count && !is_full(job); i++) {
-        uint32_t rank = (uint32_t)events[i].data.u64;
-        size_t index = events[i].data.u64 >> 32 == LAUNCH_OUT ? 0 : 1;
-        if (job->ranks[rank].outputs[index] >= 0) {
-            stream_read(job, rank, index);
-        }
+    struct launch_stream *stream = &job->ranks[frame->rank].streams[frame->value == 0 ? 0 : 1];
+    if (stream->sink == NULL) {
+        return;
     }
-    launch_output_flush(job);
+    if (frame->count == 0) {
+        launch_stream_end(stream);
+    } else if (launch_stream_take(stream, frame->bytes, frame->count) != CW_OK) {
+        launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "out of memory: some output is lost");
+    }
+    if (is_full(job)) {
+        launch_output_flush(job);
+    }
 }
 
 /* ---- to the world ---- */
@@ -141,7 +115,7 @@ static void sink_flush(struct launch_job *job, size_t index)
     }
     if (!done && !output->watched[index]) {
         output->watched[index] =
-            launch_watch(job->set, sink_descriptor(index), EPOLLOUT, index == 0 ? LAUNCH_SINK_OUT : LAUNCH_SINK_ERR, 0);
+            launch_watch(job->set, sink_descriptor(index), EPOLLOUT, index == 0 ? LAUNCH_STDOUT : LAUNCH_STDERR, 0);
     } else if (done && output->watched[index]) {
         launch_unwatch(job->set, sink_descriptor(index));
         output->watched[index] = false;
@@ -154,12 +128,10 @@ void launch_output_flush(struct launch_job *job)
     sink_flush(job, 0);
     sink_flush(job, 1);
     bool full = is_full(job);
-    if (full && !output->paused) {
-        launch_unwatch(job->set, output->set);
-    } else if (!full && output->paused) {
-        launch_watch(job->set, output->set, EPOLLIN, LAUNCH_OUTPUTS, 0);
+    if (full != output->held) {
+        output->held = full;
+        launch_order_all(job, LAUNCH_HOLD, full);
     }
-    output->paused = full;
 }
 
 void launch_output_say(struct launch_job *job, const char *format, ...)
@@ -197,20 +169,21 @@ static void sinks_drain(struct launch_job *job)
     }
 }
 
+bool launch_output_relieve(void *context)
+{
+    struct launch_job *job = context;
+    if (is_full(job)) {
+        sinks_drain(job);
+    }
+    return !is_full(job); /* else nobody waits for it */
+}
+
 void launch_output_finish(struct launch_job *job)
 {
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {
         for (size_t i = 0; i < 2; i++) {
-            while (job->ranks[rank].outputs[i] >= 0 && stream_read(job, rank, i)) {
-                if (is_full(job)) {
-                    sinks_drain(job);
-                }
-                if (is_full(job)) {
-                    break; /* nobody waits for it */
-                }
-            }
-            if (job->ranks[rank].outputs[i] >= 0) {
-                stream_close(job, rank, i);
+            if (job->ranks[rank].streams[i].sink != NULL) {
+                launch_stream_end(&job->ranks[rank].streams[i]); /* those of hosts that were lost */
             }
         }
     }

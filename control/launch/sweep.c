@@ -1,4 +1,4 @@
-#include "control/launch/private.h"
+#include "control/launch/crew.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Bootstrap: alone, and over PMI-1 against a launcher that answers what a table says. */
+/* Bootstrap: alone, and over PMI-1 and PMI-2 against a launcher that answers what a table says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,9 @@ static void environment_clear(void)
                                         "PMI_RANK",
                                         "PMI_SIZE",
                                         "PMIX_RANK",
+                                        "PMIX_NAMESPACE",
+                                        "PMI_JOBID",
+                                        "SLURM_MPI_TYPE",
                                         "OMPI_COMM_WORLD_SIZE",
                                         "SLURM_NTASKS",
                                         "SLURM_PROCID",
@@ -87,13 +90,22 @@ static void test_alone(void **state)
     assert_int_equal(cw_bootstrap_put(bootstrap, "a", longest), CW_OK);
     assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
     assert_string_equal(value, longest);
-    static const char *const bad[] = {"", "a b", "a=b", "a\n", "\x7f"};
+    static const char *const bad[] = {"", "a b", "a=b", "a;b", "a\n", "\x7f"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(cw_bootstrap_put(bootstrap, bad[i], "b"), CW_ERROR_ARGUMENT);
         assert_int_equal(cw_bootstrap_put(bootstrap, "b", bad[i]), CW_ERROR_ARGUMENT);
     }
     cw_bootstrap_close(bootstrap);
     cw_bootstrap_close(NULL);
+}
+
+/* NAME=VALUE */
+static void variable_set(const char *text)
+{
+    char name[64];
+    const char *value = strchr(text, '=');
+    snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
+    setenv(name, value + 1, 1);
 }
 
 /* N processes must not become N jobs of one; a program of one process runs in a batch script. */
@@ -113,16 +125,14 @@ static void unknown_launchers_are_refused(void **state)
         {{"PMI_RANK=0", "PMI_SIZE=1"}, NULL},
         {{"PALS_RANKID=3"}, "PALS_RANKID=3"},
         {{"PMIX_RANK=x", "OMPI_COMM_WORLD_SIZE="}, NULL},
+        {{"SLURM_STEP_NUM_TASKS=3", "SLURM_MPI_TYPE=pmi2"}, "srun --mpi=pmi2"}, /* without PMI_FD */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_bootstrap *bootstrap = NULL;
         char error[256] = "";
         environment_clear();
         for (size_t j = 0; j < 2 && rows[i].variables[j] != NULL; j++) {
-            char name[64];
-            const char *value = strchr(rows[i].variables[j], '=');
-            snprintf(name, sizeof(name), "%.*s", (int)(value - rows[i].variables[j]), rows[i].variables[j]);
-            setenv(name, value + 1, 1);
+            variable_set(rows[i].variables[j]);
         }
         int status = cw_bootstrap_open(&bootstrap, error, sizeof(error));
         assert_int_equal(status, rows[i].remedy != NULL ? CW_ERROR_UNSUPPORTED : CW_OK);
@@ -169,6 +179,183 @@ static void test_pmi1(void **state)
     assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
     assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_CLOSED);
     cw_bootstrap_close(bootstrap);
+}
+
+/* Messages as Slurm writes them, in front of each its length. */
+static void messages_write(char *text, size_t bytes, const char *greeting, const char *const *messages, size_t count)
+{
+    size_t length = (size_t)snprintf(text, bytes, "%s", greeting);
+    for (size_t i = 0; i < count; i++) {
+        length += (size_t)snprintf(text + length, bytes - length, "%-6zu%s", strlen(messages[i]), messages[i]);
+        assert_in_range(length, 1, bytes - 1);
+    }
+}
+
+#define GREETING2 "cmd=response_to_init rc=0 pmi_version=2 pmi_subversion=0\n"
+#define FULLINIT  "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=8;appnum=-1;"
+#define JOB       "cmd=job-getid-response;rc=0;jobid=1.0;"
+#define UNIVERSE  "cmd=info-getjobattr-response;rc=0;found=TRUE;value=16;"
+
+static int pmi2_open(struct cw_bootstrap **bootstrap, const char *greeting, const char *const *messages, size_t count)
+{
+    char answers[4096], error[256] = "";
+    messages_write(answers, sizeof(answers), greeting, messages, count);
+    launcher_start(answers);
+    setenv("SLURM_MPI_TYPE", "pmi2", 1);
+    setenv("PMI_JOBID", "1.0", 1);
+    int status = cw_bootstrap_open(bootstrap, error, sizeof(error));
+    assert_int_equal(strlen(error) > 0, status != CW_OK);
+    return status;
+}
+
+static void test_pmi2(void **state)
+{
+    static const char *const messages[] = {
+        FULLINIT,
+        JOB,
+        UNIVERSE,
+        "cmd=kvs-put-response;rc=0;",
+        "cmd=kvs-put-response;rc=7;errmsg=too long;",
+        "cmd=kvs-fence-response;rc=0;",
+        "cmd=kvs-get-response;rc=0;found=TRUE;value=x=y;",
+        "cmd=kvs-get-response;rc=0;found=FALSE;",
+        "cmd=kvs-get-response;rc=0;found=TRUE;value=abcd;",
+        "cmd=kvs-get-response;rc=0;found=TRUE;value=a;;b;",
+        "cmd=kvs-fence-response;rc=1;errmsg=mpi/pmi2: failed to send temp kvs;",
+        "cmd=kvs-get-response;rc=0;",
+    };
+    struct cw_bootstrap *bootstrap = NULL;
+    char value[64];
+    assert_int_equal(pmi2_open(&bootstrap, GREETING2, messages, sizeof(messages) / sizeof(messages[0])), CW_OK);
+    struct cw_bootstrap_info info = cw_bootstrap_info(bootstrap);
+    assert_int_equal(info.rank, 3);
+    assert_int_equal(info.size, 8);
+    assert_int_equal(info.universe_size, 16);
+    assert_int_equal(info.app_number, -1);
+    assert_int_equal(info.value_max, CW_BOOTSTRAP_VALUE_MAX);
+    assert_string_equal(info.job, "1.0");
+    assert_string_equal(info.launcher, "PMI-2");
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_OK);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_SYSTEM);
+    assert_non_null(strstr(cw_bootstrap_failure(bootstrap), "too long"));
+    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_OK);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+    assert_string_equal(value, "x=y");
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 4), CW_ERROR_LIMIT);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+    assert_string_equal(value, "a;b");
+    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
+    /* it has ended */
+    assert_true(cw_bootstrap_is_cut(bootstrap));
+    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_CLOSED);
+    cw_bootstrap_close(bootstrap);
+
+    char asked[4096] = "";
+    assert_true(read(launcher, asked, sizeof(asked) - 1) > 0);
+    static const char *const due[] = {
+        "cmd=init pmi_version=2 pmi_subversion=0\n    51cmd=fullinit;pmijobid=1.0;pmirank=3;threaded=FALSE;",
+        "    26cmd=kvs-put;key=a;value=b;", "    14cmd=kvs-fence;", "    37cmd=kvs-get;jobid=1.0;srcid=-1;key=a;"};
+    for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++) {
+        if (strstr(asked, due[i]) == NULL) {
+            fail_msg("'%s' is not in '%s'", due[i], asked);
+        }
+    }
+}
+
+/* A launcher within a job of Slurm's that has PMI-1 only. */
+static void test_pmi2_declined(void **state)
+{
+    struct cw_bootstrap *bootstrap = NULL;
+    assert_int_equal(
+        pmi2_open(&bootstrap, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n" GREETING, NULL, 0), CW_OK);
+    assert_string_equal(cw_bootstrap_info(bootstrap).launcher, "PMI-1");
+    assert_string_equal(cw_bootstrap_info(bootstrap).job, "kvs_1");
+    cw_bootstrap_drop(bootstrap);
+}
+
+static void test_bad_pmi2_launchers(void **state)
+{
+    static const struct {
+        const char *greeting;
+        const char *messages[3];
+        int status;
+    } rows[] = {
+        {"", {NULL}, CW_ERROR_CLOSED},
+        {"cmd=response_to_init pmi_version=2", {NULL}, CW_ERROR_CLOSED},
+        {"hello\n", {NULL}, CW_ERROR_SYSTEM},
+        {"\n", {NULL}, CW_ERROR_SYSTEM},
+        {"cmd=response_to_init pmi_version=3 rc=0\n", {NULL}, CW_ERROR_UNSUPPORTED},
+        {"cmd=response_to_init pmi_version=2 rc=1\n", {NULL}, CW_ERROR_UNSUPPORTED},
+        {GREETING2, {NULL}, CW_ERROR_CLOSED},
+        {GREETING2 "abcdefcmd=x;", {NULL}, CW_ERROR_SYSTEM},
+        {GREETING2 "999999cmd=x;", {NULL}, CW_ERROR_SYSTEM},
+        {GREETING2 "    90cmd=x;", {NULL}, CW_ERROR_CLOSED},
+        {GREETING2, {"cmd"}, CW_ERROR_SYSTEM},
+        {GREETING2, {"rc=0;"}, CW_ERROR_SYSTEM},
+        {GREETING2, {"cmd=kvs-get-response;rc=0;"}, CW_ERROR_SYSTEM},
+        {GREETING2, {"cmd=fullinit-responses;rc=0;rank=3;size=8;"}, CW_ERROR_SYSTEM},
+        {GREETING2, {"cmd=fullinit-response;rc=3;rank=3;size=8;"}, CW_ERROR_UNSUPPORTED},
+        {GREETING2, {"cmd=fullinit-response;rc=0;rank=8;size=8;"}, CW_ERROR_UNSUPPORTED},
+        {GREETING2, {"cmd=fullinit-response;rc=0;"}, CW_ERROR_UNSUPPORTED},
+        {GREETING2, {FULLINIT, "cmd=job-getid-response;rc=0;"}, CW_ERROR_UNSUPPORTED},
+        {GREETING2, {FULLINIT, JOB, "cmd=kvs-get-response;"}, CW_ERROR_SYSTEM},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_bootstrap *bootstrap = NULL;
+        size_t count = 0;
+        while (count < 3 && rows[i].messages[count] != NULL) {
+            count++;
+        }
+        assert_int_equal(pmi2_open(&bootstrap, rows[i].greeting, rows[i].messages, count), rows[i].status);
+        assert_null(bootstrap);
+    }
+}
+
+/* How many processes there are, by the environment alone: before the launcher is asked, and after it is gone. */
+static void test_size_advertised(void **state)
+{
+    static const struct {
+        const char *variables[4]; /* NAME=VALUE */
+        uint32_t size;
+    } rows[] = {
+        {{NULL}, 1},
+        {{"PMI_FD=0", "PMI_SIZE=8"}, 8},
+        {{"PMI_FD=0"}, 0},
+        {{"PMI_FD=0", "PMI_SIZE=x"}, 0},
+        {{"PMI_PORT=a:1"}, 0},
+        {{"SLURM_STEP_NUM_TASKS=4"}, 1},
+        {{"PMIX_NAMESPACE=slurm.pmix.1.0", "PMIX_RANK=0", "SLURM_STEP_NUM_TASKS=4", "OMPI_COMM_WORLD_SIZE=2"}, 4},
+        {{"PMIX_NAMESPACE=123", "PMIX_RANK=0", "SLURM_STEP_NUM_TASKS=1", "OMPI_COMM_WORLD_SIZE=2"}, 2},
+        {{"PMIX_NAMESPACE=123", "PMIX_RANK=0"}, 0},
+        {{"PMIX_NAMESPACE=123", "PMIX_RANK=0", "PMI_FD=0", "PMI_SIZE=3"}, 3},
+        {{"PMIX_NAMESPACE=123", "OMPI_COMM_WORLD_SIZE=5", "PMIX_RANK=0", "PMI_FD=999"}, 5},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        environment_clear();
+        for (size_t j = 0; j < 4 && rows[i].variables[j] != NULL; j++) {
+            variable_set(rows[i].variables[j]);
+        }
+        assert_int_equal(cw_bootstrap_size_advertised(), rows[i].size);
+    }
+    environment_clear();
+}
+
+/* A PMI_FD that is not open is not that of a PMIx launcher's processes. */
+static void test_stale_variables(void **state)
+{
+    struct cw_bootstrap *bootstrap = NULL;
+    char error[512] = "";
+    setenv("PMI_FD", "999", 1);
+    setenv("PMI_RANK", "0", 1);
+    setenv("PMI_SIZE", "1", 1);
+    setenv("PMIX_NAMESPACE", "nobody", 1);
+    setenv("PMIX_RANK", "0", 1);
+    assert_int_not_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
+    assert_non_null(strstr(error, "PMIx"));
+    environment_clear();
 }
 
 static void test_bad_launchers(void **state)
@@ -244,6 +431,11 @@ int main(void)
         cmocka_unit_test_setup(unknown_launchers_are_refused, set_up),
         cmocka_unit_test_setup(test_pmi1, set_up),
         cmocka_unit_test_setup(test_bad_launchers, set_up),
+        cmocka_unit_test_setup(test_pmi2, set_up),
+        cmocka_unit_test_setup(test_pmi2_declined, set_up),
+        cmocka_unit_test_setup(test_bad_pmi2_launchers, set_up),
+        cmocka_unit_test_setup(test_size_advertised, set_up),
+        cmocka_unit_test_setup(test_stale_variables, set_up),
         cmocka_unit_test_setup(test_bad_environments, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "control/launch/private.h"
+#include "control/launch/crew.h"
 #include "dataplane/shm/copy.h"
 
 #include <errno.h>
@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
 
@@ -21,13 +23,14 @@ enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32, LOOK_MS = 1000 };
 
 /* What the child does. */
 struct child {
-    const struct launch_job *job;
-    const struct launch_rank *rank;
+    const struct launch_crew *crew;
+    const struct launch_member *member;
     pid_t parent;
     int descriptors[3]; /* its stdin, stdout, stderr */
     int pmi;
-    int watch;  /* -1: none */
-    int report; /* where it says what went wrong; closes when it executes its program */
+    int watch;             /* -1: none */
+    int report;            /* where it says what went wrong; closes when it executes its program */
+    const char *directory; /* NULL: this one */
     char **environment;
 };
 
@@ -36,6 +39,8 @@ struct failure {
     int error;
     const char *what; /* NULL: it could not be executed. The child's addresses are the parent's */
 };
+
+static const char no_directory[] = "cannot enter its directory";
 
 /* ---- in the child ---- */
 
@@ -50,10 +55,10 @@ static void child_fail(const struct child *child, const char *what)
 /* Everything as it was before the launcher arranged itself. */
 static void child_restore(const struct child *child)
 {
-    signal(SIGPIPE, child->job->pipe_ignored ? SIG_IGN : SIG_DFL);
+    signal(SIGPIPE, child->crew->config.pipe_ignored ? SIG_IGN : SIG_DFL);
     signal(SIGTTIN, SIG_DFL);
-    setrlimit(RLIMIT_NOFILE, &child->job->files_before);
-    sigprocmask(SIG_SETMASK, &child->job->mask_before, NULL);
+    setrlimit(RLIMIT_NOFILE, &child->crew->files_before);
+    sigprocmask(SIG_SETMASK, child->crew->config.mask, NULL);
 }
 
 static void child_run(const struct child *child)
@@ -70,22 +75,22 @@ static void child_run(const struct child *child)
             child_fail(child, "cannot have its standard files");
         }
     }
-    const int *networks = child->job->config->networks;
-    if (networks != NULL && setns(networks[child->rank - child->job->ranks], CLONE_NEWNET) != 0) {
+    const int *networks = child->crew->config.networks;
+    if (networks != NULL && setns(networks[child->member->rank], CLONE_NEWNET) != 0) {
         child_fail(child, "cannot enter its network");
     }
-    const cpu_set_t *cores = child->job->config->cores;
-    if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->rank - child->job->ranks]) != 0) {
+    const cpu_set_t *cores = child->crew->cores;
+    if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->member - child->crew->members]) != 0) {
         child_fail(child, "cannot be bound to its processors");
     }
     if (fcntl(child->pmi, F_SETFD, 0) != 0 || (child->watch >= 0 && fcntl(child->watch, F_SETFD, 0) != 0)) {
         child_fail(child, "cannot have its connection to the launcher");
     }
-    if (child->rank->program->directory != NULL && chdir(child->rank->program->directory) != 0) {
-        child_fail(child, "cannot enter its directory");
+    if (child->directory != NULL && chdir(child->directory) != 0) {
+        child_fail(child, no_directory);
     }
     child_restore(child);
-    execvpe(child->rank->program->arguments[0], child->rank->program->arguments, child->environment);
+    execvpe(child->member->program->arguments[0], child->member->program->arguments, child->environment);
     child_fail(child, NULL);
 }
 
@@ -93,22 +98,27 @@ static void child_run(const struct child *child)
 
 /* Waits until the child has executed its program or has ended, so that what went wrong is known at once. A file system
  * may take its time; a child that is stopped in there has a bound. False: the wait was interrupted. */
-static bool child_await(struct launch_job *job, pid_t process, int report, struct failure *failure)
+static bool child_await(const struct launch_crew *crew, pid_t process, int report, struct failure *failure)
 {
-    uint64_t stopped_ns = 0;
+    const char *origin;
+    uint64_t stopped_ns = 0, bound_ns = 0;
+    (void)cw_settings_failure_timeout(&bound_ns, &origin); /* the ranks say if it makes no sense */
     for (;;) {
-        struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = job->front, .events = POLLIN}};
+        struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = crew->config.interrupt, .events = POLLIN}};
         int count = poll(wait, 2, LOOK_MS);
         uint64_t now_ns = cw_clock_ns();
         if (wait[0].revents != 0) {
             (void)!read(report, failure, sizeof(*failure)); /* nothing: all is well */
             return true;
         }
-        if (count > 0 || now_ns >= job->deadline_ns) {
+        if (count > 0 || now_ns >= crew->config.deadline_ns) {
             return false; /* the loop learns why */
         }
+        if (crew->config.still != NULL) {
+            crew->config.still(crew->config.context);
+        }
         stopped_ns = !cw_process_is_stopped(process) ? 0 : stopped_ns == 0 ? now_ns : stopped_ns;
-        if (stopped_ns != 0 && job->stopped_bound_ns != 0 && now_ns - stopped_ns >= job->stopped_bound_ns) {
+        if (stopped_ns != 0 && bound_ns != 0 && now_ns - stopped_ns >= bound_ns) {
             *failure =
                 (struct failure){.error = ETIMEDOUT, .what = "is stopped by a signal (state T) before its program"};
             kill(process, SIGKILL);
@@ -118,7 +128,7 @@ static bool child_await(struct launch_job *job, pid_t process, int report, struc
 }
 
 /* The number of the process, or -1 with errno. One whose start was interrupted is killed, and not alive for the job. */
-static pid_t child_start(struct launch_job *job, struct child *child, struct failure *failure)
+static pid_t child_start(struct launch_crew *crew, struct child *child, struct failure *failure)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -131,7 +141,7 @@ static pid_t child_start(struct launch_job *job, struct child *child, struct fai
     }
     int error = errno;
     close(ends[1]);
-    if (process > 0 && !child_await(job, process, ends[0], failure)) {
+    if (process > 0 && !child_await(crew, process, ends[0], failure)) {
         kill(process, SIGKILL);
         *failure = (struct failure){.error = EINTR, .what = ""};
     }
@@ -214,7 +224,7 @@ static void close_all(int *descriptors, size_t count)
     }
 }
 
-static bool ends_open(struct launch_job *job, uint32_t rank, struct ends *ends)
+static bool ends_open(struct launch_crew *crew, struct launch_member *member, struct ends *ends)
 {
     *ends = (struct ends){.pmi = {-1, -1}, .outputs = {{-1, -1}, {-1, -1}}, .input = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->pmi) != 0 || pipe2(ends->outputs[0], O_CLOEXEC) != 0 ||
@@ -222,109 +232,111 @@ static bool ends_open(struct launch_job *job, uint32_t rank, struct ends *ends)
         fcntl(ends->outputs[0][0], F_SETFL, O_NONBLOCK) != 0 || fcntl(ends->outputs[1][0], F_SETFL, O_NONBLOCK) != 0) {
         return false;
     }
-    ends->input = launch_input_for(job, rank, &ends->input_own);
+    ends->input = launch_crew_input_for(crew, member, &ends->input_own);
     return ends->input >= 0;
 }
 
 /* Says why a program could not be executed. */
-static void execution_fail(struct launch_job *job, uint32_t rank, int error)
+static void execution_fail(struct launch_crew *crew, const struct launch_member *member, int error)
 {
-    const char *program = job->ranks[rank].program->arguments[0];
+    const char *program = member->program->arguments[0];
     bool path = strchr(program, '/') != NULL;
     if (error == ENOENT && path && access(program, F_OK) == 0) {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
-                    program);
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
+                         program);
     } else if ((error == ENOENT || error == ENOTDIR) && path) {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program", program);
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program", program);
     } else if (error == ENOENT || error == ENOTDIR) {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program in PATH (one in this directory is ./%s)",
-                    program, program);
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program in PATH (one in this directory is ./%s)",
+                         program, program);
     } else if (error == EACCES || error == ENOEXEC || error == EISDIR) {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
-                    error == EACCES ? "may not be executed" : strerror(error));
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
+                         error == EACCES ? "may not be executed" : strerror(error));
     } else {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s", program, strerror(error));
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s", program, strerror(error));
     }
 }
 
-static void resource_fail(struct launch_job *job, uint32_t rank, const char *what, int error)
+static void resource_fail(struct launch_crew *crew, const struct launch_member *member, const char *what, int error)
 {
-    launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "rank %" PRIu32 ": %s: %s (see `ulimit -a`, or ask for fewer ranks)", rank,
-                what, strerror(error));
+    launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "rank %" PRIu32 ": %s: %s (see `ulimit -a`, or ask for fewer ranks)",
+                     member->rank, what, strerror(error));
 }
 
 /* Adds a rank whose process runs to what is waited for. */
-static bool rank_watch(struct launch_job *job, uint32_t rank, struct ends *ends)
+static bool member_watch(struct launch_crew *crew, struct launch_member *member, struct ends *ends)
 {
-    struct launch_rank *at = &job->ranks[rank];
-    at->handle = pidfd_open(at->process, 0);
-    if (at->handle < 0) {
+    uint32_t index = (uint32_t)(member - crew->members);
+    member->handle = pidfd_open(member->process, 0);
+    if (member->handle < 0) {
         int error = errno;
-        kill(-at->process, SIGKILL); /* not counted as alive: swept at the end */
-        resource_fail(job, rank, "cannot be watched", error);
+        kill(-member->process, SIGKILL); /* not counted as alive: swept at the end */
+        resource_fail(crew, member, "cannot be watched", error);
         return false;
     }
-    at->pmi = ends->pmi[0];
-    at->outputs[0] = ends->outputs[0][0];
-    at->outputs[1] = ends->outputs[1][0];
+    member->pmi = ends->pmi[0];
+    member->outputs[0] = ends->outputs[0][0];
+    member->outputs[1] = ends->outputs[1][0];
     ends->pmi[0] = ends->outputs[0][0] = ends->outputs[1][0] = -1;
-    job->alive++;
-    launch_watch(job->set, at->handle, EPOLLIN, LAUNCH_PROCESS, rank);
-    launch_watch(job->set, at->pmi, EPOLLIN, LAUNCH_PMI, rank);
-    launch_output_add(job, rank);
+    crew->alive++;
+    launch_watch(crew->config.set, member->handle, EPOLLIN, LAUNCH_PROCESS, index);
+    launch_watch(crew->config.set, member->pmi, EPOLLIN, LAUNCH_PMI, index);
+    launch_crew_output_add(crew, index);
+    launch_crew_report(crew, LAUNCH_STARTED, member->rank, member->process, NULL, 0);
     return true;
 }
 
-static bool rank_start(struct launch_job *job, uint32_t rank, struct ends *ends)
+static bool member_start(struct launch_crew *crew, struct launch_member *member, struct ends *ends)
 {
     char own[OWN_VARIABLES][VARIABLE_BYTES];
-    struct launch_rank *at = &job->ranks[rank];
+    const struct launch_work *work = crew->config.work;
     struct child child = {
-        .job = job,
-        .rank = at,
+        .crew = crew,
+        .member = member,
         .parent = getpid(),
         .descriptors = {ends->input, ends->outputs[0][1], ends->outputs[1][1]},
         .pmi = ends->pmi[1],
-        .watch = job->watch != NULL ? cw_watch_descriptor(job->watch) : -1,
+        .watch = crew->watch != NULL ? cw_watch_descriptor(crew->watch) : -1,
+        .directory = member->program->directory != NULL ? member->program->directory : work->directory,
     };
     snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
-    snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, rank);
-    snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, job->rank_count);
+    snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, member->rank);
+    snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, work->rank_count);
     snprintf(own[4], VARIABLE_BYTES, CW_COPY_VARIABLE "=%d", getpid());
     snprintf(own[3], VARIABLE_BYTES, CW_WATCH_VARIABLE "=%d",
              child.watch); /* also where there is none: not somebody else's */
-    child.environment = environment_make(at->program, own);
+    child.environment = environment_make(member->program, own);
     if (child.environment == NULL) {
-        resource_fail(job, rank, "cannot be started", ENOMEM);
+        resource_fail(crew, member, "cannot be started", ENOMEM);
         return false;
     }
     struct failure failure = {.error = 0};
-    at->process = child_start(job, &child, &failure);
+    member->process = child_start(crew, &child, &failure);
     int error = errno;
     free(child.environment);
-    if (at->process < 0) {
-        at->process = 0;
-        resource_fail(job, rank, "cannot be started", error);
+    if (member->process < 0) {
+        member->process = 0;
+        resource_fail(crew, member, "cannot be started", error);
     } else if (failure.error != 0 && failure.what == NULL) {
-        execution_fail(job, rank, failure.error);
+        execution_fail(crew, member, failure.error);
     } else if (failure.error != 0 && failure.what[0] != '\0') {
-        launch_fail(job, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", rank, failure.what,
-                    at->program->directory != NULL ? at->program->directory : "",
-                    at->program->directory != NULL ? ": " : "", strerror(failure.error));
+        bool names = failure.what == no_directory;
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", member->rank, failure.what,
+                         names ? child.directory : "", names ? ": " : "", strerror(failure.error));
     } else if (failure.error == 0) {
-        return rank_watch(job, rank, ends);
+        return member_watch(crew, member, ends);
     }
     return false;
 }
 
-bool launch_spawn(struct launch_job *job, uint32_t rank)
+bool launch_crew_spawn(struct launch_crew *crew, struct launch_member *member)
 {
     struct ends ends;
     bool started = false;
-    if (ends_open(job, rank, &ends)) {
-        started = rank_start(job, rank, &ends);
+    if (ends_open(crew, member, &ends)) {
+        started = member_start(crew, member, &ends);
     } else {
-        resource_fail(job, rank, "cannot have its pipes", errno);
+        resource_fail(crew, member, "cannot have its pipes", errno);
     }
     close_all(ends.pmi, 2);
     close_all(ends.outputs[0], 2);

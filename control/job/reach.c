@@ -1,0 +1,191 @@
+/* Do the hosts of a job reach each other? The first ranks of all hosts find out at the start, so that a firewall, a
+ * wrong subnet or a narrow tunnel is named at once, and no collective hangs for it. A session is set up each two, by the
+ * one with the lower number, and shows both directions; then the path MTU is looked for. */
+#include "control/job/private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "control/net/route.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/loop/loop.h"
+#include "dataplane/path/path.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+enum {
+    HOSTS_ALL = 64, /* up to so many each two of them; of more those whose distance is a power of two */
+    NAMED_MAX = 3,  /* hosts in one line */
+    LINE_BYTES = 700,
+    STAGGERED = 20, /* hosts */
+};
+
+#define BOUND_NS   7000000000ull /* and the diagnosis on top of it: all within 10 s */
+#define STAGGER_NS 100000000ull  /* the first of the hosts that see the same is to be the one that tells */
+#define MTU_NS     500000000ull  /* for the path MTU, whose search goes on by itself */
+#define NAP_NS     20000
+
+/* What this rank has to find out. */
+struct reach {
+    uint32_t *ranks; /* the first of each further host that this one asks */
+    uint32_t *peers;
+    struct cw_peer_info *infos;
+    uint32_t count;
+    uint32_t up;    /* have a session */
+    uint32_t found; /* ... and their path MTU */
+};
+
+static bool is_same_host(const struct cw_path_card *one, const struct cw_path_card *other)
+{
+    return memcmp(one->host, other->host, sizeof(one->host)) == 0;
+}
+
+static bool is_first(const struct cw_path_card *cards, uint32_t rank)
+{
+    for (uint32_t other = 0; other < rank; other++) {
+        if (is_same_host(&cards[other], &cards[rank])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How far each is. */
+static int look(struct cw_endpoint *endpoint, void *context)
+{
+    struct reach *reach = context;
+    reach->up = reach->found = 0;
+    for (uint32_t i = 0; i < reach->count; i++) {
+        struct cw_peer_info *info = &reach->infos[i];
+        if (cw_peer_query(endpoint, reach->peers[i], info) == CW_OK && info->state == CW_PEER_ESTABLISHED) {
+            (void)cw_peer_measure_mtu(endpoint, reach->peers[i]);
+            (void)cw_peer_query(endpoint, reach->peers[i], info);
+            reach->up++;
+            reach->found += info->path_mtu_found;
+        }
+    }
+    return CW_OK;
+}
+
+static int ask(struct cw_endpoint *endpoint, void *context)
+{
+    const struct reach *reach = context;
+    int status = CW_OK;
+    for (uint32_t i = 0; i < reach->count && status == CW_OK; i++) {
+        status = cw_peer_connect(endpoint, reach->peers[i]);
+    }
+    return status;
+}
+
+/* Those that this rank asks. Returns the place of its host among all. */
+static uint32_t choose(struct reach *reach, const struct cw_job *job, const struct cw_path_card *cards)
+{
+    uint32_t place = 0, order = 0;
+    for (uint32_t rank = 0; rank < job->info.size; rank++) {
+        if (!is_first(cards, rank)) {
+            continue;
+        }
+        if (rank <= job->info.rank) {
+            order = place++;
+            continue;
+        }
+        uint32_t distance = place++ - order;
+        bool is_near = distance < HOSTS_ALL || (distance & (distance - 1)) == 0;
+        uint32_t peer;
+        if (is_near && cw_paths_wire_peer(job->paths, rank, &peer) == CW_OK) {
+            reach->ranks[reach->count] = rank;
+            reach->peers[reach->count++] = peer;
+        }
+    }
+    return order;
+}
+
+/* ---- what is told ---- */
+
+/* Which hosts do not answer, and what the network says of the first of them. */
+static int unreached_tell(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
+{
+    char line[LINE_BYTES], reason[LINE_BYTES / 2];
+    uint32_t first = UINT32_MAX, missing = 0;
+    int length = 0;
+    for (uint32_t i = 0; i < reach->count; i++) {
+        if (reach->infos[i].state == CW_PEER_ESTABLISHED) {
+            continue;
+        }
+        first = first == UINT32_MAX ? i : first;
+        if (missing++ < NAMED_MAX) {
+            length += snprintf(line + length, sizeof(line) - (size_t)length, "%s%.64s", missing > 1 ? ", " : "",
+                               job->hosts[reach->ranks[i]]);
+        }
+    }
+    if (missing > NAMED_MAX) {
+        snprintf(line + length, sizeof(line) - (size_t)length, " and %" PRIu32 " more", missing - NAMED_MAX);
+    }
+    const struct cw_address *to = &reach->infos[first].address;
+    cw_route_diagnose(to->ipv4, to->udp_port, reason, sizeof(reason));
+    return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT,
+                         "host %s (rank %" PRIu32 ") does not reach %s: %u.%u.%u.%u, UDP port %u, has not answered for "
+                         "%u s; %s",
+                         job->hosts[job->info.rank], job->info.rank, line, to->ipv4 >> 24, to->ipv4 >> 16 & 255,
+                         to->ipv4 >> 8 & 255, to->ipv4 & 255, to->udp_port, (unsigned)(BOUND_NS / 1000000000), reason);
+}
+
+/* Paths that pass no packets as large as the ports take. */
+static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t mtu_bytes)
+{
+    for (uint32_t i = 0; i < reach->count; i++) {
+        const struct cw_peer_info *info = &reach->infos[i];
+        if (info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
+            snprintf(
+                job->narrow, sizeof(job->narrow),
+                "packets to %.64s arrive up to %" PRIu32 " bytes, and not up to %" PRIu32
+                " as the interfaces take them: smaller ones are sent; is the MTU of a link, switch or tunnel on the "
+                "way less?",
+                job->hosts[reach->ranks[i]], info->path_mtu_bytes, mtu_bytes);
+        }
+    }
+}
+
+int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
+{
+    struct reach reach = {0};
+    if (!is_first(cards, job->info.rank) || bound_ns == 0) {
+        return CW_OK;
+    }
+    reach.ranks = calloc(job->info.size, sizeof(*reach.ranks));
+    reach.peers = calloc(job->info.size, sizeof(*reach.peers));
+    reach.infos = calloc(job->info.size, sizeof(*reach.infos));
+    if (reach.ranks == NULL || reach.peers == NULL || reach.infos == NULL) {
+        free(reach.ranks);
+        free(reach.peers);
+        free(reach.infos);
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
+    }
+    uint32_t order = choose(&reach, job, cards);
+    int status = cw_loop_call(job->wire.loop, ask, &reach);
+    uint64_t begin_ns = cw_clock_ns();
+    uint64_t most_ns =
+        (bound_ns < BOUND_NS ? bound_ns : BOUND_NS) + (order < STAGGERED ? order : STAGGERED) * STAGGER_NS;
+    uint64_t up_ns = 0; /* since all have answered */
+    while (status == CW_OK && reach.found < reach.count && cw_clock_ns() - begin_ns < most_ns &&
+           (up_ns == 0 || cw_clock_ns() - up_ns < MTU_NS)) {
+        (void)cw_loop_poll(job->wire.loop, NULL, 0);
+        (void)cw_loop_call(job->wire.loop, look, &reach);
+        up_ns = reach.up < reach.count ? 0 : up_ns != 0 ? up_ns : cw_clock_ns();
+        if (reach.found < reach.count) {
+            (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        }
+    }
+    if (status == CW_OK && reach.up < reach.count) {
+        status = unreached_tell(&reach, job, error, error_bytes);
+    } else if (status == CW_OK) {
+        narrow_note(&reach, job, job->wire.port->info.mtu_bytes);
+    }
+    free(reach.ranks);
+    free(reach.peers);
+    free(reach.infos);
+    return status;
+}

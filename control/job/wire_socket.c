@@ -1,0 +1,49 @@
+/* The port between hosts that are not emulated: sockets of the kernel. */
+#include <stdio.h>
+
+#include "control/job/wire_private.h"
+#include "control/net/net.h"
+#include "dataplane/base/random.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/port/udp.h"
+
+enum {
+    DYNAMIC_FIRST = 49152, /* RFC 6335, 6: nobody else's */
+    DYNAMIC_LAST = 65535,
+};
+
+int wire_socket_open(const struct cw_net_address *own, uint32_t rank, uint32_t streams, struct cw_wire *wire,
+                     char *error, size_t error_bytes)
+{
+    struct cw_port_udp_config config = {
+        .ipv4 = own->ipv4, .stream_count = streams, .mtu_bytes = own->mtu_bytes, .group_port = CW_UDP_PORT};
+    uint16_t first, last;
+    int status = cw_net_ports(&first, &last, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    bool is_bounded = first != 0;
+    if (!is_bounded && streams == 1) {
+        status = cw_port_udp_open(&config, &wire->port, error, error_bytes); /* the kernel knows a free one */
+    } else {
+        first = is_bounded ? first : DYNAMIC_FIRST;
+        last = is_bounded ? last : DYNAMIC_LAST;
+        uint32_t runs = ((uint32_t)last - first + 1) / streams;
+        status = CW_ERROR_BUSY;
+        for (uint32_t i = 0; i < runs && status == CW_ERROR_BUSY; i++) {
+            config.udp_port = (uint16_t)(first + (i + rank) % runs * streams);
+            status = cw_port_udp_open(&config, &wire->port, error, error_bytes);
+        }
+        if (status == CW_ERROR_BUSY) {
+            (void)cw_error_text(error, error_bytes, status,
+                                "all of the UDP ports %u to %u are taken, or fewer than %u of them lie side by side%s",
+                                first, last, streams, is_bounded ? ": give CAUSEWAY_PORTS more (ss -ulpn)" : "");
+        }
+    }
+    if (status != CW_OK) {
+        wire->port = NULL;
+        return status;
+    }
+    wire->address = (struct cw_address){.ipv4 = own->ipv4, .udp_port = cw_port_udp_number(wire->port)};
+    return CW_OK;
+}

@@ -1,0 +1,529 @@
+#include "control/launch/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control/settings/settings.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/status.h"
+
+enum {
+    READ_BYTES = 65536,
+    TEXT_BYTES = 512,
+    NOISE_MAX = 65536, /* that shells may say before the agent's line */
+    SAID_MAX = 4096,
+    WORDS_MAX = 16,
+    END_MS = 300, /* between the end of a command's output and its own */
+};
+
+static const char agent_word[] = "causeway-agent ";
+
+uint64_t launch_ping_ns(uint64_t bound_ns)
+{
+    uint64_t pause_ns = bound_ns / 5;
+    return bound_ns == 0 ? UINT64_MAX : pause_ns < 2000000000 ? pause_ns : 2000000000;
+}
+
+static const char *host_name(const struct launch_link *link)
+{
+    return link->config.work->host_names[link->hosts[0]];
+}
+
+/* ---- up ---- */
+
+static void report(struct launch_link *link, enum launch_frame_type type, int32_t value, const char *text)
+{
+    const struct launch_frame frame = {
+        .type = type, .rank = link->hosts[0], .value = value, .bytes = text, .count = (uint32_t)strlen(text)};
+    link->config.up.take(link->config.up.context, &frame);
+}
+
+static void files_close(struct launch_link *link)
+{
+    int *files[] = {&link->in, &link->out, &link->errors, &link->handle};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        if (*files[i] >= 0) {
+            close(*files[i]); /* leaves the epoll set by that */
+            *files[i] = -1;
+        }
+    }
+}
+
+__attribute__((format(printf, 3, 4))) static void fail(struct launch_link *link, int code, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list arguments;
+    if (link->state >= LAUNCH_LINK_DONE) {
+        return;
+    }
+    link->state = LAUNCH_LINK_FAILED;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    files_close(link);
+    if (link->process > 0) {
+        kill(link->process, SIGTERM);
+        kill(link->process, SIGCONT);
+    }
+    if (!link->is_over) {
+        report(link, LAUNCH_FAIL, code, text);
+    }
+}
+
+/* ---- the command ---- */
+
+/* In single quotes, for a shell. To be freed. */
+static char *quoted(const char *text)
+{
+    char *made = malloc(4 * strlen(text) + 3);
+    char *at = made;
+    if (made == NULL) {
+        return NULL;
+    }
+    *at++ = '\'';
+    for (; *text != 0; text++) {
+        if (*text == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *text;
+        }
+    }
+    *at++ = '\'';
+    *at = 0;
+    return made;
+}
+
+/* What the agent's host runs: this command by the same name, or whatever PATH has there. To be freed. */
+static char *remote_command(const struct launch_work *work)
+{
+    char *executable = quoted(work->executable);
+    char *made = NULL;
+    if (executable == NULL ||
+        asprintf(&made, "sh -c 'test -x \"$0\" && exec \"$0\" agent; exec causeway agent' %s", executable) < 0) {
+        made = NULL;
+    }
+    free(executable);
+    return made;
+}
+
+/* What to run here, for a `host` there. */
+static void words_choose(const struct launch_work *work, const char *host, const char *remote, char *shell,
+                         size_t shell_bytes, const char *words[WORDS_MAX])
+{
+    static const char *const ssh[] = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8"};
+    static const char *const srun[] = {"srun",       "--nodes=1", "--ntasks=1",   "--overlap",
+                                       "--mpi=none", "--quiet",   "--unbuffered", "--nodelist"};
+    size_t count = 0;
+    if (strcmp(work->launcher, "ssh") == 0) {
+        for (size_t i = 0; i < sizeof(ssh) / sizeof(ssh[0]); i++) {
+            words[count++] = ssh[i];
+        }
+        words[count++] = host;
+    } else if (strcmp(work->launcher, "srun") == 0) {
+        for (size_t i = 0; i < sizeof(srun) / sizeof(srun[0]); i++) {
+            words[count++] = srun[i];
+        }
+        words[count++] = host;
+        words[count++] = "sh";
+        words[count++] = "-c";
+    } else {
+        snprintf(shell, shell_bytes, "exec %s \"$0\" \"$1\"", work->launcher);
+        words[count++] = "sh";
+        words[count++] = "-c";
+        words[count++] = shell;
+        words[count++] = host;
+    }
+    words[count++] = remote;
+    words[count] = NULL;
+}
+
+/* In the child: of its own group, so that the terminal's signals are not for it, and dies with us. */
+static void command_run(const char *const *words, const int files[3], pid_t parent)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    setpgid(0, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
+        _exit(CW_LAUNCH_EXIT_NOT_FOUND);
+    }
+    for (int i = 0; i < 3; i++) {
+        dup2(files[i], i);
+    }
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(words[0], (char *const *)(uintptr_t)words);
+    dprintf(STDERR_FILENO, "%s: %s\n", words[0], strerror(errno));
+    _exit(CW_LAUNCH_EXIT_NOT_FOUND);
+}
+
+/* False: errno. */
+static bool command_start(struct launch_link *link, const char *const *words)
+{
+    int to[2] = {-1, -1}, from[2] = {-1, -1}, errors[2] = {-1, -1};
+    pid_t parent = getpid();
+    if (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0 && pipe2(errors, O_CLOEXEC) == 0) {
+        link->process = fork();
+        if (link->process == 0) {
+            command_run(words, (const int[3]){to[0], from[1], errors[1]}, parent);
+        }
+    }
+    int reason = errno;
+    const int theirs[] = {to[0], from[1], errors[1]};
+    for (size_t i = 0; i < 3; i++) {
+        if (theirs[i] >= 0) {
+            close(theirs[i]);
+        }
+    }
+    link->out = to[1];
+    link->in = from[0];
+    link->errors = errors[0];
+    errno = reason;
+    return link->process > 0;
+}
+
+/* ---- what the command says beside ---- */
+
+static void said_take(struct launch_link *link)
+{
+    char bytes[SAID_MAX];
+    ssize_t got = read(link->errors, bytes, sizeof(bytes));
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(link->errors);
+        link->errors = -1;
+        return;
+    }
+    if (got < 0 || launch_bytes_add(&link->said, bytes, (size_t)got) != CW_OK) {
+        return;
+    }
+    if (launch_bytes_count(&link->said) > SAID_MAX) {
+        launch_bytes_drop(&link->said, launch_bytes_count(&link->said) - SAID_MAX);
+    }
+    const char *begin, *end;
+    while (link->state == LAUNCH_LINK_OPEN && launch_bytes_count(&link->said) > 0 &&
+           (end = memchr(begin = launch_bytes_front(&link->said), '\n', launch_bytes_count(&link->said))) != NULL) {
+        char line[TEXT_BYTES];
+        snprintf(line, sizeof(line), "%.*s", (int)(end - begin), begin);
+        launch_bytes_drop(&link->said, (size_t)(end - begin) + 1);
+        report(link, LAUNCH_SAY, 0, line);
+    }
+}
+
+/* The last line that there is, of what was said, or came before the agent; ": " in front. "" if there is none. */
+static void last_line(struct launch_link *link, char *line, size_t bytes)
+{
+    const struct launch_bytes *sources[] = {&link->said, &link->received};
+    line[0] = 0;
+    for (size_t i = 0; i < 2 && line[0] == 0; i++) {
+        const char *front = launch_bytes_front(sources[i]);
+        size_t end = launch_bytes_count(sources[i]);
+        while (end > 0 && (front[end - 1] == '\n' || front[end - 1] == '\r')) {
+            end--;
+        }
+        size_t begin = end;
+        while (begin > 0 && front[begin - 1] != '\n') {
+            begin--;
+        }
+        if (end > begin && (i == 0 || link->state == LAUNCH_LINK_ASKED)) {
+            snprintf(line, bytes, ": %.*s", (int)(end - begin < 200 ? end - begin : 200), front + begin);
+            for (char *at = line; *at != 0; at++) {
+                *at = *at < ' ' ? ' ' : *at;
+            }
+        }
+    }
+}
+
+/* ---- the end of the command ---- */
+
+/* Its exit code, 256 + signal, or -1: it goes on, or is not known. */
+static int command_ended(const struct launch_link *link)
+{
+    siginfo_t info = {.si_pid = 0};
+    for (int waited_ms = 0; link->process > 0 && waited_ms <= END_MS; waited_ms += 10) {
+        if (waitid(P_PID, (id_t)link->process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+            return info.si_code == CLD_EXITED ? info.si_status : LAUNCH_ENDED_SIGNAL + info.si_status;
+        }
+        (void)poll(NULL, 0, 10);
+    }
+    return -1;
+}
+
+static void end_tell(struct launch_link *link)
+{
+    char line[256], how[64] = "has closed its output";
+    const char *launcher = link->config.work->launcher, *host = host_name(link);
+    int code = command_ended(link);
+    while (link->errors >= 0 && poll(&(struct pollfd){.fd = link->errors, .events = POLLIN}, 1, 0) > 0) {
+        said_take(link);
+    }
+    last_line(link, line, sizeof(line));
+    if (code >= LAUNCH_ENDED_SIGNAL) {
+        const char *name = sigabbrev_np(code - LAUNCH_ENDED_SIGNAL);
+        snprintf(how, sizeof(how), "was ended by SIG%s", name != NULL ? name : "?");
+    } else if (code >= 0) {
+        snprintf(how, sizeof(how), "ended with exit code %d", code);
+    }
+    if (link->state == LAUNCH_LINK_OPEN) {
+        fail(link, CW_LAUNCH_EXIT_FAILED, "host %s: its agent is gone (`%s %s` %s%s): ending all ranks", host, launcher,
+             host, how, line);
+    } else if (code == CW_LAUNCH_EXIT_NOT_FOUND || code == CW_LAUNCH_EXIT_NOT_EXECUTABLE) {
+        fail(link, CW_LAUNCH_EXIT_NOT_FOUND,
+             "host %s: there is no causeway, neither as %s nor in PATH (`%s %s` %s%s): install the same version there",
+             host, link->config.work->executable, launcher, host, how, line);
+    } else {
+        fail(link, CW_LAUNCH_EXIT_MACHINE,
+             "host %s: no agent could be started (`%s %s` %s%s): `%s %s true` has to work without a question", host,
+             launcher, host, how, line, launcher, host);
+    }
+}
+
+/* ---- frames ---- */
+
+static void out_flush(struct launch_link *link)
+{
+    while (link->out >= 0 && launch_bytes_count(&link->waiting) > 0) {
+        ssize_t done = write(link->out, launch_bytes_front(&link->waiting), launch_bytes_count(&link->waiting));
+        if (done > 0) {
+            launch_bytes_drop(&link->waiting, (size_t)done);
+        } else if (errno == EAGAIN) {
+            break;
+        } else if (errno != EINTR) {
+            close(link->out); /* its end comes by its output, which says more */
+            link->out = -1;
+        }
+    }
+    bool blocked = link->out >= 0 && launch_bytes_count(&link->waiting) > 0;
+    if (blocked && !link->out_blocked) {
+        launch_watch(link->config.set, link->out, EPOLLOUT, LAUNCH_LINK_OUT, link->config.index);
+    } else if (!blocked && link->out_blocked && link->out >= 0) {
+        launch_unwatch(link->config.set, link->out);
+    }
+    link->out_blocked = blocked;
+}
+
+void launch_link_send(struct launch_link *link, const struct launch_frame *order)
+{
+    link->is_over = link->is_over || order->type == LAUNCH_END;
+    if (link->state >= LAUNCH_LINK_DONE) {
+        return;
+    }
+    if (launch_frame_write(&link->waiting, order) != CW_OK) {
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: no memory for what it has to be told", host_name(link));
+        return;
+    }
+    link->sent_ns = cw_clock_ns();
+    out_flush(link);
+}
+
+static void frames_take(struct launch_link *link)
+{
+    struct launch_frame frame;
+    size_t used;
+    int status = 0;
+    while (link->state == LAUNCH_LINK_OPEN && (status = launch_frame_read(&link->received, &frame, &used)) == 1) {
+        if (frame.type == LAUNCH_DONE) {
+            link->state = LAUNCH_LINK_DONE;
+        } else {
+            link->config.up.take(link->config.up.context, &frame);
+        }
+        if (link->state == LAUNCH_LINK_OPEN) {
+            launch_bytes_drop(&link->received, used);
+        }
+    }
+    if (status < 0) {
+        fail(link, CW_LAUNCH_EXIT_FAILED, "host %s: what its agent sends makes no sense: ending all ranks",
+             host_name(link));
+    }
+}
+
+/* Looks for the agent's line. True: it is there. */
+static bool line_take(struct launch_link *link)
+{
+    const char *begin, *end;
+    while (launch_bytes_count(&link->received) > 0 && (end = memchr(begin = launch_bytes_front(&link->received), '\n',
+                                                                    launch_bytes_count(&link->received))) != NULL) {
+        char line[TEXT_BYTES];
+        size_t length = (size_t)(end - begin);
+        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), begin);
+        if (strncmp(line, agent_word, strlen(agent_word)) != 0) {
+            (void)launch_bytes_add(&link->said, begin, length + 1); /* a shell's own words */
+            launch_bytes_drop(&link->received, length + 1);
+            continue;
+        }
+        launch_bytes_drop(&link->received, length + 1);
+        char *version = line + strlen(agent_word);
+        char *identity = strchr(version, ' ');
+        if (identity != NULL) {
+            *identity++ = 0;
+        }
+        if (identity == NULL || strcmp(version, CW_VERSION) != 0) {
+            fail(link, CW_LAUNCH_EXIT_MACHINE,
+                 "host %s has Causeway %.40s, and this is %s: install the same version on all hosts", host_name(link),
+                 version, CW_VERSION);
+            return false;
+        }
+        link->state = LAUNCH_LINK_OPEN;
+        launch_bytes_drop(&link->said, launch_bytes_count(&link->said));
+        report(link, LAUNCH_HERE, 0, identity);
+        return true;
+    }
+    if (launch_bytes_count(&link->received) > NOISE_MAX) {
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: a shell there says too much, and no agent answers",
+             host_name(link));
+    }
+    return false;
+}
+
+static void in_take(struct launch_link *link)
+{
+    char *room = launch_bytes_room(&link->received, READ_BYTES);
+    ssize_t got = room == NULL ? -1 : read(link->in, room, READ_BYTES);
+    if (room == NULL) {
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: no memory for what it says", host_name(link));
+        return;
+    }
+    if (got > 0) {
+        launch_bytes_added(&link->received, (size_t)got);
+        link->heard_ns = cw_clock_ns();
+        if (link->state == LAUNCH_LINK_OPEN || (link->state == LAUNCH_LINK_ASKED && line_take(link))) {
+            frames_take(link);
+        }
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        end_tell(link);
+    }
+}
+
+void launch_link_event(struct launch_link *link, enum launch_source source)
+{
+    if (source == LAUNCH_LINK_IN && link->in >= 0) {
+        in_take(link);
+    } else if (source == LAUNCH_LINK_OUT && link->out >= 0) {
+        out_flush(link);
+    } else if (source == LAUNCH_LINK_ERRORS && link->errors >= 0) {
+        said_take(link);
+    } else if (source == LAUNCH_LINK_COMMAND && link->handle >= 0) {
+        while (link->state < LAUNCH_LINK_DONE && link->in >= 0 &&
+               poll(&(struct pollfd){.fd = link->in, .events = POLLIN}, 1, 0) > 0) {
+            in_take(link); /* its last words */
+        }
+        if (link->state < LAUNCH_LINK_DONE) {
+            end_tell(link); /* somebody else has its output still */
+        }
+    }
+    if (link->state == LAUNCH_LINK_DONE) {
+        files_close(link);
+    }
+}
+
+uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
+{
+    char line[256];
+    uint64_t silent_ns = UINT64_MAX, ping_ns = launch_ping_ns(link->bound_ns);
+    if (link->state >= LAUNCH_LINK_DONE) {
+        return UINT64_MAX;
+    }
+    if (link->state == LAUNCH_LINK_ASKED) {
+        silent_ns = link->opened_ns + LAUNCH_ANSWER_NS;
+    } else if (link->bound_ns != 0) {
+        silent_ns = link->heard_ns + link->bound_ns;
+    }
+    if (now_ns >= silent_ns && link->state == LAUNCH_LINK_ASKED) {
+        last_line(link, line, sizeof(line));
+        fail(link, CW_LAUNCH_EXIT_MACHINE,
+             "host %s does not answer within %d s (`%s %s`%s): `%s %s true` has to work without a question",
+             host_name(link), (int)(LAUNCH_ANSWER_NS / 1000000000), link->config.work->launcher, host_name(link), line,
+             link->config.work->launcher, host_name(link));
+        return UINT64_MAX;
+    }
+    if (now_ns >= silent_ns) {
+        fail(link, CW_LAUNCH_EXIT_FAILED,
+             "host %s: its agent is silent for %" PRIu64 " s: ending all ranks (CAUSEWAY_FAILURE_TIMEOUT)",
+             host_name(link), link->bound_ns / 1000000000);
+        return UINT64_MAX;
+    }
+    if (ping_ns != UINT64_MAX && now_ns >= link->sent_ns + ping_ns && launch_bytes_count(&link->waiting) == 0) {
+        launch_link_send(link, &(struct launch_frame){.type = LAUNCH_PING});
+    }
+    uint64_t next_ns = ping_ns == UINT64_MAX ? UINT64_MAX : now_ns + ping_ns;
+    return silent_ns < next_ns ? silent_ns : next_ns;
+}
+
+/* ---- from start to end ---- */
+
+static bool start_send(struct launch_link *link)
+{
+    struct launch_bytes payload = {.start = NULL};
+    int status = launch_work_write(link->config.work, link->hosts, link->config.host_count, &payload);
+    if (status == CW_OK) {
+        launch_link_send(link, &(struct launch_frame){.type = LAUNCH_START,
+                                                      .bytes = launch_bytes_front(&payload),
+                                                      .count = (uint32_t)launch_bytes_count(&payload)});
+    }
+    launch_bytes_dispose(&payload);
+    return status == CW_OK;
+}
+
+void launch_link_open(struct launch_link *link, const struct launch_link_config *config)
+{
+    const char *origin, *words[WORDS_MAX];
+    char shell[TEXT_BYTES];
+    *link = (struct launch_link){.config = *config, .handle = -1, .in = -1, .out = -1, .errors = -1};
+    (void)cw_settings_failure_timeout(&link->bound_ns, &origin); /* the ranks say if it makes no sense */
+    link->opened_ns = link->heard_ns = link->sent_ns = cw_clock_ns();
+    link->hosts = calloc((size_t)config->host_count + 1, sizeof(*link->hosts));
+    char *remote = remote_command(config->work);
+    if (link->hosts == NULL || remote == NULL) {
+        free(remote);
+        link->state = LAUNCH_LINK_FAILED;
+        const struct launch_frame frame = {.type = LAUNCH_FAIL,
+                                           .rank = config->hosts[0],
+                                           .value = CW_LAUNCH_EXIT_MACHINE,
+                                           .bytes = "out of memory",
+                                           .count = 13};
+        config->up.take(config->up.context, &frame);
+        return;
+    }
+    memcpy(link->hosts, config->hosts, config->host_count * sizeof(*link->hosts));
+    link->config.hosts = link->hosts;
+    words_choose(config->work, host_name(link), remote, shell, sizeof(shell), words);
+    if (!command_start(link, words)) {
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: `%s` cannot be started: %s", host_name(link),
+             config->work->launcher, strerror(errno));
+    } else {
+        fcntl(link->in, F_SETFL, O_NONBLOCK);
+        fcntl(link->out, F_SETFL, O_NONBLOCK);
+        fcntl(link->errors, F_SETFL, O_NONBLOCK);
+        launch_watch(config->set, link->in, EPOLLIN, LAUNCH_LINK_IN, config->index);
+        launch_watch(config->set, link->errors, EPOLLIN, LAUNCH_LINK_ERRORS, config->index);
+        link->handle = pidfd_open(link->process, 0);
+        if (link->handle >= 0) {
+            launch_watch(config->set, link->handle, EPOLLIN, LAUNCH_LINK_COMMAND, config->index);
+        }
+        if (!start_send(link)) {
+            fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: out of memory", host_name(link));
+        }
+    }
+    free(remote);
+}
+
+void launch_link_close(struct launch_link *link)
+{
+    files_close(link);
+    launch_bytes_dispose(&link->received);
+    launch_bytes_dispose(&link->waiting);
+    launch_bytes_dispose(&link->said);
+    free(link->hosts);
+    link->hosts = NULL;
+}

@@ -1,0 +1,47 @@
+/* tree: what lies below a process that serves a job: its own crew, and links to agents on other hosts, each of which has
+ * a tree of its own. Orders go to whoever has the rank, or to all; reports come up as if all ranks were here.
+ *
+ * From LAUNCH_FANOUT hosts on, agents start agents: no process has more links.
+ *
+ * Order of calls: launch_tree_open; { launch_tree_order | launch_tree_event | launch_tree_turn }*; LAUNCH_END as an order,
+ * until launch_tree_is_done; launch_tree_close. Thread: one at a time. */
+#pragma once
+
+#include "control/launch/crew.h"
+#include "control/launch/link.h"
+
+struct launch_tree_config {
+    const struct launch_work *work;
+    const uint32_t *hosts; /* that lie below; copied */
+    uint32_t host_count;
+    bool has_own;                   /* the first of them is this one */
+    struct launch_crew_config crew; /* `work`, `host` and `up` are filled in */
+    struct launch_taker up;
+};
+
+struct launch_tree {
+    struct launch_tree_config config;
+    struct launch_crew crew;
+    bool has_crew;
+    struct launch_link *links;
+    uint32_t link_count;
+    uint32_t *link_of;           /* per host: its link, or UINT32_MAX */
+    uint32_t fenced;             /* crew and links whose ranks all wait */
+    uint32_t looked;             /* those that have answered LAUNCH_LOOK */
+    struct launch_bytes entries; /* of the fence */
+};
+
+/* Starts agents, then the own ranks. CW_OK; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: nothing was started. *all: all own
+ * ranks were. */
+int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *config, bool *all);
+void launch_tree_order(struct launch_tree *tree, const struct launch_frame *order);
+void launch_tree_event(struct launch_tree *tree, enum launch_source source, uint32_t index);
+/* What the time brings; when it is due again, at the latest. */
+uint64_t launch_tree_turn(struct launch_tree *tree, uint64_t now_ns);
+/* Whether the ranks of a host can still be heard of. */
+bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host);
+/* Whether no agent has anybody left, or can be asked. */
+bool launch_tree_is_done(const struct launch_tree *tree);
+/* The same for the own crew, at once: launch_crew_end. */
+void launch_tree_end_own(struct launch_tree *tree);
+void launch_tree_close(struct launch_tree *tree);

@@ -1,0 +1,346 @@
+#include "control/net/net.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/port/port.h"
+#include "dataplane/status.h"
+
+enum { LIST_BYTES = 300, TEXT_BYTES = 64, NONE = -1 };
+
+static uint32_t mask_of(uint32_t prefix)
+{
+    return prefix == 0 ? 0 : UINT32_MAX << (32 - prefix);
+}
+
+static void address_write(uint32_t ipv4, char text[TEXT_BYTES])
+{
+    struct in_addr address = {.s_addr = htonl(ipv4)};
+    inet_ntop(AF_INET, &address, text, TEXT_BYTES);
+}
+
+/* ---- what CAUSEWAY_NET leaves ---- */
+
+struct wish {
+    const char *text; /* NULL: none */
+    uint32_t ipv4;    /* a subnet or an address */
+    uint32_t prefix;  /* of it; UINT32_MAX: it is an interface */
+};
+
+static int wish_read(struct wish *wish, char *error, size_t error_bytes)
+{
+    char base[TEXT_BYTES];
+    struct in_addr address;
+    const char *text = getenv("CAUSEWAY_NET");
+    *wish = (struct wish){.text = text == NULL || text[0] == 0 ? NULL : text, .prefix = UINT32_MAX};
+    if (wish->text == NULL) {
+        return CW_OK;
+    }
+    snprintf(base, sizeof(base), "%.*s", (int)strcspn(text, "/"), text);
+    const char *slash = strchr(text, '/');
+    if (inet_pton(AF_INET, base, &address) == 1) {
+        char *end = NULL;
+        unsigned long prefix = slash == NULL ? 32 : strtoul(slash + 1, &end, 10);
+        if (prefix > 32 || (slash != NULL && (end == slash + 1 || *end != 0))) {
+            return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                                 "CAUSEWAY_NET is '%.60s': a subnet has 0 to 32 bits, like 10.1.0.0/16", text);
+        }
+        wish->ipv4 = ntohl(address.s_addr);
+        wish->prefix = (uint32_t)prefix;
+    } else if (slash != NULL || strlen(text) >= IF_NAMESIZE) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "CAUSEWAY_NET is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
+                             "(10.1.0.0/16) is wanted",
+                             text);
+    }
+    return CW_OK;
+}
+
+static bool wish_allows(const struct wish *wish, const char *interface, uint32_t ipv4)
+{
+    if (wish->text == NULL) {
+        return true;
+    }
+    return wish->prefix == UINT32_MAX ? strcmp(wish->text, interface) == 0
+                                      : ((wish->ipv4 ^ ipv4) & mask_of(wish->prefix)) == 0;
+}
+
+/* ---- interfaces ---- */
+
+/* Whether the default route leaves by it. */
+static bool is_default(const char *interface)
+{
+    char line[256], name[IF_NAMESIZE + 1];
+    unsigned int destination;
+    bool found = false;
+    FILE *file = fopen("/proc/net/route", "re");
+    while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL) {
+        found = sscanf(line, "%16s %x", name, &destination) == 2 && destination == 0 && strcmp(name, interface) == 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}
+
+static uint32_t speed_of(const char *interface)
+{
+    char path[64 + IF_NAMESIZE];
+    int speed = 0;
+    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", interface);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        speed = fscanf(file, "%d", &speed) == 1 && speed > 0 ? speed : 0;
+        fclose(file);
+    }
+    return (uint32_t)speed;
+}
+
+static uint16_t mtu_of(const char *interface)
+{
+    struct ifreq request = {.ifr_mtu = 0};
+    int query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    int mtu = query >= 0 && ioctl(query, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 1500;
+    if (query >= 0) {
+        close(query);
+    }
+    return (uint16_t)(mtu < CW_PORT_MTU_MIN ? CW_PORT_MTU_MIN : mtu > CW_PORT_MTU_MAX ? CW_PORT_MTU_MAX : mtu);
+}
+
+/* The machine and the namespace of its interfaces. */
+static int network_identify(uint8_t network[8])
+{
+    struct {
+        char boot[64];
+        uint64_t space;
+    } whole;
+    struct stat status;
+    uint8_t hash[crypto_generichash_BYTES_MIN];
+    memset(&whole, 0, sizeof(whole));
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file == NULL || fgets(whole.boot, sizeof(whole.boot), file) == NULL ||
+        stat("/proc/self/ns/net", &status) != 0) {
+        if (file != NULL) {
+            fclose(file);
+        }
+        return CW_ERROR_SYSTEM;
+    }
+    fclose(file);
+    whole.space = status.st_ino;
+    (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)&whole, sizeof(whole), NULL, 0);
+    memcpy(network, hash, 8);
+    return CW_OK;
+}
+
+static uint32_t ipv4_of(const struct sockaddr *address)
+{
+    struct sockaddr_in ipv4;
+    memcpy(&ipv4, address, sizeof(ipv4));
+    return ntohl(ipv4.sin_addr.s_addr);
+}
+
+static uint8_t prefix_of(const struct sockaddr *mask)
+{
+    return (uint8_t)(mask == NULL ? 32 : __builtin_popcount(ipv4_of(mask)));
+}
+
+static bool is_usable(const struct ifaddrs *at)
+{
+    return at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 &&
+           (at->ifa_flags & IFF_RUNNING) != 0;
+}
+
+int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes)
+{
+    struct wish wish;
+    struct ifaddrs *all = NULL;
+    char list[LIST_BYTES] = "";
+    size_t used = 0;
+    memset(offer, 0, sizeof(*offer));
+    int status = wish_read(&wish, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    if (network_identify(offer->network) != CW_OK || getifaddrs(&all) != 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the interfaces of this host are not known%s",
+                             " (mount /proc)");
+    }
+    for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
+        char text[TEXT_BYTES];
+        if (!is_usable(at)) {
+            continue;
+        }
+        uint32_t ipv4 = ipv4_of(at->ifa_addr);
+        bool is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0;
+        address_write(ipv4, text);
+        if (used < sizeof(list)) {
+            used +=
+                (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s", used > 0 ? ", " : "", at->ifa_name, text);
+        }
+        /* loopback is somebody's wish only: tests on one host */
+        if (offer->count < CW_NET_ADDRESSES && wish_allows(&wish, at->ifa_name, ipv4) &&
+            (!is_loopback || wish.text != NULL)) {
+            offer->addresses[offer->count++] = (struct cw_net_address){
+                .ipv4 = ipv4,
+                .speed_mbps = speed_of(at->ifa_name),
+                .mtu_bytes = mtu_of(at->ifa_name),
+                .prefix = prefix_of(at->ifa_netmask),
+                .is_default = is_default(at->ifa_name),
+            };
+        }
+    }
+    freeifaddrs(all);
+    if (offer->count == 0 && wish.text != NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "CAUSEWAY_NET is '%.60s', and this host has nothing like that; it has %s", wish.text,
+                             used > 0 ? list : "no address at all");
+    }
+    return CW_OK;
+}
+
+void cw_net_interface(uint32_t ipv4, char *name, size_t bytes)
+{
+    struct ifaddrs *all = NULL;
+    snprintf(name, bytes, "?");
+    if (getifaddrs(&all) != 0) {
+        return;
+    }
+    for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
+        if (is_usable(at) && ipv4_of(at->ifa_addr) == ipv4) {
+            snprintf(name, bytes, "%s", at->ifa_name);
+        }
+    }
+    freeifaddrs(all);
+}
+
+/* ---- the rule ---- */
+
+static bool is_same_network(const struct cw_net_offer *one, const struct cw_net_offer *other)
+{
+    return memcmp(one->network, other->network, sizeof(one->network)) == 0;
+}
+
+/* Whether a host that does not share its interfaces has the same address. */
+static bool is_everywhere(const struct cw_net_offer *offers, uint32_t count, const struct cw_net_offer *own,
+                          uint32_t ipv4)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < offers[i].count && !is_same_network(&offers[i], own); j++) {
+            if (offers[i].addresses[j].ipv4 == ipv4) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The first address of an offer in a subnet; NONE. */
+static int address_in(const struct cw_net_offer *offers, uint32_t count, uint32_t own, uint32_t subnet, uint32_t prefix)
+{
+    for (uint32_t j = 0; j < offers[own].count; j++) {
+        const struct cw_net_address *at = &offers[own].addresses[j];
+        if (at->prefix == prefix && (at->ipv4 & mask_of(prefix)) == subnet &&
+            !is_everywhere(offers, count, &offers[own], at->ipv4)) {
+            return (int)j;
+        }
+    }
+    return NONE;
+}
+
+/* What a subnet is worth: the least that any host has in it. */
+struct worth {
+    uint32_t speed_mbps;
+    uint32_t mtu_bytes;
+    uint32_t is_default; /* the first rank's */
+};
+
+/* False: some host has no address in it. */
+static bool subnet_weigh(const struct cw_net_offer *offers, uint32_t count, const struct cw_net_address *address,
+                         struct worth *worth)
+{
+    uint32_t subnet = address->ipv4 & mask_of(address->prefix);
+    *worth = (struct worth){.speed_mbps = UINT32_MAX, .mtu_bytes = UINT32_MAX, .is_default = address->is_default};
+    for (uint32_t i = 0; i < count; i++) {
+        int found = address_in(offers, count, i, subnet, address->prefix);
+        if (found == NONE) {
+            return false;
+        }
+        const struct cw_net_address *at = &offers[i].addresses[found];
+        worth->speed_mbps = at->speed_mbps < worth->speed_mbps ? at->speed_mbps : worth->speed_mbps;
+        worth->mtu_bytes = at->mtu_bytes < worth->mtu_bytes ? at->mtu_bytes : worth->mtu_bytes;
+    }
+    return true;
+}
+
+static bool is_better(const struct worth *one, const struct worth *other)
+{
+    if (one->speed_mbps != other->speed_mbps) {
+        return one->speed_mbps > other->speed_mbps;
+    }
+    return one->mtu_bytes != other->mtu_bytes ? one->mtu_bytes > other->mtu_bytes : one->is_default > other->is_default;
+}
+
+bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, struct cw_net_address *chosen,
+                   char why[CW_NET_TEXT_BYTES])
+{
+    const struct cw_net_address *best = NULL;
+    struct worth best_worth = {0}, worth;
+    char text[TEXT_BYTES];
+    int index = NONE;
+    for (uint32_t j = 0; j < offers[0].count; j++) {
+        if (subnet_weigh(offers, count, &offers[0].addresses[j], &worth) &&
+            (best == NULL || is_better(&worth, &best_worth))) {
+            best = &offers[0].addresses[j];
+            best_worth = worth;
+        }
+    }
+    if (best != NULL) {
+        address_write(best->ipv4 & mask_of(best->prefix), text);
+        snprintf(why, CW_NET_TEXT_BYTES, "all hosts are in %s/%u", text, best->prefix);
+        index = address_in(offers, count, own, best->ipv4 & mask_of(best->prefix), best->prefix);
+        *chosen = offers[own].addresses[index];
+        chosen->mtu_bytes = (uint16_t)best_worth.mtu_bytes;
+        return true;
+    }
+    snprintf(why, CW_NET_TEXT_BYTES, "the hosts share no subnet: the address of the default route");
+    for (uint32_t j = 0; j < offers[own].count; j++) {
+        const struct cw_net_address *at = &offers[own].addresses[j];
+        bool leads = !is_everywhere(offers, count, &offers[own], at->ipv4);
+        if (leads && (index == NONE || (at->is_default && !offers[own].addresses[index].is_default))) {
+            index = (int)j;
+        }
+    }
+    if (index != NONE) {
+        *chosen = offers[own].addresses[index];
+    }
+    return index != NONE;
+}
+
+int cw_net_ports(uint16_t *first, uint16_t *last, char *error, size_t error_bytes)
+{
+    const char *text = getenv("CAUSEWAY_PORTS");
+    unsigned int low = 0, high = 0;
+    int length = 0;
+    if (text != NULL && text[0] != 0 &&
+        (sscanf(text, "%5u-%5u%n", &low, &high, &length) != 2 || text[length] != 0 || low == 0 || high > UINT16_MAX ||
+         low > high)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "CAUSEWAY_PORTS is '%.60s': FIRST-LAST is wanted, UDP ports of 1 to 65535", text);
+    }
+    *first = (uint16_t)low;
+    *last = (uint16_t)high;
+    return CW_OK;
+}

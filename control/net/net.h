@@ -1,0 +1,51 @@
+/* net: which address of a host the ranks of other hosts are to use, when nobody has said so.
+ *
+ * Each rank offers the addresses of its host; all ranks choose from all offers by the same rule, so that all know where
+ * all are without another word:
+ *   1. An address that several hosts have (a bridge of containers, 172.17.0.1) leads nowhere, and is out.
+ *   2. A subnet in which every host has an address: the fastest, then the one with the largest MTU, then the one that
+ *      the first rank's default route takes, then the first rank's first.
+ *   3. None: each host's address on its default route, else its first one; routers are between.
+ * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16") to choose from; each
+ * rank may have another.
+ *
+ * Thread: any. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CW_NET_ADDRESSES = 6, CW_NET_TEXT_BYTES = 160 };
+
+/* An address, host byte order. */
+struct cw_net_address {
+    uint32_t ipv4;
+    uint32_t speed_mbps; /* of its interface; 0: not known */
+    uint16_t mtu_bytes;
+    uint8_t prefix;     /* bits of its subnet */
+    uint8_t is_default; /* the default route leaves by its interface */
+};
+
+/* What a rank tells all others, as it is: ends as they are. */
+struct cw_net_offer {
+    uint8_t network[8]; /* the same for processes that share their interfaces */
+    uint32_t count;
+    struct cw_net_address addresses[CW_NET_ADDRESSES];
+};
+
+/* The addresses of this host: of interfaces that are up, but loopback. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND:
+ * CAUSEWAY_NET makes no sense, or leaves none, with a line in `error`; CW_ERROR_SYSTEM. A host without any offers
+ * none. */
+int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes);
+
+/* The address in `offers[own]` that the others use; its MTU is the least that any host has in the subnet, which is what
+ * all of them can take from a multicast. False: there is none. `why`: the reason, for people. */
+bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, struct cw_net_address *chosen,
+                   char why[CW_NET_TEXT_BYTES]);
+
+/* The name of the interface that has the address, "?" if none has. */
+void cw_net_interface(uint32_t ipv4, char *name, size_t bytes);
+
+/* CAUSEWAY_PORTS: the UDP ports that may be used; 0, 0: any. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
+int cw_net_ports(uint16_t *first, uint16_t *last, char *error, size_t error_bytes);

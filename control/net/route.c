@@ -1,0 +1,215 @@
+#include "control/net/route.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dataplane/status.h"
+
+enum { ANSWER_BYTES = 4096, PATIENCE_MS = 500, TEXT_BYTES = INET_ADDRSTRLEN };
+
+/* ---- netlink (rtnetlink(7)) ---- */
+
+/* The attribute at *at, which moves behind it; NULL: the list is over. */
+static const struct rtattr *attribute_next(const uint8_t **at, const uint8_t *end)
+{
+    const struct rtattr *attribute = (const struct rtattr *)*at;
+    size_t left = (size_t)(end - *at);
+    if (left < sizeof(*attribute) || attribute->rta_len < sizeof(*attribute) || attribute->rta_len > left) {
+        return NULL;
+    }
+    size_t length = RTA_ALIGN((size_t)attribute->rta_len);
+    *at += length < left ? length : left;
+    return attribute;
+}
+
+static uint32_t attribute_be32(const struct rtattr *attribute)
+{
+    uint32_t value = 0;
+    if (RTA_PAYLOAD(attribute) >= sizeof(value)) {
+        memcpy(&value, RTA_DATA(attribute), sizeof(value));
+    }
+    return ntohl(value);
+}
+
+static uint32_t metrics_mtu(const struct rtattr *metrics)
+{
+    const uint8_t *place = RTA_DATA(metrics), *end = (const uint8_t *)metrics + metrics->rta_len;
+    for (const struct rtattr *at = attribute_next(&place, end); at != NULL; at = attribute_next(&place, end)) {
+        if (at->rta_type == RTAX_MTU) {
+            return ntohl(attribute_be32(at)); /* this one is in host byte order */
+        }
+    }
+    return 0;
+}
+
+int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route)
+{
+    const struct nlmsghdr *header = answer;
+    *route = (struct cw_route){0};
+    if (bytes > INT32_MAX || !NLMSG_OK(header, (unsigned int)bytes)) {
+        return CW_ERROR_SYSTEM;
+    }
+    if (header->nlmsg_type == NLMSG_ERROR) {
+        return CW_ERROR_NOT_FOUND;
+    }
+    if (header->nlmsg_type != RTM_NEWROUTE || header->nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg))) {
+        return CW_ERROR_SYSTEM;
+    }
+    const struct rtmsg *message = NLMSG_DATA(header);
+    const uint8_t *place = (const uint8_t *)message + NLMSG_ALIGN(sizeof(*message));
+    const uint8_t *end = (const uint8_t *)answer + header->nlmsg_len;
+    for (const struct rtattr *at = attribute_next(&place, end); at != NULL; at = attribute_next(&place, end)) {
+        switch (at->rta_type) {
+        case RTA_OIF:
+            (void)if_indextoname(ntohl(attribute_be32(at)), route->interface);
+            break;
+        case RTA_GATEWAY:
+            route->gateway = attribute_be32(at);
+            break;
+        case RTA_PREFSRC:
+            route->source = attribute_be32(at);
+            break;
+        case RTA_METRICS:
+            route->mtu_bytes = metrics_mtu(at);
+            break;
+        default:
+            break;
+        }
+    }
+    return message->rtm_type == RTN_UNREACHABLE || message->rtm_type == RTN_BLACKHOLE ? CW_ERROR_NOT_FOUND : CW_OK;
+}
+
+static uint32_t interface_mtu(const char *name)
+{
+    struct ifreq request = {0};
+    int file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+    bool got = file >= 0 && ioctl(file, SIOCGIFMTU, &request) == 0;
+    if (file >= 0) {
+        close(file);
+    }
+    return got ? (uint32_t)request.ifr_mtu : 0;
+}
+
+int cw_route_ask(uint32_t ipv4, struct cw_route *route)
+{
+    struct {
+        struct nlmsghdr header;
+        struct rtmsg message;
+        struct rtattr attribute;
+        uint32_t ipv4;
+    } request = {
+        .header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
+        .message = {.rtm_family = AF_INET, .rtm_dst_len = 32},
+        .attribute = {.rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = RTA_DST},
+        .ipv4 = htonl(ipv4),
+    };
+    _Alignas(struct nlmsghdr) uint8_t answer[ANSWER_BYTES];
+    int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    ssize_t got = -1;
+    if (file >= 0 && send(file, &request, sizeof(request), 0) == (ssize_t)sizeof(request)) {
+        got = recv(file, answer, sizeof(answer), 0);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    *route = (struct cw_route){0};
+    int status = got < 0 ? CW_ERROR_SYSTEM : cw_route_parse(answer, (size_t)got, route);
+    if (status == CW_OK && route->mtu_bytes == 0) {
+        route->mtu_bytes = interface_mtu(route->interface);
+    }
+    return status;
+}
+
+/* ---- what the network says ---- */
+
+static void address_write(uint32_t ipv4, char text[TEXT_BYTES])
+{
+    struct in_addr address = {htonl(ipv4)};
+    (void)inet_ntop(AF_INET, &address, text, TEXT_BYTES);
+}
+
+/* Whether the kernel has asked for the MAC address in vain, or is at it (arp(7)). */
+static bool is_unanswered(uint32_t ipv4)
+{
+    char wanted[TEXT_BYTES], line[200], address[64];
+    unsigned int type, flags;
+    bool found = false;
+    FILE *table = fopen("/proc/net/arp", "re");
+    address_write(ipv4, wanted);
+    while (table != NULL && !found && fgets(line, sizeof(line), table) != NULL) {
+        found =
+            sscanf(line, "%63s 0x%x 0x%x", address, &type, &flags) == 3 && strcmp(address, wanted) == 0 && flags == 0;
+    }
+    if (table != NULL) {
+        (void)fclose(table);
+    }
+    return found;
+}
+
+/* Sends a datagram; the error that comes of it, 0 for none. */
+static int datagram_try(uint32_t ipv4, uint16_t udp_port)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(udp_port), .sin_addr.s_addr = htonl(ipv4)};
+    int file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), failed = 0;
+    socklen_t bytes = sizeof(failed);
+    if (file < 0) {
+        return 0;
+    }
+    if (connect(file, (const struct sockaddr *)&to, sizeof(to)) != 0 || send(file, "", 1, 0) != 1) {
+        failed = errno;
+    } else {
+        struct pollfd waits = {.fd = file};
+        (void)poll(&waits, 1, PATIENCE_MS);
+        (void)getsockopt(file, SOL_SOCKET, SO_ERROR, &failed, &bytes);
+    }
+    close(file);
+    return failed;
+}
+
+static const char *reason_of(int failed)
+{
+    switch (failed) {
+    case EPERM:
+    case EACCES:
+        return "a firewall on this host forbids it (nft list ruleset)";
+    case ECONNREFUSED:
+        return "the kernel there says that nobody has that port: is a NAT between, or a container's network there? "
+               "CAUSEWAY_NET names another interface";
+    case EHOSTUNREACH:
+        return "nobody answers for that address: is the host in another subnet or VLAN, or down there? CAUSEWAY_NET "
+               "names another interface";
+    case ENETUNREACH:
+        return "this host has no route there (ip route)";
+    default:
+        return "no word of what becomes of it: most likely a firewall drops UDP on the way or there; --ports "
+               "FIRST-LAST "
+               "says which ports to let in";
+    }
+}
+
+void cw_route_diagnose(uint32_t ipv4, uint16_t udp_port, char *text, size_t bytes)
+{
+    char source[TEXT_BYTES], gateway[TEXT_BYTES], way[80] = "";
+    struct cw_route route;
+    int status = cw_route_ask(ipv4, &route);
+    bool unanswered = status == CW_OK && is_unanswered(route.gateway != 0 ? route.gateway : ipv4);
+    int failed = unanswered ? EHOSTUNREACH : datagram_try(ipv4, udp_port);
+    address_write(route.source, source);
+    address_write(route.gateway, gateway);
+    if (status == CW_OK) {
+        snprintf(way, sizeof(way), "sent by %s from %s%s%s, MTU %u; ", route.interface, source,
+                 route.gateway != 0 ? " through " : "", route.gateway != 0 ? gateway : "", route.mtu_bytes);
+    }
+    snprintf(text, bytes, "%s%s", way, reason_of(status == CW_ERROR_NOT_FOUND ? ENETUNREACH : failed));
+}
