@@ -13,6 +13,7 @@ struct command {
 static int help_main(int argc, char **argv);
 
 static const struct command commands[] = {
+    {"agent", agent_main, "serves `causeway run` on another host, which starts it; nobody else does"},
     {"bench", bench_main, "measures puts, beside the raw limit of the same run, and multicast"},
 #ifdef CW_HAVE_DPDK
     {"demo", demo_main, "moves a file between two emulated hosts through a lossy switch and verifies it"},
@@ -26,7 +27,7 @@ static const struct command commands[] = {
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
     {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
     {"plogp", plogp_main, "measures this machine's paths and algorithms, for MPI to choose by"},
-    {"run", run_main, "starts the processes of a program, any number of them, as one job on this machine"},
+    {"run", run_main, "starts the processes of a program, any number of them, as one job on this machine or several"},
     {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
 #ifdef CW_HAVE_DPDK
     {"switch", switch_main, "joins processes and devices by an Ethernet switch with rates, delays, queues and losses"},

@@ -26,6 +26,7 @@ enum app_exit {
 };
 
 /* The subcommands: one file each, all as main: argv[0] is the command's name; they return one of enum app_exit. */
+int agent_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);

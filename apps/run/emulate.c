@@ -258,7 +258,11 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
 static int environment_set(const char *emulate)
 {
     char error[200];
-    if (cw_job_key_make(error, sizeof(error)) != CW_OK) {
+    uint8_t key[CW_JOB_KEY_BYTES];
+    bool done =
+        cw_job_key_make(key, error, sizeof(error)) == CW_OK && cw_job_key_keep(key, error, sizeof(error)) == CW_OK;
+    explicit_bzero(key, sizeof(key));
+    if (!done) {
         app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }

@@ -3,11 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define HOSTS                                                                                                        \
-    "all ranks are on this machine, which is all that there is so far: leave it out; --emulate 2,memif makes hosts " \
-    "of "                                                                                                            \
-    "this one"
-#define PLACES "ranks are placed in order, in equal blocks: leave it out, or --bind-to core"
+#define PLACES "--hosts, --hostfile, --map-by and --bind-to say where ranks run"
 #define ENVIRONMENT \
     "ranks get all variables of this environment: `env -i`, or `env -u NAME`, in front of it takes some away"
 #define SETTINGS "leave it out: it sets what only that mpiexec has; `causeway doctor` lists what Causeway has"
@@ -17,21 +13,14 @@ static const struct {
     const char *name;
     const char *advice;
 } rows[] = {
-    {"host", HOSTS},
-    {"hosts", HOSTS},
-    {"H", HOSTS},
-    {"f", HOSTS},
-    {"hostfile", HOSTS},
-    {"machinefile", HOSTS},
-    {"machine", HOSTS},
-    {"default-hostfile", HOSTS},
-    {"nolocal", HOSTS},
-    {"arch", HOSTS},
+    {"machine", PLACES},
+    {"default-hostfile", PLACES},
+    {"nolocal", PLACES},
+    {"arch", PLACES},
     {"npernode", PLACES},
     {"N", PLACES},
     {"pernode", PLACES},
     {"npersocket", PLACES},
-    {"map-by", PLACES},
     {"rank-by", PLACES},
     {"rankfile", PLACES},
     {"rf", PLACES},
@@ -58,11 +47,10 @@ static const struct {
     {"tune", SETTINGS},
     {"am", SETTINGS},
     {"prefix", SETTINGS},
-    {"launcher", SETTINGS},
-    {"launcher-exec", SETTINGS},
+    {"launcher-exec", "--launcher COMMAND"},
     {"bootstrap", SETTINGS},
     {"rmk", SETTINGS},
-    {"iface", SETTINGS},
+    {"iface", "--net INTERFACE"},
     {"usize", SETTINGS},
     {"disable-auto-cleanup", SETTINGS},
     {"enable-recovery", SETTINGS},

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "apps/cli/cli.h"
-#include "apps/run/binding.h"
 #include "apps/run/foreign.h"
 #include "apps/run/plan.h"
+#include "control/launch/binding.h"
 #include "control/settings/units.h"
 
 #define NS_PER_SECOND 1000000000ull
@@ -23,8 +23,10 @@ struct given {
 static const char help[] =
     "usage: causeway run [-n RANKS] [OPTION...] PROGRAM [ARGUMENT...] [: [-n RANKS] [OPTION...] PROGRAM ...]\n"
     "\n"
-    "Starts RANKS processes of a program on this machine as one job, passes their output on by whole lines, and ends\n"
-    "them all when one of them fails. Several programs make one job, their ranks in the order given.\n"
+    "Starts RANKS processes of a program as one job, on this machine or on those of --hosts, passes their output on "
+    "by\n"
+    "whole lines, and ends them all when one of them fails. Several programs make one job, their ranks in the order\n"
+    "given.\n"
     "\n"
     "options:\n"
     "  -n, --np RANKS               processes of this program, default 1\n"
@@ -33,9 +35,23 @@ static const char help[] =
     "  -genv NAME VALUE             the same for all programs\n"
     "  -env NAME VALUE              as --env\n"
     "  -x NAME[=VALUE]              as -genv\n"
-    "  --bind-to core|hwthread|none\n"
-    "                               a core, or hardware thread, for each rank; default none\n"
-    "  -ppn RANKS                   how many each host has: checked with --emulate HOSTS, else there is one host\n"
+    "  --hosts HOST[:SLOTS],...     where ranks run: each host gets as many as it has slots, default 1, in this "
+    "order;\n"
+    "                               more ranks than slots go around again. Without -n there are as many as slots.\n"
+    "                               Without --hosts and --hostfile: what Slurm or PBS has given, else this machine\n"
+    "  --hostfile FILE              the same, a host a line: HOST[:SLOTS] or HOST slots=SLOTS\n"
+    "  --launcher ssh|srun|COMMAND  what starts an agent on each further host, default ssh; COMMAND gets the host and "
+    "a\n"
+    "                               command line\n"
+    "  --map-by core|numa|node      fills hosts one after the other (default), goes around the NUMA domains of each, "
+    "or\n"
+    "                               around the hosts\n"
+    "  --bind-to core|numa|hwthread|none\n"
+    "                               the processors of a core, NUMA domain or hardware thread for each rank; default "
+    "none\n"
+    "  -ppn RANKS                   slots of each host; with --emulate HOSTS it is checked\n"
+    "  --net NAME                   the interface, address or subnet between hosts (CAUSEWAY_NET)\n"
+    "  --ports FIRST-LAST           UDP ports that ranks may use, for firewalls (CAUSEWAY_PORTS)\n"
     "  --wdir DIRECTORY             where this program runs, default here\n"
     "  --stdin RANK|all|none        who reads the standard input, default 0\n"
     "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"
@@ -63,6 +79,8 @@ static const char help[] =
     "  -prepend-rank, --tag-output  as --label\n"
     "  -perhost RANKS               as -ppn\n"
     "  -wd DIRECTORY                as --wdir\n"
+    "  -host, -H HOSTS              as --hosts\n"
+    "  -f, -machinefile FILE        as --hostfile\n"
     "  -genvall, -envall            what is so anyway\n"
     "  --oversubscribe, --allow-run-as-root\n"
     "                               likewise\n"
@@ -164,18 +182,38 @@ static bool env_take(struct run_options *options, struct cw_launch_program *prog
     return variable_add(program, text, exit_code);
 }
 
+/* Ranks of other hosts are to have it, too. */
+static bool export_add(struct run_options *options, const char *name, int *exit_code)
+{
+    size_t count = 0;
+    while (options->exported != NULL && options->exported[count] != NULL) {
+        count++;
+    }
+    const char **grown = realloc(options->exported, (count + 2) * sizeof(*grown));
+    if (grown == NULL) {
+        app_error("out of memory", NULL, NULL);
+        *exit_code = APP_EXIT_MACHINE;
+        return false;
+    }
+    grown[count] = name;
+    grown[count + 1] = NULL;
+    options->exported = grown;
+    options->launch.exported = grown;
+    return true;
+}
+
 /* For all programs: they inherit this process's variables, and --env of one of them goes before. */
 static bool genv_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
                       int *exit_code)
 {
-    (void)options, (void)program;
+    (void)program;
     if (setenv(given->values[0], given->values[1], 1) != 0) {
         return refuse(exit_code, given->name, given->values[0], "the name of a variable is wanted, and its value");
     }
-    return true;
+    return export_add(options, given->values[0], exit_code);
 }
 
-/* -x NAME=VALUE is for all programs; so is -x NAME, which all have anyway. */
+/* -x NAME=VALUE is for all programs; so is -x NAME, which ranks of this host have anyway. */
 static bool export_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
                         int *exit_code)
 {
@@ -185,7 +223,7 @@ static bool export_take(struct run_options *options, struct cw_launch_program *p
             fprintf(stderr, "causeway run: %s %s: there is no such variable here, so ranks have none\n", given->name,
                     given->values[0]);
         }
-        return true;
+        return export_add(options, given->values[0], exit_code);
     }
     *value = '\0';
     given->values[1] = value + 1;
@@ -202,11 +240,32 @@ static bool per_host_take(struct run_options *options, const char *text, int *ex
     return true;
 }
 
+static bool mapping_take(struct run_options *options, const char *text, int *exit_code)
+{
+    static const struct {
+        const char *word;
+        enum cw_launch_mapping mapping;
+    } words[] = {
+        {"core", CW_LAUNCH_MAP_CORE},
+        {"slot", CW_LAUNCH_MAP_CORE},
+        {"numa", CW_LAUNCH_MAP_NUMA},
+        {"node", CW_LAUNCH_MAP_NODE},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(text, words[i].word) == 0) {
+            options->launch.mapping = words[i].mapping;
+            return true;
+        }
+    }
+    return refuse(exit_code, "--map-by", text, "'core', 'numa' or 'node' is wanted");
+}
+
 static bool simple_take(struct run_options *options, struct cw_launch_program *program, int option, char *value,
                         int *exit_code)
 {
     switch (option) {
     case 'n':
+        options->counts_given = true;
         return count_take(program, value, exit_code);
     case 'l':
         options->launch.label = true;
@@ -230,7 +289,25 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
     case 't':
         return timeout_take(options, value, exit_code);
     case 'b':
-        options->binding = value;
+        options->launch.binding = value;
+        return launch_binding_knows(value) ||
+               refuse(exit_code, "--bind-to", value, "'core', 'numa', 'hwthread' or 'none' is wanted");
+    case 'H':
+        options->hosts = value;
+        return true;
+    case 'F':
+        options->hostfile = value;
+        return true;
+    case 'L':
+        options->launch.launcher = value;
+        return value[0] != '\0' || refuse(exit_code, "--launcher", value, "'ssh', 'srun' or a command is wanted");
+    case 'M':
+        return mapping_take(options, value, exit_code);
+    case 'N':
+        setenv("CAUSEWAY_NET", value, 1);
+        return true;
+    case 'O':
+        setenv("CAUSEWAY_PORTS", value, 1);
         return true;
     case 'P':
         return per_host_take(options, value, exit_code);
@@ -255,35 +332,19 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"n", 1, 'n', NULL},
-    {"np", 1, 'n', NULL},
-    {"c", 1, 'n', NULL},
-    {"l", 0, 'l', NULL},
-    {"label", 0, 'l', NULL},
-    {"prepend-rank", 0, 'l', NULL},
-    {"tag-output", 0, 'l', NULL},
-    {"env", 2, 0, env_take},
-    {"genv", 2, 0, genv_take},
-    {"x", 1, 0, export_take},
-    {"emulate", 1, 'e', NULL},
-    {"explain", 0, 'x', NULL},
-    {"record", 1, 'r', NULL},
-    {"plan", 1, 'p', NULL},
-    {"wdir", 1, 'w', NULL},
-    {"wd", 1, 'w', NULL},
-    {"stdin", 1, 's', NULL},
-    {"timeout", 1, 't', NULL},
-    {"bind-to", 1, 'b', NULL},
-    {"ppn", 1, 'P', NULL},
-    {"perhost", 1, 'P', NULL},
-    {"version", 0, 'V', NULL},
-    {"V", 0, 'V', NULL},
-    {"help", 0, 'h', NULL},
-    {"h", 0, 'h', NULL},
-    {"genvall", 0, 0, NULL},
-    {"envall", 0, 0, NULL},
-    {"oversubscribe", 0, 0, NULL},
-    {"allow-run-as-root", 0, 0, NULL},
+    {"n", 1, 'n', NULL},          {"np", 1, 'n', NULL},          {"c", 1, 'n', NULL},
+    {"l", 0, 'l', NULL},          {"label", 0, 'l', NULL},       {"prepend-rank", 0, 'l', NULL},
+    {"tag-output", 0, 'l', NULL}, {"env", 2, 0, env_take},       {"genv", 2, 0, genv_take},
+    {"x", 1, 0, export_take},     {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
+    {"record", 1, 'r', NULL},     {"plan", 1, 'p', NULL},        {"wdir", 1, 'w', NULL},
+    {"wd", 1, 'w', NULL},         {"stdin", 1, 's', NULL},       {"timeout", 1, 't', NULL},
+    {"bind-to", 1, 'b', NULL},    {"hosts", 1, 'H', NULL},       {"host", 1, 'H', NULL},
+    {"H", 1, 'H', NULL},          {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
+    {"f", 1, 'F', NULL},          {"launcher", 1, 'L', NULL},    {"map-by", 1, 'M', NULL},
+    {"net", 1, 'N', NULL},        {"ports", 1, 'O', NULL},       {"ppn", 1, 'P', NULL},
+    {"perhost", 1, 'P', NULL},    {"version", 0, 'V', NULL},     {"V", 0, 'V', NULL},
+    {"help", 0, 'h', NULL},       {"h", 0, 'h', NULL},           {"genvall", 0, 0, NULL},
+    {"envall", 0, 0, NULL},       {"oversubscribe", 0, 0, NULL}, {"allow-run-as-root", 0, 0, NULL},
 };
 
 static const struct row *row_find(const char *name)
@@ -318,6 +379,7 @@ static bool option_read(struct run_options *options, struct cw_launch_program *p
     const struct row *row = row_find(name);
     if (row == NULL && given.name[1] == 'n' && given.name[2] >= '0' && given.name[2] <= '9') { /* -n4 */
         *at += 1;
+        options->counts_given = true;
         return count_take(program, argv[*at - 1] + 2, exit_code);
     }
     if (row == NULL || length >= sizeof(name) || (row->value_count == 0 && begin[length] == '=')) {
@@ -385,12 +447,7 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    cpu_set_t *cores = NULL;
-    if (options->binding != NULL) {
-        *exit_code = run_binding_make(options->binding, ranks, &cores);
-    }
-    options->launch.cores = options->cores = cores;
-    return *exit_code == 0;
+    return true;
 }
 
 bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code)
@@ -425,6 +482,6 @@ void run_options_dispose(struct run_options *options)
         free(options->programs[i].variables);
         options->programs[i].variables = NULL;
     }
-    free(options->cores);
-    options->cores = NULL;
+    free(options->exported);
+    options->exported = NULL;
 }

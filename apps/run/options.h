@@ -12,11 +12,14 @@ enum { RUN_PROGRAMS_MAX = 64 };
 struct run_options {
     struct cw_launch_config launch; /* points into the rest */
     struct cw_launch_program programs[RUN_PROGRAMS_MAX];
-    const char *emulate; /* "4,memif"; NULL: all ranks are on this host */
-    const char *plan;    /* a bundle of plans; NULL: none */
-    const char *binding; /* "core", "hwthread", "none"; NULL: none */
-    cpu_set_t *cores;    /* of `launch`, to be freed */
-    uint32_t per_host;   /* ranks that each host is to have; 0: nobody says */
+    const char *emulate;                    /* "4,memif"; NULL: all ranks are on this host */
+    const char *plan;                       /* a bundle of plans; NULL: none */
+    uint32_t per_host;                      /* ranks that each host is to have; 0: nobody says */
+    const char *hosts;                      /* of --hosts; NULL: none */
+    const char *hostfile;                   /* of --hostfile; NULL: none */
+    bool counts_given;                      /* some program has -n */
+    const char **exported;                  /* names of variables that were asked for; of `launch` */
+    struct cw_launch_allocation allocation; /* of `launch` */
 };
 
 /* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:

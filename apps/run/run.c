@@ -4,6 +4,7 @@
 
 #include "apps/cli/cli.h"
 #include "apps/run/emulate.h"
+#include "apps/run/hosts.h"
 #include "apps/run/options.h"
 #include "apps/run/plan.h"
 #include "apps/run/wan.h"
@@ -41,16 +42,18 @@ int run_main(int argc, char **argv)
     int code = APP_EXIT_SUCCESS;
     if (run_options_parse(&options, argc, argv, &code)) {
         uint32_t ranks = 0;
+        code = run_hosts_take(&options);
         for (size_t i = 0; i < options.launch.program_count; i++) {
             ranks += options.programs[i].count;
         }
-        code = options.plan == NULL ? 0 : run_plan_take(options.plan, ranks);
+        code = code != 0 || options.plan == NULL ? code : run_plan_take(options.plan, ranks);
         code = code == 0 ? run_wan_check(options.emulate) : code;
         if (code == 0) {
             code = options.emulate == NULL ? cw_launch_run(&options.launch) : run_emulated(&options, ranks);
             int recorded = run_plan_recorded();
             code = code == 0 ? recorded : code;
         }
+        run_hosts_dispose(&options);
         run_options_dispose(&options);
     }
     return code;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control/job/wire.h"
 #include "control/settings/settings.h"
 #include "mpi/collective/calls/collective.h"
 #include "mpi/collective/choice/choice.h"
@@ -70,13 +69,8 @@ static void control_heartbeat(void *context)
 static uint32_t ranks_here(void)
 {
     uint32_t count = 0;
-    int host = -1;
-    char error[200];
-    if (cw_wire_host(mpi_process.rank, mpi_process.size, &host, error, sizeof(error)) == CW_OK && host >= 0) {
-        return mpi_process.size; /* emulated hosts are all here */
-    }
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
-        count += cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_SHARED;
+        count += cw_job_shares_machine(mpi_process.job, rank, mpi_process.rank);
     }
     return count;
 }
@@ -159,7 +153,7 @@ static int choice_start(void)
 
 static int job_start(void)
 {
-    char error[CW_PORT_TEXT_BYTES] = "";
+    char error[1024] = "";
     uint8_t note[CW_JOB_NOTE_BYTES];
     struct cw_job_handler handler;
     parts_join(&handler);
@@ -175,6 +169,9 @@ static int job_start(void)
         mpi_process_abort(MPI_ERR_OTHER);
     }
     struct cw_bootstrap_info info = cw_job_info(mpi_process.job);
+    if (cw_job_narrow(mpi_process.job)[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u: %s\n", info.rank, cw_job_narrow(mpi_process.job));
+    }
     mpi_process.rank = info.rank;
     mpi_process.size = info.size;
     mpi_process.paths = cw_job_paths(mpi_process.job);

@@ -82,6 +82,9 @@ static int line_compare(const void *a, const void *b)
 
 void mpi_explain_paths(void)
 {
+    if (cw_job_way(mpi_process.job)[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u: to other hosts by %s\n", mpi_process.rank, cw_job_way(mpi_process.job));
+    }
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
         char why[256];
         if (rank != mpi_process.rank) {

@@ -26,7 +26,7 @@ CASES = [
     (["bench", "wan", "--wan", "=", ""], ["known", "found", "lan", "free"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
     (["plogp", "--plot", "x"], None),
-    (["run", "--bind-to", ""], ["core", "hwthread", "none"]),
+    (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),
     (["run", "-n", "2", "--rec"], ["--record"]),
     (["run", "-n", "2", ""], None),
     (["run", "-n", "2", "./program", "--rec"], None),

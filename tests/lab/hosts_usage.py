@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""hosts_usage.py BUILD PROGRAM... : MPI programs across hosts of a laboratory (hosts.py) by UDP sockets, as user nobody:
+on two and three hosts, in one subnet and with a router between, started by `causeway run`; and what a user sees when the
+network is not as it should be. PROGRAM: a program of the conformance suite, or a kernel.
+
+    CW_TEST_LAB=all   every program in every layout; else each in one, in turn
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from expectation import exit_code, expect
+from hosts import Lab
+
+if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
+    sys.exit(77)
+
+build = os.path.abspath(sys.argv[1])
+CAUSEWAY = "/tmp/build/causeway"
+TIMEOUT_S = 120
+LEFT_S = 8  # until nobody is left
+LAYOUTS = ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"]
+
+
+# kernels of apps/kernels want their problem class
+programs = [[f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}", *(["S"] if "kernels" in each else [])]
+            for each in sys.argv[2:]]
+kernel = next(each for each in programs if os.path.basename(each[0]) == "is")
+
+
+def run(lab, options, command, environment=None):
+    words = [CAUSEWAY, "run", "--timeout", str(TIMEOUT_S), *options.split(), *command]
+    process = lab.start("h0", words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                        environment=environment or {})
+    out, err = process.communicate()
+    left = lab.left(LEFT_S)
+    expect(not left, f"{options} {command[0]}: nothing is left: {left}")
+    return process.returncode, out, err
+
+
+def well(lab, options, command, environment=None, err=""):
+    code, out, said = run(lab, options, command, environment)
+    expect(code == 0, f"{options} {' '.join(command)}: ends well, not {code}: {out[-2000:]}{said[-2000:]}")
+    expect(re.search(err, said), f"{options} {' '.join(command)}: says {err}: {said[-2000:]}")
+
+
+def suite_run(lab, layouts):
+    every = os.environ.get("CW_TEST_LAB") == "all"
+    for number, program in enumerate(programs):
+        for layout in layouts if every else [layouts[number % len(layouts)]]:
+            well(lab, f"--hosts {layout} -x TMPDIR", program, {"TMPDIR": "/tmp/shared"})
+
+
+def ways_run(lab):
+    """What --explain says, and what overrules the rule."""
+    hosts = "--explain --hosts h0,h1 -n 2"
+    well(lab, hosts, kernel, err=r"to other hosts by UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24")
+    well(lab, f"{hosts} --net eth0", kernel, err=r"since CAUSEWAY_NET says so")
+    well(lab, f"{hosts} --net 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
+    for options, words in (("--net nosuch0", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77"),
+                           ("--net 10.0.0.0/99", r"a subnet has 0 to 32 bits"),
+                           ("--ports 5", r"CAUSEWAY_PORTS is '5': FIRST-LAST is wanted")):
+        code, _, said = run(lab, f"--hosts h0,h1 {options}", kernel)
+        expect(code != 0 and re.search(words, said), f"{options}: {code}: {said}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as shared:
+        os.chmod(shared, 0o777)
+        keep = [f"{build}:build", f"{shared}:shared"]
+        with Lab(3, user="nobody", keep=keep) as lab:
+            suite_run(lab, LAYOUTS)
+            ways_run(lab)
+        with Lab(3, subnets=2, user="nobody", keep=keep) as lab:
+            well(lab, "--explain --hosts h0:2,h1:2", kernel, err=r"the hosts share no subnet: the address of the default route")
+            if os.environ.get("CW_TEST_LAB") == "all":
+                suite_run(lab, LAYOUTS[:1])
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Random processes of jobs across hosts are killed or stopped at random moments, or a host's cable is pulled: every job
+ends within its bound on all hosts, and nothing is left on any.
+
+usage: launch_random.py BUILD [PROGRAM [ARGUMENT...]]     PROGRAM: of MPI, which runs until it is ended
+
+    CW_TEST_ENDINGS   how many, default 24; 200 take some fifteen minutes
+    CW_TEST_SEED      the first round's seed, default 1; each round that fails prints its own
+
+Victims: a rank, a process that a rank has started, an agent's front or worker, the launcher's front or worker, what
+has started an agent, and with PROGRAM a cable. The bound is the failure timeout, two seconds between SIGTERM and
+SIGKILL, and ten for hosts that no longer answer. A stopped front ends when it is continued.
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import hosts
+
+TIMEOUT_S = 2  # CAUSEWAY_FAILURE_TIMEOUT
+BOUND_S = TIMEOUT_S + 2 + 10
+GUARD_S = 30
+CAUSEWAY = "/tmp/build/causeway"
+HOSTS = 3
+build = os.path.abspath(sys.argv[1])
+program = [f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}", *sys.argv[3:]] if sys.argv[2:] else None
+
+if os.geteuid() != 0:
+    print("SKIPPED: machine: hosts of a laboratory need root")
+    sys.exit(77)
+
+
+def children_of(process):
+    try:
+        with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def words_of(process):
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            return file.read().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def parts_of(lab):
+    """What there is of the job, by kind."""
+    parts = {}
+    for name in lab.names:
+        for process in lab.processes(name):
+            words = words_of(process)
+            if words[:2] in ([CAUSEWAY, "agent"], [CAUSEWAY, "run"]):
+                kind = "agent" if words[1] == "agent" else "launcher"
+                below = [child for child in children_of(process) if words_of(child)[:2] == words[:2]]
+                parts.setdefault(f"{kind} front" if below else f"{kind} worker", []).append(process)
+                if not below:
+                    for child in children_of(process):
+                        if "--ssh" in words_of(child):
+                            parts.setdefault("ssh", []).append(child)
+                        else:
+                            parts.setdefault("rank", []).append(child)
+                            parts.setdefault("child of a rank", []).extend(children_of(child))
+    return {kind: found for kind, found in parts.items() if found}
+
+
+def tell(process, number):
+    """A signal to a process that may just have ended."""
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
+def hit(lab, chance):
+    """What became of whom, and whom to continue for the job's end."""
+    parts = parts_of(lab)
+    kinds = list(parts) + (["cable"] if program else [])
+    if not parts:
+        return ("nobody", ""), None
+    kind = chance.choice(kinds)
+    if kind == "cable":
+        lab.link(chance.randrange(HOSTS), False)
+        return (kind, "pulled"), None
+    number = chance.choice([signal.SIGKILL, signal.SIGSTOP])
+    if kind == "child of a rank":
+        number = signal.SIGKILL  # a stopped one is its parent's business
+    victim = chance.choice(parts[kind])
+    try:
+        os.kill(victim, number)
+    except ProcessLookupError:
+        return ("nobody", ""), None
+    stopped = number == signal.SIGSTOP
+    alone = kind.endswith("worker") and words_of(victim)[1:2] == ["agent"] and kind.replace("worker", "front") not in parts
+    return (kind, "stopped" if stopped else "killed"), victim if stopped and (kind.startswith("launcher") or alone) else None
+
+
+def round_run(lab, seed):
+    """(victim, how), seconds, what is wrong with it or None."""
+    chance = random.Random(seed)
+    where = ",".join(chance.sample(["h0:2", "h1:2", "h2:2"], chance.choice([2, 3])))
+    command = program or ["sh", "-c", "echo begins; sleep 1000 & trap 'exit 1' TERM; while :; do sleep 0.1; done"]
+    job = lab.start("h0", [CAUSEWAY, "run", "--hosts", where, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True, environment={"CAUSEWAY_FAILURE_TIMEOUT": str(TIMEOUT_S)})
+    if chance.random() < 0.4:
+        time.sleep(chance.random() * 0.25)  # while it starts
+    else:
+        job.stdout.readline()
+        time.sleep(chance.random() * 0.3)
+    kind, stopped = hit(lab, chance)
+    begin = time.monotonic()
+    if kind[0] in ("nobody", "child of a rank") or kind == ("agent front", "stopped") or (kind == ("rank", "stopped") and not program):
+        for process in parts_of(lab).get("launcher front", []):
+            tell(process, signal.SIGTERM)
+    if stopped is not None:
+        time.sleep(TIMEOUT_S + 1.5)  # agents end by themselves meanwhile
+        others = {name: found for name in lab.names[1:] if (found := lab.processes(name))}
+        if others and where.find("h0") < 0:
+            return kind, 0, f"agents go on without a launcher that is stopped: {others}"
+        tell(stopped, signal.SIGCONT)
+        for process in parts_of(lab).get("launcher front", []):
+            tell(process, signal.SIGTERM)
+    left = lab.left(begin + GUARD_S - time.monotonic())
+    seconds = time.monotonic() - begin
+    wrong = f"leaves {left}" if left else None
+    if wrong is not None:
+        for found in left.values():
+            for process in found:
+                tell(process, signal.SIGKILL)
+    job.send_signal(signal.SIGCONT)  # nsenter stops with its child
+    said = job.communicate()[1]
+    if wrong is None and kind[0] not in ("nobody", "child of a rank") and job.returncode == 0:
+        wrong = "ends with exit code 0"
+    if wrong is None and seconds > BOUND_S:
+        wrong = f"takes {seconds:.1f} s"
+    for index in range(HOSTS):
+        lab.link(index, True)
+    return kind, seconds, f"{wrong}\n{said}" if wrong else None
+
+
+def main():
+    first, count = int(os.environ.get("CW_TEST_SEED", "1")), int(os.environ.get("CW_TEST_ENDINGS", "24"))
+    kinds, failures = {}, 0
+    with hosts.Lab(HOSTS, user="nobody", keep=[f"{build}:build"]) as lab:
+        for seed in range(first, first + count):
+            kind, seconds, wrong = round_run(lab, seed)
+            kinds.setdefault(" ".join(kind), []).append(seconds)
+            if os.environ.get("CW_TEST_VERBOSE"):
+                print(seed, *kind, f"{seconds:.2f} s", flush=True)
+            if wrong:
+                failures += 1
+                print(f"seed {seed}: {kind[0]} {kind[1]}: {wrong}", flush=True)
+    for kind, times in sorted(kinds.items()):
+        print(f"{kind or 'nobody':28} {len(times):4} times, {min(times):6.2f} to {max(times):6.2f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""reach_usage.py BUILD PROGRAM : what a user is told, and how soon, when hosts of a laboratory (hosts.py) do not reach
+each other as they should: firewalls, wrong subnets, narrow paths, other keys. PROGRAM: an MPI program that ends well."""
+import os
+import re
+import subprocess
+import sys
+import time
+
+from expectation import exit_code, expect
+from hosts import Lab
+
+if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
+    sys.exit(77)
+
+build = os.path.abspath(sys.argv[1])
+CAUSEWAY = "/tmp/build/causeway"
+PROGRAM = f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
+SOON_S = 10
+LEFT_S = 8
+FILTER = "add table inet t; add chain inet t c {{ type filter hook {hook} priority 0; }}; add rule inet t c {rule}"
+
+
+def run(lab, options="", command=(PROGRAM, "S"), environment=None):
+    begin = time.monotonic()
+    words = [CAUSEWAY, "run", "--timeout", "60", "--hosts", ",".join(lab.names), *options.split(), *command]
+    process = lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        text=True, environment=environment or {})
+    said = process.communicate()[1]
+    left = lab.left(LEFT_S)
+    expect(not left, f"{options}: nothing is left: {left}")
+    return process.returncode, said, time.monotonic() - begin
+
+
+def fails(lab, what, line, options="", environment=None):
+    """One line of the first rank says so, within 10 s."""
+    code, said, took_s = run(lab, options, environment=environment)
+    lines = [each for each in said.splitlines() if re.search(line, each)]
+    expect(code != 0 and len(lines) == 1, f"{what}: one line says {line}: exit code {code}: {said[-1500:]}")
+    expect(took_s < SOON_S + 2, f"{what}: {took_s:.1f} s")  # and what the launcher takes on a busy machine
+
+
+def works(lab, what, said_line="", options=""):
+    code, said, _ = run(lab, options)
+    expect(code == 0 and re.search(said_line, said), f"{what}: {said_line}: exit code {code}: {said[-1500:]}")
+
+
+def root(lab, name, *command):
+    subprocess.run(["nsenter", f"--net=/proc/{lab.pid(name)}/ns/net", *command], check=True)
+
+
+def firewall(lab, name, hook, rule):
+    for each in FILTER.format(hook=hook, rule=rule).split("; add "):
+        each = each if each.startswith("add ") else f"add {each}"
+        root(lab, name, "nft", each)
+
+
+def firewall_off(lab, name):
+    root(lab, name, "nft", "flush ruleset")
+
+
+def firewalls(lab):
+    ours = "host h0 \\(rank 0\\) does not reach "
+    for name in ("h1", "h0"):
+        firewall(lab, name, "input", "meta l4proto udp drop")
+        fails(lab, f"{name} drops UDP", ours + ("h1, h2" if name == "h0" else "h1:") + r".*10\.77\.0\.2, UDP port \d+, has not "
+              r"answered for 7 s; sent by eth0 from 10\.77\.0\.1, MTU 1500; no word .* a firewall drops UDP .*--ports")
+        firewall_off(lab, name)
+    firewall(lab, "h2", "input", "meta l4proto udp reject with icmp type admin-prohibited")
+    fails(lab, "h2 rejects UDP", ours + "h2: .*nobody answers|" + ours + "h2: .*firewall")
+    firewall_off(lab, "h2")
+    firewall(lab, "h0", "output", "meta l4proto udp drop")
+    fails(lab, "h0 sends no UDP", ours + r"h1, h2: .*a firewall on this host forbids it")
+    firewall_off(lab, "h0")
+    firewall(lab, "h1", "input", "udp dport != 40000-40031 meta l4proto udp drop")
+    works(lab, "the ports that a firewall lets in", options="--ports 40000-40031")
+    firewall_off(lab, "h1")
+    firewall(lab, "h1", "input", "meta pkttype multicast drop")
+    works(lab, "no multicast there", "multicast", "--explain")
+    firewall_off(lab, "h1")
+    works(lab, "no firewall", r"group of MPI_COMM_WORLD.*: multicast", "--explain")
+
+
+def subnets(lab):
+    """An interface each that nobody else is behind, and to which the same subnet belongs."""
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "add", "lone", "type", "veth", "peer", "name", "end")
+        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "lone")
+        root(lab, name, "ip", "link", "set", "lone", "up")
+        root(lab, name, "ip", "link", "set", "end", "up")
+    fails(lab, "a subnet that is not one", r"h1, h2: .*sent by lone from 10\.99\.0\.1.*nobody answers for that address",
+          "--net lone")
+    for name in lab.names:
+        root(lab, name, "ip", "link", "del", "lone")
+
+
+def narrow(lab):
+    """A link between that takes smaller packets than the hosts' interfaces, and says nothing."""
+    narrowed = ["nsenter", f"--net=/proc/{lab.net}/ns/net", "ip", "link", "set", "p1", "mtu"]
+    subprocess.run([*narrowed, "1400"], check=True)
+    works(lab, "a path that is narrower",
+          r"causeway: rank 0: packets to h1 arrive up to 1396 bytes, and not up to 1500 as the interfaces take them")
+    subprocess.run([*narrowed, "1500"], check=True)
+
+
+def keys(lab):
+    program = ["sh", "-c", f"[ $PMI_RANK != 1 ] || export CAUSEWAY_JOB_KEY=00112233445566778899aabbccddeeff; exec {PROGRAM} S"]
+    code, said, took_s = run(lab, command=program)
+    expect(code != 0 and re.search(r"rank \d has another key of the job than rank \d: is CAUSEWAY_JOB_KEY set", said),
+           f"another key: {said[-1500:]}")
+    expect(took_s < SOON_S, f"another key: {took_s:.1f} s")
+
+
+def main():
+    keep = [f"{build}:build"]
+    with Lab(3, user="nobody", keep=keep) as lab:
+        works(lab, "nothing is wrong")
+        firewalls(lab)
+        subnets(lab)
+        narrow(lab)
+        keys(lab)
+    with Lab(2, subnets=2, user="nobody", keep=keep) as lab:
+        firewall(lab, "h1", "input", "meta l4proto udp drop")
+        fails(lab, "a firewall behind a router", r"does not reach h1: .*sent by eth0 from 10\.77\.0\.1 through 10\.77\.0\.254")
+        firewall_off(lab, "h1")
+        root(lab, "h0", "ip", "route", "del", "default")
+        fails(lab, "no route", r"does not reach h1: .*this host has no route there")
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""ssh_usage.py BUILD PROGRAM : a job across two hosts of a laboratory (hosts.py) by a real SSH server and client; and what
+a user is told where that does not let him in, is not there, or ends. PROGRAM: an MPI program that ends well."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from expectation import exit_code, expect
+from hosts import Lab
+
+if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
+    sys.exit(77)
+
+build = os.path.abspath(sys.argv[1])
+CAUSEWAY = "/tmp/build/causeway"
+PROGRAM = f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
+SSH = "/usr/bin/ssh -i /tmp/keys/{key} -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+SOON_S = 12
+LEFT_S = 8
+
+
+def server_start(lab, name):
+    """With a home of its own for root, where its key is let in; no password is."""
+    home = ("mount -t tmpfs -o mode=700 tmpfs /root && mkdir -m 700 /root/.ssh && cp /tmp/keys/good.pub /root/.ssh/authorized_keys && "
+            "chmod 600 /root/.ssh/authorized_keys")
+    subprocess.run([*lab.enter(name), "sh", "-c", home], check=True)
+    server = lab.start(name, ["dropbear", "-F", "-E", "-s", "-p", "22", "-r", "/tmp/keys/host"], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 10
+    while subprocess.run([*lab.enter(name), "sh", "-c", "grep -q ':0016 .* 0A ' /proc/net/tcp"], check=False).returncode != 0:
+        if time.monotonic() > end:
+            raise RuntimeError(f"no SSH server on {name}")
+        time.sleep(0.05)
+    return server
+
+
+def start(lab, command, key="good", options=()):
+    words = [CAUSEWAY, "run", "--timeout", "60", "--launcher", SSH.format(key=key), "--hosts", "h0:2,h1:2", *options, *command]
+    return lab.start("h0", words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                     environment={"HOME": "/root"})
+
+
+def fails(process, what, line):
+    begin = time.monotonic()
+    said = process.communicate()[1]
+    lines = [each for each in said.splitlines() if re.search(line, each)]
+    expect(process.returncode != 0 and len(lines) == 1, f"{what}: one line says {line}: {process.returncode}: {said[-1500:]}")
+    expect(time.monotonic() - begin < SOON_S, f"{what}: soon")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as keys:
+        for key in ("good", "other"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{keys}/{key}"], check=True)
+        subprocess.run(["dropbearkey", "-t", "ed25519", "-f", f"{keys}/host"], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        with Lab(2, keep=[f"{build}:build", f"{keys}:keys"]) as lab:
+            fails(start(lab, [PROGRAM, "S"]), "nobody listens", r"host h1: .*Connection refused")
+            servers = [server_start(lab, name) for name in lab.names]
+            process = start(lab, [PROGRAM, "S"])
+            out, said = process.communicate()
+            expect(process.returncode == 0, f"{PROGRAM}: {process.returncode}: {out[-1500:]}{said[-1500:]}")
+            process = start(lab, ["sh", "-c", "echo $(hostname) $PMI_RANK; exit $((PMI_RANK == 3 ? 7 : 0))"], options=["-l"])
+            out = process.communicate()[0]
+            expect(process.returncode == 7, f"the exit code of rank 3 comes through: {process.returncode}")
+            expect("[3] h1 3\n" in out and "[0] h0 0\n" in out, f"lines come through: {out}")
+            fails(start(lab, [PROGRAM, "S"], key="other"), "a key that is not let in", r"host h1: .*Permission denied")
+            fails(start(lab, ["/nowhere/program"]), "no such program", r"/nowhere/program: no such program")
+            process = start(lab, ["sh", "-c", "echo here; sleep 1000"])
+            expect([process.stdout.readline() for _ in range(4)] == 4 * ["here\n"], "ranks run")
+            for server in servers:
+                lab.kill(server)
+            subprocess.run([*lab.enter("h1"), "pkill", "-9", "dropbear"], check=False)
+            fails(process, "connections end", r"host h1: its agent is gone")
+            left = lab.left(LEFT_S)
+            expect(not left, f"nothing is left: {left}")
+    return exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
