@@ -77,15 +77,15 @@ def tell(process, number):
         pass
 
 
-def hit(lab, chance):
-    """What became of whom, and whom to continue for the job's end."""
+def hit(lab, chance, used):
+    """What became of whom, and whom to continue for the job's end. `used`: the job's hosts."""
     parts = parts_of(lab)
     kinds = list(parts) + (["cable"] if program else [])
     if not parts:
         return ("nobody", ""), None
     kind = chance.choice(kinds)
     if kind == "cable":
-        lab.link(chance.randrange(HOSTS), False)
+        lab.link(chance.choice(used), False)
         return (kind, "pulled"), None
     number = chance.choice([signal.SIGKILL, signal.SIGSTOP])
     if kind == "child of a rank":
@@ -103,7 +103,8 @@ def hit(lab, chance):
 def round_run(lab, seed):
     """(victim, how), seconds, what is wrong with it or None."""
     chance = random.Random(seed)
-    where = ",".join(chance.sample(["h0:2", "h1:2", "h2:2"], chance.choice([2, 3])))
+    used = chance.sample(range(HOSTS), chance.choice([2, 3]))
+    where = ",".join(f"h{index}:2" for index in used)
     command = program or ["sh", "-c", "echo begins; sleep 1000 & trap 'exit 1' TERM; while :; do sleep 0.1; done"]
     job = lab.start("h0", [CAUSEWAY, "run", "--hosts", where, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE, text=True, environment={"CAUSEWAY_FAILURE_TIMEOUT": str(TIMEOUT_S)})
@@ -112,7 +113,7 @@ def round_run(lab, seed):
     else:
         job.stdout.readline()
         time.sleep(chance.random() * 0.3)
-    kind, stopped = hit(lab, chance)
+    kind, stopped = hit(lab, chance, used)
     begin = time.monotonic()
     if kind[0] in ("nobody", "child of a rank") or kind == ("agent front", "stopped") or (kind == ("rank", "stopped") and not program):
         for process in parts_of(lab).get("launcher front", []):
