@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/ip.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 
@@ -38,11 +39,11 @@ extern "C" {
 struct cw_endpoint;
 struct cw_port;
 
-/* Where an endpoint is reached. IPv4 address and UDP port in host byte order. */
+/* Where an endpoint is reached: all of a job over IPv4, or all over IPv6. */
 struct cw_address {
-    uint32_t ipv4;
-    uint16_t udp_port;
-    uint8_t mac[6]; /* of the next hop on this LAN */
+    struct cw_ip ip;
+    uint16_t udp_port; /* host byte order */
+    uint8_t mac[6];    /* of the next hop on this LAN */
 };
 
 /* How the process at an endpoint waits for packets. Peers are told, and set their time-outs by it. */
@@ -121,7 +122,7 @@ struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint);
 /* ---- Peers ---- */
 
 /* Makes a peer known; no packet is sent before the first operation. *peer is its number in this endpoint. Adding an
- * address (IPv4 and port) again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT. */
+ * address (IP and port) again gives the same number. CW_OK, CW_ERROR_LIMIT, CW_ERROR_ARGUMENT. */
 int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer);
 
 /* Sets up the connection before the first operation needs it. CW_EVENT_PEER_UP follows, or CW_EVENT_PEER_DOWN after
@@ -200,13 +201,13 @@ int cw_peer_next_hop(struct cw_endpoint *endpoint, uint32_t peer, const uint8_t 
 
 /* A host whose packets this endpoint passes on, or to which it does. */
 struct cw_relay_host {
-    uint32_t ipv4;
+    struct cw_ip ip;
     uint8_t mac[6];  /* of the next hop to it */
     bool sends;      /* packets from it are passed on, to hosts that do not send */
     uint32_t shaper; /* that what goes to it waits for, in turn with what this endpoint sends itself; CW_SHAPER_NONE */
 };
 
-/* Makes the endpoint a relay: IPv4 packets that come to its MAC address for one of the hosts leave for that, unchanged
+/* Makes the endpoint a relay: IP packets that come to its MAC address for one of the hosts leave for that, unchanged
  * but for the Ethernet header and the time to live. What waits for a shaper takes `queue_bytes` at most (up to
  * CW_RELAY_QUEUE_MAX), what is more is dropped, as in any router. Setting a host again changes it. CW_OK,
  * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */

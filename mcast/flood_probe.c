@@ -36,21 +36,21 @@ void cw_mcast_flood_probe(struct cw_mcast_group *group)
         .epoch = group->epoch,
     };
     struct cw_extension_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)group->id};
-    struct cw_wire_network network;
+    struct cw_wire_receiver receiver;
     uint8_t *at = mcast->config.flood_ipv4 == 0 ? NULL : cw_extension_stage(mcast->endpoint);
     if (at == NULL) {
         return;
     }
     memcpy(at, &prefix, sizeof(prefix));
     header.number = mcast_control_number(group);
-    cw_extension_group(mcast->endpoint, mcast->config.flood_ipv4, &network);
-    cw_extension_finish(mcast->endpoint, &network, &header, sizeof(prefix), mcast_key(group, group->self));
+    cw_extension_group(mcast->endpoint, mcast->config.flood_ipv4, &receiver);
+    cw_extension_finish(mcast->endpoint, &receiver, &header, sizeof(prefix), mcast_key(group, group->self));
     cw_extension_flush(mcast->endpoint);
 }
 
 void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *header, bool is_new)
 {
-    if (mcast->config.flood_ipv4 == 0 || !cw_extension_is_to_group(header) || !is_new) {
+    if (mcast->config.flood_ipv4 == 0 || !cw_extension_is_to_group(mcast->endpoint, header) || !is_new) {
         mcast->counters.drop_malformed++;
         return;
     }

@@ -92,7 +92,8 @@ static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_grou
         return CW_ERROR_ARGUMENT;
     }
     for (uint32_t member = 0; member < config->member_count; member++) {
-        if (member != config->self && cw_extension_peer(mcast->endpoint, config->peers[member]) == NULL) {
+        struct cw_wire_receiver receiver;
+        if (member != config->self && !cw_extension_peer(mcast->endpoint, config->peers[member], &receiver)) {
             return CW_ERROR_ARGUMENT;
         }
     }
@@ -146,7 +147,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     group->relay = group->tree;
     group->relay.arity = CW_MCAST_RELAY_ARITY;
     tree_renew(group);
-    cw_extension_group(mcast->endpoint, config->ipv4, &group->network);
+    cw_extension_group(mcast->endpoint, config->ipv4, &group->all);
     return group;
 }
 

@@ -25,16 +25,12 @@ static void write32(uint8_t *at, uint32_t value)
     write16(at + 2, value & 0xffff);
 }
 
-/* The Internet checksum (RFC 1071) of an even number of bytes. */
-static uint32_t checksum(const uint8_t *at, uint32_t bytes)
+static void checksum_write(uint8_t *at, const uint8_t *data, uint32_t bytes)
 {
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < bytes; i += 2) {
-        sum += (uint32_t)at[i] << 8 | at[i + 1];
-    }
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return ~sum & 0xffff;
+    struct cw_wire_sum sum = {0};
+    cw_wire_sum_add(&sum, data, bytes);
+    uint16_t checksum = cw_wire_sum_end(&sum);
+    memcpy(at, &checksum, sizeof(checksum));
 }
 
 void cw_mcast_igmp_write(uint8_t *frame, const uint8_t mac[6], uint32_t own_ipv4, uint32_t group_ipv4, bool has_left)
@@ -43,7 +39,8 @@ void cw_mcast_igmp_write(uint8_t *frame, const uint8_t mac[6], uint32_t own_ipv4
     uint8_t *ip = frame + 14;
     uint8_t *igmp = ip + IPV4_BYTES;
     memset(frame, 0, CW_MCAST_IGMP_BYTES);
-    cw_wire_group_mac(to, frame);
+    struct cw_ip to_ip = cw_ip_v4(to);
+    cw_wire_group_mac(&to_ip, frame);
     memcpy(frame + 6, mac, 6);
     write16(frame + 12, 0x0800);
     ip[0] = 0x46; /* version 4, six words */
@@ -55,8 +52,8 @@ void cw_mcast_igmp_write(uint8_t *frame, const uint8_t mac[6], uint32_t own_ipv4
     write32(ip + 12, own_ipv4);
     write32(ip + 16, to);
     write32(ip + 20, 0x94040000); /* Router Alert */
-    write16(ip + 10, checksum(ip, IPV4_BYTES));
+    checksum_write(ip + 10, ip, IPV4_BYTES);
     igmp[0] = has_left ? TYPE_LEAVE : TYPE_REPORT;
     write32(igmp + 4, group_ipv4);
-    write16(igmp + 2, checksum(igmp, IGMP_BYTES));
+    checksum_write(igmp + 2, igmp, IGMP_BYTES);
 }

@@ -109,7 +109,7 @@ static uint32_t timers_turn(struct cw_mcast *mcast)
 
 /* ---- packets out ---- */
 
-static bool packet_write(struct stream *stream, const struct outgoing *packet, const struct cw_wire_network *network)
+static bool packet_write(struct stream *stream, const struct outgoing *packet, const struct cw_wire_receiver *receiver)
 {
     struct cw_mcast_group *group = stream->group;
     struct cw_endpoint *endpoint = group->mcast->endpoint;
@@ -136,13 +136,17 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
         .echo_ns = receiving != NULL ? receiving->echo_ns : 0,
         .has_echo = receiving != NULL && receiving->echo_ns != 0,
     };
-    cw_extension_finish(endpoint, network, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
+    cw_extension_finish(endpoint, receiver, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
     return true;
 }
 
-static const struct cw_wire_network *network_of(const struct cw_mcast_group *group, uint32_t member)
+static struct cw_wire_receiver member_of(const struct cw_mcast_group *group, uint32_t member)
 {
-    return cw_extension_peer(group->mcast->endpoint, group->members[member].peer);
+    struct cw_wire_receiver receiver;
+    bool is_known = cw_extension_peer(group->mcast->endpoint, group->members[member].peer, &receiver);
+    assert(is_known); /* since the group was opened */
+    (void)is_known;
+    return receiver;
 }
 
 bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
@@ -156,19 +160,19 @@ bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
         .epoch = group->epoch,
     };
     if (packet->to != NOBODY) {
-        return packet_write(stream, packet, network_of(group, packet->to));
+        struct cw_wire_receiver member = member_of(group, packet->to);
+        return packet_write(stream, packet, &member);
     }
     if (group->delivery == CW_MCAST_BY_NETWORK && !packet->by_members) {
-        return packet_write(stream, packet, &group->network);
+        return packet_write(stream, packet, &group->all);
     }
     uint32_t first;
     uint32_t count = cw_mcast_tree_children(&group->relay, stream->sender, group->self, &first);
     for (uint32_t i = 0; i < count; i++) {
-        /* what does not leave is lost, and will be asked for */
-        if (!packet_write(stream, packet,
-                          network_of(group, cw_mcast_tree_member(&group->relay, stream->sender, first + i))) &&
-            i == 0) {
-            return false;
+        struct cw_wire_receiver child =
+            member_of(group, cw_mcast_tree_member(&group->relay, stream->sender, first + i));
+        if (!packet_write(stream, packet, &child) && i == 0) {
+            return false; /* what does not leave later is lost, and will be asked for */
         }
     }
     return true;
@@ -181,9 +185,9 @@ static void pass_on(struct stream *stream, const struct cw_wire_header *header)
     uint32_t first;
     uint32_t count = cw_mcast_tree_children(&group->relay, stream->sender, group->self, &first);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t child = cw_mcast_tree_member(&group->relay, stream->sender, first + i);
-        group->mcast->counters.relayed +=
-            cw_extension_pass_on(group->mcast->endpoint, network_of(group, child), header);
+        struct cw_wire_receiver child =
+            member_of(group, cw_mcast_tree_member(&group->relay, stream->sender, first + i));
+        group->mcast->counters.relayed += cw_extension_pass_on(group->mcast->endpoint, &child, header);
     }
 }
 

@@ -1,14 +1,22 @@
 /* Which addresses the port lets in, and what switches are told of it. */
 #include "mcast/igmp.h"
+#include "mcast/mld.h"
 #include "mcast/state.h"
 
 /* Tells the switches; what does not leave is told again later. */
 static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
 {
     struct cw_address own = cw_endpoint_address(mcast->endpoint);
-    uint8_t frame[CW_MCAST_IGMP_BYTES];
-    cw_mcast_igmp_write(frame, own.mac, own.ipv4, ipv4, has_left);
-    (void)cw_extension_frame(mcast->endpoint, frame, sizeof(frame));
+    uint8_t frame[CW_MCAST_MLD_BYTES]; /* the longer one */
+    uint32_t bytes = CW_MCAST_IGMP_BYTES;
+    if (cw_ip_is_v4(&own.ip)) {
+        cw_mcast_igmp_write(frame, own.mac, cw_ip_to_v4(&own.ip), ipv4, has_left);
+    } else {
+        struct cw_ip group = cw_wire_group(ipv4, true);
+        cw_mcast_mld_write(frame, own.mac, &group, has_left);
+        bytes = CW_MCAST_MLD_BYTES;
+    }
+    (void)cw_extension_frame(mcast->endpoint, frame, bytes);
 }
 
 int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4)

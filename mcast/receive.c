@@ -72,9 +72,9 @@ static void echo_note(struct receiving *receiving, const struct cw_wire_header *
 }
 
 /* Whether packets come that were sent to all, or such only as were sent to this member. */
-static void reach_note(struct receiving *receiving, const struct cw_wire_header *header, uint64_t now_ns)
+static void reach_note(struct receiving *receiving, bool is_to_group, uint64_t now_ns)
 {
-    if (cw_extension_is_to_group(header)) {
+    if (is_to_group) {
         receiving->to_self = 0;
         return;
     }
@@ -221,7 +221,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         return; /* where this member begins only a STATE tells */
     }
     echo_note(receiving, header, data->round_trip, mcast->now_ns);
-    reach_note(receiving, header, mcast->now_ns);
+    reach_note(receiving, cw_extension_is_to_group(mcast->endpoint, header), mcast->now_ns);
     if (number < receiving->base || (number < receiving->end && mcast_is_seen(receiving, number))) {
         mcast->counters.duplicates++;
         return;
@@ -277,7 +277,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
         return;
     }
     echo_note(receiving, header, state->round_trip, mcast->now_ns);
-    reach_note(receiving, header, mcast->now_ns);
+    reach_note(receiving, cw_extension_is_to_group(mcast->endpoint, header), mcast->now_ns);
     receiving->known_next = later(receiving->known_next, state->next);
     mcast_ask_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {

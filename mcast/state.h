@@ -9,7 +9,7 @@
  *   tell.c     a sender that hears nothing
  *   ack.c      acknowledgements          ask.c     requests for what is missing
  *   mcast.c    the extension: packets in, timers, events
- *   flood_probe.c does the network flood?   membership.c, igmp.c    what switches are told */
+ *   flood_probe.c does the network flood?   membership.c, igmp.c, mld.c  what switches are told */
 #pragma once
 
 #include "dataplane/base/wheel.h"
@@ -223,8 +223,8 @@ struct cw_mcast_group {
     struct cw_mcast_tree relay; /* the same members, with the arity of passing on */
     uint32_t *tree_places;
     uint32_t *tree_live;
-    struct cw_wire_network network; /* of packets to the group */
-    uint64_t control_next;          /* numbers of own packets that are no data */
+    struct cw_wire_receiver all; /* the group as the receiver of packets */
+    uint64_t control_next;       /* numbers of own packets that are no data */
     struct membership membership;
 };
 

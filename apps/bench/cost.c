@@ -152,7 +152,7 @@ static int side_open(struct cost_side *side, uint32_t index, const struct cost_s
     char error[CW_PORT_TEXT_BYTES];
     cw_endpoint_config_init(&config);
     config.waiting = CW_WAITING_SPIN;
-    config.address.ipv4 = 0x0a4d0001u + index;
+    config.address.ip = cw_ip_v4(0x0a4d0001u + index);
     config.address.udp_port = CW_UDP_PORT;
     config.seed = 1 + index;
     config.accept_unknown = true;

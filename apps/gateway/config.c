@@ -104,13 +104,12 @@ static int port_take(struct gateway_port_config *port, uint32_t number)
 
 /* ---- addresses ---- */
 
-/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the IPv4 address, so that two gateways need
+/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the end of the IP address, so that two gateways need
  * not be told. */
 static int address_take(const char *option, const char *text, struct cw_address *address)
 {
     char copy[64];
-    struct in_addr ipv4;
-    const char *todo = "an IPv4 address is wanted, and behind a comma its MAC, or that of the router on the way";
+    const char *todo = "an IP address is wanted, and behind a comma its MAC, or that of the router on the way";
     if (text == NULL) {
         app_error("an address is missing", option, todo);
         return APP_EXIT_USAGE;
@@ -121,12 +120,11 @@ static int address_take(const char *option, const char *text, struct cw_address 
     }
     memcpy(copy, text, length);
     copy[length] = 0;
-    if (inet_pton(AF_INET, copy, &ipv4) != 1 || ipv4.s_addr == 0) {
+    if (!cw_ip_read(copy, &address->ip) || cw_ip_is_none(&address->ip)) {
         return refuse(option, text, todo);
     }
-    address->ipv4 = ntohl(ipv4.s_addr);
     uint8_t mac[6] = {0x02, 0};
-    memcpy(mac + 2, &ipv4.s_addr, sizeof(ipv4.s_addr));
+    memcpy(mac + 2, address->ip.bytes + 12, 4);
     if (text[length] == ',' && (!app_parse_mac(text + length + 1, mac) || (mac[0] & 1) != 0)) {
         return refuse(option, text, todo);
     }
@@ -197,7 +195,7 @@ static int texts_take(struct gateway_config *config, const struct texts *texts)
     if (code == APP_EXIT_SUCCESS) {
         code = address_take("--peer", texts->peer, &config->peer);
     }
-    if (code == APP_EXIT_SUCCESS && config->address.ipv4 == config->peer.ipv4) {
+    if (code == APP_EXIT_SUCCESS && cw_ip_is_equal(&config->address.ip, &config->peer.ip)) {
         code = refuse("--peer", texts->peer, "it is this gateway's own: give that of the other one");
     }
     if (code == APP_EXIT_SUCCESS) {
@@ -237,8 +235,7 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
     const struct app_option options[] = {
         OPTION_TEXT("inner", "PORT", "towards the hosts of this site", &config->inner.text),
         OPTION_TEXT("outer", "PORT", "towards the other gateway", &config->outer.text),
-        OPTION_TEXT("address", "A[,MAC]", "of this gateway, outside; IPv4, the MAC made of it by default",
-                    &texts.address),
+        OPTION_TEXT("address", "A[,MAC]", "of this gateway, outside; the MAC made of it by default", &texts.address),
         OPTION_TEXT("peer", "B[,MAC]", "of the other one; the MAC may be that of a router on the way", &texts.peer),
         OPTION_TEXT("key", "FILE", "that both gateways have, readable by its owner alone", &texts.key),
         OPTION_TEXT("make-key", "FILE", "writes a new key, and ends", &texts.make_key),
@@ -275,7 +272,6 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
         config->stats_interval_ns = STATS_INTERVAL_NS;
     }
     *exit_code = texts_take(config, &texts);
-    struct in_addr peer = {.s_addr = htonl(config->peer.ipv4)};
-    inet_ntop(AF_INET, &peer, config->peer_text, sizeof(config->peer_text));
+    cw_ip_write(&config->peer.ip, config->peer_text);
     return *exit_code == APP_EXIT_SUCCESS;
 }

@@ -31,7 +31,7 @@ struct gateway_config {
     struct gateway_port_config outer;
     struct cw_address address;
     struct cw_address peer;
-    char peer_text[16]; /* its IPv4 address */
+    char peer_text[CW_IP_TEXT_BYTES];
     uint8_t key[GATEWAY_KEY_BYTES];
     uint64_t rate_bps; /* 0: found out */
     uint64_t stream_count;

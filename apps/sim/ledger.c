@@ -115,7 +115,7 @@ static uint32_t node_of_peer(const struct world_process *process, uint32_t peer)
     if (cw_peer_query(process->endpoint, peer, &info) != CW_OK) {
         return WORLD_NONE;
     }
-    uint32_t node = info.address.ipv4 - WORLD_IPV4;
+    uint32_t node = sim_hosts_node(&process->world->hosts.config, &info.address.ip);
     return node < process->world->plan.nodes ? node : WORLD_NONE;
 }
 

@@ -102,7 +102,7 @@ static void add_peers(struct world_process *process)
         if (node == process->node) {
             continue;
         }
-        struct cw_address address = {.ipv4 = WORLD_IPV4 + node, .udp_port = CW_UDP_PORT};
+        struct cw_address address = {.ip = sim_hosts_ip(&world->hosts.config, node), .udp_port = CW_UDP_PORT};
         memcpy(address.mac, cw_simulator_mac(world->hosts.simulator, node), 6);
         if (cw_peer_add(process->endpoint, &address, &process->peers[node]) != CW_OK) {
             world_fail(world, "node %u: peer %u cannot be added", process->node, node);

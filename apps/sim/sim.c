@@ -197,6 +197,7 @@ int sim_main(int argc, char **argv)
         {"no-stops", NULL, "do not", APP_OPTION_FLAG, &settings.no_stops, 0, 0, NULL},
         {"tight", NULL, "the smallest tables that can work", APP_OPTION_FLAG, &settings.tight, 0, 0, NULL},
         {"no-tight", NULL, "tables of a modest size", APP_OPTION_FLAG, &settings.no_tight, 0, 0, NULL},
+        {"ipv6", NULL, "packets over IPv6", APP_OPTION_FLAG, &world->ipv6, 0, 0, NULL},
         {"encrypt", NULL, "half of the sessions are sealed", APP_OPTION_FLAG, &world->encrypt, 0, 0, NULL},
         {"mtu", "BYTES", "largest IP packet", APP_OPTION_BYTES, &world->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX,
          NULL},

@@ -60,7 +60,12 @@ static int build(struct world *world)
     config.mtu_bytes = plan->mtu_bytes;
     config.node = plan->node;
     config.endpoint = plan->endpoint;
-    config.ipv4_first = WORLD_IPV4;
+    config.ip_first = cw_ip_v4(WORLD_IPV4);
+    if (world->options->ipv6) { /* fd77::a64:1 */
+        memset(config.ip_first.bytes, 0, 12);
+        config.ip_first.bytes[0] = 0xfd;
+        config.ip_first.bytes[1] = 0x77;
+    }
     config.memory_bytes = 0;
     config.switches = plan->clusters;
     config.is_mesh = true;
@@ -107,7 +112,8 @@ static const char *unrest(const struct world_process *process)
             return "has packets in flight";
         }
         /* half of a connection whose other half has failed keeps what it knows until that one connects again */
-        bool excused = process->excused || world->processes[info.address.ipv4 - WORLD_IPV4].excused;
+        bool excused =
+            process->excused || world->processes[sim_hosts_node(&world->hosts.config, &info.address.ip)].excused;
         if (info.bytes_active > 0 && !excused) {
             return "lends memory to a peer";
         }
@@ -149,7 +155,7 @@ static void trace_state(struct world *world)
                 world_trace(
                     world,
                     "node %u: to node %u: state %d, %u open, %llu unacknowledged, window %llu, credit %u, lent %llu",
-                    node, info.address.ipv4 - WORLD_IPV4, info.state, info.operations_open,
+                    node, sim_hosts_node(&world->hosts.config, &info.address.ip), info.state, info.operations_open,
                     (unsigned long long)info.packets_unacknowledged, (unsigned long long)info.congestion_window_bytes,
                     info.credit, (unsigned long long)info.bytes_active);
             }

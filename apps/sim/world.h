@@ -50,8 +50,9 @@ struct sim_world_options {
     uint64_t delay_ns;
     uint64_t operations;
     const struct sim_world_mix *mix; /* NULL: drawn */
-    bool encrypt;                    /* sessions are sealed if either side asks for it, which half of them do */
-    bool verbose;                    /* every event to stderr */
+    bool ipv6;
+    bool encrypt; /* sessions are sealed if either side asks for it, which half of them do */
+    bool verbose; /* every event to stderr */
 };
 
 struct sim_world_report {

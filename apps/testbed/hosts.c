@@ -19,7 +19,7 @@ void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
     config->switches = 1;
     config->trunk = config->node.down;
     config->trunk.delay_ns = 0;
-    config->ipv4_first = 0x0a000001u;
+    config->ip_first = cw_ip_v4(0x0a000001u);
     cw_endpoint_config_init(&config->endpoint);
     config->endpoint.accept_unknown = true;
     config->endpoint.peer_count_max = count + 1;
@@ -94,6 +94,24 @@ static int memory_create(struct sim_host *host, uint64_t bytes, char *error, siz
     return cw_region_register(host->endpoint, host->memory, bytes, CW_REGION_WRITE | CW_REGION_READ, &host->token);
 }
 
+static uint32_t end_of(const struct cw_ip *ip)
+{
+    const uint8_t *at = ip->bytes + 12;
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+struct cw_ip sim_hosts_ip(const struct sim_hosts_config *config, uint32_t node)
+{
+    struct cw_ip ip = config->ip_first, end = cw_ip_v4(end_of(&ip) + node);
+    memcpy(ip.bytes + 12, end.bytes + 12, 4);
+    return ip;
+}
+
+uint32_t sim_hosts_node(const struct sim_hosts_config *config, const struct cw_ip *ip)
+{
+    return end_of(ip) - end_of(&config->ip_first);
+}
+
 static int host_create(struct sim_hosts *hosts, uint32_t node, char *error, size_t error_bytes)
 {
     const struct sim_hosts_config *config = &hosts->config;
@@ -106,7 +124,7 @@ static int host_create(struct sim_hosts *hosts, uint32_t node, char *error, size
         return status;
     }
     struct cw_endpoint_config endpoint = config->endpoint;
-    endpoint.address = (struct cw_address){.ipv4 = config->ipv4_first + node, .udp_port = UDP_PORT};
+    endpoint.address = (struct cw_address){.ip = sim_hosts_ip(config, node), .udp_port = UDP_PORT};
     endpoint.seed = cw_random_derive(config->seed, ((uint64_t)host->lives++ << 32) + node + 1);
     memset(endpoint.job_key, 0x5a, sizeof(endpoint.job_key));
     if (config->prepare != NULL) {

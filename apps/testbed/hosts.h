@@ -52,7 +52,7 @@ struct sim_hosts_config {
     uint32_t mtu_bytes;
     struct cw_simulator_node_config node;
     struct cw_endpoint_config endpoint;    /* address, key and seed are filled in */
-    uint32_t ipv4_first;                   /* of host 0; the others count up */
+    struct cw_ip ip_first;                 /* of host 0; the others count up in the last 32 bits */
     uint64_t memory_bytes;                 /* of each host's region; 0: none */
     enum cw_simulator_multicast multicast; /* what a learning switch does */
     bool learning;               /* switches learn addresses and groups from frames, and know nothing before */
@@ -77,6 +77,10 @@ struct sim_hosts {
 
 /* One switch, 10 Gb/s (trunks alike), 20 us one way end to end, MTU 1500, tables of a modest size. */
 void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count);
+
+/* The address of a host, and the host of an address: of any but the first ones' there is none of this number. */
+struct cw_ip sim_hosts_ip(const struct sim_hosts_config *config, uint32_t node);
+uint32_t sim_hosts_node(const struct sim_hosts_config *config, const struct cw_ip *ip);
 
 /* CW_OK, or a code of enum cw_status with a line in `error`. */
 int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *config, char *error, size_t error_bytes);

@@ -19,7 +19,7 @@
 
 enum {
     KEY_HASH_BYTES = 16,
-    CARD_VERSION = 7,
+    CARD_VERSION = 8,
     CARD_NOTE = 1, /* behind the version */
     CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
     CARD_MACHINE = CARD_HOST + CW_JOB_HOST_BYTES,
@@ -493,10 +493,11 @@ static int address_choose(struct cw_job *job, const struct cw_net_offer *offers,
             job->info.rank, job->hosts[job->info.rank],
             mine->count == 0 ? "this host has no address" : "all addresses are those of other hosts, too: none");
     }
-    uint32_t ipv4 = own->ipv4;
-    cw_net_interface(ipv4, interface, sizeof(interface));
-    snprintf(job->way, sizeof(job->way), "UDP sockets at %u.%u.%u.%u (%s), since %s", ipv4 >> 24, ipv4 >> 16 & 255,
-             ipv4 >> 8 & 255, ipv4 & 255, interface, getenv("CAUSEWAY_NET") != NULL ? "CAUSEWAY_NET says so" : why);
+    char ip[CW_IP_TEXT_BYTES];
+    cw_ip_write(&own->ip, ip);
+    cw_net_interface(&own->ip, interface, sizeof(interface));
+    snprintf(job->way, sizeof(job->way), "UDP sockets at %s (%s), since %s", ip, interface,
+             getenv("CAUSEWAY_NET") != NULL ? "CAUSEWAY_NET says so" : why);
     return CW_OK;
 }
 

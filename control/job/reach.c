@@ -125,12 +125,14 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
         snprintf(line + length, sizeof(line) - (size_t)length, " and %" PRIu32 " more", missing - NAMED_MAX);
     }
     const struct cw_address *to = &reach->infos[first].address;
-    cw_route_diagnose(to->ipv4, to->udp_port, reason, sizeof(reason));
+    char ip[CW_IP_TEXT_BYTES];
+    cw_ip_write(&to->ip, ip);
+    cw_route_diagnose(&to->ip, to->udp_port, reason, sizeof(reason));
     return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT,
-                         "host %s (rank %" PRIu32 ") does not reach %s: %u.%u.%u.%u, UDP port %u, has not answered for "
+                         "host %s (rank %" PRIu32 ") does not reach %s: %s, UDP port %u, has not answered for "
                          "%u s; %s",
-                         job->hosts[job->info.rank], job->info.rank, line, to->ipv4 >> 24, to->ipv4 >> 16 & 255,
-                         to->ipv4 >> 8 & 255, to->ipv4 & 255, to->udp_port, (unsigned)(BOUND_NS / 1000000000), reason);
+                         job->hosts[job->info.rank], job->info.rank, line, ip, to->udp_port,
+                         (unsigned)(BOUND_NS / 1000000000), reason);
 }
 
 /* Paths that pass no packets as large as the ports take. */

@@ -101,9 +101,8 @@ static int relay_open(struct cw_endpoint *endpoint, const struct policy *policy)
     int status = cw_relay_open(endpoint, queue_bytes(policy));
     for (uint32_t other = 0; other < policy->ranks && status == CW_OK; other++) {
         const struct cw_address *address = cw_paths_address(policy->paths, other);
-        struct cw_relay_host host = {
-            .ipv4 = address->ipv4, .sends = !is_across(policy, other), .shaper = CW_SHAPER_NONE};
-        if (other == policy->rank || address->ipv4 == 0) {
+        struct cw_relay_host host = {.ip = address->ip, .sends = !is_across(policy, other), .shaper = CW_SHAPER_NONE};
+        if (other == policy->rank || cw_ip_is_none(&address->ip)) {
             continue;
         }
         memcpy(host.mac, address->mac, sizeof(host.mac));

@@ -55,13 +55,14 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
     config.doorbell_path = bell;
     config.doorbell_own = 1 + rank;
     config.doorbell_peer = 0;
-    wire->address = (struct cw_address){.ipv4 = 0x0a000001u + rank, .udp_port = CW_UDP_PORT}; /* the port's own MAC */
+    wire->address =
+        (struct cw_address){.ip = cw_ip_v4(0x0a000001u + rank), .udp_port = CW_UDP_PORT}; /* the port's own MAC */
     return port_open(&config, wire, emulation->socket, error, error_bytes);
 }
 
 /* ---- veth ---- */
 
-static int address_read(const char *interface, uint32_t *ipv4, char *error, size_t error_bytes)
+static int address_read(const char *interface, struct cw_ip *ip, char *error, size_t error_bytes)
 {
     struct ifreq request = {.ifr_ifindex = 0};
     struct sockaddr_in address;
@@ -77,7 +78,7 @@ static int address_read(const char *interface, uint32_t *ipv4, char *error, size
                              strerror(failed));
     }
     memcpy(&address, &request.ifr_addr, sizeof(address));
-    *ipv4 = ntohl(address.sin_addr.s_addr);
+    *ip = cw_ip_v4(ntohl(address.sin_addr.s_addr));
     return CW_OK;
 }
 
@@ -93,7 +94,7 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
      * By a MAC that is not the interface's it sees at once that a packet is none of its own; a veth delivers all to the
      * driver. */
     wire->address = (struct cw_address){.mac = {0x02, 0, 0x0b, 0, 0, (uint8_t)(rank + 1)}, .udp_port = CW_UDP_PORT};
-    int status = address_read(interface, &wire->address.ipv4, error, error_bytes);
+    int status = address_read(interface, &wire->address.ip, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }

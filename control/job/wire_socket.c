@@ -16,7 +16,7 @@ int wire_socket_open(const struct cw_net_address *own, uint32_t rank, uint32_t s
                      char *error, size_t error_bytes)
 {
     struct cw_port_udp_config config = {
-        .ipv4 = own->ipv4, .stream_count = streams, .mtu_bytes = own->mtu_bytes, .group_port = CW_UDP_PORT};
+        .ip = own->ip, .stream_count = streams, .mtu_bytes = own->mtu_bytes, .group_port = CW_UDP_PORT};
     uint16_t first, last;
     int status = cw_net_ports(&first, &last, error, error_bytes);
     if (status != CW_OK) {
@@ -44,6 +44,6 @@ int wire_socket_open(const struct cw_net_address *own, uint32_t rank, uint32_t s
         wire->port = NULL;
         return status;
     }
-    wire->address = (struct cw_address){.ipv4 = own->ipv4, .udp_port = cw_port_udp_number(wire->port)};
+    wire->address = (struct cw_address){.ip = own->ip, .udp_port = cw_port_udp_number(wire->port)};
     return CW_OK;
 }

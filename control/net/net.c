@@ -18,47 +18,36 @@
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
-enum { LIST_BYTES = 300, TEXT_BYTES = 64, NONE = -1 };
-
-static uint32_t mask_of(uint32_t prefix)
-{
-    return prefix == 0 ? 0 : UINT32_MAX << (32 - prefix);
-}
-
-static void address_write(uint32_t ipv4, char text[TEXT_BYTES])
-{
-    struct in_addr address = {.s_addr = htonl(ipv4)};
-    inet_ntop(AF_INET, &address, text, TEXT_BYTES);
-}
+enum { LIST_BYTES = 500, TEXT_BYTES = 64, NONE = -1 };
 
 /* ---- what CAUSEWAY_NET leaves ---- */
 
 struct wish {
     const char *text; /* NULL: none */
-    uint32_t ipv4;    /* a subnet or an address */
-    uint32_t prefix;  /* of it; UINT32_MAX: it is an interface */
+    struct cw_ip ip;  /* a subnet or an address */
+    uint32_t bits;    /* of it, as cw_ip_shares counts them; UINT32_MAX: it is an interface */
 };
 
 static int wish_read(struct wish *wish, char *error, size_t error_bytes)
 {
     char base[TEXT_BYTES];
-    struct in_addr address;
     const char *text = getenv("CAUSEWAY_NET");
-    *wish = (struct wish){.text = text == NULL || text[0] == 0 ? NULL : text, .prefix = UINT32_MAX};
+    *wish = (struct wish){.text = text == NULL || text[0] == 0 ? NULL : text, .bits = UINT32_MAX};
     if (wish->text == NULL) {
         return CW_OK;
     }
     snprintf(base, sizeof(base), "%.*s", (int)strcspn(text, "/"), text);
     const char *slash = strchr(text, '/');
-    if (inet_pton(AF_INET, base, &address) == 1) {
+    if (cw_ip_read(base, &wish->ip)) {
         char *end = NULL;
-        unsigned long prefix = slash == NULL ? 32 : strtoul(slash + 1, &end, 10);
-        if (prefix > 32 || (slash != NULL && (end == slash + 1 || *end != 0))) {
+        uint32_t before = cw_ip_is_v4(&wish->ip) ? CW_IP_V4_BITS : 0;
+        unsigned long prefix = slash == NULL ? 128 - before : strtoul(slash + 1, &end, 10);
+        if (prefix > 128 - before || (slash != NULL && (end == slash + 1 || *end != 0))) {
             return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                                 "CAUSEWAY_NET is '%.60s': a subnet has 0 to 32 bits, like 10.1.0.0/16", text);
+                                 "CAUSEWAY_NET is '%.60s': a subnet has 0 to %u bits, like 10.1.0.0/16 or fd77::/64",
+                                 text, 128 - before);
         }
-        wish->ipv4 = ntohl(address.s_addr);
-        wish->prefix = (uint32_t)prefix;
+        wish->bits = before + (uint32_t)prefix;
     } else if (slash != NULL || strlen(text) >= IF_NAMESIZE) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "CAUSEWAY_NET is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
@@ -68,26 +57,27 @@ static int wish_read(struct wish *wish, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-static bool wish_allows(const struct wish *wish, const char *interface, uint32_t ipv4)
+static bool wish_allows(const struct wish *wish, const char *interface, const struct cw_ip *ip)
 {
     if (wish->text == NULL) {
         return true;
     }
-    return wish->prefix == UINT32_MAX ? strcmp(wish->text, interface) == 0
-                                      : ((wish->ipv4 ^ ipv4) & mask_of(wish->prefix)) == 0;
+    return wish->bits == UINT32_MAX ? strcmp(wish->text, interface) == 0 : cw_ip_shares(&wish->ip, ip, wish->bits);
 }
 
 /* ---- interfaces ---- */
 
-/* Whether the default route leaves by it. */
-static bool is_default(const char *interface)
+/* Whether the default route leaves by it: proc(5) has those of IPv4, and of IPv6 as destination, prefix, ..., name. */
+static bool is_default(const char *interface, bool is_v6)
 {
     char line[256], name[IF_NAMESIZE + 1];
-    unsigned int destination;
+    unsigned int destination, prefix;
     bool found = false;
-    FILE *file = fopen("/proc/net/route", "re");
+    FILE *file = fopen(is_v6 ? "/proc/net/ipv6_route" : "/proc/net/route", "re");
     while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL) {
-        found = sscanf(line, "%16s %x", name, &destination) == 2 && destination == 0 && strcmp(name, interface) == 0;
+        found = is_v6 ? sscanf(line, "%*s %x %*s %*s %*s %*s %*s %*s %*s %16s", &prefix, name) == 2 && prefix == 0
+                      : sscanf(line, "%16s %x", name, &destination) == 2 && destination == 0;
+        found = found && strcmp(name, interface) == 0;
     }
     if (file != NULL) {
         fclose(file);
@@ -145,22 +135,38 @@ static int network_identify(uint8_t network[8])
     return CW_OK;
 }
 
-static uint32_t ipv4_of(const struct sockaddr *address)
+/* Of an address or a mask. */
+static struct cw_ip ip_of(const struct sockaddr *address)
 {
-    struct sockaddr_in ipv4;
-    memcpy(&ipv4, address, sizeof(ipv4));
-    return ntohl(ipv4.sin_addr.s_addr);
+    struct cw_ip ip = cw_ip_v4(0);
+    if (address->sa_family == AF_INET) {
+        memcpy(ip.bytes + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+    } else {
+        memcpy(ip.bytes, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
+    }
+    return ip;
 }
 
-static uint8_t prefix_of(const struct sockaddr *mask)
+/* Bits of a subnet, as cw_ip_shares counts them. */
+static uint8_t bits_of(const struct sockaddr *mask)
 {
-    return (uint8_t)(mask == NULL ? 32 : __builtin_popcount(ipv4_of(mask)));
+    uint32_t bits = mask != NULL && mask->sa_family == AF_INET ? CW_IP_V4_BITS : 0;
+    struct cw_ip ip = mask == NULL ? cw_ip_v4(0) : ip_of(mask);
+    for (uint32_t i = bits / 8; i < sizeof(ip.bytes); i++) {
+        bits += (uint32_t)__builtin_popcount(ip.bytes[i]);
+    }
+    return (uint8_t)(mask == NULL ? 128 : bits);
 }
 
+/* Addresses of a link alone (fe80::) say nothing without the link's name. */
 static bool is_usable(const struct ifaddrs *at)
 {
-    return at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 &&
-           (at->ifa_flags & IFF_RUNNING) != 0;
+    if (at->ifa_addr == NULL || (at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_RUNNING) == 0) {
+        return false;
+    }
+    return at->ifa_addr->sa_family == AF_INET ||
+           (at->ifa_addr->sa_family == AF_INET6 &&
+            !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)at->ifa_addr)->sin6_addr));
 }
 
 int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes)
@@ -183,22 +189,22 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
         if (!is_usable(at)) {
             continue;
         }
-        uint32_t ipv4 = ipv4_of(at->ifa_addr);
+        struct cw_ip ip = ip_of(at->ifa_addr);
         bool is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0;
-        address_write(ipv4, text);
+        cw_ip_write(&ip, text);
         if (used < sizeof(list)) {
             used +=
                 (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s", used > 0 ? ", " : "", at->ifa_name, text);
         }
         /* loopback is somebody's wish only: tests on one host */
-        if (offer->count < CW_NET_ADDRESSES && wish_allows(&wish, at->ifa_name, ipv4) &&
+        if (offer->count < CW_NET_ADDRESSES && wish_allows(&wish, at->ifa_name, &ip) &&
             (!is_loopback || wish.text != NULL)) {
             offer->addresses[offer->count++] = (struct cw_net_address){
-                .ipv4 = ipv4,
+                .ip = ip,
                 .speed_mbps = speed_of(at->ifa_name),
                 .mtu_bytes = mtu_of(at->ifa_name),
-                .prefix = prefix_of(at->ifa_netmask),
-                .is_default = is_default(at->ifa_name),
+                .bits = bits_of(at->ifa_netmask),
+                .is_default = is_default(at->ifa_name, at->ifa_addr->sa_family == AF_INET6),
             };
         }
     }
@@ -211,7 +217,7 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
     return CW_OK;
 }
 
-void cw_net_interface(uint32_t ipv4, char *name, size_t bytes)
+void cw_net_interface(const struct cw_ip *ip, char *name, size_t bytes)
 {
     struct ifaddrs *all = NULL;
     snprintf(name, bytes, "?");
@@ -219,7 +225,8 @@ void cw_net_interface(uint32_t ipv4, char *name, size_t bytes)
         return;
     }
     for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
-        if (is_usable(at) && ipv4_of(at->ifa_addr) == ipv4) {
+        struct cw_ip own = is_usable(at) ? ip_of(at->ifa_addr) : cw_ip_v4(0);
+        if (cw_ip_is_equal(&own, ip)) {
             snprintf(name, bytes, "%s", at->ifa_name);
         }
     }
@@ -235,11 +242,11 @@ static bool is_same_network(const struct cw_net_offer *one, const struct cw_net_
 
 /* Whether a host that does not share its interfaces has the same address. */
 static bool is_everywhere(const struct cw_net_offer *offers, uint32_t count, const struct cw_net_offer *own,
-                          uint32_t ipv4)
+                          const struct cw_ip *ip)
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = 0; j < offers[i].count && !is_same_network(&offers[i], own); j++) {
-            if (offers[i].addresses[j].ipv4 == ipv4) {
+            if (cw_ip_is_equal(&offers[i].addresses[j].ip, ip)) {
                 return true;
             }
         }
@@ -247,13 +254,14 @@ static bool is_everywhere(const struct cw_net_offer *offers, uint32_t count, con
     return false;
 }
 
-/* The first address of an offer in a subnet; NONE. */
-static int address_in(const struct cw_net_offer *offers, uint32_t count, uint32_t own, uint32_t subnet, uint32_t prefix)
+/* The first address of an offer in the subnet of an address; NONE. */
+static int address_in(const struct cw_net_offer *offers, uint32_t count, uint32_t own,
+                      const struct cw_net_address *subnet)
 {
     for (uint32_t j = 0; j < offers[own].count; j++) {
         const struct cw_net_address *at = &offers[own].addresses[j];
-        if (at->prefix == prefix && (at->ipv4 & mask_of(prefix)) == subnet &&
-            !is_everywhere(offers, count, &offers[own], at->ipv4)) {
+        if (at->bits == subnet->bits && cw_ip_shares(&at->ip, &subnet->ip, at->bits) &&
+            !is_everywhere(offers, count, &offers[own], &at->ip)) {
             return (int)j;
         }
     }
@@ -265,16 +273,19 @@ struct worth {
     uint32_t speed_mbps;
     uint32_t mtu_bytes;
     uint32_t is_default; /* the first rank's */
+    uint32_t is_v4;
 };
 
 /* False: some host has no address in it. */
 static bool subnet_weigh(const struct cw_net_offer *offers, uint32_t count, const struct cw_net_address *address,
                          struct worth *worth)
 {
-    uint32_t subnet = address->ipv4 & mask_of(address->prefix);
-    *worth = (struct worth){.speed_mbps = UINT32_MAX, .mtu_bytes = UINT32_MAX, .is_default = address->is_default};
+    *worth = (struct worth){.speed_mbps = UINT32_MAX,
+                            .mtu_bytes = UINT32_MAX,
+                            .is_default = address->is_default,
+                            .is_v4 = cw_ip_is_v4(&address->ip)};
     for (uint32_t i = 0; i < count; i++) {
-        int found = address_in(offers, count, i, subnet, address->prefix);
+        int found = address_in(offers, count, i, address);
         if (found == NONE) {
             return false;
         }
@@ -287,10 +298,51 @@ static bool subnet_weigh(const struct cw_net_offer *offers, uint32_t count, cons
 
 static bool is_better(const struct worth *one, const struct worth *other)
 {
-    if (one->speed_mbps != other->speed_mbps) {
-        return one->speed_mbps > other->speed_mbps;
+    const uint32_t mine[] = {one->speed_mbps, one->mtu_bytes, one->is_default, one->is_v4};
+    const uint32_t its[] = {other->speed_mbps, other->mtu_bytes, other->is_default, other->is_v4};
+    for (size_t i = 0; i < sizeof(mine) / sizeof(mine[0]); i++) {
+        if (mine[i] != its[i]) {
+            return mine[i] > its[i];
+        }
     }
-    return one->mtu_bytes != other->mtu_bytes ? one->mtu_bytes > other->mtu_bytes : one->is_default > other->is_default;
+    return false;
+}
+
+static void why_shared(const struct cw_net_address *address, char why[CW_NET_TEXT_BYTES])
+{
+    char text[CW_IP_TEXT_BYTES];
+    struct cw_ip subnet = address->ip;
+    for (uint32_t bit = address->bits; bit < 128; bit++) {
+        subnet.bytes[bit / 8] &= (uint8_t) ~(0x80u >> bit % 8);
+    }
+    cw_ip_write(&subnet, text);
+    snprintf(why, CW_NET_TEXT_BYTES, "all hosts are in %s/%u", text,
+             address->bits - (cw_ip_is_v4(&address->ip) ? (uint32_t)CW_IP_V4_BITS : 0));
+}
+
+/* Where routers are between: an address of each host that leads out of it, of one kind for all. NONE: it has none. */
+static int address_routed(const struct cw_net_offer *offers, uint32_t count, uint32_t own, bool is_v4)
+{
+    int index = NONE;
+    for (uint32_t j = 0; j < offers[own].count; j++) {
+        const struct cw_net_address *at = &offers[own].addresses[j];
+        bool leads = cw_ip_is_v4(&at->ip) == is_v4 && !is_everywhere(offers, count, &offers[own], &at->ip);
+        if (leads && (index == NONE || (at->is_default && !offers[own].addresses[index].is_default))) {
+            index = (int)j;
+        }
+    }
+    return index;
+}
+
+/* Whether all hosts have an IPv4 address that leads somewhere; else it is IPv6. */
+static bool is_v4_everywhere(const struct cw_net_offer *offers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (address_routed(offers, count, i, true) == NONE) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, struct cw_net_address *chosen,
@@ -298,7 +350,6 @@ bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t o
 {
     const struct cw_net_address *best = NULL;
     struct worth best_worth = {0}, worth;
-    char text[TEXT_BYTES];
     int index = NONE;
     for (uint32_t j = 0; j < offers[0].count; j++) {
         if (subnet_weigh(offers, count, &offers[0].addresses[j], &worth) &&
@@ -308,21 +359,14 @@ bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t o
         }
     }
     if (best != NULL) {
-        address_write(best->ipv4 & mask_of(best->prefix), text);
-        snprintf(why, CW_NET_TEXT_BYTES, "all hosts are in %s/%u", text, best->prefix);
-        index = address_in(offers, count, own, best->ipv4 & mask_of(best->prefix), best->prefix);
+        why_shared(best, why);
+        index = address_in(offers, count, own, best);
         *chosen = offers[own].addresses[index];
         chosen->mtu_bytes = (uint16_t)best_worth.mtu_bytes;
         return true;
     }
     snprintf(why, CW_NET_TEXT_BYTES, "the hosts share no subnet: the address of the default route");
-    for (uint32_t j = 0; j < offers[own].count; j++) {
-        const struct cw_net_address *at = &offers[own].addresses[j];
-        bool leads = !is_everywhere(offers, count, &offers[own], at->ipv4);
-        if (leads && (index == NONE || (at->is_default && !offers[own].addresses[index].is_default))) {
-            index = (int)j;
-        }
-    }
+    index = address_routed(offers, count, own, is_v4_everywhere(offers, count));
     if (index != NONE) {
         *chosen = offers[own].addresses[index];
     }

@@ -4,10 +4,11 @@
  * all are without another word:
  *   1. An address that several hosts have (a bridge of containers, 172.17.0.1) leads nowhere, and is out.
  *   2. A subnet in which every host has an address: the fastest, then the one with the largest MTU, then the one that
- *      the first rank's default route takes, then the first rank's first.
- *   3. None: each host's address on its default route, else its first one; routers are between.
- * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16") to choose from; each
- * rank may have another.
+ *      the first rank's default route takes, then one of IPv4, whose headers are shorter, then the first rank's first.
+ *   3. None: each host's address on its default route, else its first one, of IPv4 if each host has one that leads
+ *      somewhere; routers are between.
+ * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16", "fd77::/64") to choose
+ * from; each rank may have another.
  *
  * Thread: any. */
 #pragma once
@@ -16,14 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CW_NET_ADDRESSES = 6, CW_NET_TEXT_BYTES = 160 };
+#include "dataplane/ip.h"
 
-/* An address, host byte order. */
+enum { CW_NET_ADDRESSES = 8, CW_NET_TEXT_BYTES = 160 };
+
 struct cw_net_address {
-    uint32_t ipv4;
+    struct cw_ip ip;
     uint32_t speed_mbps; /* of its interface; 0: not known */
     uint16_t mtu_bytes;
-    uint8_t prefix;     /* bits of its subnet */
+    uint8_t bits;       /* of its subnet, as cw_ip_shares counts them */
     uint8_t is_default; /* the default route leaves by its interface */
 };
 
@@ -45,7 +47,7 @@ bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t o
                    char why[CW_NET_TEXT_BYTES]);
 
 /* The name of the interface that has the address, "?" if none has. */
-void cw_net_interface(uint32_t ipv4, char *name, size_t bytes);
+void cw_net_interface(const struct cw_ip *ip, char *name, size_t bytes);
 
 /* CAUSEWAY_PORTS: the UDP ports that may be used; 0, 0: any. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
 int cw_net_ports(uint16_t *first, uint16_t *last, char *error, size_t error_bytes);

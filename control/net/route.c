@@ -15,7 +15,7 @@
 
 #include "dataplane/status.h"
 
-enum { ANSWER_BYTES = 4096, PATIENCE_MS = 500, TEXT_BYTES = INET_ADDRSTRLEN };
+enum { ANSWER_BYTES = 4096, PATIENCE_MS = 500 };
 
 /* ---- netlink (rtnetlink(7)) ---- */
 
@@ -30,6 +30,20 @@ static const struct rtattr *attribute_next(const uint8_t **at, const uint8_t *en
     size_t length = RTA_ALIGN((size_t)attribute->rta_len);
     *at += length < left ? length : left;
     return attribute;
+}
+
+/* An address of either kind; none: its length is of neither. */
+static struct cw_ip attribute_ip(const struct rtattr *attribute)
+{
+    struct cw_ip ip = {{0}};
+    size_t bytes = RTA_PAYLOAD(attribute);
+    if (bytes == 4) {
+        ip = cw_ip_v4(0);
+    }
+    if (bytes == 4 || bytes == sizeof(ip.bytes)) {
+        memcpy(ip.bytes + sizeof(ip.bytes) - bytes, RTA_DATA(attribute), bytes);
+    }
+    return ip;
 }
 
 static uint32_t attribute_be32(const struct rtattr *attribute)
@@ -74,10 +88,10 @@ int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route)
             (void)if_indextoname(ntohl(attribute_be32(at)), route->interface);
             break;
         case RTA_GATEWAY:
-            route->gateway = attribute_be32(at);
+            route->gateway = attribute_ip(at);
             break;
         case RTA_PREFSRC:
-            route->source = attribute_be32(at);
+            route->source = attribute_ip(at);
             break;
         case RTA_METRICS:
             route->mtu_bytes = metrics_mtu(at);
@@ -101,23 +115,26 @@ static uint32_t interface_mtu(const char *name)
     return got ? (uint32_t)request.ifr_mtu : 0;
 }
 
-int cw_route_ask(uint32_t ipv4, struct cw_route *route)
+int cw_route_ask(const struct cw_ip *ip, struct cw_route *route)
 {
+    uint8_t bytes = cw_ip_is_v4(ip) ? 4 : sizeof(ip->bytes);
     struct {
         struct nlmsghdr header;
         struct rtmsg message;
         struct rtattr attribute;
-        uint32_t ipv4;
+        uint8_t ip[sizeof(ip->bytes)];
     } request = {
-        .header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
-        .message = {.rtm_family = AF_INET, .rtm_dst_len = 32},
-        .attribute = {.rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = RTA_DST},
-        .ipv4 = htonl(ipv4),
+        .header = {.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(struct rtmsg)) + RTA_LENGTH(bytes)),
+                   .nlmsg_type = RTM_GETROUTE,
+                   .nlmsg_flags = NLM_F_REQUEST},
+        .message = {.rtm_family = bytes == 4 ? AF_INET : AF_INET6, .rtm_dst_len = (uint8_t)(8 * bytes)},
+        .attribute = {.rta_len = (uint16_t)RTA_LENGTH(bytes), .rta_type = RTA_DST},
     };
+    memcpy(request.ip, ip->bytes + sizeof(ip->bytes) - bytes, bytes);
     _Alignas(struct nlmsghdr) uint8_t answer[ANSWER_BYTES];
     int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     ssize_t got = -1;
-    if (file >= 0 && send(file, &request, sizeof(request), 0) == (ssize_t)sizeof(request)) {
+    if (file >= 0 && send(file, &request, request.header.nlmsg_len, 0) > 0) {
         got = recv(file, answer, sizeof(answer), 0);
     }
     if (file >= 0) {
@@ -133,20 +150,14 @@ int cw_route_ask(uint32_t ipv4, struct cw_route *route)
 
 /* ---- what the network says ---- */
 
-static void address_write(uint32_t ipv4, char text[TEXT_BYTES])
+/* Whether the kernel has asked for the MAC address in vain, or is at it (arp(7)). Of IPv6 the socket's error says so. */
+static bool is_unanswered(const struct cw_ip *ip)
 {
-    struct in_addr address = {htonl(ipv4)};
-    (void)inet_ntop(AF_INET, &address, text, TEXT_BYTES);
-}
-
-/* Whether the kernel has asked for the MAC address in vain, or is at it (arp(7)). */
-static bool is_unanswered(uint32_t ipv4)
-{
-    char wanted[TEXT_BYTES], line[200], address[64];
+    char wanted[CW_IP_TEXT_BYTES], line[200], address[64];
     unsigned int type, flags;
     bool found = false;
     FILE *table = fopen("/proc/net/arp", "re");
-    address_write(ipv4, wanted);
+    cw_ip_write(ip, wanted);
     while (table != NULL && !found && fgets(line, sizeof(line), table) != NULL) {
         found =
             sscanf(line, "%63s 0x%x 0x%x", address, &type, &flags) == 3 && strcmp(address, wanted) == 0 && flags == 0;
@@ -158,15 +169,21 @@ static bool is_unanswered(uint32_t ipv4)
 }
 
 /* Sends a datagram; the error that comes of it, 0 for none. */
-static int datagram_try(uint32_t ipv4, uint16_t udp_port)
+static int datagram_try(const struct cw_ip *ip, uint16_t udp_port)
 {
-    const struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(udp_port), .sin_addr.s_addr = htonl(ipv4)};
-    int file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), failed = 0;
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(udp_port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(udp_port)};
+    bool is_v4 = cw_ip_is_v4(ip);
+    int file = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), failed = 0;
     socklen_t bytes = sizeof(failed);
+    memcpy(&v4.sin_addr, ip->bytes + 12, 4);
+    memcpy(&v6.sin6_addr, ip->bytes, sizeof(ip->bytes));
     if (file < 0) {
         return 0;
     }
-    if (connect(file, (const struct sockaddr *)&to, sizeof(to)) != 0 || send(file, "", 1, 0) != 1) {
+    if (connect(file, is_v4 ? (const struct sockaddr *)&v4 : (const struct sockaddr *)&v6,
+                is_v4 ? sizeof(v4) : sizeof(v6)) != 0 ||
+        send(file, "", 1, 0) != 1) {
         failed = errno;
     } else {
         struct pollfd waits = {.fd = file};
@@ -198,18 +215,19 @@ static const char *reason_of(int failed)
     }
 }
 
-void cw_route_diagnose(uint32_t ipv4, uint16_t udp_port, char *text, size_t bytes)
+void cw_route_diagnose(const struct cw_ip *ip, uint16_t udp_port, char *text, size_t bytes)
 {
-    char source[TEXT_BYTES], gateway[TEXT_BYTES], way[80] = "";
+    char source[CW_IP_TEXT_BYTES], gateway[CW_IP_TEXT_BYTES], way[160] = "";
     struct cw_route route;
-    int status = cw_route_ask(ipv4, &route);
-    bool unanswered = status == CW_OK && is_unanswered(route.gateway != 0 ? route.gateway : ipv4);
-    int failed = unanswered ? EHOSTUNREACH : datagram_try(ipv4, udp_port);
-    address_write(route.source, source);
-    address_write(route.gateway, gateway);
+    int status = cw_route_ask(ip, &route);
+    bool has_gateway = !cw_ip_is_none(&route.gateway);
+    bool unanswered = status == CW_OK && is_unanswered(has_gateway ? &route.gateway : ip);
+    int failed = unanswered ? EHOSTUNREACH : datagram_try(ip, udp_port);
+    cw_ip_write(&route.source, source);
+    cw_ip_write(&route.gateway, gateway);
     if (status == CW_OK) {
         snprintf(way, sizeof(way), "sent by %s from %s%s%s, MTU %u; ", route.interface, source,
-                 route.gateway != 0 ? " through " : "", route.gateway != 0 ? gateway : "", route.mtu_bytes);
+                 has_gateway ? " through " : "", has_gateway ? gateway : "", route.mtu_bytes);
     }
     snprintf(text, bytes, "%s%s", way, reason_of(status == CW_ERROR_NOT_FOUND ? ENETUNREACH : failed));
 }

@@ -5,19 +5,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/ip.h"
+
 struct cw_route {
     char interface[16];
-    uint32_t source;    /* that the kernel would take, host byte order; 0: not told */
-    uint32_t gateway;   /* next hop; 0: the address itself */
-    uint32_t mtu_bytes; /* of the interface, or less where the kernel knows of a narrower path; 0: not known */
+    struct cw_ip source;  /* that the kernel would take; none: not told */
+    struct cw_ip gateway; /* next hop; none: the address itself */
+    uint32_t mtu_bytes;   /* of the interface, or less where the kernel knows of a narrower path; 0: not known */
 };
 
 /* CW_OK; CW_ERROR_NOT_FOUND: there is none; CW_ERROR_SYSTEM: the kernel does not answer (netlink). */
-int cw_route_ask(uint32_t ipv4, struct cw_route *route);
+int cw_route_ask(const struct cw_ip *ip, struct cw_route *route);
 
 /* The answer of the kernel to RTM_GETROUTE, as far as it is one. CW_OK, CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. */
 int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route);
 
 /* Sends a datagram to a UDP port that has not answered, waits for up to half a second for what the network says of it,
  * and writes one line: by which interface, next hop and with what likely reason nothing comes back. */
-void cw_route_diagnose(uint32_t ipv4, uint16_t udp_port, char *text, size_t bytes);
+void cw_route_diagnose(const struct cw_ip *ip, uint16_t udp_port, char *text, size_t bytes);

@@ -63,7 +63,6 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"encryption", config->encryption, CW_ENCRYPTION_OFF, CW_ENCRYPTION_REQUIRED},
         {"waiting", config->waiting, CW_WAITING_SPIN, CW_WAITING_NAP},
         {"address.udp_port", config->address.udp_port, 1, 65536ull - config->stream_count},
-        {"address.ipv4", config->address.ipv4, 1, UINT32_MAX},
         {"the port's mtu_bytes", port->info.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX},
     };
     for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
@@ -73,6 +72,10 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
                      (unsigned long long)ranges[i].most);
             return CW_ERROR_ARGUMENT;
         }
+    }
+    if (cw_ip_is_none(&config->address.ip)) {
+        snprintf(error, error_bytes, "endpoint: address.ip is missing");
+        return CW_ERROR_ARGUMENT;
     }
     if ((config->event_count_max & (config->event_count_max - 1)) != 0 || config->pool_slot_bytes % 64 != 0) {
         snprintf(error, error_bytes,
@@ -214,7 +217,9 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     }
     cw_random_seed(&created->random, config->seed);
     created->incarnation = cw_random_next(&created->random);
-    created->payload_bytes_max = cw_wire_payload_bytes(port->info.mtu_bytes);
+    cw_wire_outer_init(&created->outer, created->config.address.mac, &config->address.ip);
+    created->overhead_bytes = created->outer.bytes + CW_WIRE_HEADER_BYTES;
+    created->payload_bytes_max = 14 + port->info.mtu_bytes - created->overhead_bytes;
     created->packet_flags = (uint16_t)config->waiting;
     created->aead = aead;
     created->config.encryption_driver = NULL; /* the caller's memory */

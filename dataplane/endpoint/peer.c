@@ -11,11 +11,11 @@
 int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer)
 {
     const struct cw_address *own = &endpoint->config.address;
-    if (address->ipv4 == 0 || address->udp_port == 0 ||
-        (address->ipv4 == own->ipv4 && address->udp_port == own->udp_port)) {
+    if (cw_ip_is_none(&address->ip) || cw_ip_is_v4(&address->ip) != cw_ip_is_v4(&own->ip) || address->udp_port == 0 ||
+        (cw_ip_is_equal(&address->ip, &own->ip) && address->udp_port == own->udp_port)) {
         return CW_ERROR_ARGUMENT;
     }
-    struct cw_flow *flow = cw_flow_find(endpoint, address->ipv4, address->udp_port);
+    struct cw_flow *flow = cw_flow_find(endpoint, &address->ip, address->udp_port);
     if (flow == NULL) {
         flow = cw_flow_add(endpoint, address, 0);
         if (flow == NULL) {

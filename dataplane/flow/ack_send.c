@@ -32,7 +32,7 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     if (!streams || rate_bps == 0) {
         return CW_ACK_DELAY_NS;
     }
-    uint64_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_agreed;
+    uint64_t frame_bytes = endpoint->overhead_bytes + flow->session.payload_bytes_agreed;
     uint64_t frames_ns = CW_ACK_STREAM_FRAMES * 8 * frame_bytes * 1000000000 / rate_bps;
     frames_ns = frames_ns < CW_ACK_STREAM_NS ? frames_ns : CW_ACK_STREAM_NS;
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;

@@ -28,7 +28,7 @@ static const uint16_t cycle_gain[8] = {UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, U
 
 static uint64_t frame_bytes_of(const struct cw_flow *flow)
 {
-    return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
+    return cw_flow_overhead(flow) + (uint64_t)flow->session.payload_bytes_max;
 }
 
 /* Bytes on the way at `rate_bps` when no queue stands; WINDOW_UNKNOWN before a round trip has been seen. */

@@ -30,7 +30,7 @@ enum {
 
 static uint32_t full_frame_bytes(const struct cw_flow *flow)
 {
-    return CW_WIRE_OVERHEAD_BYTES + flow->session.payload_bytes_max;
+    return cw_flow_overhead(flow) + flow->session.payload_bytes_max;
 }
 
 uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_ns, uint32_t frame_bytes, bool spins)

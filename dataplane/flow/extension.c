@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dataplane/flow/congestion.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/endpoint.h"
 
@@ -19,17 +20,16 @@ int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_extension *extens
 uint8_t *cw_extension_stage(struct cw_endpoint *endpoint)
 {
     struct cw_transmit *packet = cw_stage(endpoint);
-    return packet == NULL ? NULL : packet->data + CW_WIRE_OVERHEAD_BYTES;
+    return packet == NULL ? NULL : packet->data + endpoint->overhead_bytes;
 }
 
-void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver,
                          const struct cw_extension_header *said, uint32_t payload_bytes, const struct cw_wire_key *key)
 {
     assert(endpoint->staged_count > 0 && payload_bytes <= endpoint->payload_bytes_max);
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
     uint8_t *at = packet->data;
-    memcpy(at, network, sizeof(*network));
-    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
+    cw_wire_outer_write(&endpoint->outer, receiver, at, payload_bytes);
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,
         .type = said->type,
@@ -41,31 +41,33 @@ void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_netw
         .echo = said->echo,
         .echo_delay = cw_echo_delay(endpoint, said->has_echo, said->echo_ns),
         .payload_bytes = (uint16_t)payload_bytes,
-        .checksum = cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, payload_bytes),
+        .checksum = cw_wire_checksum(0, at + endpoint->overhead_bytes, payload_bytes),
     };
     cw_header_signed(endpoint, packet, &header, said->number, key, payload_bytes);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
 }
 
-bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver,
                           const struct cw_wire_header *header)
 {
     struct cw_transmit *packet = cw_stage(endpoint);
     if (packet == NULL) {
         return false;
     }
-    memcpy(packet->data, network, sizeof(*network));
-    cw_wire_network_finish((struct cw_wire_network *)packet->data, header->payload_bytes);
-    memcpy(packet->data + CW_WIRE_NETWORK_BYTES, header, CW_WIRE_HEADER_BYTES + header->payload_bytes);
-    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes;
+    cw_wire_outer_write(&endpoint->outer, receiver, packet->data, header->payload_bytes);
+    memcpy(packet->data + endpoint->outer.bytes, header, CW_WIRE_HEADER_BYTES + header->payload_bytes);
+    packet->length = endpoint->overhead_bytes + header->payload_bytes;
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
     return true;
 }
 
-bool cw_extension_is_to_group(const struct cw_wire_header *header)
+bool cw_extension_is_to_group(const struct cw_endpoint *endpoint, const struct cw_wire_header *header)
 {
-    const struct cw_wire_network *network = (const struct cw_wire_network *)header - 1; /* cw_wire_parse has seen it */
-    return network->destination_ipv4[0] >> 4 == 0xe;
+    /* cw_wire_parse has seen both, which are the same but for their lengths */
+    const uint8_t *frame = (const uint8_t *)header + CW_WIRE_HEADER_BYTES - endpoint->overhead_bytes;
+    return endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES
+               ? ((const struct cw_wire_network *)frame)->destination_ipv4[0] >> 4 == 0xe
+               : ((const struct cw_wire_network_v6 *)frame)->destination[0] == 0xff;
 }
 
 bool cw_extension_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes)
@@ -106,13 +108,13 @@ uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint)
 
 uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns)
 {
-    return cw_congestion_target(endpoint, min_ns, CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max,
+    return cw_congestion_target(endpoint, min_ns, endpoint->overhead_bytes + endpoint->payload_bytes_max,
                                 endpoint->config.waiting == CW_WAITING_SPIN);
 }
 
 uint64_t cw_extension_line_packets(const struct cw_endpoint *endpoint)
 {
-    uint32_t frame_bytes = CW_WIRE_OVERHEAD_BYTES + endpoint->payload_bytes_max;
+    uint32_t frame_bytes = endpoint->overhead_bytes + endpoint->payload_bytes_max;
     uint64_t rate_bps = endpoint->port->info.rate_bps;
     uint64_t target_ns = cw_extension_round_trip_target(endpoint, 0);
     return rate_bps > 0 ? rate_bps / 1000000 * target_ns / 8000 / frame_bytes : UINT64_MAX;
@@ -128,31 +130,41 @@ uint64_t cw_extension_random(struct cw_endpoint *endpoint)
     return cw_random_next(&endpoint->random);
 }
 
-const struct cw_wire_network *cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer)
+bool cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_wire_receiver *receiver)
 {
     const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
-    return flow == NULL ? NULL : &flow->network;
+    if (flow == NULL) {
+        return false;
+    }
+    *receiver = cw_flow_receiver(endpoint, flow);
+    return true;
 }
 
-void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network)
+static struct cw_ip group_of(const struct cw_endpoint *endpoint, uint32_t ipv4)
 {
-    const struct cw_address *own = &endpoint->config.address;
-    uint8_t mac[6];
-    cw_wire_group_mac(ipv4, mac);
-    cw_wire_network_init(network, own->mac, mac, own->ipv4, ipv4, own->udp_port, own->udp_port);
+    return cw_wire_group(ipv4, !cw_ip_is_v4(&endpoint->config.address.ip));
+}
+
+void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_receiver *receiver)
+{
+    uint16_t port = endpoint->config.address.udp_port;
+    *receiver = (struct cw_wire_receiver){.ip = group_of(endpoint, ipv4), .port = port, .own_port = port};
+    cw_wire_group_mac(&receiver->ip, receiver->mac);
 }
 
 int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4)
 {
+    struct cw_ip group = group_of(endpoint, ipv4);
     uint8_t mac[6];
-    cw_wire_group_mac(ipv4, mac);
+    cw_wire_group_mac(&group, mac);
     return cw_port_join(endpoint->port, mac);
 }
 
 int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
 {
+    struct cw_ip group = group_of(endpoint, ipv4);
     uint8_t mac[6];
-    cw_wire_group_mac(ipv4, mac);
+    cw_wire_group_mac(&group, mac);
     return cw_port_leave(endpoint->port, mac);
 }
 

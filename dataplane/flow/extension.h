@@ -47,14 +47,14 @@ struct cw_extension_header {
  * cw_extension_finish must follow, before anything else of the endpoint is called. */
 uint8_t *cw_extension_stage(struct cw_endpoint *endpoint);
 /* Completes the packet: to whom, and signed with which key. */
-void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver,
                          const struct cw_extension_header *header, uint32_t payload_bytes,
                          const struct cw_wire_key *key);
 /* Sends a received packet on as it is, to somebody else. False: the port has no packet. */
-bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_network *network,
+bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver,
                           const struct cw_wire_header *header);
 /* Whether a received packet was addressed to a multicast group. */
-bool cw_extension_is_to_group(const struct cw_wire_header *header);
+bool cw_extension_is_to_group(const struct cw_endpoint *endpoint, const struct cw_wire_header *header);
 /* A frame of the extension's own making, from the Ethernet header on, such as one for switches; `bytes` up to the
  * port's MTU and 14. False: the port has no packet. */
 bool cw_extension_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t bytes);
@@ -76,11 +76,11 @@ uint64_t cw_extension_now(const struct cw_endpoint *endpoint);
 /* A number from the endpoint's seeded generator. */
 uint64_t cw_extension_random(struct cw_endpoint *endpoint);
 
-/* The headers of packets to a peer; NULL: no such peer. Valid until the next packet from there. */
-const struct cw_wire_network *cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer);
-/* The headers of packets to an IPv4 multicast address (RFC 1112, 6.4), and its MAC address. */
-void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network);
-/* Lets the packets of such an address in, or no longer; as cw_port_join. */
+/* A peer as the receiver of packets, until the next packet from there; false: no such peer. */
+bool cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_wire_receiver *receiver);
+/* A multicast group as their receiver, which its IPv4 address names over IPv6, too (cw_wire_group). */
+void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_receiver *receiver);
+/* Lets the packets of such a group in, or no longer; as cw_port_join. */
 int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4);
 int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4);
 

@@ -34,20 +34,20 @@ static bool is_before(uint32_t one_s, uint32_t other_s)
     return ((one_s - other_s) & SECONDS_MASK) > SECONDS_MASK / 2;
 }
 
-static uint32_t payload_at(const struct cw_session *session, uint32_t mtu_bytes)
+static uint32_t payload_at(const struct cw_flow *flow, uint32_t mtu_bytes)
 {
-    return cw_wire_payload_bytes(mtu_bytes) - (session->seal != NULL ? CW_WIRE_MAC_BYTES : 0);
+    return mtu_bytes + 14 - cw_flow_overhead(flow) - (flow->session.seal != NULL ? CW_WIRE_MAC_BYTES : 0);
 }
 
 /* Sizes that are worth a try between two others, the smallest first; returns how many. */
-static uint32_t ladder(const struct cw_session *session, uint32_t above, uint32_t below, uint16_t sizes[LADDER_MAX])
+static uint32_t ladder(const struct cw_flow *flow, uint32_t above, uint32_t below, uint16_t sizes[LADDER_MAX])
 {
     /* MTUs of links and tunnels: WireGuard and others, VXLAN, Ethernet, IPoIB, what has 4 KiB pages, jumbo frames behind
      * a cloud's headers */
     static const uint16_t mtus[LADDER_MAX] = {1400, 1450, 1500, 2000, 4000, 8800};
     uint32_t count = 0;
     for (uint32_t i = 0; i < LADDER_MAX; i++) {
-        uint32_t bytes = payload_at(session, mtus[i]) / UNIT * UNIT;
+        uint32_t bytes = payload_at(flow, mtus[i]) / UNIT * UNIT;
         if (bytes > above && bytes < below) {
             sizes[count++] = (uint16_t)bytes;
         }
@@ -82,7 +82,7 @@ static void settle(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t 
 void cw_path_mtu_begin(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
-    session->payload_bytes_proved = (uint16_t)payload_at(session, CW_PATH_MTU_BASE);
+    session->payload_bytes_proved = (uint16_t)payload_at(flow, CW_PATH_MTU_BASE);
     flow->session.mtu = (struct cw_path_mtu){.due_ns = UINT64_MAX, .again_s = seconds(endpoint, 0) & SECONDS_MASK};
     cw_session_limit(endpoint, session);
 }
@@ -92,7 +92,7 @@ uint32_t cw_path_mtu_bytes(const struct cw_endpoint *endpoint, const struct cw_f
     const struct cw_session *session = &flow->session;
     bool is_all = session->payload_bytes_max >= cw_session_agreed(endpoint, session);
     uint32_t spare = session->payload_bytes_agreed - cw_session_agreed(endpoint, session);
-    return session->payload_bytes_max + (is_all ? spare : 0) + CW_WIRE_OVERHEAD_BYTES - 14 +
+    return session->payload_bytes_max + (is_all ? spare : 0) + endpoint->overhead_bytes - 14 +
            (session->seal != NULL ? (uint32_t)CW_WIRE_MAC_BYTES : 0);
 }
 
@@ -105,7 +105,7 @@ void cw_path_mtu_want(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 void cw_path_mtu_doubt(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes)
 {
-    if (payload_bytes > cw_wire_payload_bytes(CW_PORT_MTU_MIN) && flow->session.mtu.tried == 0) {
+    if (payload_bytes > payload_at(flow, CW_PORT_MTU_MIN) && flow->session.mtu.tried == 0) {
         flow->session.mtu.doubted = true;
         uint32_t rounded = payload_bytes + UNIT - 1;
         try_size(endpoint, flow,
@@ -160,9 +160,8 @@ void cw_path_mtu_turn(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     /* what is smaller goes first: the answer is about what came last */
     uint16_t sizes[LADDER_MAX];
-    uint32_t count = mtu->tries > 0 && !mtu->doubted
-                         ? ladder(&flow->session, flow->session.payload_bytes_proved, mtu->tried, sizes)
-                         : 0;
+    uint32_t count =
+        mtu->tries > 0 && !mtu->doubted ? ladder(flow, flow->session.payload_bytes_proved, mtu->tried, sizes) : 0;
     bool sent = true;
     for (uint32_t i = 0; i < count && sent; i++) {
         sent = probe(endpoint, flow, sizes[i]);

@@ -153,7 +153,7 @@ static inline void look(struct cw_endpoint *endpoint, const struct cw_received *
     incoming->sealed = false;
     incoming->seal = NULL;
     incoming->verdict =
-        cw_wire_parse(packet->data, packet->length, endpoint->config.address.ipv4, endpoint->config.address.udp_port,
+        cw_wire_parse(packet->data, packet->length, &endpoint->config.address.ip, endpoint->config.address.udp_port,
                       endpoint->config.stream_count, &incoming->header);
     incoming->relayed = incoming->verdict == CW_WIRE_FOREIGN && endpoint->relay != NULL &&
                         cw_relay_take(endpoint, packet->data, packet->length);

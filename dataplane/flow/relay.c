@@ -11,10 +11,12 @@ enum { HOSTS_FIRST = 16, LENGTH_BYTES = 4, ETHER_BYTES = 14 };
 /* ---- hosts ---- */
 
 /* The host's place, or the free one where it would be. */
-static struct cw_relay_host *host_place(struct cw_relay_host *hosts, uint32_t mask, uint32_t ipv4)
+static struct cw_relay_host *host_place(struct cw_relay_host *hosts, uint32_t mask, const struct cw_ip *ip)
 {
-    uint32_t at = (uint32_t)((ipv4 * 0x9e3779b97f4a7c15ull) >> 32);
-    while (hosts[at & mask].ipv4 != 0 && hosts[at & mask].ipv4 != ipv4) {
+    uint64_t words[2];
+    memcpy(words, ip->bytes, sizeof(words));
+    uint32_t at = (uint32_t)(((words[0] * 0xbf58476d1ce4e5b9ull + words[1]) * 0x9e3779b97f4a7c15ull) >> 32);
+    while (!cw_ip_is_none(&hosts[at & mask].ip) && !cw_ip_is_equal(&hosts[at & mask].ip, ip)) {
         at++;
     }
     return &hosts[at & mask];
@@ -28,8 +30,8 @@ static int hosts_grow(struct cw_relay *relay)
         return CW_ERROR_MEMORY;
     }
     for (uint32_t i = 0; i <= relay->host_mask; i++) {
-        if (relay->hosts[i].ipv4 != 0) {
-            *host_place(grown, mask, relay->hosts[i].ipv4) = relay->hosts[i];
+        if (!cw_ip_is_none(&relay->hosts[i].ip)) {
+            *host_place(grown, mask, &relay->hosts[i].ip) = relay->hosts[i];
         }
     }
     free(relay->hosts);
@@ -38,10 +40,10 @@ static int hosts_grow(struct cw_relay *relay)
     return CW_OK;
 }
 
-static const struct cw_relay_host *host_find(const struct cw_relay *relay, uint32_t ipv4)
+static const struct cw_relay_host *host_find(const struct cw_relay *relay, const struct cw_ip *ip)
 {
-    const struct cw_relay_host *host = host_place(relay->hosts, relay->host_mask, ipv4);
-    return host->ipv4 == 0 ? NULL : host;
+    const struct cw_relay_host *host = host_place(relay->hosts, relay->host_mask, ip);
+    return cw_ip_is_none(&host->ip) ? NULL : host;
 }
 
 int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes)
@@ -67,14 +69,15 @@ int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes)
 int cw_relay_host_set(struct cw_endpoint *endpoint, const struct cw_relay_host *host)
 {
     struct cw_relay *relay = endpoint->relay;
-    if (relay == NULL || host->ipv4 == 0 || (host->shaper >= CW_SHAPERS_MAX && host->shaper != CW_SHAPER_NONE)) {
+    if (relay == NULL || cw_ip_is_none(&host->ip) ||
+        (host->shaper >= CW_SHAPERS_MAX && host->shaper != CW_SHAPER_NONE)) {
         return CW_ERROR_ARGUMENT;
     }
     if (2 * relay->host_count > relay->host_mask && hosts_grow(relay) != CW_OK) {
         return CW_ERROR_MEMORY;
     }
-    struct cw_relay_host *place = host_place(relay->hosts, relay->host_mask, host->ipv4);
-    relay->host_count += place->ipv4 == 0;
+    struct cw_relay_host *place = host_place(relay->hosts, relay->host_mask, &host->ip);
+    relay->host_count += cw_ip_is_none(&place->ip);
     *place = *host;
     return CW_OK;
 }
@@ -107,7 +110,7 @@ static bool forward(struct cw_endpoint *endpoint, const struct cw_relay_host *ho
     struct cw_wire_network *network = (struct cw_wire_network *)packet->data;
     memcpy(network->destination_mac, host->mac, 6);
     memcpy(network->source_mac, endpoint->config.address.mac, 6);
-    cw_wire_network_hop(network);
+    cw_wire_passage_hop(packet->data);
     cw_count(endpoint, CW_COUNTER_RELAYED, 1);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, length);
     return true;
@@ -155,8 +158,9 @@ bool cw_relay_send(struct cw_endpoint *endpoint, struct cw_shaping *shaping, boo
         uint32_t length = 0;
         ring_copy(queue->ring, ring_bytes, queue->head, (uint8_t *)&length, LENGTH_BYTES, false);
         ring_copy(queue->ring, ring_bytes, queue->head + LENGTH_BYTES, frame, length, false);
-        const struct cw_relay_host *host =
-            host_find(endpoint->relay, cw_wire_network_destination((const struct cw_wire_network *)frame));
+        struct cw_wire_passage passage;
+        (void)cw_wire_passage_read(frame, length, &passage); /* it was good when it came */
+        const struct cw_relay_host *host = host_find(endpoint->relay, &passage.destination);
         if (!forward(endpoint, host, frame, length)) {
             *port_full = true;
             return true;
@@ -170,15 +174,16 @@ bool cw_relay_send(struct cw_endpoint *endpoint, struct cw_shaping *shaping, boo
 bool cw_relay_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length)
 {
     struct cw_relay *relay = endpoint->relay;
-    const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
-    uint32_t bytes = relay == NULL ? 0 : cw_wire_network_bytes(frame, length);
-    if (bytes == 0 || memcmp(network->destination_mac, endpoint->config.address.mac, 6) != 0 ||
-        cw_wire_network_destination(network) == endpoint->config.address.ipv4) {
+    struct cw_wire_passage passage;
+    if (relay == NULL || !cw_wire_passage_read(frame, length, &passage) ||
+        memcmp(frame, endpoint->config.address.mac, 6) != 0 ||
+        cw_ip_is_equal(&passage.destination, &endpoint->config.address.ip)) {
         return false;
     }
-    const struct cw_relay_host *from = host_find(relay, cw_wire_network_source(network));
-    const struct cw_relay_host *to = host_find(relay, cw_wire_network_destination(network));
-    bool may = from != NULL && from->sends && to != NULL && !to->sends && network->time_to_live > 1 &&
+    uint32_t bytes = passage.bytes;
+    const struct cw_relay_host *from = host_find(relay, &passage.source);
+    const struct cw_relay_host *to = host_find(relay, &passage.destination);
+    bool may = from != NULL && from->sends && to != NULL && !to->sends && passage.hops > 1 &&
                bytes <= ETHER_BYTES + endpoint->port->info.mtu_bytes;
     if (!may) {
         cw_count(endpoint, CW_COUNTER_DROP_RELAY, 1);

@@ -4,7 +4,7 @@
  *
  * Invariants
  *   - A packet is passed on if it came to this endpoint's MAC address, from a host that may send, for one that may not;
- *     nothing else is. It is neither opened nor checked but for its IPv4 header: its tag or seal is for its receiver.
+ *     nothing else is. It is neither opened nor checked but for its IP header: its tag or seal is for its receiver.
  *     The time to live falls by one, so that none goes round for ever (RFC 1812, 5.3.1).
  *   - Frames for the same shaper leave in the order in which they came. Its queue takes turns with this endpoint's own
  *     flows.
@@ -31,7 +31,7 @@ struct cw_relay_queue {
 
 struct cw_relay {
     uint64_t queue_bytes;
-    struct cw_relay_host *hosts; /* open addressing by ipv4; 0: free */
+    struct cw_relay_host *hosts; /* open addressing by ip; none: free */
     uint32_t host_count;
     uint32_t host_mask;
     struct cw_relay_queue queues[CW_SHAPERS_MAX];

@@ -21,8 +21,8 @@ static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow 
         .flow = content->sealed ? cw_seal_flow(flow->index, content->local) : flow->index,
         .data_number = cw_setup_data_number(content->local),
         .control_number = cw_setup_control_number(content->local),
-        .sender_ipv4 = own->ipv4,
-        .receiver_ipv4 = flow->address.ipv4,
+        .sender_ip = own->ip,
+        .receiver_ip = flow->address.ip,
         .sender_port = cw_flow_port(endpoint, flow),
         .receiver_port = flow->address.udp_port,
         .payload_bytes_max = content->sealed && endpoint->aead == NULL ? 0 : (uint16_t)endpoint->payload_bytes_max,
@@ -55,11 +55,12 @@ static void draw_unique(struct cw_endpoint *endpoint, uint8_t nonce[CW_WIRE_SETU
 {
     struct {
         uint64_t incarnation, count, now_ns;
-        uint32_t ipv4, udp_port;
+        struct cw_ip ip;
+        uint64_t udp_port;
     } unique = {.incarnation = endpoint->incarnation,
                 .count = ++endpoint->setup_count,
                 .now_ns = endpoint->now_ns,
-                .ipv4 = endpoint->config.address.ipv4,
+                .ip = endpoint->config.address.ip,
                 .udp_port = endpoint->config.address.udp_port};
     cw_wire_setup_nonce(nonce, endpoint->setup_key, &unique, sizeof(unique));
 }
@@ -100,18 +101,18 @@ void cw_setup_send(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_w
     setup_fill(endpoint, flow, type, content, &setup);
     uint8_t *at = packet->data;
     uint32_t payload_bytes = sizeof(setup.hello) + (content->sealed ? CW_WIRE_MAC_BYTES : 0);
-    memcpy(at, &flow->network, sizeof(flow->network));
-    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes);
+    struct cw_wire_receiver receiver = cw_flow_receiver(endpoint, flow);
+    cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes);
     if (content->echo != NULL && flow->mac_learned) {
         memcpy(at, content->echo->hello.sender_mac, 6); /* back to whoever asked */
     }
     if (content->sealed) {
-        seal_setup(endpoint, &setup, (struct cw_wire_sealed_setup *)(at + CW_WIRE_NETWORK_BYTES));
+        seal_setup(endpoint, &setup, (struct cw_wire_sealed_setup *)(at + endpoint->outer.bytes));
     } else {
         sign_setup(endpoint, &setup);
-        memcpy(at + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+        memcpy(at + endpoint->outer.bytes, &setup, sizeof(setup));
     }
-    packet->length = CW_WIRE_OVERHEAD_BYTES + payload_bytes;
+    packet->length = endpoint->overhead_bytes + payload_bytes;
 }
 
 bool cw_setup_verified(struct cw_endpoint *endpoint, const struct cw_wire_header *header, struct cw_setup *setup)
@@ -157,7 +158,7 @@ static struct cw_flow *stream_add(struct cw_endpoint *endpoint, const struct cw_
     if (hello->sender_port <= stream) {
         return NULL;
     }
-    struct cw_flow *first = cw_flow_find(endpoint, hello->sender_ipv4, (uint16_t)(hello->sender_port - stream));
+    struct cw_flow *first = cw_flow_find(endpoint, &hello->sender_ip, (uint16_t)(hello->sender_port - stream));
     return first != NULL && first->stream == 0 ? cw_stream_add(endpoint, first, stream) : NULL;
 }
 
@@ -165,7 +166,7 @@ struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setu
 {
     const struct cw_wire_hello *hello = &setup->hello;
     uint32_t stream = cw_setup_stream(endpoint, hello);
-    struct cw_flow *flow = cw_flow_find(endpoint, hello->sender_ipv4, hello->sender_port);
+    struct cw_flow *flow = cw_flow_find(endpoint, &hello->sender_ip, hello->sender_port);
     if (flow != NULL && flow->stream != stream) {
         return NULL;
     }
@@ -175,7 +176,7 @@ struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setu
     bool may_add = endpoint->config.accept_unknown && setup->header.type == CW_WIRE_HELLO &&
                    (cw_setup_is_sealed(setup) || endpoint->config.encryption != CW_ENCRYPTION_REQUIRED);
     if (flow == NULL && may_add) {
-        struct cw_address address = {.ipv4 = hello->sender_ipv4, .udp_port = hello->sender_port};
+        struct cw_address address = {.ip = hello->sender_ip, .udp_port = hello->sender_port};
         memcpy(address.mac, hello->sender_mac, 6);
         flow = cw_flow_add(endpoint, &address, stream);
         if (flow != NULL) {

@@ -20,7 +20,7 @@ static bool is_relayed(const struct cw_flow *flow)
 static void way_take(struct cw_flow *flow)
 {
     bool straight = !is_relayed(flow) || flow->way.detour_until_ns != 0;
-    memcpy(flow->network.destination_mac, straight ? flow->address.mac : flow->way.relay, 6);
+    memcpy(flow->next_hop, straight ? flow->address.mac : flow->way.relay, 6);
 }
 
 static void way_set(struct cw_flow *flow, const uint8_t next_hop[6])
@@ -108,7 +108,7 @@ int cw_peer_stream(struct cw_endpoint *endpoint, uint32_t peer, uint32_t stream,
         return CW_ERROR_ARGUMENT;
     }
     const struct cw_flow *flow =
-        cw_flow_find(endpoint, first->address.ipv4, (uint16_t)(first->address.udp_port + stream));
+        cw_flow_find(endpoint, &first->address.ip, (uint16_t)(first->address.udp_port + stream));
     if (flow == NULL) {
         flow = cw_stream_add(endpoint, first, stream);
     }

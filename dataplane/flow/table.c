@@ -6,16 +6,18 @@
 
 enum { RECLAIM_LOOKS = 64 /* flows looked at for one request */ };
 
-static uint32_t bucket_of(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)
+static uint32_t bucket_of(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port)
 {
-    uint64_t mixed = ((uint64_t)ipv4 << 16 | udp_port) * 0x9e3779b97f4a7c15ull;
+    uint64_t words[2];
+    memcpy(words, ip->bytes, sizeof(words));
+    uint64_t mixed = ((words[0] ^ udp_port) * 0xbf58476d1ce4e5b9ull + words[1]) * 0x9e3779b97f4a7c15ull;
     return (uint32_t)(mixed >> 40) & endpoint->flow_bucket_mask;
 }
 
-struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port)
+struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port)
 {
-    struct cw_flow *flow = endpoint->flow_buckets[bucket_of(endpoint, ipv4, udp_port)];
-    while (flow != NULL && (flow->address.ipv4 != ipv4 || flow->address.udp_port != udp_port)) {
+    struct cw_flow *flow = endpoint->flow_buckets[bucket_of(endpoint, ip, udp_port)];
+    while (flow != NULL && (!cw_ip_is_equal(&flow->address.ip, ip) || flow->address.udp_port != udp_port)) {
         flow = flow->bucket_next;
     }
     return flow;
@@ -32,7 +34,7 @@ static bool reclaimable(const struct cw_endpoint *endpoint, const struct cw_flow
 
 static void remove_from_bucket(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    struct cw_flow **link = &endpoint->flow_buckets[bucket_of(endpoint, flow->address.ipv4, flow->address.udp_port)];
+    struct cw_flow **link = &endpoint->flow_buckets[bucket_of(endpoint, &flow->address.ip, flow->address.udp_port)];
     while (*link != flow) {
         link = &(*link)->bucket_next;
     }
@@ -80,9 +82,8 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->timers.report_ns = UINT64_MAX;
     flow->receiver.focus = UINT64_MAX;
     flow->shaping.shaper = CW_SHAPER_NONE;
-    cw_wire_network_init(&flow->network, endpoint->config.address.mac, address->mac, endpoint->config.address.ipv4,
-                         address->ipv4, cw_flow_port(endpoint, flow), address->udp_port);
-    uint32_t bucket = bucket_of(endpoint, address->ipv4, address->udp_port);
+    memcpy(flow->next_hop, address->mac, sizeof(flow->next_hop));
+    uint32_t bucket = bucket_of(endpoint, &address->ip, address->udp_port);
     flow->bucket_next = endpoint->flow_buckets[bucket];
     endpoint->flow_buckets[bucket] = flow;
     return flow;

@@ -7,10 +7,19 @@
  * reclaimed that a set-up request made, nobody was told of, and whose asker has not proved itself in time. NULL: there
  * is none. */
 struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream);
-struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, uint32_t ipv4, uint16_t udp_port);
+struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port);
 
 /* Our UDP port towards the peer. */
 static inline uint16_t cw_flow_port(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     return (uint16_t)(endpoint->config.address.udp_port + flow->stream);
+}
+
+/* Whom packets of a flow are for. */
+static inline struct cw_wire_receiver cw_flow_receiver(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    struct cw_wire_receiver receiver = {
+        .ip = flow->address.ip, .port = flow->address.udp_port, .own_port = cw_flow_port(endpoint, flow)};
+    memcpy(receiver.mac, flow->next_hop, sizeof(receiver.mac));
+    return receiver;
 }

@@ -12,6 +12,7 @@
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/put/operation.h"
 #include "dataplane/staging/stage.h"
@@ -33,10 +34,10 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
 {
     uint8_t *at = packet->data;
     uint32_t payload_bytes = in_buffer + gathered;
-    memcpy(at, &flow->network, sizeof(flow->network));
     struct cw_seal *seal = flow->session.seal;
-    cw_wire_network_finish((struct cw_wire_network *)at, payload_bytes + (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
-    uint32_t checksum = seal != NULL ? 0 : cw_wire_checksum(0, at + CW_WIRE_OVERHEAD_BYTES, in_buffer);
+    struct cw_wire_receiver receiver = cw_flow_receiver(endpoint, flow);
+    cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes + (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
+    uint32_t checksum = seal != NULL ? 0 : cw_wire_checksum(0, at + endpoint->overhead_bytes, in_buffer);
     for (uint32_t i = 0; i < packet->piece_count; i++) {
         checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
     }
@@ -71,14 +72,14 @@ uint8_t *cw_transmit_control(struct cw_endpoint *endpoint, struct cw_flow *flow,
     if (packet == NULL) {
         return NULL;
     }
-    packet->data[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)] = (uint8_t)type;
-    return packet->data + CW_WIRE_OVERHEAD_BYTES;
+    cw_staged_header(endpoint, packet)->type = (uint8_t)type;
+    return packet->data + endpoint->overhead_bytes;
 }
 
 void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes)
 {
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
-    enum cw_wire_type type = packet->data[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)];
+    enum cw_wire_type type = cw_staged_header(endpoint, packet)->type;
     finish(endpoint, flow, packet, type, 0, flow->sender.control_next++, payload_bytes, 0);
 }
 
@@ -102,9 +103,10 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     uint32_t gathered;
     bool sealed = flow->session.seal != NULL; /* in place: not in the application's memory */
     uint32_t in_buffer =
-        cw_frames_write(endpoint, record, packet, packet->data + CW_WIRE_OVERHEAD_BYTES, !sealed, &gathered);
+        cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, !sealed, &gathered);
     record->time_ns = endpoint->now_ns;
-    record->frame_bytes = (uint16_t)(CW_WIRE_OVERHEAD_BYTES + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
+    record->frame_bytes =
+        (uint16_t)(endpoint->overhead_bytes + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
     if (record->transmissions < UINT8_MAX) {
         record->transmissions++;
     }

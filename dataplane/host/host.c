@@ -85,20 +85,36 @@ static int device_words(const char *text, struct port_words *words, char *error,
     return CW_OK;
 }
 
+/* Reads an address as others are told it, "10.0.0.1" or "[fd77::1]", and says where it ends; NULL: it is none. */
+static const char *ip_read(const char *text, struct cw_ip *ip)
+{
+    char address[CW_IP_TEXT_BYTES];
+    bool is_v6 = text[0] == '[';
+    const char *begin = text + is_v6, *end = begin + strcspn(begin, is_v6 ? "]" : ":/");
+    if ((size_t)(end - begin) >= sizeof(address) || (is_v6 && *end != ']')) {
+        return NULL;
+    }
+    snprintf(address, sizeof(address), "%.*s", (int)(end - begin), begin);
+    return cw_ip_read(address, ip) && cw_ip_is_v4(ip) != is_v6 ? end + is_v6 : NULL;
+}
+
 /* ADDRESS[:PORT] */
 static int udp_open(struct cw_host *host, const struct cw_host_config *config, const char *text, char *error,
                     size_t error_bytes)
 {
-    char address[INET_ADDRSTRLEN] = "";
-    struct in_addr ipv4;
+    struct cw_ip ip;
     unsigned udp_port = 0;
-    int end = 0, count = sscanf(text, "%15[0-9.]%n:%5u%n", address, &end, &udp_port, &end);
-    if (count < 1 || text[end] != 0 || udp_port > UINT16_MAX || inet_pton(AF_INET, address, &ipv4) != 1) {
+    int length = 0;
+    const char *end = ip_read(text, &ip);
+    bool has_port = end != NULL && sscanf(end, ":%5u%n", &udp_port, &length) == 1;
+    if (end == NULL || end[has_port ? length : 0] != 0 || udp_port > UINT16_MAX) {
         snprintf(error, error_bytes,
-                 "port udp:%s: wanted is udp:ADDRESS or udp:ADDRESS:PORT, an IPv4 address of this host", text);
+                 "port udp:%s: wanted is udp:ADDRESS or udp:ADDRESS:PORT, an address of this host, 10.0.0.1 or "
+                 "[fd77::1]",
+                 text);
         return CW_ERROR_ARGUMENT;
     }
-    const struct cw_port_udp_config udp = {.ipv4 = ntohl(ipv4.s_addr),
+    const struct cw_port_udp_config udp = {.ip = ip,
                                            .udp_port = (uint16_t)udp_port,
                                            .stream_count = config->endpoint.stream_count,
                                            .mtu_bytes = config->mtu_bytes};
@@ -107,7 +123,7 @@ static int udp_open(struct cw_host *host, const struct cw_host_config *config, c
         host->port = NULL;
         return status;
     }
-    host->own = (struct cw_address){.ipv4 = udp.ipv4, .udp_port = cw_port_udp_number(host->port)};
+    host->own = (struct cw_address){.ip = ip, .udp_port = cw_port_udp_number(host->port)};
     return CW_OK;
 }
 
@@ -153,12 +169,12 @@ static int endpoint_open(struct cw_host *host, const struct cw_host_config *conf
     struct cw_endpoint_config endpoint = config->endpoint;
     endpoint.waiting = cw_loop_waiting(&config->loop, &host->port->info);
     int status = random_fill(&endpoint.seed, sizeof(endpoint.seed), error, error_bytes);
-    if (host->own.ipv4 != 0) {
+    if (!cw_ip_is_none(&host->own.ip)) {
         endpoint.address = host->own;
-    } else if (status == CW_OK && endpoint.address.ipv4 == 0) {
+    } else if (status == CW_OK && cw_ip_is_none(&endpoint.address.ip)) {
         uint32_t drawn;
         status = random_fill(&drawn, sizeof(drawn), error, error_bytes);
-        endpoint.address.ipv4 = 10u << 24 | (drawn % ((1u << 24) - 2) + 1);
+        endpoint.address.ip = cw_ip_v4(10u << 24 | (drawn % ((1u << 24) - 2) + 1));
     }
     if (status != CW_OK) {
         return status;
@@ -238,28 +254,27 @@ int cw_host_register(struct cw_host *host, void *memory, uint64_t bytes, uint32_
 
 void cw_card_write(const struct cw_address *address, char card[CW_CARD_BYTES])
 {
-    uint32_t ip = address->ipv4;
+    char ip[CW_IP_TEXT_BYTES];
+    bool is_v4 = cw_ip_is_v4(&address->ip);
     const uint8_t *mac = address->mac;
-    snprintf(card, CW_CARD_BYTES, "%u.%u.%u.%u:%u/%02x:%02x:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255,
-             ip >> 8 & 255, ip & 255, address->udp_port, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    cw_ip_write(&address->ip, ip);
+    snprintf(card, CW_CARD_BYTES, "%s%s%s:%u/%02x:%02x:%02x:%02x:%02x:%02x", is_v4 ? "" : "[", ip, is_v4 ? "" : "]",
+             address->udp_port, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
 int cw_card_read(const char *card, struct cw_address *address)
 {
-    unsigned ip[4], udp_port, mac[6];
+    unsigned udp_port, mac[6];
     int end = 0;
-    int count = sscanf(card, "%3u.%3u.%3u.%3u:%5u/%2x:%2x:%2x:%2x:%2x:%2x%n", &ip[0], &ip[1], &ip[2], &ip[3], &udp_port,
-                       &mac[0], &mac[1], &mac[2], &mac[3], &mac[4], &mac[5], &end);
-    if (count != 11 || card[end] != 0 || udp_port > UINT16_MAX) {
+    struct cw_address read = {.udp_port = 0};
+    const char *at = ip_read(card, &read.ip);
+    int count = at == NULL ? 0
+                           : sscanf(at, ":%5u/%2x:%2x:%2x:%2x:%2x:%2x%n", &udp_port, &mac[0], &mac[1], &mac[2], &mac[3],
+                                    &mac[4], &mac[5], &end);
+    if (count != 7 || at[end] != 0 || udp_port > UINT16_MAX) {
         return CW_ERROR_ARGUMENT;
     }
-    struct cw_address read = {.udp_port = (uint16_t)udp_port};
-    for (int i = 0; i < 4; i++) {
-        if (ip[i] > 255) {
-            return CW_ERROR_ARGUMENT;
-        }
-        read.ipv4 = read.ipv4 << 8 | ip[i];
-    }
+    read.udp_port = (uint16_t)udp_port;
     for (int i = 0; i < 6; i++) {
         read.mac[i] = (uint8_t)mac[i];
     }

@@ -25,20 +25,20 @@ extern "C" {
 #endif
 
 enum {
-    CW_CARD_BYTES = 64, /* "ipv4:port/mac", with its zero byte */
+    CW_CARD_BYTES = 80, /* "10.0.0.1:4791/02:..." or "[fd77::1]:4791/02:...", with its zero byte */
 };
 
 struct cw_host;
 
 struct cw_host_config {
-    /* "udp:ADDRESS" or "udp:ADDRESS:PORT": a socket at an IPv4 address of this host, which the endpoint has, too; no
+    /* "udp:ADDRESS" or "udp:ADDRESS:PORT", the address "10.0.0.1" or "[fd77::1]": a socket at an address of this host, which the endpoint has, too; no
      * privilege, any network. "memif:SOCKET,role=server" and "memif:SOCKET,role=client": two processes of one machine,
      * in whatever order they start. Else a DPDK device as --vdev or -a take it: "net_af_packet0,iface=eth1",
      * "0000:03:00.0". */
     const char *port;
-    uint32_t mtu_bytes;       /* of IPv4 packets: CW_PORT_MTU_MIN to CW_PORT_MTU_MAX (port.h) */
+    uint32_t mtu_bytes;       /* of IP packets: CW_PORT_MTU_MIN to CW_PORT_MTU_MAX (port.h) */
     uint64_t link_timeout_ns; /* how long cw_host_open waits for the other end and cw_host_peer for the link */
-    /* job_key is the caller's to set, address.ipv4 if several hosts share the network: 0 draws one of 10.0.0.0/8. Seed
+    /* job_key is the caller's to set, address.ip if several hosts share the network: none draws one of 10.0.0.0/8. Seed
      * and waiting are set by cw_host_open. */
     struct cw_endpoint_config endpoint;
     struct cw_loop_config loop;

@@ -41,7 +41,7 @@ enum cw_path_medium {
 struct cw_path_card {
     uint8_t host[16]; /* the same for processes that share memory, and for no others */
     struct cw_inbox_place inbox;
-    struct cw_address address; /* of the endpoint; ipv4 0: it has none */
+    struct cw_address address; /* of the endpoint; no ip: it has none */
     uint8_t multicasts;        /* whether it can be member of groups */
     uint8_t reserved[7];
 };
@@ -114,7 +114,7 @@ bool cw_paths_are_together(const struct cw_paths *paths, uint32_t one, uint32_t 
 /* "rank 3: shared memory, single copy: same host" in one line. */
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
 
-/* The loop of the configuration, and where the endpoint of any rank is reached (ipv4 0: nowhere). */
+/* The loop of the configuration, and where the endpoint of any rank is reached (no ip: nowhere). */
 struct cw_loop *cw_paths_loop(const struct cw_paths *paths);
 const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank);
 

@@ -104,7 +104,7 @@ int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_car
         peer->medium = CW_MEDIUM_SHARED;
         return CW_OK;
     }
-    if (paths->wire == NULL || card->address.ipv4 == 0) {
+    if (paths->wire == NULL || cw_ip_is_none(&card->address.ip)) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                              "rank %u is on another host, and %s has no port to a network", rank,
                              paths->wire == NULL ? "this process" : "that one");
@@ -146,11 +146,11 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
         return;
     }
     if (peer->medium == CW_MEDIUM_WIRE) {
-        uint32_t ipv4 = peer->card.address.ipv4;
-        snprintf(text, text_bytes, "rank %u: %s%s; %u.%u.%u.%u, UDP port %u", rank,
+        char ip[CW_IP_TEXT_BYTES];
+        cw_ip_write(&peer->card.address.ip, ip);
+        snprintf(text, text_bytes, "rank %u: %s%s; %s, UDP port %u", rank,
                  peer->way != NULL ? "packets, " : "wire, since it is on another host",
-                 peer->way != NULL ? peer->way : "", ipv4 >> 24, ipv4 >> 16 & 255, ipv4 >> 8 & 255, ipv4 & 255,
-                 peer->card.address.udp_port);
+                 peer->way != NULL ? peer->way : "", ip, peer->card.address.udp_port);
         return;
     }
     if (peer->unreachable != CW_OK) {
@@ -206,7 +206,7 @@ uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)
 int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer)
 {
     struct path_peer *found = &paths->peers[rank];
-    if (paths->wire == NULL || found->card.address.ipv4 == 0) {
+    if (paths->wire == NULL || cw_ip_is_none(&found->card.address.ip)) {
         return CW_ERROR_UNSUPPORTED;
     }
     if (found->medium != CW_MEDIUM_WIRE && !found->has_wire_peer) {
@@ -265,7 +265,7 @@ int cw_paths_deregister(struct cw_paths *paths, uint32_t rank, const struct cw_r
     if (registration->token == 0) {
         return CW_OK;
     }
-    if (paths->wire != NULL && paths->peers[rank].card.address.ipv4 != 0 &&
+    if (paths->wire != NULL && !cw_ip_is_none(&paths->peers[rank].card.address.ip) &&
         memcmp(paths->peers[rank].card.host, paths->config.host, sizeof(paths->config.host)) != 0) {
         return path_wire_deregister(paths, registration->token); /* also if the rank has gone since */
     }

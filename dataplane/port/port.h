@@ -43,8 +43,9 @@ struct cw_port_info {
     uint64_t rate_bps;  /* nominal link rate, bits per second; 0: not known */
     bool gather;        /* external pieces are transmitted without a copy by the core */
     enum cw_port_wait wait;
-    bool alarms;     /* its sleep ends by an alarm, too */
-    char driver[32]; /* the driver's own name, for people */
+    bool writes_checksums; /* of UDP, itself */
+    bool alarms;           /* its sleep ends by an alarm, too */
+    char driver[32];       /* the driver's own name, for people */
 };
 
 /* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received

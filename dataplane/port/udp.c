@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
+#include <net/if.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +29,32 @@ static void buffers_set(int socket, int bytes)
     }
 }
 
-static void socket_prepare(int socket, uint32_t buffer_bytes)
+static bool is_v6(const struct udp_port *port)
 {
-    int on = 1, never_fragment = IP_PMTUDISC_PROBE;
-    buffers_set(socket, (int)buffer_bytes);
-    (void)setsockopt(socket, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment));
+    return port->own.any.sa_family == AF_INET6;
+}
+
+static void socket_prepare(const struct udp_port *port, int socket)
+{
+    int on = 1, never_fragment = is_v6(port) ? IPV6_PMTUDISC_PROBE : IP_PMTUDISC_PROBE;
+    buffers_set(socket, (int)port->buffer_bytes);
+    (void)setsockopt(socket, is_v6(port) ? IPPROTO_IPV6 : IPPROTO_IP, is_v6(port) ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER,
+                     &never_fragment, sizeof(never_fragment));
     (void)setsockopt(socket, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
     (void)setsockopt(socket, SOL_UDP, UDP_GRO, &on, sizeof(on));
 }
 
 /* Packets to groups leave by the own interface; other members on this host get them, too, and routers pass them on as
  * they do those of other ports. */
-static void socket_multicasts(int socket, struct in_addr own)
+static void socket_multicasts(const struct udp_port *port, int socket)
 {
     int hops = HOPS;
-    struct ip_mreqn interface = {.imr_address = own};
+    if (is_v6(port)) {
+        (void)setsockopt(socket, IPPROTO_IPV6, IPV6_MULTICAST_IF, &port->interface, sizeof(port->interface));
+        (void)setsockopt(socket, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof(hops));
+        return;
+    }
+    struct ip_mreqn interface = {.imr_address = port->own.v4.sin_addr};
     (void)setsockopt(socket, IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof(interface));
     (void)setsockopt(socket, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof(hops));
 }
@@ -73,16 +85,18 @@ static int set_open(struct udp_port *port)
 
 /* ---- groups ---- */
 
-/* The group of a MAC address, which keeps 23 bits of it (RFC 1112, 6.4). */
-static struct in_addr group_address(const uint8_t mac[6])
+/* The group of a MAC address, which keeps 23 bits of it, with IPv6 32 (RFC 1112, 6.4; RFC 2464, 7). */
+static struct cw_ip group_address(const struct udp_port *port, const uint8_t mac[6])
 {
-    return (struct in_addr){htonl(239u << 24 | (mac[3] & 0x7fu) << 16 | (uint32_t)mac[4] << 8 | mac[5])};
+    struct cw_ip group = {{0xff, 0x15}};
+    memcpy(group.bytes + 12, mac + 2, 4);
+    return is_v6(port) ? group : cw_ip_v4(239u << 24 | (mac[3] & 0x7fu) << 16 | (uint32_t)mac[4] << 8 | mac[5]);
 }
 
-static struct udp_group *group_find(const struct udp_port *port, struct in_addr ipv4)
+static struct udp_group *group_find(const struct udp_port *port, const struct cw_ip *ip)
 {
     for (uint32_t i = 0; i < port->group_count; i++) {
-        if (port->groups[i].socket >= 0 && port->groups[i].ipv4.s_addr == ipv4.s_addr) {
+        if (port->groups[i].socket >= 0 && cw_ip_is_equal(&port->groups[i].ip, ip)) {
             return &port->groups[i];
         }
     }
@@ -106,21 +120,36 @@ static struct udp_group *group_add(struct udp_port *port)
     return &grown[port->group_count++];
 }
 
+/* The kernel lets in what a socket is a member of, and no other member of the host. True: done; else errno. */
+static bool group_enter(const struct udp_port *port, const struct udp_group *group, int made)
+{
+    int off = 0;
+    if (is_v6(port)) {
+        struct ipv6_mreq member = {.ipv6mr_interface = (unsigned int)port->interface};
+        memcpy(&member.ipv6mr_multiaddr, group->ip.bytes, sizeof(group->ip.bytes));
+        (void)setsockopt(made, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof(off)); /* Linux 4.20 */
+        return setsockopt(made, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &member, sizeof(member)) == 0;
+    }
+    struct ip_mreqn member = {.imr_address = port->own.v4.sin_addr};
+    memcpy(&member.imr_multiaddr, udp_ip_in(port, &group->ip), sizeof(member.imr_multiaddr));
+    return setsockopt(made, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) == 0 &&
+           setsockopt(made, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof(member)) == 0;
+}
+
 /* 0, or -errno. */
 static int group_open(struct udp_port *port, struct udp_group *group)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = port->group_port, .sin_addr = group->ipv4};
-    struct ip_mreqn member = {.imr_multiaddr = group->ipv4, .imr_address = port->own.sin_addr};
-    int on = 1, off = 0;
-    int made = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    union udp_name name = {.any = {.sa_family = port->own.any.sa_family}};
+    int on = 1;
+    name.v4.sin_port = port->group_port;
+    memcpy(udp_ip_of(&name), udp_ip_in(port, &group->ip), port->ip_bytes);
+    int made = socket(name.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int failed = made < 0 || setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-                         bind(made, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-                         setsockopt(made, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) != 0 ||
-                         setsockopt(made, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof(member)) != 0
+                         bind(made, &name.any, port->name_bytes) != 0 || !group_enter(port, group, made)
                      ? -errno
                      : set_open(port);
     if (failed == 0) {
-        socket_prepare(made, port->buffer_bytes);
+        socket_prepare(port, made);
         failed = set_add(port, made, port->stream_count + (uint32_t)(group - port->groups));
     }
     if (failed != 0 && made >= 0) {
@@ -133,8 +162,8 @@ static int group_open(struct udp_port *port, struct udp_group *group)
 static int udp_join(struct cw_port *base, const uint8_t mac[6])
 {
     struct udp_port *port = udp_of(base);
-    struct in_addr ipv4 = group_address(mac);
-    struct udp_group *group = group_find(port, ipv4);
+    struct cw_ip ip = group_address(port, mac);
+    struct udp_group *group = group_find(port, &ip);
     if (port->group_port == 0) {
         return CW_ERROR_UNSUPPORTED;
     }
@@ -146,7 +175,7 @@ static int udp_join(struct cw_port *base, const uint8_t mac[6])
     if (group == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *group = (struct udp_group){.ipv4 = ipv4, .socket = -1, .joins = 1};
+    *group = (struct udp_group){.ip = ip, .socket = -1, .joins = 1};
     int failed = group_open(port, group);
     switch (-failed) {
     case 0:
@@ -163,7 +192,8 @@ static int udp_join(struct cw_port *base, const uint8_t mac[6])
 static int udp_leave(struct cw_port *base, const uint8_t mac[6])
 {
     struct udp_port *port = udp_of(base);
-    struct udp_group *group = group_find(port, group_address(mac));
+    struct cw_ip ip = group_address(port, mac);
+    struct udp_group *group = group_find(port, &ip);
     if (group == NULL) {
         return CW_ERROR_NOT_FOUND;
     }
@@ -263,7 +293,7 @@ static const struct cw_port_ops udp_ops = {
 
 static int memory_open(struct udp_port *port)
 {
-    port->datagram_bytes = port->port.info.mtu_bytes - (UDP_NETWORK_BYTES - 14);
+    port->datagram_bytes = port->port.info.mtu_bytes - (port->network_bytes - 14);
     port->frame_count = (UDP_DATAGRAM_MAX + port->datagram_bytes - 1) / port->datagram_bytes;
     port->frame_bytes = (14 + port->port.info.mtu_bytes + FRAME_ALIGNMENT - 1) / FRAME_ALIGNMENT * FRAME_ALIGNMENT;
     uint32_t count = UDP_MESSAGES * port->frame_count + FRAMES_SPARE;
@@ -291,19 +321,19 @@ static int memory_open(struct udp_port *port)
     return CW_OK;
 }
 
-/* The MAC address of the interface that has this address: a peer with a NIC sends to it. */
-static void mac_find(struct udp_port *port)
+/* The interface that has this address, and its MAC address: a peer with a NIC sends to it. */
+static void interface_find(struct udp_port *port)
 {
     struct ifaddrs *all, *found = NULL;
     if (getifaddrs(&all) != 0) {
         return;
     }
     for (struct ifaddrs *at = all; at != NULL && found == NULL; at = at->ifa_next) {
-        const struct sockaddr_in *address = (const struct sockaddr_in *)at->ifa_addr;
-        found =
-            address != NULL && address->sin_family == AF_INET && address->sin_addr.s_addr == port->own.sin_addr.s_addr
-                ? at
-                : NULL;
+        union udp_name *address = (union udp_name *)at->ifa_addr;
+        found = address != NULL && address->any.sa_family == port->own.any.sa_family &&
+                        memcmp(udp_ip_of(address), udp_ip_in(port, &port->ip), port->ip_bytes) == 0
+                    ? at
+                    : NULL;
     }
     for (struct ifaddrs *at = all; at != NULL && found != NULL; at = at->ifa_next) {
         const struct sockaddr_ll *link = (const struct sockaddr_ll *)at->ifa_addr;
@@ -311,25 +341,26 @@ static void mac_find(struct udp_port *port)
             memcpy(port->port.info.mac, link->sll_addr, sizeof(port->port.info.mac));
         }
     }
+    port->interface = found != NULL ? (int)if_nametoindex(found->ifa_name) : 0;
     freeifaddrs(all);
 }
 
 static int socket_open(struct udp_port *port, uint32_t stream)
 {
-    struct sockaddr_in address = port->own;
-    address.sin_port = htons((uint16_t)(ntohs(port->own.sin_port) + stream));
-    int made = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    union udp_name name = port->own;
+    name.v4.sin_port = htons((uint16_t)(ntohs(port->own.v4.sin_port) + stream));
+    int made = socket(name.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     port->sockets[stream] = made;
-    if (made < 0 || bind(made, (struct sockaddr *)&address, sizeof(address)) != 0) {
+    if (made < 0 || bind(made, &name.any, port->name_bytes) != 0) {
         return -errno;
     }
-    socket_prepare(made, port->buffer_bytes);
-    socket_multicasts(made, port->own.sin_addr);
+    socket_prepare(port, made);
+    socket_multicasts(port, made);
     if (stream == 0) {
         int none = 0;
-        socklen_t bytes = sizeof(address);
+        socklen_t bytes = port->name_bytes;
         port->cuts = setsockopt(made, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) == 0;
-        (void)getsockname(made, (struct sockaddr *)&port->own, &bytes);
+        (void)getsockname(made, &port->own.any, &bytes);
     }
     return 0;
 }
@@ -347,18 +378,30 @@ static int sockets_open(struct udp_port *port, char *error, size_t error_bytes)
     if (failed == 0) {
         return cw_wake_open(&port->wake);
     }
-    char name[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &port->own.sin_addr, name, sizeof(name));
-    uint32_t number = ntohs(port->own.sin_port) + stream - 1;
+    char name[CW_IP_TEXT_BYTES];
+    cw_ip_write(&port->ip, name);
+    uint32_t number = ntohs(port->own.v4.sin_port) + stream - 1;
     switch (-failed) {
     case EADDRNOTAVAIL:
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address %s: ip address", name);
     case EADDRINUSE:
         return cw_error_text(error, error_bytes, CW_ERROR_BUSY, "UDP port %u of %s is taken: ss -ulpn", number, name);
     default:
-        return cw_error_text(error, error_bytes, cw_status_of_errno(-failed), "UDP socket at %s:%u: %s%s", name, number,
-                             strerror(-failed), cw_errno_remedy(-failed));
+        return cw_error_text(error, error_bytes, cw_status_of_errno(-failed), "UDP socket at %s, port %u: %s%s", name,
+                             number, strerror(-failed), cw_errno_remedy(-failed));
     }
+}
+
+static void own_set(struct udp_port *port, const struct cw_port_udp_config *config)
+{
+    bool is_v4 = cw_ip_is_v4(&config->ip);
+    port->ip = config->ip;
+    port->ip_bytes = is_v4 ? 4 : 16;
+    port->name_bytes = is_v4 ? sizeof(port->own.v4) : sizeof(port->own.v6);
+    port->network_bytes = is_v4 ? UDP_NETWORK_BYTES : UDP_NETWORK_V6_BYTES;
+    port->own = (union udp_name){.any = {.sa_family = is_v4 ? AF_INET : AF_INET6}};
+    port->own.v4.sin_port = htons(config->udp_port);
+    memcpy(udp_ip_of(&port->own), udp_ip_in(port, &port->ip), port->ip_bytes);
 }
 
 int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **port, char *error, size_t error_bytes)
@@ -378,16 +421,17 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
         .info = {.mtu_bytes = config->mtu_bytes,
                  .gather = true,
                  .wait = CW_PORT_WAIT_DESCRIPTOR,
+                 .writes_checksums = true,
                  .alarms = true,
                  .driver = "udp"},
     };
-    made->own = (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(config->udp_port), .sin_addr.s_addr = htonl(config->ipv4)};
+    own_set(made, config);
     made->stream_count = config->stream_count;
     made->group_port = htons(config->group_port);
     made->buffer_bytes = config->buffer_bytes != 0 ? config->buffer_bytes : CW_PORT_UDP_BUFFER_BYTES;
     made->used_count = UDP_MESSAGES;
     made->set = made->wake.descriptor = -1;
+    interface_find(made);
     int status = memory_open(made);
     if (status != CW_OK) {
         (void)cw_error_text(error, error_bytes, status, "UDP port: out of memory");
@@ -398,14 +442,13 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
         udp_close(&made->port);
         return status;
     }
-    mac_find(made);
     *port = &made->port;
     return CW_OK;
 }
 
 uint16_t cw_port_udp_number(const struct cw_port *port)
 {
-    return ntohs(((const struct udp_port *)port)->own.sin_port);
+    return ntohs(((const struct udp_port *)port)->own.v4.sin_port);
 }
 
 uint64_t cw_port_udp_dropped(const struct cw_port *port)

@@ -1,6 +1,6 @@
 /* UDP port: sockets of the kernel as a port. It takes no privilege and no driver, and goes wherever the kernel routes.
  *
- * What travels are the same packets as on any other port: the kernel writes Ethernet, IPv4 and UDP headers on the way
+ * What travels are the same packets as on any other port: the kernel writes Ethernet, IP and UDP headers on the way
  * out; on the way in the port writes those that the endpoint reads, without MAC addresses. So a process with a NIC and
  * one with a socket talk to each other.
  *
@@ -9,14 +9,15 @@
  *    (UDP_SEGMENT; Linux 4.18); packets that came together come up in one (UDP_GRO; Linux 5.0).
  *  - Packets are never fragmented by IP.
  *  - A multicast group has a socket of its own, since the kernel lets 20 memberships into one (igmp_max_memberships).
- *    Groups are addresses in 239.0.0.0/9, which their MAC addresses tell apart, and packets to them go to one UDP port
- *    that all members know, whatever ports they have themselves. Other members on the same host get them, too; what
+ *    Groups are addresses in 239.0.0.0/9 or ff15::/96, which their MAC addresses tell apart, and packets to them go to
+ *    one UDP port that all members know, whatever ports they have themselves. Other members on the same host get them, too; what
  *    this port has sent does not come back to it.
  *  - What the kernel drops for want of room is counted (cw_port_udp_dropped).
  *
  * Order of calls: cw_port_udp_open, then as in port.h. */
 #pragma once
 
+#include "dataplane/ip.h"
 #include "dataplane/port/port.h"
 
 enum {
@@ -25,7 +26,7 @@ enum {
 };
 
 struct cw_port_udp_config {
-    uint32_t ipv4;         /* own address, host byte order: one that this host has */
+    struct cw_ip ip;       /* own address: one that this host has, and not of a link alone (fe80::) */
     uint16_t udp_port;     /* 0: the kernel gives one; only with one stream */
     uint32_t stream_count; /* sockets, at so many ports from that one on; at least 1 */
     uint32_t mtu_bytes;    /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */

@@ -9,6 +9,7 @@
 
 enum {
     UDP_NETWORK_BYTES = 14 + 20 + 8, /* Ethernet, IPv4 and UDP headers */
+    UDP_NETWORK_V6_BYTES = 14 + 40 + 8,
     UDP_DATAGRAM_MAX = 65507,
     UDP_SEGMENTS_MAX = 64, /* in one piece; UDP_MAX_SEGMENTS of the kernel */
     UDP_MESSAGES = 16,     /* pieces in one call of the kernel */
@@ -16,18 +17,25 @@ enum {
     UDP_CONTROL_BYTES = 64,
 };
 
+/* The port has the same place in both. */
+union udp_name {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
 /* A piece that is being received: into frames, behind room for the headers, that the kernel fills one after the other:
  * if it is made of full packets, each lies where it belongs. */
 struct udp_message {
     uint8_t **frames; /* [frame_count], some NULL: to be taken from the pool */
     struct iovec *parts;
-    struct sockaddr_in from;
+    union udp_name from;
     _Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL_BYTES];
 };
 
 /* A multicast group that was joined. */
 struct udp_group {
-    struct in_addr ipv4;
+    struct cw_ip ip;
     int socket; /* -1: nobody has this place */
     uint32_t joins;
     uint32_t drops_seen;
@@ -35,8 +43,13 @@ struct udp_group {
 
 struct udp_port {
     struct cw_port port;
-    struct sockaddr_in own;
-    in_port_t group_port; /* network byte order; 0: no groups */
+    union udp_name own;
+    struct cw_ip ip;        /* own */
+    socklen_t name_bytes;   /* of an address of this kind */
+    uint32_t ip_bytes;      /* 4 or 16 */
+    uint32_t network_bytes; /* of the headers that the kernel writes */
+    int interface;          /* IPv6: its index */
+    in_port_t group_port;   /* network byte order; 0: no groups */
     uint32_t stream_count;
     uint32_t buffer_bytes;
     int *sockets;             /* [stream_count] */
@@ -77,9 +90,27 @@ static inline struct udp_port *udp_of(struct cw_port *port)
     return (struct udp_port *)port;
 }
 
-static inline bool udp_is_group(const struct sockaddr_in *address)
+/* As it is in a packet: ip_bytes of it. */
+static inline uint8_t *udp_ip_of(union udp_name *name)
 {
-    return IN_MULTICAST(ntohl(address->sin_addr.s_addr));
+    return name->any.sa_family == AF_INET ? (uint8_t *)&name->v4.sin_addr : name->v6.sin6_addr.s6_addr;
+}
+
+static inline const uint8_t *udp_ip_in(const struct udp_port *port, const struct cw_ip *ip)
+{
+    return ip->bytes + sizeof(ip->bytes) - port->ip_bytes;
+}
+
+static inline bool udp_is_group(const union udp_name *name)
+{
+    return name->any.sa_family == AF_INET ? IN_MULTICAST(ntohl(name->v4.sin_addr.s_addr))
+                                          : IN6_IS_ADDR_MULTICAST(&name->v6.sin6_addr);
+}
+
+/* The UDP header of a frame. */
+static inline uint8_t *udp_in(const struct udp_port *port, uint8_t *frame)
+{
+    return frame + port->network_bytes - 8;
 }
 
 /* A frame that nobody has; there must be one. */

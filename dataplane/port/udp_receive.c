@@ -18,7 +18,7 @@ static bool message_prepare(struct udp_port *port, uint32_t index)
             }
             message->frames[i] = udp_frame_take(port);
             message->parts[i] =
-                (struct iovec){.iov_base = message->frames[i] + UDP_NETWORK_BYTES, .iov_len = port->datagram_bytes};
+                (struct iovec){.iov_base = message->frames[i] + port->network_bytes, .iov_len = port->datagram_bytes};
         }
     }
     port->arrived[index].msg_hdr = (struct msghdr){
@@ -111,18 +111,29 @@ static void write_be16(uint8_t *at, uint32_t value)
 
 /* The headers that the kernel has taken off, as far as anybody reads them: no MAC addresses, no checksums. What was sent
  * to a group's port is as good as sent to ours. */
-static void network_write(const struct udp_port *port, uint8_t *frame, const struct sockaddr_in *from, uint32_t bytes)
+static void network_write(const struct udp_port *port, uint8_t *frame, union udp_name *from, uint32_t bytes)
 {
-    static const uint8_t fixed[UDP_NETWORK_BYTES] = {
+    static const uint8_t fixed_v4[UDP_NETWORK_BYTES] = {
         [12] = 0x08, [14] = 0x45, [20] = 0x40, [22] = 64, [23] = IPPROTO_UDP};
-    memcpy(frame, fixed, sizeof(fixed));
-    write_be16(frame + 16, 28 + bytes);
-    memcpy(frame + 26, &from->sin_addr, 4);
+    static const uint8_t fixed_v6[UDP_NETWORK_V6_BYTES] = {
+        [12] = 0x86, [13] = 0xdd, [14] = 0x60, [20] = IPPROTO_UDP, [21] = 64};
     bool is_stream = port->source < port->stream_count;
-    memcpy(frame + 30, is_stream ? &port->own.sin_addr : &port->groups[port->source - port->stream_count].ipv4, 4);
-    memcpy(frame + 34, &from->sin_port, 2);
-    write_be16(frame + 36, (uint32_t)ntohs(port->own.sin_port) + (is_stream ? port->source : 0));
-    write_be16(frame + 38, 8 + bytes);
+    const struct cw_ip *to = is_stream ? &port->ip : &port->groups[port->source - port->stream_count].ip;
+    if (port->ip_bytes == 4) {
+        memcpy(frame, fixed_v4, sizeof(fixed_v4));
+        write_be16(frame + 16, 28 + bytes);
+        memcpy(frame + 26, udp_ip_of(from), 4);
+        memcpy(frame + 30, udp_ip_in(port, to), 4);
+    } else {
+        memcpy(frame, fixed_v6, sizeof(fixed_v6));
+        write_be16(frame + 18, 8 + bytes);
+        memcpy(frame + 22, udp_ip_of(from), 16);
+        memcpy(frame + 38, udp_ip_in(port, to), 16);
+    }
+    uint8_t *udp = udp_in(port, frame);
+    memcpy(udp, &from->v4.sin_port, 2);
+    write_be16(udp + 2, (uint32_t)ntohs(port->own.v4.sin_port) + (is_stream ? port->source : 0));
+    write_be16(udp + 4, 8 + bytes);
 }
 
 /* The frame of the next packet of a message; NULL: there is none free. */
@@ -135,7 +146,7 @@ static uint8_t *segment_take(struct udp_port *port, struct udp_message *message,
         message->frames[index] = NULL;
     } else if (port->free_count > 0) {
         frame = udp_frame_take(port);
-        memcpy(frame + UDP_NETWORK_BYTES, port->whole + port->segment_at, bytes);
+        memcpy(frame + port->network_bytes, port->whole + port->segment_at, bytes);
     } else {
         return NULL;
     }
@@ -144,11 +155,11 @@ static uint8_t *segment_take(struct udp_port *port, struct udp_message *message,
 }
 
 /* One that this port has sent to a group comes back to it, as to all members on the host. */
-static bool is_own(const struct udp_port *port, const struct sockaddr_in *from)
+static bool is_own(const struct udp_port *port, union udp_name *from)
 {
-    uint32_t stream = (uint32_t)ntohs(from->sin_port) - ntohs(port->own.sin_port);
-    return port->source >= port->stream_count && from->sin_addr.s_addr == port->own.sin_addr.s_addr &&
-           stream < port->stream_count;
+    uint32_t stream = (uint32_t)ntohs(from->v4.sin_port) - ntohs(port->own.v4.sin_port);
+    return port->source >= port->stream_count && stream < port->stream_count &&
+           memcmp(udp_ip_of(from), udp_ip_in(port, &port->ip), port->ip_bytes) == 0;
 }
 
 /* Gives out packets of the message that is next; returns how many. It stays the next one if the
@@ -173,7 +184,7 @@ static uint32_t message_give(struct udp_port *port, struct cw_received *packets,
         if (frame == NULL) {
             return given;
         }
-        packets[given++] = (struct cw_received){.data = frame, .length = UDP_NETWORK_BYTES + part, .handle = frame};
+        packets[given++] = (struct cw_received){.data = frame, .length = port->network_bytes + part, .handle = frame};
         port->segment_at += part;
     }
     if (!fits || port->segment_at >= bytes) {

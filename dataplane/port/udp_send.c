@@ -9,7 +9,7 @@ struct outgoing {
     uint32_t count; /* packets */
     uint32_t bytes;
     uint32_t segment; /* bytes of each, the last one apart */
-    struct sockaddr_in to;
+    union udp_name to;
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))];
 };
 
@@ -44,31 +44,33 @@ void udp_cancel(struct cw_port *base, struct cw_transmit *packets, uint32_t coun
 }
 
 /* Whether the kernel is to send it: not what it says itself, such as reports of memberships. */
-static bool is_datagram(const struct cw_transmit *packet)
+static bool is_datagram(const struct udp_port *port, const struct cw_transmit *packet)
 {
-    return packet->length > UDP_NETWORK_BYTES && packet->data[12] == 0x08 && packet->data[23] == IPPROTO_UDP;
+    uint8_t protocol = packet->data[port->ip_bytes == 4 ? 23 : 20];
+    return packet->length > port->network_bytes && protocol == IPPROTO_UDP;
 }
 
 static uint32_t stream_of(const struct udp_port *port, const struct cw_transmit *packet)
 {
-    uint32_t source = (uint32_t)packet->data[34] << 8 | packet->data[35];
-    uint32_t stream = source - ntohs(port->own.sin_port);
+    const uint8_t *udp = udp_in(port, packet->data);
+    uint32_t source = (uint32_t)udp[0] << 8 | udp[1];
+    uint32_t stream = source - ntohs(port->own.v4.sin_port);
     return stream < port->stream_count ? stream : 0;
 }
 
-static uint32_t datagram_bytes(const struct cw_transmit *packet)
+static uint32_t datagram_bytes(const struct udp_port *port, const struct cw_transmit *packet)
 {
-    uint32_t bytes = packet->length - UDP_NETWORK_BYTES;
+    uint32_t bytes = packet->length - port->network_bytes;
     for (uint32_t i = 0; i < packet->piece_count; i++) {
         bytes += packet->pieces[i].length;
     }
     return bytes;
 }
 
-static void parts_add(struct burst *burst, const struct cw_transmit *packet)
+static void parts_add(const struct udp_port *port, struct burst *burst, const struct cw_transmit *packet)
 {
     burst->parts[burst->part_count++] =
-        (struct iovec){.iov_base = packet->data + UDP_NETWORK_BYTES, .iov_len = packet->length - UDP_NETWORK_BYTES};
+        (struct iovec){.iov_base = packet->data + port->network_bytes, .iov_len = packet->length - port->network_bytes};
     for (uint32_t i = 0; i < packet->piece_count; i++) {
         burst->parts[burst->part_count++] =
             (struct iovec){.iov_base = (void *)(uintptr_t)packet->pieces[i].data, .iov_len = packet->pieces[i].length};
@@ -79,37 +81,39 @@ static void parts_add(struct burst *burst, const struct cw_transmit *packet)
 static bool message_extend(const struct udp_port *port, struct burst *burst, const struct cw_transmit *packet)
 {
     struct outgoing *last = burst->count > 0 ? &burst->messages[burst->count - 1] : NULL;
-    uint32_t bytes = datagram_bytes(packet);
+    uint32_t bytes = datagram_bytes(port, packet);
+    const uint8_t *udp = udp_in(port, packet->data);
     if (last == NULL || !port->cuts || last->count == UDP_SEGMENTS_MAX || bytes > last->segment ||
         last->bytes + bytes > UDP_DATAGRAM_MAX || last->bytes % last->segment != 0 ||
-        memcmp(&last->to.sin_addr, packet->data + 30, 4) != 0 ||
-        (memcmp(&last->to.sin_port, packet->data + 36, 2) != 0 && !udp_is_group(&last->to))) {
+        memcmp(udp_ip_of(&last->to), udp - port->ip_bytes, port->ip_bytes) != 0 ||
+        (memcmp(&last->to.v4.sin_port, udp + 2, 2) != 0 && !udp_is_group(&last->to))) {
         return false;
     }
     last->count++;
     last->bytes += bytes;
     burst->headers[burst->count - 1].msg_hdr.msg_iovlen += 1 + packet->piece_count;
-    parts_add(burst, packet);
+    parts_add(port, burst, packet);
     return true;
 }
 
 static void message_begin(const struct udp_port *port, struct burst *burst, const struct cw_transmit *packet)
 {
     struct outgoing *begun = &burst->messages[burst->count];
-    uint32_t bytes = datagram_bytes(packet);
+    uint32_t bytes = datagram_bytes(port, packet);
     begun->count = 1;
     begun->bytes = begun->segment = bytes;
-    begun->to = (struct sockaddr_in){.sin_family = AF_INET};
-    memcpy(&begun->to.sin_addr, packet->data + 30, 4);
-    memcpy(&begun->to.sin_port, packet->data + 36, 2);
-    begun->to.sin_port = udp_is_group(&begun->to) ? port->group_port : begun->to.sin_port;
+    const uint8_t *udp = udp_in(port, packet->data);
+    begun->to = (union udp_name){.any = {.sa_family = port->own.any.sa_family}};
+    memcpy(udp_ip_of(&begun->to), udp - port->ip_bytes, port->ip_bytes);
+    memcpy(&begun->to.v4.sin_port, udp + 2, 2);
+    begun->to.v4.sin_port = udp_is_group(&begun->to) ? port->group_port : begun->to.v4.sin_port;
     burst->headers[burst->count++].msg_hdr = (struct msghdr){
         .msg_name = &begun->to,
-        .msg_namelen = sizeof(begun->to),
+        .msg_namelen = port->name_bytes,
         .msg_iov = &burst->parts[burst->part_count],
         .msg_iovlen = 1 + packet->piece_count,
     };
-    parts_add(burst, packet);
+    parts_add(port, burst, packet);
 }
 
 /* Where the kernel is to cut what has become of a message. */
@@ -133,7 +137,7 @@ static uint32_t burst_make(const struct udp_port *port, struct burst *burst, con
     uint32_t taken = 0;
     burst->count = burst->part_count = 0;
     burst->stream = stream_of(port, &packets[0]);
-    for (; taken < count && is_datagram(&packets[taken]) && stream_of(port, &packets[taken]) == burst->stream;
+    for (; taken < count && is_datagram(port, &packets[taken]) && stream_of(port, &packets[taken]) == burst->stream;
          taken++) {
         if (!message_extend(port, burst, &packets[taken])) {
             if (burst->count == UDP_MESSAGES) {

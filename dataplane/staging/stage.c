@@ -4,9 +4,9 @@
 
 enum { RESERVE_AT_ONCE = 16 /* buffers of the port */ };
 
-static inline void write_tag(const struct cw_transmit *packet, uint64_t tag)
+static inline void write_tag(const struct cw_endpoint *endpoint, const struct cw_transmit *packet, uint64_t tag)
 {
-    memcpy(packet->data + CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, tag), &tag, sizeof(tag));
+    cw_staged_header(endpoint, packet)->tag = tag;
 }
 
 /* Seals the staged packets from `first` on that have the same seal as that one. */
@@ -22,11 +22,11 @@ static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
         }
         signature->wanted = false;
         const struct cw_transmit *staged = &endpoint->staged[i];
-        struct cw_wire_sealed *header = (struct cw_wire_sealed *)(staged->data + CW_WIRE_NETWORK_BYTES);
+        struct cw_wire_sealed *header = (struct cw_wire_sealed *)cw_staged_header(endpoint, staged);
         packets[count] = (struct cw_aead_packet){
             .readable = (uint8_t *)header,
             .data = header->fields,
-            .bytes = staged->length - CW_WIRE_NETWORK_BYTES - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES,
+            .bytes = staged->length - endpoint->overhead_bytes + CW_WIRE_FIELDS_BYTES - CW_WIRE_MAC_BYTES,
             .count = header->count,
         };
         count++;
@@ -48,7 +48,7 @@ void cw_sign(struct cw_endpoint *endpoint)
         }
         signature->wanted = false;
         if (wanted && endpoint->staged_count <= CW_WIRE_TAGS_FEW) {
-            write_tag(&endpoint->staged[i], cw_wire_tag_words(signature->words, &signature->key));
+            write_tag(endpoint, &endpoint->staged[i], cw_wire_tag_words(signature->words, &signature->key));
         } else if (wanted) {
             places[tags.count] = i;
             cw_wire_tags_add(&tags, signature->words, &signature->key);
@@ -56,7 +56,23 @@ void cw_sign(struct cw_endpoint *endpoint)
     }
     cw_wire_tags_compute(&tags);
     for (uint32_t i = 0; i < tags.count; i++) {
-        write_tag(&endpoint->staged[places[i]], tags.value[i]);
+        write_tag(endpoint, &endpoint->staged[places[i]], tags.value[i]);
+    }
+}
+
+/* Over IPv6 each UDP datagram has a checksum (RFC 8200, 8.1). Packets that are passed on have theirs. */
+static void checksums_write(struct cw_endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
+        struct cw_transmit *packet = &endpoint->staged[i];
+        struct cw_wire_sum sum;
+        if (!cw_wire_udp_checksum_begin(&sum, packet->data, packet->length)) {
+            continue;
+        }
+        for (uint32_t piece = 0; piece < packet->piece_count; piece++) {
+            cw_wire_sum_add(&sum, packet->pieces[piece].data, packet->pieces[piece].length);
+        }
+        cw_wire_udp_checksum_set(&sum, packet->data);
     }
 }
 
@@ -67,6 +83,9 @@ bool cw_flush(struct cw_endpoint *endpoint)
         return true;
     }
     cw_sign(endpoint);
+    if (endpoint->overhead_bytes != CW_WIRE_OVERHEAD_BYTES && !endpoint->port->info.writes_checksums) {
+        checksums_write(endpoint);
+    }
     uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
     cw_count(endpoint, CW_COUNTER_PACKETS_OUT, taken);
     endpoint->staged_count -= taken;

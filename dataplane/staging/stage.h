@@ -8,6 +8,13 @@
  * next flush. */
 struct cw_transmit *cw_stage(struct cw_endpoint *endpoint);
 
+/* Where the header of a packet is. */
+static inline struct cw_wire_header *cw_staged_header(const struct cw_endpoint *endpoint,
+                                                      const struct cw_transmit *packet)
+{
+    return (struct cw_wire_header *)(packet->data + endpoint->overhead_bytes - CW_WIRE_HEADER_BYTES);
+}
+
 /* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload
  * bytes behind it. */
 static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
@@ -16,11 +23,11 @@ static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_tran
 {
     struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
     cw_wire_header_words(header, signature->words);
-    memcpy(packet->data + CW_WIRE_NETWORK_BYTES, signature->words, sizeof(signature->words));
+    memcpy(cw_staged_header(endpoint, packet), signature->words, sizeof(signature->words));
     cw_wire_tag_number(signature->words, (uint32_t)(number >> 32));
     signature->key = *key;
     signature->wanted = true;
-    packet->length = CW_WIRE_OVERHEAD_BYTES + in_buffer;
+    packet->length = endpoint->overhead_bytes + in_buffer;
 }
 
 /* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing
@@ -29,10 +36,10 @@ static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_tran
                                     const struct cw_wire_header *header, struct cw_seal *seal)
 {
     struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
-    uint8_t *at = packet->data + CW_WIRE_NETWORK_BYTES;
-    packet->length = CW_WIRE_OVERHEAD_BYTES + header->payload_bytes + CW_WIRE_MAC_BYTES;
+    struct cw_wire_header *at = cw_staged_header(endpoint, packet);
+    packet->length = endpoint->overhead_bytes + header->payload_bytes + CW_WIRE_MAC_BYTES;
     if (seal->sent >= CW_SEAL_COUNT_MAX) {
-        memset(at, 0, packet->length - CW_WIRE_NETWORK_BYTES);
+        memset(at, 0, CW_WIRE_HEADER_BYTES + header->payload_bytes + CW_WIRE_MAC_BYTES);
         return;
     }
     cw_wire_sealed_write((struct cw_wire_sealed *)at, header, seal->sent++);

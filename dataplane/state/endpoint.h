@@ -36,7 +36,9 @@ struct cw_endpoint {
     uint64_t incarnation;
     uint32_t busy_ns; /* how long busy turns take, smoothed */
     struct cw_random random;
-    uint32_t payload_bytes_max; /* behind our header, at this port's MTU */
+    struct cw_wire_outer outer; /* headers of its packets */
+    uint32_t overhead_bytes;    /* of a frame: Ethernet, IP, UDP and our own header */
+    uint32_t payload_bytes_max; /* behind these, at this port's MTU */
     uint16_t packet_flags;      /* how we wait, in every packet */
     struct cw_aead *aead;       /* seals sessions; NULL: nothing does */
     uint8_t setup_key[CW_WIRE_SETUP_KEY_BYTES];

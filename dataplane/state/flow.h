@@ -247,10 +247,10 @@ struct cw_flow {
     struct cw_address address;
     struct cw_flow *event_next;
     struct cw_way way;
+    uint8_t next_hop[6];         /* its MAC address: the relay's or the peer's */
     struct cw_flow *bucket_next; /* by address */
-    struct cw_wire_network network;
-    uint16_t hello_count; /* requests for a session that nobody has answered */
-    uint32_t get_count;   /* own gets that are not answered */
+    uint16_t hello_count;        /* requests for a session that nobody has answered */
+    uint32_t get_count;          /* own gets that are not answered */
     struct cw_session session;
     struct cw_sender sender;
     struct cw_receiver receiver;
@@ -262,5 +262,12 @@ struct cw_flow {
     struct cw_timers timers;
     struct cw_credit credit;
 };
+
+/* Of a frame to the peer: all in front of the payload. */
+static inline uint32_t cw_flow_overhead(const struct cw_flow *flow)
+{
+    return CW_WIRE_HEADER_BYTES +
+           (uint32_t)(cw_ip_is_v4(&flow->address.ip) ? CW_WIRE_NETWORK_BYTES : CW_WIRE_NETWORK_V6_BYTES);
+}
 
 static_assert(sizeof(struct cw_flow) <= 1024, "what an idle peer costs");

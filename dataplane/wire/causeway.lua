@@ -1,4 +1,4 @@
--- Wireshark dissector of Causeway's wire format, version 3 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 4 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
 -- on every port that no other protocol has.
@@ -45,8 +45,8 @@ local F = {
   hello_flow = ProtoField.uint32("causeway.hello.flow", "Sender's flow"),
   data_number = ProtoField.uint32("causeway.hello.data_number", "First data number"),
   control_number = ProtoField.uint32("causeway.hello.control_number", "First control number"),
-  sender_ipv4 = ProtoField.uint32("causeway.hello.sender_ipv4", "Sender IPv4", base.HEX),
-  receiver_ipv4 = ProtoField.uint32("causeway.hello.receiver_ipv4", "Receiver IPv4", base.HEX),
+  sender_ip = ProtoField.ipv6("causeway.hello.sender_ip", "Sender IP"),
+  receiver_ip = ProtoField.ipv6("causeway.hello.receiver_ip", "Receiver IP"),
   sender_port = ProtoField.uint16("causeway.hello.sender_port", "Sender port"),
   receiver_port = ProtoField.uint16("causeway.hello.receiver_port", "Receiver port"),
   sender_mac = ProtoField.ether("causeway.hello.sender_mac", "Sender MAC"),
@@ -137,14 +137,17 @@ local function rows(tree, buffer, at, fields)
 end
 
 local function hello(buffer, tree)
-  if buffer:len() ~= 76 then
-    tree:add_proto_expert_info(malformed, "a set-up packet has 76 bytes")
+  if buffer:len() ~= 100 then
+    tree:add_proto_expert_info(malformed, "a set-up packet has 100 bytes")
     return
   end
   local at = rows(tree, buffer, 0, {
     {F.session, 8}, {F.peer_session, 8}, {F.incarnation, 8}, {F.pool_token, 8}, {F.pool_slot_bytes, 4}, {F.hello_flow, 4},
-    {F.data_number, 4}, {F.control_number, 4}, {F.sender_ipv4, 4}, {F.receiver_ipv4, 4}, {F.sender_port, 2}, {F.receiver_port, 2},
+    {F.data_number, 4}, {F.control_number, 4},
   })
+  tree:add(F.sender_ip, buffer(at, 16))
+  tree:add(F.receiver_ip, buffer(at + 16, 16))
+  at = rows(tree, buffer, at + 32, {{F.sender_port, 2}, {F.receiver_port, 2}})
   tree:add(F.sender_mac, buffer(at, 6))
   rows(tree, buffer, at + 6, {{F.payload_bytes_max, 2}, {F.packet_window, 4}, {F.put_window, 4}})
 end
@@ -265,7 +268,7 @@ end
 -- A sealed packet: what finds its key, and how much there is that nobody else can read.
 local function sealed(buffer, tree, name, pinfo)
   local setup = name == "HELLO" or name == "HELLO_REPLY"
-  if not name or extensions[name] or buffer:len() < 56 or (setup and buffer:len() ~= 132) then
+  if not name or extensions[name] or buffer:len() < 56 or (setup and buffer:len() ~= 156) then
     tree:add_proto_expert_info(malformed, "no such sealed packet")
     return
   end
@@ -292,8 +295,8 @@ function causeway.dissector(buffer, pinfo, root)
   pinfo.cols.protocol = "Causeway"
   local tree = root:add(causeway, buffer())
   tree:add(F.version, buffer(0, 1))
-  if buffer(0, 1):uint() ~= 3 then
-    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 3")
+  if buffer(0, 1):uint() ~= 4 then
+    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 4")
     return buffer:len()
   end
   local name = types[buffer(1, 1):uint()]
@@ -341,7 +344,7 @@ function causeway.dissector(buffer, pinfo, root)
 end
 
 local function heuristic(buffer, pinfo, root)
-  if buffer:len() < 40 or buffer(0, 1):uint() ~= 3 or not types[buffer(1, 1):uint()] then
+  if buffer:len() < 40 or buffer(0, 1):uint() ~= 4 or not types[buffer(1, 1):uint()] then
     return false
   end
   local flags = buffer(2, 2):le_uint()

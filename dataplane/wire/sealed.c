@@ -22,9 +22,7 @@ static void hash(void *out, size_t out_bytes, const void *key, size_t key_bytes,
 
 uint32_t cw_wire_sealed_bytes(const struct cw_wire_header *header)
 {
-    const struct cw_wire_network *network = (const struct cw_wire_network *)header - 1;
-    uint32_t udp = (uint32_t)network->udp_length[0] << 8 | network->udp_length[1];
-    return udp - 8 - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES;
+    return cw_wire_datagram_bytes(header) - 8 - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES;
 }
 
 void cw_wire_seal_derive(struct cw_wire_seal_key *key, const uint8_t job_key[16], uint64_t sender_session,

@@ -13,7 +13,12 @@ enum {
     UDP_HEADER_BYTES = 8,
     IPV4_TIME_TO_LIVE = 64,
     PROTOCOL_UDP = 17,
-    CLASS_D = 0xe, /* of an IPv4 multicast address, its first four bits */
+    TYPE_IPV4 = 0x0800,
+    TYPE_IPV6 = 0x86dd,
+    IPV6_HEADER_BYTES = 40,
+    IPV6_HOP_LIMIT = 64,
+    CLASS_D = 0xe,     /* of an IPv4 multicast address, its first four bits */
+    IPV6_GROUP = 0xff, /* ... its first byte */
 };
 
 static inline uint32_t read_be16(const uint8_t *bytes)
@@ -38,38 +43,85 @@ static inline void write_be32(uint8_t *bytes, uint32_t value)
     write_be16(bytes + 2, value);
 }
 
-enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
-                                   uint32_t ports, const struct cw_wire_header **header)
+/* Where the UDP header is, how many bytes there are from it on as the IP header says, and whether it is addressed to a
+ * group. The rest of an IP packet's checks; lengths come last, as whoever is not addressed is not asked for more. */
+struct datagram {
+    const uint8_t *udp;
+    uint32_t bytes;
+    bool is_to_group;
+};
+
+static inline bool is_ours(const uint8_t *udp, uint16_t own_port, uint32_t ports)
+{
+    return read_be16(udp + 2) - (uint32_t)own_port < ports;
+}
+
+static inline enum cw_wire_verdict find_v4(const uint8_t *frame, uint32_t length, const struct cw_ip *own,
+                                           uint16_t own_port, uint32_t ports, struct datagram *found)
 {
     if (length < CW_WIRE_NETWORK_BYTES) {
-        return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != 0x0800 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
+        return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != TYPE_IPV4 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
     }
     const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
-    uint32_t destination = read_be32(network->destination_ipv4);
-    bool is_to_group = destination >> 28 == CLASS_D;
-    if (read_be16(network->ether_type) != 0x0800 || network->version_length != 0x45 ||
-        network->protocol != PROTOCOL_UDP || (destination != own_ipv4 && !is_to_group) ||
-        read_be16(network->destination_port) - (uint32_t)own_port >= ports ||
-        (read_be16(network->fragment) & 0x3fff) != 0) {
+    found->udp = network->source_port;
+    found->is_to_group = network->destination_ipv4[0] >> 4 == CLASS_D;
+    if (read_be16(network->ether_type) != TYPE_IPV4 || network->version_length != 0x45 ||
+        network->protocol != PROTOCOL_UDP ||
+        (memcmp(network->destination_ipv4, own->bytes + 12, 4) != 0 && !found->is_to_group) ||
+        !is_ours(found->udp, own_port, ports) || (read_be16(network->fragment) & 0x3fff) != 0) {
         return CW_WIRE_FOREIGN;
     }
     uint32_t total = read_be16(network->total_length);
-    uint32_t udp = read_be16(network->udp_length);
-    if (length < CW_WIRE_OVERHEAD_BYTES || total < IPV4_HEADER_BYTES + UDP_HEADER_BYTES + CW_WIRE_HEADER_BYTES ||
-        total > length - ETHER_HEADER_BYTES) {
-        return CW_WIRE_SHORT;
+    found->bytes = total - IPV4_HEADER_BYTES;
+    return length < CW_WIRE_OVERHEAD_BYTES || total < IPV4_HEADER_BYTES + UDP_HEADER_BYTES + CW_WIRE_HEADER_BYTES ||
+                   total > length - ETHER_HEADER_BYTES
+               ? CW_WIRE_SHORT
+               : CW_WIRE_GOOD;
+}
+
+/* Extension headers are for others: nobody sends us any. */
+static enum cw_wire_verdict find_v6(const uint8_t *frame, uint32_t length, const struct cw_ip *own, uint16_t own_port,
+                                    uint32_t ports, struct datagram *found)
+{
+    if (length < CW_WIRE_NETWORK_V6_BYTES) {
+        return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != TYPE_IPV6 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
     }
-    if (udp != total - IPV4_HEADER_BYTES) {
+    const struct cw_wire_network_v6 *network = (const struct cw_wire_network_v6 *)frame;
+    found->udp = network->source_port;
+    found->bytes = read_be16(network->payload_length);
+    found->is_to_group = network->destination[0] == IPV6_GROUP;
+    if (read_be16(network->ether_type) != TYPE_IPV6 || network->version_class_label[0] >> 4 != 6 ||
+        network->next_header != PROTOCOL_UDP ||
+        (memcmp(network->destination, own->bytes, 16) != 0 && !found->is_to_group) ||
+        !is_ours(found->udp, own_port, ports)) {
+        return CW_WIRE_FOREIGN;
+    }
+    return found->bytes < UDP_HEADER_BYTES + CW_WIRE_HEADER_BYTES ||
+                   found->bytes > length - ETHER_HEADER_BYTES - IPV6_HEADER_BYTES
+               ? CW_WIRE_SHORT
+               : CW_WIRE_GOOD;
+}
+
+enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const struct cw_ip *own, uint16_t own_port,
+                                   uint32_t ports, const struct cw_wire_header **header)
+{
+    struct datagram datagram;
+    enum cw_wire_verdict verdict = cw_ip_is_v4(own) ? find_v4(frame, length, own, own_port, ports, &datagram)
+                                                    : find_v6(frame, length, own, own_port, ports, &datagram);
+    if (verdict != CW_WIRE_GOOD) {
+        return verdict;
+    }
+    if (read_be16(datagram.udp + 4) != datagram.bytes) {
         return CW_WIRE_MALFORMED;
     }
-    const struct cw_wire_header *found = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    const struct cw_wire_header *found = (const struct cw_wire_header *)(datagram.udp + UDP_HEADER_BYTES);
     if (found->version != CW_WIRE_VERSION) {
         return CW_WIRE_OTHER_VERSION;
     }
-    if (is_to_group && (found->type < CW_WIRE_EXTENSION_FIRST || found->type > CW_WIRE_EXTENSION_LAST)) {
+    if (datagram.is_to_group && (found->type < CW_WIRE_EXTENSION_FIRST || found->type > CW_WIRE_EXTENSION_LAST)) {
         return CW_WIRE_FOREIGN;
     }
-    uint32_t behind = udp - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES;
+    uint32_t behind = datagram.bytes - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES;
     bool sealed = (found->flags & CW_WIRE_ENCRYPTED) != 0;
     bool fits =
         sealed ? behind >= CW_WIRE_MAC_BYTES && found->type < CW_WIRE_EXTENSION_FIRST : found->payload_bytes == behind;
@@ -80,31 +132,46 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32
     return CW_WIRE_GOOD;
 }
 
-uint32_t cw_wire_network_bytes(const uint8_t *frame, uint32_t length)
+/* ---- packets that are passed on ---- */
+
+static bool passage_read_v6(const uint8_t *frame, uint32_t length, struct cw_wire_passage *passage)
+{
+    const struct cw_wire_network_v6 *network = (const struct cw_wire_network_v6 *)frame;
+    if (length < CW_WIRE_NETWORK_V6_BYTES || network->version_class_label[0] >> 4 != 6 ||
+        network->destination[0] == IPV6_GROUP) {
+        return false;
+    }
+    passage->bytes = ETHER_HEADER_BYTES + IPV6_HEADER_BYTES + read_be16(network->payload_length);
+    passage->hops = network->hop_limit;
+    memcpy(passage->source.bytes, network->source, 16);
+    memcpy(passage->destination.bytes, network->destination, 16);
+    return passage->bytes >= CW_WIRE_NETWORK_V6_BYTES && passage->bytes <= length;
+}
+
+bool cw_wire_passage_read(const uint8_t *frame, uint32_t length, struct cw_wire_passage *passage)
 {
     const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
-    if (length < CW_WIRE_NETWORK_BYTES || read_be16(network->ether_type) != 0x0800 || network->version_length != 0x45 ||
-        read_be32(network->destination_ipv4) >> 28 == CLASS_D) {
-        return 0;
+    if (length >= ETHER_HEADER_BYTES && read_be16(network->ether_type) == TYPE_IPV6) {
+        return passage_read_v6(frame, length, passage);
     }
-    uint32_t total = read_be16(network->total_length);
-    return total < CW_WIRE_NETWORK_BYTES - ETHER_HEADER_BYTES || total > length - ETHER_HEADER_BYTES
-               ? 0
-               : ETHER_HEADER_BYTES + total;
+    if (length < CW_WIRE_NETWORK_BYTES || read_be16(network->ether_type) != TYPE_IPV4 ||
+        network->version_length != 0x45 || network->destination_ipv4[0] >> 4 == CLASS_D) {
+        return false;
+    }
+    passage->bytes = ETHER_HEADER_BYTES + read_be16(network->total_length);
+    passage->hops = network->time_to_live;
+    passage->source = cw_ip_v4(read_be32(network->source_ipv4));
+    passage->destination = cw_ip_v4(read_be32(network->destination_ipv4));
+    return passage->bytes >= CW_WIRE_NETWORK_BYTES && passage->bytes <= length;
 }
 
-uint32_t cw_wire_network_source(const struct cw_wire_network *network)
+void cw_wire_passage_hop(uint8_t *frame)
 {
-    return read_be32(network->source_ipv4);
-}
-
-uint32_t cw_wire_network_destination(const struct cw_wire_network *network)
-{
-    return read_be32(network->destination_ipv4);
-}
-
-void cw_wire_network_hop(struct cw_wire_network *network)
-{
+    struct cw_wire_network *network = (struct cw_wire_network *)frame;
+    if (read_be16(network->ether_type) == TYPE_IPV6) {
+        ((struct cw_wire_network_v6 *)frame)->hop_limit--;
+        return;
+    }
     /* The word of time to live and protocol becomes less by 0x0100: HC' = ~(~HC + ~m + m') (RFC 1624). */
     uint32_t before = (uint32_t)network->time_to_live << 8 | network->protocol;
     network->time_to_live--;
@@ -114,6 +181,8 @@ void cw_wire_network_hop(struct cw_wire_network *network)
     sum = (sum & 0xffff) + (sum >> 16);
     write_be16(network->header_checksum, (uint16_t)~sum);
 }
+
+/* ---- outer headers ---- */
 
 void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],
                           const uint8_t destination_mac[6], uint32_t source_ipv4, uint32_t destination_ipv4,
@@ -152,6 +221,114 @@ void cw_wire_network_finish(struct cw_wire_network *network, uint32_t payload_by
     sum = (sum & 0xffff) + (sum >> 16);
     write_be16(network->header_checksum, ~sum);
 }
+
+void cw_wire_outer_init(struct cw_wire_outer *outer, const uint8_t mac[6], const struct cw_ip *ip)
+{
+    static const uint8_t any[6];
+    memset(outer, 0, sizeof(*outer));
+    if (cw_ip_is_v4(ip)) {
+        outer->bytes = CW_WIRE_NETWORK_BYTES;
+        cw_wire_network_init(&outer->v4, mac, any, cw_ip_to_v4(ip), 0, 0, 0);
+        return;
+    }
+    outer->bytes = CW_WIRE_NETWORK_V6_BYTES;
+    memcpy(outer->v6.source_mac, mac, 6);
+    write_be16(outer->v6.ether_type, TYPE_IPV6);
+    outer->v6.version_class_label[0] = 6 << 4;
+    outer->v6.next_header = PROTOCOL_UDP;
+    outer->v6.hop_limit = IPV6_HOP_LIMIT;
+    memcpy(outer->v6.source, ip->bytes, 16);
+}
+
+static void outer_write_v6(const struct cw_wire_outer *outer, const struct cw_wire_receiver *receiver, uint8_t *at,
+                           uint32_t payload_bytes)
+{
+    uint32_t datagram_bytes = UDP_HEADER_BYTES + CW_WIRE_HEADER_BYTES + payload_bytes;
+    struct cw_wire_network_v6 *network = (struct cw_wire_network_v6 *)at;
+    memcpy(at, &outer->v6, sizeof(outer->v6));
+    memcpy(network->destination_mac, receiver->mac, 6);
+    memcpy(network->destination, receiver->ip.bytes, 16);
+    write_be16(network->source_port, receiver->own_port);
+    write_be16(network->destination_port, receiver->port);
+    write_be16(network->payload_length, datagram_bytes);
+    write_be16(network->udp_length, datagram_bytes);
+}
+
+void cw_wire_outer_write(const struct cw_wire_outer *outer, const struct cw_wire_receiver *receiver, uint8_t *at,
+                         uint32_t payload_bytes)
+{
+    if (outer->bytes != CW_WIRE_NETWORK_BYTES) {
+        outer_write_v6(outer, receiver, at, payload_bytes);
+        return;
+    }
+    struct cw_wire_network *network = (struct cw_wire_network *)at;
+    const uint8_t *ip = receiver->ip.bytes + 12;
+    memcpy(at, &outer->v4, sizeof(outer->v4));
+    memcpy(network->destination_mac, receiver->mac, 6);
+    memcpy(network->destination_ipv4, ip, 4);
+    write_be16(network->source_port, receiver->own_port);
+    write_be16(network->destination_port, receiver->port);
+    uint32_t udp = payload_bytes + CW_WIRE_HEADER_BYTES + UDP_HEADER_BYTES, total = udp + IPV4_HEADER_BYTES;
+    write_be16(network->total_length, total);
+    write_be16(network->udp_length, udp);
+    uint32_t sum = read_be16(outer->v4.header_checksum) + read_be16(ip) + read_be16(ip + 2) + total;
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    write_be16(network->header_checksum, ~sum);
+}
+
+/* ---- the Internet checksum ---- */
+
+void cw_wire_sum_add(struct cw_wire_sum *sum, const void *data, size_t bytes)
+{
+    const uint8_t *at = data, *end = at + bytes;
+    uint64_t low = 0, high = 0, word = 0;
+    if (bytes > 0 && sum->is_odd) {
+        low = (uint64_t)*at++ << 8;
+    }
+    for (; end - at >= 8; at += 8) {
+        memcpy(&word, at, 8);
+        low += word & 0xffffffff;
+        high += word >> 32;
+    }
+    word = 0;
+    memcpy(&word, at, (size_t)(end - at));
+    sum->sum += low + high + (word & 0xffffffff) + (word >> 32);
+    sum->is_odd ^= bytes % 2 == 1;
+}
+
+uint16_t cw_wire_sum_end(const struct cw_wire_sum *sum)
+{
+    uint64_t folded = sum->sum;
+    while (folded >> 16 != 0) {
+        folded = (folded & 0xffff) + (folded >> 16);
+    }
+    return (uint16_t)~folded;
+}
+
+bool cw_wire_udp_checksum_begin(struct cw_wire_sum *sum, const uint8_t *frame, uint32_t length)
+{
+    const struct cw_wire_network_v6 *network = (const struct cw_wire_network_v6 *)frame;
+    const uint8_t *checksum = network->udp_checksum;
+    *sum = (struct cw_wire_sum){0};
+    if (length < CW_WIRE_NETWORK_V6_BYTES || read_be16(network->ether_type) != TYPE_IPV6 ||
+        network->next_header != PROTOCOL_UDP || checksum[0] != 0 || checksum[1] != 0) {
+        return false;
+    }
+    const uint8_t pseudo[4] = {0, PROTOCOL_UDP, network->udp_length[0], network->udp_length[1]}; /* RFC 8200, 8.1 */
+    cw_wire_sum_add(sum, pseudo, sizeof(pseudo));
+    cw_wire_sum_add(sum, network->source, length - offsetof(struct cw_wire_network_v6, source));
+    return true;
+}
+
+void cw_wire_udp_checksum_set(const struct cw_wire_sum *sum, uint8_t *frame)
+{
+    uint16_t checksum = cw_wire_sum_end(sum);
+    checksum = checksum == 0 ? 0xffff : checksum; /* 0 says that there is none */
+    memcpy(((struct cw_wire_network_v6 *)frame)->udp_checksum, &checksum, sizeof(checksum));
+}
+
+/* ---- integrity ---- */
 
 uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes)
 {

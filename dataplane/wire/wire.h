@@ -12,15 +12,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "dataplane/ip.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 3,
-    CW_WIRE_NETWORK_BYTES = 42, /* Ethernet 14, IPv4 20, UDP 8 */
+    CW_WIRE_VERSION = 4,
+    CW_WIRE_NETWORK_BYTES = 42,    /* Ethernet 14, IPv4 20, UDP 8 */
+    CW_WIRE_NETWORK_V6_BYTES = 62, /* ... IPv6 40 */
     CW_WIRE_HEADER_BYTES = 40,
-    CW_WIRE_OVERHEAD_BYTES = CW_WIRE_NETWORK_BYTES + CW_WIRE_HEADER_BYTES,
+    CW_WIRE_OVERHEAD_BYTES = CW_WIRE_NETWORK_BYTES + CW_WIRE_HEADER_BYTES, /* over IPv4 */
     CW_WIRE_TIMESTAMP_SHIFT = 4,   /* timestamps count 16 ns: 2^32 of them are 68 s */
     CW_WIRE_DELAY_SHIFT = 8,       /* echo delays count 256 ns: up to 16.7 ms */
     CW_WIRE_DELAY_UNKNOWN = 65535, /* longer, or nothing to echo: no round trip may be taken from it */
@@ -66,6 +70,40 @@ struct cw_wire_network {
 };
 static_assert(sizeof(struct cw_wire_network) == CW_WIRE_NETWORK_BYTES, "Ethernet, IPv4 and UDP headers");
 
+struct cw_wire_network_v6 {
+    uint8_t destination_mac[6];
+    uint8_t source_mac[6];
+    uint8_t ether_type[2];
+    uint8_t version_class_label[4]; /* 0x60000000 */
+    uint8_t payload_length[2];      /* of all behind this header */
+    uint8_t next_header;
+    uint8_t hop_limit;
+    uint8_t source[16];
+    uint8_t destination[16];
+    uint8_t source_port[2];
+    uint8_t destination_port[2];
+    uint8_t udp_length[2];
+    uint8_t udp_checksum[2]; /* never 0 (RFC 8200, 8.1) */
+};
+static_assert(sizeof(struct cw_wire_network_v6) == CW_WIRE_NETWORK_V6_BYTES, "Ethernet, IPv6 and UDP headers");
+
+/* The outer headers of one sender's packets, as far as they are the same for all receivers. */
+struct cw_wire_outer {
+    union {
+        struct cw_wire_network v4;
+        struct cw_wire_network_v6 v6;
+    };
+    uint8_t bytes; /* which of the two */
+};
+
+/* Whom a packet is for, and from which of the sender's ports. */
+struct cw_wire_receiver {
+    struct cw_ip ip; /* of the sender's kind */
+    uint8_t mac[6];  /* of the next hop */
+    uint16_t port;
+    uint16_t own_port;
+};
+
 struct __attribute__((packed)) cw_wire_header {
     uint8_t version;
     uint8_t type;
@@ -97,8 +135,8 @@ struct __attribute__((packed)) cw_wire_hello {
     uint32_t flow;        /* what the receiver must write into `flow` from now on */
     uint32_t data_number; /* first data packet number of the sender */
     uint32_t control_number;
-    uint32_t sender_ipv4;
-    uint32_t receiver_ipv4;
+    struct cw_ip sender_ip;
+    struct cw_ip receiver_ip;
     uint16_t sender_port;
     uint16_t receiver_port;
     uint8_t sender_mac[6];
@@ -106,7 +144,7 @@ struct __attribute__((packed)) cw_wire_hello {
     uint32_t packet_window;
     uint32_t put_window;
 };
-static_assert(sizeof(struct cw_wire_hello) == 76, "set-up");
+static_assert(sizeof(struct cw_wire_hello) == 100, "set-up");
 
 enum cw_wire_frame_kind {
     CW_FRAME_PUT = 1,  /* a whole put */
@@ -196,41 +234,88 @@ enum cw_wire_verdict {
     CW_WIRE_MALFORMED,
 };
 
-/* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and the `ports` from `own_port` on say
- * what is addressed to us; an extension's packet may also be addressed to any multicast group there; anything else is
+/* Finds our header in a received Ethernet frame of `length` bytes. `own` and the `ports` from `own_port` on say what is
+ * addressed to us; an extension's packet may also be addressed to any multicast group there; anything else is
  * CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with
  * the flag CW_WIRE_ENCRYPTED only version, type, flags and flow may be read before it has been opened (wire/sealed.h);
  * it is as long as its headers and its MAC at least. */
-enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
+enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const struct cw_ip *own, uint16_t own_port,
                                    uint32_t ports, const struct cw_wire_header **header);
 
-/* The MAC address of an IPv4 multicast group, host byte order (RFC 1112, 6.4). */
-static inline void cw_wire_group_mac(uint32_t ipv4, uint8_t mac[6])
+/* Bytes of the UDP datagram whose payload begins with a header that cw_wire_parse has found good, its own header
+ * included. */
+static inline uint32_t cw_wire_datagram_bytes(const struct cw_wire_header *header)
 {
-    mac[0] = 0x01;
-    mac[1] = 0x00;
-    mac[2] = 0x5e;
-    mac[3] = (uint8_t)(ipv4 >> 16 & 0x7f);
-    mac[4] = (uint8_t)(ipv4 >> 8);
-    mac[5] = (uint8_t)ipv4;
+    const uint8_t *length = (const uint8_t *)header - 4;
+    return (uint32_t)length[0] << 8 | length[1];
 }
 
-/* Ethernet, IPv4 and UDP headers for one peer, lengths still open. Addresses in host byte order. */
+/* A multicast group, by its IPv4 address, host byte order. Over IPv6 it is ff15::, a group of the site that nobody has
+ * registered (RFC 4291, 2.7), with these 32 bits at its end. */
+static inline struct cw_ip cw_wire_group(uint32_t ipv4, bool is_v6)
+{
+    struct cw_ip group = cw_ip_v4(ipv4);
+    if (is_v6) {
+        memset(group.bytes, 0, 12);
+        group.bytes[0] = 0xff;
+        group.bytes[1] = 0x15;
+    }
+    return group;
+}
+
+/* The MAC address of a multicast group (RFC 1112, 6.4; RFC 2464, 7). */
+static inline void cw_wire_group_mac(const struct cw_ip *group, uint8_t mac[6])
+{
+    bool is_v4 = cw_ip_is_v4(group);
+    mac[0] = is_v4 ? 0x01 : 0x33;
+    mac[1] = is_v4 ? 0x00 : 0x33;
+    memcpy(mac + 2, group->bytes + 12, 4);
+    if (is_v4) {
+        mac[2] = 0x5e;
+        mac[3] &= 0x7f;
+    }
+}
+
+/* Ethernet, IPv4 and UDP headers for one receiver, lengths still open. Addresses in host byte order. */
 void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],
                           const uint8_t destination_mac[6], uint32_t source_ipv4, uint32_t destination_ipv4,
                           uint16_t source_port, uint16_t destination_port);
-
-/* For those who pass packets on: the bytes of an Ethernet frame that holds an IPv4 packet for one host, without its
- * padding; 0: it holds none, or is cut off. Then the addresses, host byte order, and one hop less to live, which must
- * not be 0. */
-uint32_t cw_wire_network_bytes(const uint8_t *frame, uint32_t length);
-uint32_t cw_wire_network_source(const struct cw_wire_network *network);
-uint32_t cw_wire_network_destination(const struct cw_wire_network *network);
-void cw_wire_network_hop(struct cw_wire_network *network);
-
 /* Completes a copy of such headers in front of a packet: lengths and the IPv4 checksum for `payload_bytes` behind our
  * header. */
 void cw_wire_network_finish(struct cw_wire_network *network, uint32_t payload_bytes);
+
+/* The same for many receivers, over IPv4 or IPv6. */
+void cw_wire_outer_init(struct cw_wire_outer *outer, const uint8_t mac[6], const struct cw_ip *ip);
+/* Writes the headers in front of a packet with `payload_bytes` behind our header. Over IPv6 cw_wire_udp_checksum_set has
+ * to follow, unless the port writes the checksum. */
+void cw_wire_outer_write(const struct cw_wire_outer *outer, const struct cw_wire_receiver *receiver, uint8_t *at,
+                         uint32_t payload_bytes);
+
+/* The Internet checksum (RFC 1071) of bytes that lie in several pieces; begin with zeros. */
+struct cw_wire_sum {
+    uint64_t sum;
+    bool is_odd; /* bytes so far */
+};
+void cw_wire_sum_add(struct cw_wire_sum *sum, const void *data, size_t bytes);
+/* As it is stored. */
+uint16_t cw_wire_sum_end(const struct cw_wire_sum *sum);
+
+/* Begins the UDP checksum of a packet over IPv6, with the pseudo-header and the first `length` bytes of the frame; false:
+ * it is none, or has its checksum. What lies behind in other pieces is added, and cw_wire_udp_checksum_set ends it. */
+bool cw_wire_udp_checksum_begin(struct cw_wire_sum *sum, const uint8_t *frame, uint32_t length);
+void cw_wire_udp_checksum_set(const struct cw_wire_sum *sum, uint8_t *frame);
+
+/* For those who pass packets on: what an Ethernet frame holds, an IP packet for one host. */
+struct cw_wire_passage {
+    uint32_t bytes; /* of the frame, without its padding */
+    uint8_t hops;   /* left to it */
+    struct cw_ip source;
+    struct cw_ip destination;
+};
+/* False: it holds none, or is cut off. */
+bool cw_wire_passage_read(const uint8_t *frame, uint32_t length, struct cw_wire_passage *passage);
+/* One hop less, of which there must be one. */
+void cw_wire_passage_hop(uint8_t *frame);
 
 /* CRC-32C (RFC 3720, appendix B.4) of `bytes` more bytes; start with 0. */
 uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
@@ -278,7 +363,7 @@ static inline uint32_t cw_wire_probe_bytes(uint32_t word)
     return (word & 2047) * 8;
 }
 
-/* Payload bytes of the largest packet at this MTU. */
+/* Payload bytes of the largest packet over IPv4 at this MTU. */
 static inline uint32_t cw_wire_payload_bytes(uint32_t mtu_bytes)
 {
     return mtu_bytes - (CW_WIRE_OVERHEAD_BYTES - 14);

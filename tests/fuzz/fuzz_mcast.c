@@ -78,7 +78,7 @@ static uint32_t payload_write(uint8_t *at, uint8_t type, uint64_t id)
 static void hostile_send(struct mcast_world *world, uint64_t id)
 {
     struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;
-    struct cw_wire_network network;
+    struct cw_wire_receiver receiver;
     struct cw_wire_key key;
     uint8_t *at = cw_extension_stage(endpoint);
     if (at == NULL) {
@@ -96,8 +96,8 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
         .has_echo = true,
     };
     cw_extension_key(endpoint, id, draw() % 50 == 0 ? 0 : HOSTILE, &key);
-    cw_extension_group(endpoint, 0xef010203u, &network);
-    cw_extension_finish(endpoint, &network, &header, bytes, &key);
+    cw_extension_group(endpoint, 0xef010203u, &receiver);
+    cw_extension_finish(endpoint, &receiver, &header, bytes, &key);
     cw_extension_flush(endpoint);
 }
 
@@ -139,7 +139,7 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
 {
     struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;
     uint64_t id = mcast_world_group(world);
-    struct cw_wire_network network;
+    struct cw_wire_receiver receiver;
     struct cw_wire_key key;
     uint8_t *at = cw_extension_stage(endpoint);
     assert_non_null(at);
@@ -153,8 +153,8 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
     struct cw_extension_header header = {
         .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
     cw_extension_key(endpoint, id, HOSTILE, &key);
-    cw_extension_group(endpoint, 0xef010203u, &network);
-    cw_extension_finish(endpoint, &network, &header, sizeof(struct cw_mcast_data) + 8, &key);
+    cw_extension_group(endpoint, 0xef010203u, &receiver);
+    cw_extension_finish(endpoint, &receiver, &header, sizeof(struct cw_mcast_data) + 8, &key);
     cw_extension_flush(endpoint);
 }
 

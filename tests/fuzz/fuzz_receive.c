@@ -211,8 +211,7 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
             put.offset = offsets[cw_random_below(random, 8)];
         }
         if (cw_random_chance(random, 0.5)) {
-            const struct cw_flow *flow =
-                cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
+            const struct cw_flow *flow = flow_from(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN);
             put.frame.put_number = (uint32_t)(flow->receiver.puts.base + cw_random_below(random, 40) - 8);
         }
         put.predecessor = cw_random_chance(random, 0.2) ? (uint16_t)cw_random_next(random) : put.predecessor;
@@ -229,7 +228,7 @@ static void change_fields(struct world *world, uint8_t *payload, uint32_t payloa
 static uint32_t compose(struct world *world, uint8_t *payload)
 {
     struct cw_random *random = &world->random;
-    const struct cw_flow *flow = cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
+    const struct cw_flow *flow = flow_from(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN);
     uint64_t number = flow->receiver.puts.base + cw_random_below(random, 3);
     uint64_t count = cw_random_between(random, 1, 24);
     uint32_t used = 0;
@@ -270,7 +269,7 @@ static void attack_signed_one(struct world *world)
 {
     struct cw_random *random = &world->random;
     struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
-    const struct cw_flow *flow = cw_flow_find(endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
+    const struct cw_flow *flow = flow_from(endpoint, 0x0a000001u + MADMAN);
     struct frame frame = world->recording.frames[cw_random_below(random, world->recording.count)];
     struct cw_wire_header header;
     memcpy(&header, frame.bytes + CW_WIRE_NETWORK_BYTES, sizeof(header));

@@ -38,7 +38,7 @@ struct world {
 
 static struct cw_flow *flow_of(const struct world *world)
 {
-    return cw_flow_find(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
+    return flow_from(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN);
 }
 
 /* Seals, or opens, a whole frame under the key of the session as the target knows it. */
@@ -171,8 +171,8 @@ static void mad_setup(struct world *world, struct frame *frame)
         .flags = CW_WIRE_ENCRYPTED,
         .hello = {.session = cw_random_below(random, 5),
                   .peer_session = flow->session.local,
-                  .sender_ipv4 = 0x0a000001u + MADMAN,
-                  .receiver_ipv4 = target->config.address.ipv4,
+                  .sender_ip = cw_ip_v4(0x0a000001u + MADMAN),
+                  .receiver_ip = target->config.address.ip,
                   .sender_port = CW_UDP_PORT,
                   .receiver_port = CW_UDP_PORT,
                   .payload_bytes_max = cw_random_chance(random, 0.2) ? 0 : 1400,

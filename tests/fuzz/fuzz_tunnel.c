@@ -204,7 +204,7 @@ static void world_open(void)
     sim_hosts_config_init(&config, 2);
     cw_simulator_node_config_init(&config.node);
     cw_endpoint_config_init(&config.endpoint);
-    config.ipv4_first = 0x0a090001u;
+    config.ip_first = cw_ip_v4(0x0a090001u);
     config.memory_bytes = 0;
     config.prepare = prepare;
     config.turn = turn;

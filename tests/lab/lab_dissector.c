@@ -209,8 +209,15 @@ static void make_marked(struct capture *capture)
     }
 }
 
+static struct cw_ip ip_first(bool is_v6)
+{
+    struct cw_ip ip;
+    assert_true(cw_ip_read(is_v6 ? "fd77::1" : "10.0.0.1", &ip));
+    return ip;
+}
+
 /* A sealed session from its set-up to its end; how many packets. */
-static uint64_t make_sealed(struct capture *capture)
+static uint64_t make_sealed(struct capture *capture, bool is_v6)
 {
     struct sim_hosts_config config;
     struct sim_hosts hosts;
@@ -218,6 +225,7 @@ static uint64_t make_sealed(struct capture *capture)
     uint64_t before = capture->frames;
     sim_hosts_config_init(&config, 2);
     config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
+    config.ip_first = ip_first(is_v6);
     if (sim_hosts_create(&hosts, &config, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
@@ -242,12 +250,20 @@ static const char *const wanted[] = {
     "causeway.type == 17",      "causeway.type == 18",      "causeway.type == 19",      "causeway.type == 20",
 };
 
+static const char *const over_v6[] = {
+    "ipv6 && causeway.part.total == 20000 && causeway.part.position > 0",
+    "ipv6.dst == ff15::ef00:1 && eth.dst == 33:33:ef:00:00:01 && causeway.type == 16",
+    "ipv6.src == fd77::1 && causeway.hello.sender_ip == fd77::1 && causeway.hello.receiver_ip == fd77::2",
+    "ipv6 && causeway.type == 3 && causeway.sealed.count > 2",
+};
+
 /* How many packets of the file tshark finds by `filter`. */
 static uint64_t count_packets(const char *folder, const char *filter)
 {
     char command[LINE_BYTES];
     snprintf(command, sizeof(command),
-             "tshark -X lua_script:%s/dataplane/wire/causeway.lua -r %s/capture.pcap -Y '%s' 2>%s/errors",
+             "tshark -o udp.check_checksum:TRUE -X lua_script:%s/dataplane/wire/causeway.lua -r %s/capture.pcap -Y "
+             "'%s' 2>%s/errors",
              getenv("CW_SOURCE"), folder, filter, folder);
     FILE *output = popen(command, "r");
     assert_non_null(output);
@@ -321,6 +337,28 @@ static void check_marked(const char *folder)
     }
 }
 
+/* Everything that is not sealed, over one kind of IP. */
+static void make_all(struct capture *capture, bool is_v6)
+{
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    char error[200] = "";
+    sim_hosts_config_init(&config, HOSTS);
+    config.memory_bytes = MEMORY_BYTES;
+    config.endpoint.pool_slot_count = 8;
+    config.ip_first = ip_first(is_v6);
+    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    cw_simulator_tap_set(hosts.simulator, tap, capture);
+    make_traffic(&hosts);
+    make_multicast(&hosts);
+    /* BYE leaves when an endpoint is destroyed; the tap sees it as long as the simulator lives */
+    cw_endpoint_destroy(hosts.list[0].endpoint);
+    hosts.list[0].endpoint = NULL;
+    cw_simulator_attach(hosts.simulator, 0, NULL, NULL);
+    sim_hosts_run(&hosts, 1000000);
+    sim_hosts_destroy(&hosts);
+}
+
 static void test_every_packet_is_decoded(void **state)
 {
     char folder[] = "/tmp/causeway-dissector-XXXXXX";
@@ -337,30 +375,24 @@ static void test_every_packet_is_decoded(void **state)
         fail_msg("%s", error);
     }
 
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, HOSTS);
-    config.memory_bytes = MEMORY_BYTES;
-    config.endpoint.pool_slot_count = 8;
-    struct sim_hosts hosts;
-    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
-    cw_simulator_tap_set(hosts.simulator, tap, &capture);
-    make_traffic(&hosts);
-    make_multicast(&hosts);
+    uint64_t sealed = 0;
     make_marked(&capture);
-    uint64_t sealed = make_sealed(&capture);
-    /* BYE leaves when an endpoint is destroyed; the tap sees it as long as the simulator lives */
-    cw_endpoint_destroy(hosts.list[0].endpoint);
-    hosts.list[0].endpoint = NULL;
-    cw_simulator_attach(hosts.simulator, 0, NULL, NULL);
-    sim_hosts_run(&hosts, 1000000);
-    sim_hosts_destroy(&hosts);
+    for (int family = 0; family < 2; family++) {
+        make_all(&capture, family == 1);
+        sealed += make_sealed(&capture, family == 1);
+    }
     cw_port_close(capture.port);
 
     assert_true(capture.frames > 40);
-    assert_int_equal(count_packets(folder, "causeway || igmp"), capture.frames);
+    assert_int_equal(count_packets(folder, "causeway || igmp || icmpv6"), capture.frames);
     assert_int_equal(count_packets(folder, "infiniband"), 0); /* as on RoCE's port */
     assert_int_equal(
         count_packets(folder, "_ws.malformed || causeway.malformed || _ws.lua.error || ip.checksum.status == 0"), 0);
+    assert_int_equal(count_packets(folder, "udp && ipv6 && udp.checksum.status != 1"), 0);
+    assert_int_equal(count_packets(folder, "icmpv6 && icmpv6.checksum.status != 1"), 0);
+    check_field(folder,
+                "icmpv6.type == 131 && icmpv6.mld.multicast_address == ff15::ef00:1 && ipv6.opt.router_alert == 0");
+    check_field(folder, "icmpv6.type == 132 && ipv6.dst == ff02::2");
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         check_field(folder, wanted[i]);
     }
@@ -373,11 +405,14 @@ static void test_every_packet_is_decoded(void **state)
     check_field(folder,
                 "causeway.mcast.total == 5000 && causeway.mcast.position > 0 && causeway.mcast.lane_tag == 0x500006");
     check_field(folder, "causeway.mcast.run.missing > 0 && causeway.mcast.author == 2");
+    for (size_t i = 0; i < sizeof(over_v6) / sizeof(over_v6[0]); i++) {
+        check_field(folder, over_v6[i]);
+    }
     check_marked(folder);
     check_sealed(folder, sealed);
     check_field(folder, "causeway.type == 1 && causeway.hello.peer_session == 0");
     check_field(folder, "causeway.type == 1 && causeway.hello.peer_session != 0");
-    check_field(folder, "causeway.hello.sender_ipv4 == 0x0a000001 && causeway.hello.receiver_ipv4 == 0x0a000002");
+    check_field(folder, "causeway.hello.sender_ip == ::ffff:10.0.0.1 && causeway.hello.receiver_ip == ::ffff:10.0.0.2");
 
     char command[256];
     snprintf(command, sizeof(command), "rm -r %s", folder);

@@ -5,6 +5,7 @@
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/flow/receive.h"
+#include "dataplane/flow/table.h"
 #include "dataplane/wire/wire.h"
 
 enum { FRAME_BYTES = 2048 };
@@ -70,8 +71,15 @@ static inline void network_write(uint8_t *frame, const struct cw_endpoint *targe
 {
     struct cw_address to = cw_endpoint_address(target);
     struct cw_wire_network *network = (struct cw_wire_network *)frame;
-    cw_wire_network_init(network, to.mac, to.mac, from_ipv4, to.ipv4, CW_UDP_PORT, to.udp_port);
+    cw_wire_network_init(network, to.mac, to.mac, from_ipv4, cw_ip_to_v4(&to.ip), CW_UDP_PORT, to.udp_port);
     cw_wire_network_finish(network, behind);
+}
+
+/* The target's flow for a host; NULL: it has none. */
+static inline struct cw_flow *flow_from(const struct cw_endpoint *target, uint32_t ipv4)
+{
+    struct cw_ip ip = cw_ip_v4(ipv4);
+    return cw_flow_find(target, &ip, CW_UDP_PORT);
 }
 
 /* ---- letting in ---- */

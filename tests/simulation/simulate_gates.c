@@ -39,7 +39,7 @@ static void host_open(struct tunnel_site *site)
     char error[200] = "";
     site->hosts->info.mac[4] = (uint8_t)(1 + site->index); /* both pairs of ports are alike */
     cw_endpoint_config_init(&config);
-    config.address = (struct cw_address){.ipv4 = 0x0a000001u + site->index, .udp_port = UDP_PORT};
+    config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001u + site->index), .udp_port = UDP_PORT};
     config.seed = cw_random_derive(site->world->options.seed, 1000 + site->index);
     config.accept_unknown = true;
     *host = (struct endpoint_host){.memory = calloc(1, MEMORY_BYTES)};

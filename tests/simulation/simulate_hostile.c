@@ -33,7 +33,7 @@ static void world_open(struct world *world, uint32_t window_blocks)
     simulation_hosts(&world->hosts, &config);
     (void)sim_stream_send(&world->hosts, MADMAN, TARGET, 32, 20, 1000 * SIMULATION_MS);
     world->endpoint = world->hosts.list[TARGET].endpoint;
-    world->flow = cw_flow_find(world->endpoint, 0x0a000001u + MADMAN, CW_UDP_PORT);
+    world->flow = flow_from(world->endpoint, 0x0a000001u + MADMAN);
     assert_non_null(world->flow);
     world->base = world->flow->receiver.puts.base;
 }

@@ -355,8 +355,8 @@ static void nobody_is_talked_out_of_it(void **state)
     for (enum cw_wire_type type = CW_WIRE_HELLO; type <= CW_WIRE_HELLO_REPLY; type++) {
         struct cw_wire_hello hello = {.session = 99,
                                       .peer_session = flow->session.local,
-                                      .sender_ipv4 = SENDER_IPV4,
-                                      .receiver_ipv4 = config->address.ipv4,
+                                      .sender_ip = cw_ip_v4(SENDER_IPV4),
+                                      .receiver_ip = config->address.ip,
                                       .sender_port = CW_UDP_PORT,
                                       .receiver_port = CW_UDP_PORT,
                                       .payload_bytes_max = 1400,

@@ -339,14 +339,14 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
     struct cw_mcast_prefix prefix = {
         .group_high = (uint32_t)(id >> 32), .author = author, .sender = author, .epoch = 1};
     struct cw_extension_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)id, .number = number};
-    struct cw_wire_network network;
+    struct cw_wire_receiver receiver;
     struct cw_wire_key key;
     uint8_t *at = cw_extension_stage(endpoint);
     assert_non_null(at);
     memcpy(at, &prefix, sizeof(prefix));
     cw_extension_key(endpoint, id, author, &key);
-    cw_extension_group(endpoint, FLOOD_IPV4, &network);
-    cw_extension_finish(endpoint, &network, &header, sizeof(prefix), &key);
+    cw_extension_group(endpoint, FLOOD_IPV4, &receiver);
+    cw_extension_finish(endpoint, &receiver, &header, sizeof(prefix), &key);
     cw_extension_flush(endpoint);
     sim_hosts_run(&world->hosts, SIMULATION_MS);
 }
@@ -392,12 +392,12 @@ static void what_is_not_authentic_takes_no_memory(void **state)
             .prefix = {.group_high = (uint32_t)(id >> 32), .author = author, .sender = author, .epoch = 1}};
         struct cw_extension_header header = {
             .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + i};
-        struct cw_wire_network network;
+        struct cw_wire_receiver receiver;
         uint8_t *at = cw_extension_stage(endpoint);
         assert_non_null(at);
         memcpy(at, &data, sizeof(data));
-        cw_extension_group(endpoint, GROUP_IPV4, &network);
-        cw_extension_finish(endpoint, &network, &header, sizeof(data), &key);
+        cw_extension_group(endpoint, GROUP_IPV4, &receiver);
+        cw_extension_finish(endpoint, &receiver, &header, sizeof(data), &key);
         cw_extension_flush(endpoint);
         sim_hosts_run(&world.hosts, SIMULATION_MS);
     }

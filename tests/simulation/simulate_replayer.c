@@ -91,7 +91,7 @@ static void alter(struct world *world, uint32_t node, uint8_t *frame, uint32_t l
         return;
     }
     memcpy(&hello, frame + CW_WIRE_OVERHEAD_BYTES, sizeof(hello));
-    const struct cw_flow *flow = cw_flow_find(world->hosts.list[node].endpoint, hello.sender_ipv4, hello.sender_port);
+    const struct cw_flow *flow = cw_flow_find(world->hosts.list[node].endpoint, &hello.sender_ip, hello.sender_port);
     hello.session = cw_random_next(random);
     hello.incarnation = cw_random_next(random);
     hello.peer_session = flow->session.next;

@@ -375,15 +375,15 @@ static void phases_differ(void **state)
                                              .type = CW_WIRE_HELLO,
                                              .flags = CW_WIRE_ENCRYPTED,
                                              .hello = {.session = 1000 + i,
-                                                       .sender_ipv4 = flow->address.ipv4,
+                                                       .sender_ip = flow->address.ip,
                                                        .sender_port = flow->address.udp_port,
-                                                       .receiver_ipv4 = endpoint->config.address.ipv4,
+                                                       .receiver_ip = endpoint->config.address.ip,
                                                        .receiver_port = endpoint->config.address.udp_port,
                                                        .payload_bytes_max = 1400,
                                                        .packet_window = 1000,
                                                        .put_window = 1000}};
         cw_wire_setup_seal(&setup, endpoint->setup_key);
-        network_write(frame, endpoint, flow->address.ipv4, sizeof(setup) - CW_WIRE_HEADER_BYTES);
+        network_write(frame, endpoint, cw_ip_to_v4(&flow->address.ip), sizeof(setup) - CW_WIRE_HEADER_BYTES);
         memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
         flow->session.next = 0;
         struct cw_received packet = {.data = frame, .length = sizeof(frame)};

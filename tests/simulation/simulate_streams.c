@@ -77,7 +77,8 @@ static void mac_of(const struct sim_hosts *hosts, uint32_t node, uint8_t mac[6])
 
 static uint32_t ipv4_of(const struct sim_hosts *hosts, uint32_t node)
 {
-    return cw_endpoint_address(hosts->list[node].endpoint).ipv4;
+    struct cw_address address = cw_endpoint_address(hosts->list[node].endpoint);
+    return cw_ip_to_v4(&address.ip);
 }
 
 static void two_clusters(struct sim_hosts *hosts, uint32_t relays, bool encrypt)
@@ -412,7 +413,7 @@ static void bad_calls_are_refused(void **state)
     two_clusters(&hosts, 0, false);
     struct cw_endpoint *endpoint = hosts.list[0].endpoint;
     struct cw_stream how = {.traffic = {.shaper = CW_SHAPER_NONE}};
-    struct cw_relay_host host = {.ipv4 = 1, .shaper = CW_SHAPER_NONE};
+    struct cw_relay_host host = {.ip = cw_ip_v4(1), .shaper = CW_SHAPER_NONE};
     uint32_t peer = sim_hosts_peer(&hosts, 0, SIDE), number;
     assert_int_equal(cw_relay_host_set(endpoint, &host), CW_ERROR_ARGUMENT); /* no relay yet */
     assert_int_equal(cw_relay_open(endpoint, 100), CW_ERROR_ARGUMENT);

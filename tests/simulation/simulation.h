@@ -37,7 +37,7 @@ static inline void simulation_relay(struct sim_hosts *hosts, uint32_t node, uint
     assert_int_equal(cw_shaper_set(endpoint, 2, rate_bps, 0), CW_OK);
     for (uint32_t i = 0; i < hosts->count; i++) {
         struct cw_relay_host host = {
-            .ipv4 = cw_endpoint_address(hosts->list[i].endpoint).ipv4, .sends = i < hosts->count / 2, .shaper = 2};
+            .ip = cw_endpoint_address(hosts->list[i].endpoint).ip, .sends = i < hosts->count / 2, .shaper = 2};
         memcpy(host.mac, cw_simulator_mac(hosts->simulator, i), 6);
         if (i != node) {
             assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);

@@ -229,7 +229,7 @@ void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *
     sim_hosts_config_init(&config, SITES);
     cw_endpoint_config_init(&config.endpoint);
     config.seed = options->seed;
-    config.ipv4_first = 0x0a090001u;
+    config.ip_first = cw_ip_v4(0x0a090001u);
     config.memory_bytes = 0;
     config.node.up = config.node.down = link_of(options);
     config.node.down.loss = config.node.down.duplicate = config.node.down.corrupt = config.node.down.reorder = 0;

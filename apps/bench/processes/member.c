@@ -112,7 +112,7 @@ static int open_endpoint(struct bench_member *member)
     loop.spin = group->config.spin;
     loop.fallback = loop.spin ? CW_FALLBACK_NONE : CW_FALLBACK_THREAD;
     config.waiting = cw_loop_waiting(&loop, &member->port->info);
-    config.address.ipv4 = 0x0a4d0001u + member->index;
+    config.address.ip = cw_ip_v4(0x0a4d0001u + member->index);
     config.address.udp_port = UDP_PORT;
     memset(config.job_key, 0x43, sizeof(config.job_key)); /* a network of processes that one command has made */
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {

@@ -144,7 +144,7 @@ int main(void)
     struct cw_loop_config loop_config;
     pair_port_open(ports);
     cw_endpoint_config_init(&config);
-    config.address = (struct cw_address){.ipv4 = 0x0a000001, .udp_port = CW_UDP_PORT};
+    config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001), .udp_port = CW_UDP_PORT};
     cw_loop_config_init(&loop_config);
     loop_config.fallback = CW_FALLBACK_CALLER;
     if (cw_endpoint_create(&config, ports[0], cw_clock_ns(), &endpoint, error, sizeof(error)) != CW_OK ||

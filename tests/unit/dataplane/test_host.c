@@ -48,15 +48,18 @@ static void test_a_card_is_its_address(void **state)
     struct cw_random random;
     cw_random_seed(&random, 1);
     for (int i = 0; i < 10000; i++) {
-        struct cw_address address = {.ipv4 = (uint32_t)cw_random_next(&random),
+        struct cw_address address = {.ip = cw_ip_v4((uint32_t)cw_random_next(&random)),
                                      .udp_port = (uint16_t)cw_random_next(&random)};
+        if (i % 2 == 1) {
+            cw_random_fill(&random, address.ip.bytes, (size_t)i % 16 + 1);
+        }
         struct cw_address read;
         char card[CW_CARD_BYTES], damaged[CW_CARD_BYTES];
         uint64_t mac = cw_random_next(&random);
         memcpy(address.mac, &mac, sizeof(address.mac));
         cw_card_write(&address, card);
         assert_int_equal(cw_card_read(card, &read), CW_OK);
-        assert_int_equal(read.ipv4, address.ipv4);
+        assert_true(cw_ip_is_equal(&read.ip, &address.ip));
         assert_int_equal(read.udp_port, address.udp_port);
         assert_memory_equal(read.mac, address.mac, sizeof(read.mac));
         /* what is damaged is no card, or that of another address: never of the same */

@@ -76,7 +76,7 @@ static void hosts_open(struct hosts *hosts, const struct mode *mode)
         struct cw_loop_config loop = loop_config(mode, i);
         struct cw_endpoint_config config;
         cw_endpoint_config_init(&config);
-        config.address = (struct cw_address){.ipv4 = 0x0a000001 + i, .udp_port = CW_UDP_PORT};
+        config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001 + i), .udp_port = CW_UDP_PORT};
         config.seed = 11 + i;
         config.waiting = cw_loop_waiting(&loop, &ports[i]->info);
         host->port = ports[i];

@@ -42,7 +42,7 @@ static void neighbours_open(struct neighbour *list)
     for (uint32_t i = 0; i < NEIGHBOURS; i++) {
         struct cw_endpoint_config config;
         cw_endpoint_config_init(&config);
-        config.address = (struct cw_address){.ipv4 = 0x0a000001 + i, .udp_port = 4792};
+        config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001 + i), .udp_port = 4792};
         config.seed = 11 + i;
         config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
         list[i].port = ports[i];

@@ -64,7 +64,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     loop.fallback = CW_FALLBACK_NONE;
-    config.address = (struct cw_address){.ipv4 = 0x0a000001 + rank, .udp_port = CW_UDP_PORT};
+    config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001 + rank), .udp_port = CW_UDP_PORT};
     config.seed = 77 + rank;
     config.pool_slot_bytes = SLOT_BYTES;
     config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */

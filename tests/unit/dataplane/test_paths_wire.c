@@ -84,7 +84,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port, ui
     cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     loop.fallback = CW_FALLBACK_NONE;
-    config.address.ipv4 = 0x0a000001 + rank;
+    config.address.ip = cw_ip_v4(0x0a000001 + rank);
     config.address.udp_port = CW_UDP_PORT;
     config.seed = seed;
     config.pool_slot_bytes = SLOT_BYTES;

@@ -14,9 +14,15 @@ enum { NETWORK = CW_WIRE_NETWORK_BYTES, MTU = 1500, LEAST = 4 };
 #define LOOPBACK 0x7f000001u
 #define SECOND   1000000000ull
 
+static void group_mac(uint32_t ipv4, uint8_t mac[6])
+{
+    struct cw_ip group = cw_ip_v4(ipv4);
+    cw_wire_group_mac(&group, mac);
+}
+
 static struct cw_port *port_open(uint32_t mtu_bytes, uint16_t udp_port, uint32_t streams, uint32_t buffer_bytes)
 {
-    const struct cw_port_udp_config config = {.ipv4 = LOOPBACK,
+    const struct cw_port_udp_config config = {.ip = cw_ip_v4(LOOPBACK),
                                               .udp_port = udp_port,
                                               .stream_count = streams,
                                               .mtu_bytes = mtu_bytes,
@@ -79,11 +85,16 @@ static void packets_expect_at(struct cw_port *port, uint16_t from, uint32_t to_i
         for (uint32_t i = 0; i < got; i++, number++) {
             const uint8_t *frame = packets[i].data;
             const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
+            struct cw_wire_passage passage;
             assert_int_equal(packets[i].length, NETWORK + bytes[number]);
-            assert_int_equal(cw_wire_network_bytes(frame, packets[i].length),
-                             to_ipv4 == LOOPBACK ? packets[i].length : 0);
-            assert_int_equal(cw_wire_network_source(network), LOOPBACK);
-            assert_int_equal(cw_wire_network_destination(network), to_ipv4);
+            if (cw_wire_passage_read(frame, packets[i].length, &passage)) {
+                assert_int_equal(passage.bytes, packets[i].length);
+                assert_int_equal(cw_ip_to_v4(&passage.source), LOOPBACK);
+                assert_int_equal(cw_ip_to_v4(&passage.destination), to_ipv4);
+            } else {
+                assert_int_equal(network->destination_ipv4[0], to_ipv4 >> 24);
+                assert_int_not_equal(to_ipv4, LOOPBACK);
+            }
             assert_int_equal(network->source_port[0] << 8 | network->source_port[1], from);
             assert_int_equal(network->destination_port[0] << 8 | network->destination_port[1], to);
             assert_int_equal(network->udp_length[0] << 8 | network->udp_length[1], 8 + bytes[number]);
@@ -150,7 +161,7 @@ static void streams_have_sockets(void **state)
     struct cw_port *one = port_open(MTU, 0, 1, 0), *many = NULL;
     for (uint16_t first = 21000; many == NULL; first += STREAMS) {
         const struct cw_port_udp_config config = {
-            .ipv4 = LOOPBACK, .udp_port = first, .stream_count = STREAMS, .mtu_bytes = MTU};
+            .ip = cw_ip_v4(LOOPBACK), .udp_port = first, .stream_count = STREAMS, .mtu_bytes = MTU};
         char error[CW_PORT_TEXT_BYTES];
         (void)cw_port_udp_open(&config, &many, error, sizeof(error));
     }
@@ -338,11 +349,11 @@ static void groups_are_joined_and_left(void **state)
     struct cw_port *members[MEMBERS], *none = port_open(MTU, 0, 1, 0);
     uint8_t mac[6], other_mac[6];
     bool joined[MEMBERS] = {true, true, true};
-    cw_wire_group_mac(group, mac);
-    cw_wire_group_mac(other, other_mac);
+    group_mac(group, mac);
+    group_mac(other, other_mac);
     for (uint32_t i = 0; i < MEMBERS; i++) {
         const struct cw_port_udp_config config = {
-            .ipv4 = LOOPBACK, .stream_count = 1, .mtu_bytes = MTU, .group_port = GROUP_PORT};
+            .ip = cw_ip_v4(LOOPBACK), .stream_count = 1, .mtu_bytes = MTU, .group_port = GROUP_PORT};
         char error[CW_PORT_TEXT_BYTES];
         assert_int_equal(cw_port_udp_open(&config, &members[i], error, sizeof(error)), CW_OK);
         assert_int_equal(cw_port_leave(members[i], mac), CW_ERROR_NOT_FOUND);
@@ -361,7 +372,7 @@ static void groups_are_joined_and_left(void **state)
     group_exchange(members, joined, group);
     exchange(members[0], members[1], MTU, 3, 9);
     for (uint32_t i = 0; i < MANY; i++) {
-        cw_wire_group_mac(0xef020000u + i, mac);
+        group_mac(0xef020000u + i, mac);
         assert_int_equal(cw_port_join(members[0], mac), CW_OK);
     }
     joined[1] = joined[2] = false;
@@ -390,16 +401,19 @@ static void errors_are_told(void **state)
     const uint16_t taken = cw_port_udp_number(port);
     char word[40];
     snprintf(word, sizeof(word), "UDP port %u of 127.0.0.1 is taken", taken);
-    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
-            CW_ERROR_BUSY, word);
-    refused((struct cw_port_udp_config){.ipv4 = 0xcb007107u, .udp_port = 0, .stream_count = 1, .mtu_bytes = MTU},
-            CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
-    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = 0, .stream_count = 1, .mtu_bytes = 500},
+    refused(
+        (struct cw_port_udp_config){.ip = cw_ip_v4(LOOPBACK), .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
+        CW_ERROR_BUSY, word);
+    refused(
+        (struct cw_port_udp_config){.ip = cw_ip_v4(0xcb007107u), .udp_port = 0, .stream_count = 1, .mtu_bytes = MTU},
+        CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
+    refused((struct cw_port_udp_config){.ip = cw_ip_v4(LOOPBACK), .udp_port = 0, .stream_count = 1, .mtu_bytes = 500},
             CW_ERROR_ARGUMENT, "MTU 500");
-    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = 0, .stream_count = 2, .mtu_bytes = MTU},
+    refused((struct cw_port_udp_config){.ip = cw_ip_v4(LOOPBACK), .udp_port = 0, .stream_count = 2, .mtu_bytes = MTU},
             CW_ERROR_ARGUMENT, "2 streams");
-    refused((struct cw_port_udp_config){.ipv4 = LOOPBACK, .udp_port = 65530, .stream_count = 7, .mtu_bytes = MTU},
-            CW_ERROR_ARGUMENT, "7 streams");
+    refused(
+        (struct cw_port_udp_config){.ip = cw_ip_v4(LOOPBACK), .udp_port = 65530, .stream_count = 7, .mtu_bytes = MTU},
+        CW_ERROR_ARGUMENT, "7 streams");
     cw_port_close(port);
 }
 
