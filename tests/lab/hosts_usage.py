@@ -47,11 +47,11 @@ def well(lab, options, command, environment=None, err=""):
     expect(re.search(err, said), f"{options} {' '.join(command)}: says {err}: {said[-2000:]}")
 
 
-def suite_run(lab, layouts):
+def suite_run(lab, layouts, net=""):
     every = os.environ.get("CW_TEST_LAB") == "all"
     for number, program in enumerate(programs):
         for layout in layouts if every else [layouts[number % len(layouts)]]:
-            well(lab, f"--hosts {layout} -x TMPDIR", program, {"TMPDIR": "/tmp/shared"})
+            well(lab, f"--hosts {layout} {net} -x TMPDIR", program, {"TMPDIR": "/tmp/shared"})
 
 
 def ways_run(lab):
@@ -60,8 +60,10 @@ def ways_run(lab):
     well(lab, hosts, kernel, err=r"to other hosts by UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24")
     well(lab, f"{hosts} --net eth0", kernel, err=r"since CAUSEWAY_NET says so")
     well(lab, f"{hosts} --net 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
-    for options, words in (("--net nosuch0", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77"),
-                           ("--net 10.0.0.0/99", r"a subnet has 0 to 32 bits"),
+    well(lab, "--explain --hosts h0,h1,h2 --net fd77::/16", kernel,
+         err=r"at fd77::1 \(eth0\)(.|\n)*fd77::2, UDP port \d+(.|\n)*group of MPI_COMM_WORLD.*: multicast")
+    for options, words in (("--net nosuch0", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77(.|\n)*fd77::1"),
+                           ("--net 10.0.0.0/99", r"a subnet has 0 to 32 bits"), ("--net fd77::/129", r"a subnet has 0 to 128 bits"),
                            ("--ports 5", r"CAUSEWAY_PORTS is '5': FIRST-LAST is wanted")):
         code, _, said = run(lab, f"--hosts h0,h1 {options}", kernel)
         expect(code != 0 and re.search(words, said), f"{options}: {code}: {said}")
@@ -73,9 +75,12 @@ def main():
         keep = [f"{build}:build", f"{shared}:shared"]
         with Lab(3, user="nobody", keep=keep) as lab:
             suite_run(lab, LAYOUTS)
+            if os.environ.get("CW_TEST_LAB") == "all":
+                suite_run(lab, LAYOUTS[:1], "--net fd77::/16")
             ways_run(lab)
         with Lab(3, subnets=2, user="nobody", keep=keep) as lab:
             well(lab, "--explain --hosts h0:2,h1:2", kernel, err=r"the hosts share no subnet: the address of the default route")
+            well(lab, "--explain --hosts h0:2,h1:2 --net fd77::/16", kernel, err=r"at fd77::1 \(eth0\)(.|\n)*fd77:0:0:1::1, UDP port")
             if os.environ.get("CW_TEST_LAB") == "all":
                 suite_run(lab, LAYOUTS[:1])
     return exit_code()

@@ -209,6 +209,106 @@ static void test_altered_packets_are_told_apart(void **state)
     }
 }
 
+/* Over IPv6: a good packet from fd77::1 to fd77::2, and its UDP checksum; returns its length. */
+static const struct cw_ip own_v6 = {{0xfd, 0x77, [15] = 2}};
+
+static uint32_t write_packet_v6(uint8_t *frame)
+{
+    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+    const struct cw_ip from = {{0xfd, 0x77, [15] = 1}};
+    const struct cw_wire_receiver receiver = {.ip = own_v6, .port = OWN_PORT, .own_port = OWN_PORT};
+    struct cw_wire_outer outer;
+    struct cw_wire_sum sum;
+    memset(frame, 0, FRAME_BYTES);
+    cw_wire_outer_init(&outer, mac, &from);
+    cw_wire_outer_write(&outer, &receiver, frame, PAYLOAD_BYTES);
+    struct cw_wire_header *header = (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_V6_BYTES);
+    header->version = CW_WIRE_VERSION;
+    header->type = CW_WIRE_DATA;
+    header->payload_bytes = PAYLOAD_BYTES;
+    uint32_t length = CW_WIRE_NETWORK_V6_BYTES + CW_WIRE_HEADER_BYTES + PAYLOAD_BYTES;
+    assert_true(cw_wire_udp_checksum_begin(&sum, frame, length));
+    cw_wire_udp_checksum_set(&sum, frame);
+    assert_false(cw_wire_udp_checksum_begin(&sum, frame, length)); /* it has one now */
+    return length;
+}
+
+static void test_packets_over_ipv6(void **state)
+{
+    static const struct {
+        uint32_t at;
+        uint8_t value;
+        enum cw_wire_verdict verdict;
+    } rows[] = {
+        {12, 0x08, CW_WIRE_FOREIGN}, /* ether type */
+        {14, 0x40, CW_WIRE_FOREIGN}, /* IP version */
+        {15, 0xff, CW_WIRE_GOOD},    /* traffic class and flow label are others' */
+        {20, 0, CW_WIRE_FOREIGN},    /* hop-by-hop options */
+        {20, 44, CW_WIRE_FOREIGN},   /* a fragment */
+        {53, 3, CW_WIRE_FOREIGN},    /* another host */
+        {38, 0xff, CW_WIRE_FOREIGN}, /* a group: data is not sent to those */
+        {57, 0, CW_WIRE_FOREIGN},    /* another port */
+        {19, 200, CW_WIRE_SHORT},    /* length beyond the frame */
+        {19, 47, CW_WIRE_SHORT},     /* ... too short for a header */
+        {59, 71, CW_WIRE_MALFORMED}, /* UDP length */
+        {62, CW_WIRE_VERSION - 1, CW_WIRE_OTHER_VERSION},
+        {88, PAYLOAD_BYTES + 1, CW_WIRE_MALFORMED},
+    };
+    uint8_t frame[FRAME_BYTES];
+    const struct cw_wire_header *header = NULL;
+    uint32_t length = write_packet_v6(frame);
+    for (uint32_t cut = 0; cut < length; cut++) {
+        assert_int_equal(cw_wire_parse(frame, cut, &own_v6, OWN_PORT, 1, &header), CW_WIRE_SHORT);
+        assert_null(header);
+    }
+    assert_int_equal(cw_wire_parse(frame, length + 30, &own_v6, OWN_PORT, 1, &header), CW_WIRE_GOOD);
+    assert_ptr_equal(header, frame + CW_WIRE_NETWORK_V6_BYTES);
+    assert_int_equal(cw_wire_datagram_bytes(header), 8 + CW_WIRE_HEADER_BYTES + PAYLOAD_BYTES);
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, &header), CW_WIRE_FOREIGN);
+    (void)write_packet(frame);
+    assert_int_equal(cw_wire_parse(frame, length, &own_v6, OWN_PORT, 1, &header), CW_WIRE_FOREIGN);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        length = write_packet_v6(frame);
+        frame[rows[i].at] = rows[i].value;
+        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, &own_v6, OWN_PORT, 1, &header);
+        if (verdict != rows[i].verdict) {
+            fail_msg("byte %u = %u: verdict %d, expected %d", rows[i].at, rows[i].value, (int)verdict,
+                     (int)rows[i].verdict);
+        }
+    }
+}
+
+/* Summed up at once, 16 bits at a time, as RFC 1071 has it; however the bytes are cut into pieces. */
+static void test_checksums_of_pieces(void **state)
+{
+    struct cw_random random;
+    uint8_t bytes[300];
+    cw_random_seed(&random, 5);
+    for (uint32_t round = 0; round < 5000; round++) {
+        uint32_t count = (uint32_t)cw_random_below(&random, sizeof(bytes) + 1), expected = 0, at = 0;
+        struct cw_wire_sum sum = {0};
+        cw_random_fill(&random, bytes, sizeof(bytes));
+        if (round % 8 == 0) {
+            memset(bytes, 0xff, sizeof(bytes));
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            expected += (uint32_t)bytes[i] << (i % 2 == 0 ? 8 : 0);
+        }
+        while (expected >> 16 != 0) {
+            expected = (expected & 0xffff) + (expected >> 16);
+        }
+        while (at < count) {
+            uint32_t piece = (uint32_t)cw_random_between(&random, 0, count - at);
+            cw_wire_sum_add(&sum, bytes + at, piece);
+            at += piece;
+        }
+        uint16_t stored = cw_wire_sum_end(&sum);
+        uint8_t wire[2];
+        memcpy(wire, &stored, sizeof(wire));
+        assert_int_equal(wire[0] << 8 | wire[1], ~expected & 0xffff);
+    }
+}
+
 static void test_sealed_packets_have_room_for_their_mac(void **state)
 {
     uint8_t frame[FRAME_BYTES];
@@ -327,6 +427,8 @@ int main(void)
         cmocka_unit_test(test_good_packet_is_found),
         cmocka_unit_test(test_every_shorter_length_is_refused),
         cmocka_unit_test(test_altered_packets_are_told_apart),
+        cmocka_unit_test(test_packets_over_ipv6),
+        cmocka_unit_test(test_checksums_of_pieces),
         cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
         cmocka_unit_test(test_sealed_form_and_back),
         cmocka_unit_test(test_set_up_tag_covers_all_of_it),
