@@ -2,11 +2,14 @@
 #include "mcast/igmp.h"
 #include "mcast/state.h"
 
-/* Tells the switches; what does not leave is told again later. */
+/* Tells the switches, unless the port does; what does not leave is told again later. */
 static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
 {
     struct cw_address own = cw_endpoint_address(mcast->endpoint);
     uint8_t frame[CW_MCAST_IGMP_BYTES];
+    if (cw_extension_reports(mcast->endpoint)) {
+        return;
+    }
     cw_mcast_igmp_write(frame, own.mac, own.ipv4, ipv4, has_left);
     (void)cw_extension_frame(mcast->endpoint, frame, sizeof(frame));
 }

@@ -6,8 +6,8 @@
  *   2. A subnet in which every host has an address: the fastest, then the one with the largest MTU, then the one that
  *      the first rank's default route takes, then the first rank's first.
  *   3. None: each host's address on its default route, else its first one; routers are between.
- * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16") to choose from; each
- * rank may have another.
+ * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16") to choose from, and
+ * may name the way (way.h) in front of it; each rank may have another.
  *
  * Thread: any. */
 #pragma once
@@ -30,6 +30,8 @@ struct cw_net_address {
 /* What a rank tells all others, as it is: ends as they are. */
 struct cw_net_offer {
     uint8_t network[8]; /* the same for processes that share their interfaces */
+    uint8_t way;        /* that CAUSEWAY_NET names (way.h) */
+    uint8_t reserved[3];
     uint32_t count;
     struct cw_net_address addresses[CW_NET_ADDRESSES];
 };

@@ -86,6 +86,7 @@ int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route)
             break;
         }
     }
+    route->is_local = message->rtm_type == RTN_LOCAL;
     return message->rtm_type == RTN_UNREACHABLE || message->rtm_type == RTN_BLACKHOLE ? CW_ERROR_NOT_FOUND : CW_OK;
 }
 
@@ -103,16 +104,25 @@ static uint32_t interface_mtu(const char *name)
 
 int cw_route_ask(uint32_t ipv4, struct cw_route *route)
 {
+    return cw_route_ask_by(ipv4, 0, route);
+}
+
+int cw_route_ask_by(uint32_t ipv4, uint32_t interface, struct cw_route *route)
+{
     struct {
         struct nlmsghdr header;
         struct rtmsg message;
         struct rtattr attribute;
         uint32_t ipv4;
+        struct rtattr by;
+        uint32_t interface;
     } request = {
         .header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
         .message = {.rtm_family = AF_INET, .rtm_dst_len = 32},
         .attribute = {.rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = RTA_DST},
         .ipv4 = htonl(ipv4),
+        .by = {.rta_len = RTA_LENGTH(sizeof(uint32_t)), .rta_type = RTA_OIF},
+        .interface = interface,
     };
     _Alignas(struct nlmsghdr) uint8_t answer[ANSWER_BYTES];
     int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);

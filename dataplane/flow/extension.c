@@ -137,9 +137,10 @@ const struct cw_wire_network *cw_extension_peer(const struct cw_endpoint *endpoi
 void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_network *network)
 {
     const struct cw_address *own = &endpoint->config.address;
+    uint16_t group_port = endpoint->config.group_port != 0 ? endpoint->config.group_port : own->udp_port;
     uint8_t mac[6];
     cw_wire_group_mac(ipv4, mac);
-    cw_wire_network_init(network, own->mac, mac, own->ipv4, ipv4, own->udp_port, own->udp_port);
+    cw_wire_network_init(network, own->mac, mac, own->ipv4, ipv4, own->udp_port, group_port);
 }
 
 int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4)
@@ -154,6 +155,11 @@ int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
     uint8_t mac[6];
     cw_wire_group_mac(ipv4, mac);
     return cw_port_leave(endpoint->port, mac);
+}
+
+bool cw_extension_reports(const struct cw_endpoint *endpoint)
+{
+    return endpoint->port->info.reports;
 }
 
 void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key)

@@ -28,6 +28,7 @@ static void device_close_quietly(struct ethdev_port *port)
 static void ethdev_free(struct ethdev_port *port)
 {
     ethdev_stash_free(port);
+    ethdev_filter_close(port);
     ethdev_wait_close(port);
     ethdev_gate_hold(port);
     device_close_quietly(port);
@@ -137,7 +138,8 @@ static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_con
     if (status == CW_OK && port->driver.gated) {
         status = ethdev_gate_add(port, error, error_bytes);
     }
-    return status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+    status = status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+    return status == CW_OK ? ethdev_selection_apply(port, error, error_bytes) : status;
 }
 
 /* Opens the device once. *refused: it is a client that its server does not take, which another attempt may change. */
@@ -155,6 +157,7 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .wake.descriptor = -1,
                                     .epoll_descriptor = -1,
                                     .packet_descriptor = -1,
+                                    .selection = config->selection,
                                     .driver = *driver};
     strcpy(created->device, config->device);
     ethdev_gate_init(created);

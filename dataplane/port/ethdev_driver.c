@@ -228,7 +228,9 @@ static bool af_packet_complete(const struct cw_port_ethdev_config *config, char 
     uint32_t count = config->descriptor_count != 0 ? config->descriptor_count : ETHDEV_DESCRIPTORS_DEFAULT;
     return argument_add(arguments, arguments_bytes, "blocksz", RTE_MAX(slot_bytes, page)) &&
            argument_add(arguments, arguments_bytes, "framesz", slot_bytes) &&
-           argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u));
+           argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u)) &&
+           /* what goes past the queueing discipline is not seen by other ports of this host on the same interface */
+           (config->selection.ipv4 == 0 || argument_add(arguments, arguments_bytes, "qdisc_bypass", 0));
 }
 
 int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)

@@ -7,6 +7,7 @@
  *    ethdev_burst.c   the hot path
  *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
  *    ethdev_filter.c  multicast
+ *    ethdev_selection.c  what is taken of all that an interface of the kernel gets
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart */
 #pragma once
@@ -38,6 +39,7 @@ enum {
 enum ethdev_multicast {
     ETHDEV_MULTICAST_UNDECIDED = 0, /* nothing joined yet */
     ETHDEV_MULTICAST_BY_ADDRESS,
+    ETHDEV_MULTICAST_BY_KERNEL, /* it is member itself: membership.h */
     ETHDEV_MULTICAST_ALL,
     ETHDEV_MULTICAST_PROMISCUOUS,
     ETHDEV_MULTICAST_UNFILTERED, /* the driver has no filter: everything is delivered anyway */
@@ -46,6 +48,7 @@ enum ethdev_multicast {
 struct ethdev_group {
     struct rte_ether_addr address;
     uint32_t members; /* joins minus leaves */
+    int membership;   /* the kernel's, for BY_KERNEL */
 };
 
 /* What a driver needs and does not say itself. */
@@ -93,6 +96,7 @@ struct ethdev_port {
     struct cw_port_memory *memories;
     struct cw_mappings mappings; /* of the device, if needs_dma */
 
+    struct cw_port_selection selection; /* ipv4 0: none */
     enum ethdev_multicast multicast;
     uint32_t group_count;
     struct ethdev_group groups[CW_PORT_ETHDEV_GROUPS_MAX];
@@ -169,7 +173,11 @@ int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, st
 int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
 void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
 
+/* ethdev_selection.c: has the kernel give the port what it is to take, and no more; after ethdev_wait_open. */
+int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes);
+
 /* ethdev_filter.c */
+void ethdev_filter_close(struct ethdev_port *port);
 int ethdev_join(struct cw_port *port, const uint8_t mac[6]);
 int ethdev_leave(struct cw_port *port, const uint8_t mac[6]);
 

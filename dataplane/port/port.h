@@ -44,6 +44,7 @@ struct cw_port_info {
     bool gather;        /* external pieces are transmitted without a copy by the core */
     enum cw_port_wait wait;
     bool alarms;     /* its sleep ends by an alarm, too */
+    bool reports;    /* joining has switches and routers told (IGMP): the kernel does it, and answers their queries */
     char driver[32]; /* the driver's own name, for people */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dataplane/port/error_text.h"
+#include "dataplane/port/membership.h"
 #include "dataplane/status.h"
 
 enum { FRAME_ALIGNMENT = 64, HOPS = 64, FRAMES_SPARE = 4 * CW_PORT_BURST_MAX /* that callers hold */ };
@@ -73,10 +74,9 @@ static int set_open(struct udp_port *port)
 
 /* ---- groups ---- */
 
-/* The group of a MAC address, which keeps 23 bits of it (RFC 1112, 6.4). */
 static struct in_addr group_address(const uint8_t mac[6])
 {
-    return (struct in_addr){htonl(239u << 24 | (mac[3] & 0x7fu) << 16 | (uint32_t)mac[4] << 8 | mac[5])};
+    return (struct in_addr){htonl(cw_membership_ipv4(mac))};
 }
 
 static struct udp_group *group_find(const struct udp_port *port, struct in_addr ipv4)
@@ -328,7 +328,7 @@ static int socket_open(struct udp_port *port, uint32_t stream)
     if (stream == 0) {
         int none = 0;
         socklen_t bytes = sizeof(address);
-        port->cuts = setsockopt(made, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) == 0;
+        port->cuts = port->cuts && setsockopt(made, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) == 0;
         (void)getsockname(made, (struct sockaddr *)&port->own, &bytes);
     }
     return 0;
@@ -379,12 +379,14 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
                  .gather = true,
                  .wait = CW_PORT_WAIT_DESCRIPTOR,
                  .alarms = true,
+                 .reports = true,
                  .driver = "udp"},
     };
     made->own = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(config->udp_port), .sin_addr.s_addr = htonl(config->ipv4)};
     made->stream_count = config->stream_count;
     made->group_port = htons(config->group_port);
+    made->cuts = !config->never_segments;
     made->buffer_bytes = config->buffer_bytes != 0 ? config->buffer_bytes : CW_PORT_UDP_BUFFER_BYTES;
     made->used_count = UDP_MESSAGES;
     made->set = made->wake.descriptor = -1;

@@ -39,17 +39,18 @@ static inline void write_be32(uint8_t *bytes, uint32_t value)
 }
 
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
-                                   uint32_t ports, const struct cw_wire_header **header)
+                                   uint32_t ports, uint16_t group_port, const struct cw_wire_header **header)
 {
     if (length < CW_WIRE_NETWORK_BYTES) {
         return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != 0x0800 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
     }
     const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
     uint32_t destination = read_be32(network->destination_ipv4);
+    uint32_t port = read_be16(network->destination_port);
     bool is_to_group = destination >> 28 == CLASS_D;
+    bool is_our_port = is_to_group && group_port != 0 ? port == group_port : port - own_port < ports;
     if (read_be16(network->ether_type) != 0x0800 || network->version_length != 0x45 ||
-        network->protocol != PROTOCOL_UDP || (destination != own_ipv4 && !is_to_group) ||
-        read_be16(network->destination_port) - (uint32_t)own_port >= ports ||
+        network->protocol != PROTOCOL_UDP || (destination != own_ipv4 && !is_to_group) || !is_our_port ||
         (read_be16(network->fragment) & 0x3fff) != 0) {
         return CW_WIRE_FOREIGN;
     }

@@ -197,12 +197,12 @@ enum cw_wire_verdict {
 };
 
 /* Finds our header in a received Ethernet frame of `length` bytes. `own_ipv4` and the `ports` from `own_port` on say
- * what is addressed to us; an extension's packet may also be addressed to any multicast group there; anything else is
- * CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with
+ * what is addressed to us; an extension's packet may also be addressed to any multicast group, at `group_port` (0: at
+ * those ports); anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with
  * the flag CW_WIRE_ENCRYPTED only version, type, flags and flow may be read before it has been opened (wire/sealed.h);
  * it is as long as its headers and its MAC at least. */
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, uint32_t own_ipv4, uint16_t own_port,
-                                   uint32_t ports, const struct cw_wire_header **header);
+                                   uint32_t ports, uint16_t group_port, const struct cw_wire_header **header);
 
 /* The MAC address of an IPv4 multicast group, host byte order (RFC 1112, 6.4). */
 static inline void cw_wire_group_mac(uint32_t ipv4, uint8_t mac[6])

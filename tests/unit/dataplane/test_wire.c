@@ -146,9 +146,9 @@ static void test_good_packet_is_found(void **state)
     uint8_t frame[FRAME_BYTES];
     uint32_t length = write_packet(frame);
     const struct cw_wire_header *header = NULL;
-    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &header), CW_WIRE_GOOD);
+    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, 0, &header), CW_WIRE_GOOD);
     assert_ptr_equal(header, frame + CW_WIRE_NETWORK_BYTES);
-    assert_int_equal(cw_wire_parse(frame, length + 30, OWN_IPV4, OWN_PORT, 1, &header),
+    assert_int_equal(cw_wire_parse(frame, length + 30, OWN_IPV4, OWN_PORT, 1, 0, &header),
                      CW_WIRE_GOOD); /* Ethernet padding */
     uint32_t sum = 0;               /* the IPv4 header sums up to all ones (RFC 791) */
     for (uint32_t i = 14; i < 34; i += 2) {
@@ -164,7 +164,7 @@ static void test_every_shorter_length_is_refused(void **state)
     uint32_t length = write_packet(frame);
     for (uint32_t cut = 0; cut < length; cut++) {
         const struct cw_wire_header *header = NULL;
-        assert_int_equal(cw_wire_parse(frame, cut, OWN_IPV4, OWN_PORT, 1, &header), CW_WIRE_SHORT);
+        assert_int_equal(cw_wire_parse(frame, cut, OWN_IPV4, OWN_PORT, 1, 0, &header), CW_WIRE_SHORT);
         assert_null(header);
     }
 }
@@ -198,7 +198,7 @@ static void test_altered_packets_are_told_apart(void **state)
         uint32_t length = write_packet(frame);
         frame[rows[i].at] = rows[i].value;
         const struct cw_wire_header *header = NULL;
-        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &header);
+        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, 0, &header);
         if (verdict != rows[i].verdict) {
             fail_msg("byte %u = %u: verdict %d, expected %d", rows[i].at, rows[i].value, (int)verdict,
                      (int)rows[i].verdict);
@@ -215,16 +215,16 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
     const struct cw_wire_header *found;
     header->flags = CW_WIRE_ENCRYPTED;
     header->payload_bytes = 0xffff; /* is not looked at */
-    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &found), CW_WIRE_GOOD);
+    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, 0, &found), CW_WIRE_GOOD);
     assert_int_equal(cw_wire_sealed_bytes(found), CW_WIRE_FIELDS_BYTES + PAYLOAD_BYTES - CW_WIRE_MAC_BYTES);
     header->type = CW_WIRE_EXTENSION_FIRST; /* which nobody seals */
-    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &found), CW_WIRE_MALFORMED);
+    assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, 0, &found), CW_WIRE_MALFORMED);
     header->type = CW_WIRE_DATA;
     for (uint32_t payload = 0; payload <= PAYLOAD_BYTES; payload++) {
         static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
         cw_wire_network_init(network, mac, mac, 0x0a000001, OWN_IPV4, OWN_PORT, OWN_PORT);
         cw_wire_network_finish(network, payload);
-        assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, &found),
+        assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, 0, &found),
                          payload < CW_WIRE_MAC_BYTES ? CW_WIRE_MALFORMED : CW_WIRE_GOOD);
     }
 }
