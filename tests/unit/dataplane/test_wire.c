@@ -206,6 +206,36 @@ static void test_altered_packets_are_told_apart(void **state)
     }
 }
 
+static void test_groups_have_a_port_of_their_own(void **state)
+{
+    static const struct {
+        uint32_t to;
+        uint16_t port, group_port;
+        uint8_t type;
+        enum cw_wire_verdict verdict;
+    } rows[] = {
+        {0xef000001, OWN_PORT, 0, CW_WIRE_EXTENSION_FIRST, CW_WIRE_GOOD},
+        {0xef000001, OWN_PORT + 1, 0, CW_WIRE_EXTENSION_FIRST, CW_WIRE_FOREIGN},
+        {0xef000001, OWN_PORT, 0, CW_WIRE_DATA, CW_WIRE_FOREIGN},
+        {0xef000001, 700, 700, CW_WIRE_EXTENSION_FIRST, CW_WIRE_GOOD},
+        {0xef000001, 700, 700, CW_WIRE_DATA, CW_WIRE_FOREIGN},
+        {0xef000001, OWN_PORT, 700, CW_WIRE_EXTENSION_FIRST, CW_WIRE_FOREIGN},
+        {OWN_IPV4, 700, 700, CW_WIRE_EXTENSION_FIRST, CW_WIRE_FOREIGN}, /* it is of groups only */
+        {OWN_IPV4, OWN_PORT, 700, CW_WIRE_DATA, CW_WIRE_GOOD},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+        const struct cw_wire_header *found;
+        uint8_t frame[FRAME_BYTES];
+        uint32_t length = write_packet(frame);
+        cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, 0x0a000001, rows[i].to, OWN_PORT, rows[i].port);
+        cw_wire_network_finish((struct cw_wire_network *)frame, PAYLOAD_BYTES);
+        ((struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES))->type = rows[i].type;
+        assert_int_equal(cw_wire_parse(frame, length, OWN_IPV4, OWN_PORT, 1, rows[i].group_port, &found),
+                         rows[i].verdict);
+    }
+}
+
 static void test_sealed_packets_have_room_for_their_mac(void **state)
 {
     uint8_t frame[FRAME_BYTES];
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_good_packet_is_found),
         cmocka_unit_test(test_every_shorter_length_is_refused),
         cmocka_unit_test(test_altered_packets_are_told_apart),
+        cmocka_unit_test(test_groups_have_a_port_of_their_own),
         cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
         cmocka_unit_test(test_sealed_form_and_back),
         cmocka_unit_test(test_set_up_tag_covers_all_of_it),
