@@ -32,6 +32,7 @@ static void ethdev_free(struct ethdev_port *port)
     ethdev_wait_close(port);
     ethdev_gate_hold(port);
     device_close_quietly(port);
+    ethdev_xdp_close(port);
     ethdev_gate_remove(port);
     ethdev_gate_let_go(port);
     /* After the device: it no longer holds pieces then. */
@@ -158,6 +159,8 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .epoll_descriptor = -1,
                                     .packet_descriptor = -1,
                                     .selection = config->selection,
+                                    .program_descriptor = -1,
+                                    .link_descriptor = -1,
                                     .driver = *driver};
     strcpy(created->device, config->device);
     ethdev_gate_init(created);

@@ -8,6 +8,7 @@
  *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
  *    ethdev_filter.c  multicast
  *    ethdev_selection.c  what is taken of all that an interface of the kernel gets
+ *    ethdev_xdp.c     ... by af_xdp
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart */
 #pragma once
@@ -59,6 +60,7 @@ struct ethdev_driver {
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
     uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
     bool room_is_tight;        /* a buffer must fit a page: no rounding up as NICs like it */
+    bool xdp;                  /* an XDP program selects what it takes */
     bool packet_socket;        /* no interrupts, but an AF_PACKET socket that can be waited on */
     bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
@@ -97,6 +99,8 @@ struct ethdev_port {
     struct cw_mappings mappings; /* of the device, if needs_dma */
 
     struct cw_port_selection selection; /* ipv4 0: none */
+    int program_descriptor;             /* file of its XDP program; -1: none */
+    int link_descriptor;                /* by which that is attached; -1: none, or as the driver has done it */
     enum ethdev_multicast multicast;
     uint32_t group_count;
     struct ethdev_group groups[CW_PORT_ETHDEV_GROUPS_MAX];
@@ -175,6 +179,13 @@ void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
 
 /* ethdev_selection.c: has the kernel give the port what it is to take, and no more; after ethdev_wait_open. */
 int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes);
+
+/* ethdev_xdp.c: makes the program for the port's selection, and adds it to the driver's arguments; attaches it by a link
+ * when the device has been started; detaches it after that has been closed. */
+int ethdev_xdp_program(struct ethdev_port *port, char *arguments, size_t arguments_bytes, char *error,
+                       size_t error_bytes);
+void ethdev_xdp_link(struct ethdev_port *port);
+void ethdev_xdp_close(struct ethdev_port *port);
 
 /* ethdev_filter.c */
 void ethdev_filter_close(struct ethdev_port *port);
