@@ -1,8 +1,9 @@
 #include "control/net/way.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,44 +118,30 @@ static int privilege_check(enum cw_way way, char *error, size_t error_bytes)
                                        names[way], strerror(failed), cw_errno_remedy(failed));
 }
 
-/* Receive queues of an interface; 0: not known. */
-static uint32_t queues_of(const char *interface)
+/* Asks the kernel of an interface (netdevice(7)). False: it does not say. */
+static bool interface_ask(const char *interface, unsigned long what, struct ifreq *request)
 {
-    char path[64 + IF_NAMESIZE];
-    uint32_t count = 0;
-    snprintf(path, sizeof(path), "/sys/class/net/%s/queues", interface);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        count += strncmp(entry->d_name, "rx-", 3) == 0;
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return count;
-}
-
-static int mtu_of(const char *interface)
-{
-    struct ifreq request = {.ifr_mtu = 0};
     int query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
-    int mtu = query >= 0 && ioctl(query, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 0;
+    snprintf(request->ifr_name, sizeof(request->ifr_name), "%s", interface);
+    bool says = query >= 0 && ioctl(query, what, request) == 0;
     if (query >= 0) {
         close(query);
     }
-    return mtu;
+    return says;
 }
 
 /* Packets come by whichever queue the interface likes, and an AF_XDP socket has one. */
 static int xdp_check(const char *interface, char *error, size_t error_bytes)
 {
-    uint32_t queues = queues_of(interface);
-    int mtu = mtu_of(interface);
-    if (queues > 1) {
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq queues = {.ifr_data = (char *)&channels}, size = {.ifr_mtu = 0};
+    bool has_many = interface_ask(interface, SIOCETHTOOL, &queues) && channels.rx_count + channels.combined_count > 1;
+    int mtu = interface_ask(interface, SIOCGIFMTU, &size) ? size.ifr_mtu : 0;
+    if (has_many) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                              "--net af_xdp: %s has %" PRIu32 " receive queues, and a rank listens to one: "
                              "ethtool -L %s combined 1, or use --net af_packet:%s",
-                             interface, queues, interface, interface);
+                             interface, channels.rx_count + channels.combined_count, interface, interface);
     }
     if (mtu > CW_WAY_XDP_MTU_MAX) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,

@@ -3,8 +3,10 @@
 PART: af_packet, vlan, macvlan, af_xdp. PROGRAM: programs of the conformance suite, and the kernel is."""
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 from expectation import exit_code, expect
 from hosts import Lab
@@ -54,14 +56,22 @@ def start(lab, options, command, environment=None):
                      text=True, environment=environment or {})
 
 
+def nothing_left(lab, what):
+    """But the processes of a Session."""
+    end = time.monotonic() + LEFT_S
+    while (left := {name: each for name in lab.names for each in lab.processes(name).values() if "/usr/bin/python3 -c" not in each}):
+        if time.monotonic() > end:
+            break
+    expect(not left, f"{what}: nothing is left: {left}")
+
+
 def well(lab, options, command, environment=None, said=""):
     process = start(lab, options, command, environment)
     out, err = process.communicate()
     what = f"{options} {' '.join(command)}"
     expect(process.returncode == 0, f"{what}: ends well, not {process.returncode}: {out[-1500:]}{err[-1500:]}")
     expect(re.search(said, err), f"{what}: says {said}: {err[-3000:]}")
-    left = lab.left(LEFT_S)
-    expect(not left, f"{what}: nothing is left: {left}")
+    nothing_left(lab, what)
 
 
 def fails(lab, options, line, command=None, environment=None):
@@ -69,8 +79,7 @@ def fails(lab, options, line, command=None, environment=None):
     err = process.communicate()[1]
     lines = [each for each in err.splitlines() if re.search(line, each)]
     expect(process.returncode != 0 and lines, f"{options}: a line says {line}: exit code {process.returncode}: {err[-2000:]}")
-    left = lab.left(LEFT_S)
-    expect(not left, f"{options}: nothing is left: {left}")
+    nothing_left(lab, options)
     return lines
 
 
@@ -84,7 +93,7 @@ def by_rank(way_of_rank, command):
 
 
 def suite(lab, net, layouts):
-    for number, (name, command) in enumerate(programs.items()):
+    for number, (name, command) in enumerate((name, each) for name, each in programs.items() if name != "mpi_busy"):
         groups = MULTICAST if name in ("mpi_collective_random", "mpi_scatter_groups") else None
         well(lab, f"--net {net} --hosts {layouts[number % len(layouts)]}", command, groups)
 
@@ -197,8 +206,122 @@ def part_stacked(kind, name, *arguments):
         stacked(lab, kind, name, *arguments)
 
 
+# ---- af_xdp ----
+
+
+class Session:
+    """A conversation by TCP between two hosts, as an ssh session is: lines there and back, and now and then a lot."""
+    SERVER = "import socket; s=socket.create_server(('', 4022)); print('ready', flush=True); c,_=s.accept()\nwhile (d:=c.recv(65536)): c.sendall(d)"
+    CLIENT = ("import socket,sys,time; c=socket.create_connection((sys.argv[1], 4022), 5); c.settimeout(5); n=0\n"
+              "while sys.stdin.readline():\n"
+              " for size in (10, 100, 200000):\n"
+              "  d=b'x'*size; c.sendall(d); got=0\n"
+              "  while got<size: got+=len(c.recv(65536))\n"
+              " n+=1; print(n, flush=True)")
+
+    def __init__(self, lab, server, client):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.lab = lab
+        self.server = lab.start(server, ["/usr/bin/python3", "-c", self.SERVER], **pipes)
+        self.server.stdout.readline()
+        self.client = lab.start(client, ["/usr/bin/python3", "-c", self.CLIENT, lab.address(lab.names.index(server))], **pipes)
+        self.count = 0
+
+    def goes_on(self, what):
+        self.count += 1
+        self.client.stdin.write("\n")
+        self.client.stdin.flush()
+        said = self.client.stdout.readline()
+        expect(said == f"{self.count}\n", f"{what}: the session goes on: {said!r}")
+
+    def close(self):
+        for process in (self.client, self.server):
+            self.lab.kill(process)
+            process.communicate()
+
+
+def has_program(lab, name):
+    text = subprocess.run([*inside(lab, name), "ip", "link", "show", "dev", "eth0"], check=True, capture_output=True, text=True).stdout
+    return "xdp" in text
+
+
+def gone(lab, what):
+    """No program stays with an interface. That ends a moment after the process."""
+    expect(any(not [name for name in lab.names if has_program(lab, name)] for _ in range(200)), f"{what}: no XDP program stays")
+
+
+def session(lab):
+    """What else the hosts say to each other goes on, while a job runs and after it was killed."""
+    talk = Session(lab, "h1", "h0")
+    talk.goes_on("before")
+    for ends in (False, True):
+        job = start(lab, "--net af_xdp --hosts h0,h1,h2", programs["mpi_busy"])
+        while not (has_program(lab, "h0") and has_program(lab, "h1")) and job.poll() is None:
+            pass
+        expect(job.poll() is None, "the job runs")
+        for _ in range(20):
+            talk.goes_on("during a job")
+        for name in ("h0", "h1") if ends else ():
+            for number, words in lab.processes(name).items():
+                if words.startswith(programs["mpi_busy"][0]):
+                    os.kill(number, signal.SIGKILL)
+        if not ends:
+            job.send_signal(signal.SIGTERM)
+        out, err = job.communicate()
+        expect(job.returncode != 0, f"it was ended: {out}{err}")
+        nothing_left(lab, "a job that was ended")
+        gone(lab, "after kill -9" if ends else "after SIGTERM")
+        talk.goes_on("afterwards")
+    well(lab, "--net af_xdp --hosts h0,h1,h2", programs["is"])
+    talk.goes_on("after the next job")
+    talk.close()
+
+
+def errors_xdp(lab):
+    fails(lab, "--net af_xdp --hosts h0:2,h1", r"rank \d on h0: 2 ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
+          "with one queue: start one a host, or use --net af_packet or --net udp")
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "set", "eth0", "mtu", "9000")
+        root(lab, "net", "ip", "link", "set", f"p{index}", "mtu", "9000")
+    fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an MTU of 9000, and af_xdp takes 3434 at most: ip link set eth0 mtu 3434, "
+          "or use --net af_packet:eth0")
+    well(lab, "--net af_packet --hosts h0:2,h1:2", programs["mpi_point_blocking"])
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "set", "eth0", "mtu", "3434")
+        root(lab, "net", "ip", "link", "set", f"p{index}", "mtu", "3434")
+    well(lab, "--net af_xdp --hosts h0,h1", programs["mpi_point_blocking"])
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "add", "wide", "numtxqueues", "3", "numrxqueues", "3", "type", "veth", "peer", "name", "end",
+             "numtxqueues", "3", "numrxqueues", "3")
+        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "wide")
+        root(lab, name, "ip", "link", "set", "wide", "up")
+        root(lab, name, "ip", "link", "set", "end", "up")
+    fails(lab, "--net af_xdp:wide --hosts h0,h1", r"--net af_xdp: wide has 3 receive queues, and a rank listens to one: ethtool -L wide combined 1")
+
+
+def part_af_xdp():
+    with Lab(3, keep=KEEP) as lab:
+        well(lab, "--explain --net af_xdp --hosts h0,h1", programs["is"], None,
+             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since CAUSEWAY_NET says so; sockets")
+        quiet(lab, "af_xdp", suite, lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
+        well(lab, "--explain --net af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
+        gone(lab, "after jobs")
+        mixed(lab, "af_xdp")
+        for ways in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
+            well(lab, "--hosts h0,h1,h2", by_rank(ways, programs["mpi_collective_random"]), MULTICAST)
+        session(lab)
+        errors_xdp(lab)
+    with Lab(3, subnets=2, keep=KEEP) as lab:
+        for hosts in ("h0,h1", "h0,h1,h2"):
+            well(lab, f"--net af_xdp --hosts {hosts}", programs["is"])
+    with Lab(2, user="nobody", keep=KEEP) as lab:
+        fails(lab, "--net af_xdp --hosts h0,h1", r"rank \d on h\d: --net af_xdp needs root \(or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\): "
+              "--net udp, which is the default, needs no privilege")
+
+
 PARTS = {
     "af_packet": part_af_packet,
+    "af_xdp": part_af_xdp,
     "vlan": lambda: part_stacked("vlan", "eth0.5", "id", "5"),
     "macvlan": lambda: part_stacked("macvlan", "above", "mode", "bridge"),
 }
