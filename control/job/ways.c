@@ -72,7 +72,8 @@ void job_way_tell(struct cw_job *job, const struct cw_wire_request *request)
                  request->interface, since);
     } else {
         snprintf(job->way, sizeof(job->way),
-                 "%s on %s at %u.%u.%u.%u, UDP port %u, since %s; sockets (--net udp) would need no privilege",
+                 "%s on %s at %u.%u.%u.%u, UDP port %u, since %s; sockets (--net udp) would stream faster and need no "
+                 "privilege",
                  cw_way_name(request->way), request->interface, a, b, c, d, job->wire.address.udp_port, since);
     }
 }

@@ -9,7 +9,7 @@
  * "udp:10.1.0.0/16"; "eth0" names none. The rule, the same at all ranks, on what all have offered:
  *   1. Ranks that share their interfaces go one way, since they do not see what the others' send to the own host: the
  *      one that is named. Two that are named are an error.
- *   2. None is named: sockets (ARCHITECTURE.md, "Jobs across hosts", has the figure).
+ *   2. None is named: sockets, which stream fastest and need no privilege (ARCHITECTURE.md, "Jobs across hosts").
  * Hosts may differ: the packets are the same.
  *
  * Thread: any. */
