@@ -5,7 +5,7 @@
 
 #define SECTION(name) __attribute__((section(name), used))
 
-/* The kernel's interface (linux/bpf.h), which the compiler for its machine has no headers of. */
+/* The kernel's interface (<linux/bpf.h>), which the compiler for its machine has no headers of. */
 enum { XDP_PASS = 2, BPF_MAP_TYPE_XSKMAP = 17, BPF_FUNC_redirect_map = 51, QUEUES_MAX = 64 };
 struct xdp_md {
     uint32_t data;
