@@ -69,9 +69,10 @@ struct cw_endpoint_config {
     enum cw_encryption encryption;
     const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is (crypt/aead.h) */
     bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
-    uint32_t stream_count;         /* 1 .. CW_STREAMS_MAX: it is reached at so many UDP ports, from the address's on */
-    uint32_t peer_count_max;       /* 1 .. CW_PEERS_MAX; each stream counts */
-    uint32_t region_count_max;     /* 1 .. CW_REGIONS_MAX */
+    uint16_t group_port;       /* of packets to multicast groups, where members' own ones differ; 0: the address's */
+    uint32_t stream_count;     /* 1 .. CW_STREAMS_MAX: it is reached at so many UDP ports, from the address's on */
+    uint32_t peer_count_max;   /* 1 .. CW_PEERS_MAX; each stream counts */
+    uint32_t region_count_max; /* 1 .. CW_REGIONS_MAX */
     /* puts, gets and messages under way, all peers together; one has at most half of what others leave */
     uint32_t operation_count_max;
     uint32_t reassembly_count_max; /* puts half arrived or held back for their lane; at least 2 * peer_count_max */

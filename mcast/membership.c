@@ -3,12 +3,15 @@
 #include "mcast/mld.h"
 #include "mcast/state.h"
 
-/* Tells the switches; what does not leave is told again later. */
+/* Tells the switches, unless the port does; what does not leave is told again later. */
 static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
 {
     struct cw_address own = cw_endpoint_address(mcast->endpoint);
     uint8_t frame[CW_MCAST_MLD_BYTES]; /* the longer one */
     uint32_t bytes = CW_MCAST_IGMP_BYTES;
+    if (cw_extension_reports(mcast->endpoint)) {
+        return;
+    }
     if (cw_ip_is_v4(&own.ip)) {
         cw_mcast_igmp_write(frame, own.mac, cw_ip_to_v4(&own.ip), ipv4, has_left);
     } else {

@@ -101,7 +101,7 @@ void doctor_choices(struct doctor *doctor)
                    "overrides of algorithms, by name");
     tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
     tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
-    tell_variable(doctor, "CAUSEWAY_NET", "the interface, address or subnet by which other hosts are reached");
+    tell_variable(doctor, "CAUSEWAY_NET", "the way, interface, address or subnet by which other hosts are reached");
     tell_variable(doctor, "CAUSEWAY_PORTS", "the UDP ports that ranks may use between hosts");
     tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives without multicast groups");
     tell_variable(doctor, "CAUSEWAY_MULTICAST_FILTERS",

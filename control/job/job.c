@@ -320,17 +320,14 @@ uint64_t cw_job_failure_timeout(const struct cw_job *job)
 /* ---- open, close ---- */
 
 /* The endpoint of the wire, for the paths. */
-static int wire_open(struct cw_job *job, const struct cw_net_address *own, struct cw_paths_config *config,
+static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct cw_paths_config *config,
                      const struct report *report)
 {
-    const struct cw_wire_request request = {
-        .rank = job->info.rank,
-        .size = job->info.size,
-        .bound_ns = config->stopped_timeout_ns,
-        .key = job->has_key ? job->key : NULL,
-        .own = own,
-    };
-    int status = cw_wire_open(&request, &job->wire, report->text, report->bytes);
+    request->rank = job->info.rank;
+    request->size = job->info.size;
+    request->bound_ns = config->stopped_timeout_ns;
+    request->key = job->has_key ? job->key : NULL;
+    int status = cw_wire_open(request, &job->wire, report->text, report->bytes);
     if (status == CW_OK) {
         config->loop = job->wire.loop;
         config->address = cw_endpoint_address(job->wire.endpoint);
@@ -382,7 +379,8 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
         job->has_key = has_key != 0;
     }
     if (status == CW_OK && emulated >= 0) {
-        status = wire_open(job, NULL, config, report);
+        struct cw_wire_request request = {.own = NULL};
+        status = wire_open(job, &request, config, report);
     } else if (status == CW_OK && job->info.size > 1) {
         status = cw_net_offer_make(offer, report->text, report->bytes);
     }
@@ -479,43 +477,27 @@ static int fence(struct cw_job *job, const struct report *report)
                : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
-/* Which of this host's addresses the others use: all choose by the same rule. */
-static int address_choose(struct cw_job *job, const struct cw_net_offer *offers, struct cw_net_address *own,
-                          const struct report *report)
-{
-    char why[CW_NET_TEXT_BYTES], interface[32];
-    const struct cw_net_offer *mine = &offers[job->info.rank];
-    if (!cw_net_choose(offers, job->info.size, job->info.rank, own, why)) {
-        return FAIL(
-            report, CW_ERROR_NOT_FOUND,
-            "rank %" PRIu32 " on %s: %s to reach ranks of other hosts by (`ip address` lists them; CAUSEWAY_NET "
-            "names one)",
-            job->info.rank, job->hosts[job->info.rank],
-            mine->count == 0 ? "this host has no address" : "all addresses are those of other hosts, too: none");
-    }
-    char ip[CW_IP_TEXT_BYTES];
-    cw_ip_write(&own->ip, ip);
-    cw_net_interface(&own->ip, interface, sizeof(interface));
-    snprintf(job->way, sizeof(job->way), "UDP sockets at %s (%s), since %s", ip, interface,
-             getenv("CAUSEWAY_NET") != NULL ? "CAUSEWAY_NET says so" : why);
-    return CW_OK;
-}
-
 /* The ranks are on several hosts: a port to the others, and where theirs are. */
 static int wire_join(struct cw_job *job, const struct cw_net_offer *offers, struct cw_paths_config *config,
                      struct cw_path_card *cards, const struct report *report)
 {
     struct cw_net_address own = {0};
+    struct cw_wire_request request = {.own = &own};
+    char interface[CW_JOB_INTERFACE_BYTES];
     int status = key_get(job, report);
-    status = status == CW_OK ? address_choose(job, offers, &own, report) : status;
-    status = status == CW_OK ? wire_open(job, &own, config, report) : status;
+    status =
+        status == CW_OK ? job_way_choose(job, offers, &own, interface, &request, report->text, report->bytes) : status;
+    status = status == CW_OK ? wire_open(job, &request, config, report) : status;
+    if (status == CW_OK) {
+        job_way_tell(job, &request);
+    }
     status = status == CW_OK ? cw_paths_connect(job->paths, config, report->text, report->bytes) : status;
     status = status == CW_OK ? place_put(job, config, report) : status;
     status = status == CW_OK ? fence(job, report) : status;
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         status = place_get(job, rank, &cards[rank], report);
     }
-    return status;
+    return status == CW_OK ? job_hops_find(job, &request, cards, report->text, report->bytes) : status;
 }
 
 static int paths_add(struct cw_job *job, struct cw_paths_config *config, const struct report *report)
@@ -582,6 +564,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
         cw_paths_destroy(made->paths);
         cw_wire_close(&made->wire);
         cw_bootstrap_drop(made->bootstrap); /* no goodbye: the others would wait for us */
+        free(made->hops);
         free(made->hosts);
         free(made->machines);
         free(made);
@@ -613,8 +596,13 @@ void cw_job_close(struct cw_job *job)
     cw_bootstrap_fence(job->bootstrap); /* nobody reads our memory any more; if the launcher is gone, so are they */
     cw_control_destroy(job->control);   /* others may have wanted acknowledgements until then */
     cw_paths_destroy(job->paths);
+    cw_wire_quiet(&job->wire);
+    if (job->has_devices) {
+        cw_bootstrap_fence(job->bootstrap); /* nobody says goodbye any more to ports that are then given up */
+    }
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);
+    free(job->hops);
     free(job->hosts);
     free(job->machines);
     free(job);

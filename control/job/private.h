@@ -4,6 +4,9 @@
 #include "control/job/job.h"
 #include "control/job/key.h"
 #include "control/job/wire.h"
+#include "control/net/neighbour.h"
+
+enum { CW_JOB_INTERFACE_BYTES = 32 };
 
 struct cw_job {
     struct cw_bootstrap *bootstrap;
@@ -20,9 +23,28 @@ struct cw_job {
     uint64_t *machines;               /* which ranks' processors are the same, per rank */
     uint8_t key[CW_JOB_KEY_BYTES];
     bool has_key;
+    enum cw_way way_kind;               /* to other hosts; NONE: there are none, or emulated ones */
+    bool has_devices;                   /* ranks that share no sockets' way (wire.h): the same at all ranks */
+    uint32_t hop_count;                 /* with another way than sockets: */
+    struct cw_hop *hops;                /* to each address of another rank */
     char way[2 * CW_NET_TEXT_BYTES];    /* to other hosts, for people; "": none, or between emulated ones */
     char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
+
+/* Chooses the address and the way by which this rank goes to other hosts, by the rule that all have in common, and
+ * completes the request of the wire. `interface` is kept until the wire is open. CW_OK, or errors of cw_way_choose and
+ * cw_way_check, CW_ERROR_NOT_FOUND, with a line in `error`. */
+int job_way_choose(struct cw_job *job, const struct cw_net_offer *offers, struct cw_net_address *own,
+                   char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
+                   size_t error_bytes);
+/* Sets job->way, once the wire is open. */
+void job_way_tell(struct cw_job *job, const struct cw_wire_request *request);
+/* With another way than sockets: finds the next hop to each rank, and writes its MAC address into the cards. Those that
+ * are not found are job_reach's to tell. CW_OK, or errors of cw_hops_find with a line in `error`. */
+int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct cw_path_card *cards, char *error,
+                  size_t error_bytes);
+/* The hop to a rank that has none; NULL: it has one. */
+const struct cw_hop *job_hop_missing(const struct cw_job *job, const struct cw_path_card *card);
 
 /* Finds out whether the hosts reach each other, within `bound_ns` or some seconds; 0: does not. All ranks have opened
  * their ports, and job->paths has all cards. CW_OK; CW_ERROR_TIMEOUT, with a line in `error` that names who is not

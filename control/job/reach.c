@@ -33,6 +33,7 @@ struct reach {
     uint32_t *ranks; /* the first of each further host that this one asks */
     uint32_t *peers;
     struct cw_peer_info *infos;
+    bool *is_missing;
     uint32_t count;
     uint32_t up;    /* have a session */
     uint32_t found; /* ... and their path MTU */
@@ -105,25 +106,35 @@ static uint32_t choose(struct reach *reach, const struct cw_job *job, const stru
 
 /* ---- what is told ---- */
 
-/* Which hosts do not answer, and what the network says of the first of them. */
-static int unreached_tell(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
+/* The names of hosts that are missing, some of them; returns the first of these; UINT32_MAX: none is. */
+static uint32_t missing_name(const struct reach *reach, const struct cw_job *job, char line[LINE_BYTES])
 {
-    char line[LINE_BYTES], reason[LINE_BYTES / 2];
     uint32_t first = UINT32_MAX, missing = 0;
     int length = 0;
     for (uint32_t i = 0; i < reach->count; i++) {
-        if (reach->infos[i].state == CW_PEER_ESTABLISHED) {
+        if (!reach->is_missing[i]) {
             continue;
         }
         first = first == UINT32_MAX ? i : first;
         if (missing++ < NAMED_MAX) {
-            length += snprintf(line + length, sizeof(line) - (size_t)length, "%s%.64s", missing > 1 ? ", " : "",
+            length += snprintf(line + length, LINE_BYTES - (size_t)length, "%s%.64s", missing > 1 ? ", " : "",
                                job->hosts[reach->ranks[i]]);
         }
     }
     if (missing > NAMED_MAX) {
-        snprintf(line + length, sizeof(line) - (size_t)length, " and %" PRIu32 " more", missing - NAMED_MAX);
+        snprintf(line + length, LINE_BYTES - (size_t)length, " and %" PRIu32 " more", missing - NAMED_MAX);
     }
+    return first;
+}
+
+/* Which hosts do not answer, and what the network says of the first of them. */
+static int unreached_tell(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
+{
+    char line[LINE_BYTES], reason[LINE_BYTES / 2];
+    for (uint32_t i = 0; i < reach->count; i++) {
+        reach->is_missing[i] = reach->infos[i].state != CW_PEER_ESTABLISHED;
+    }
+    uint32_t first = missing_name(reach, job, line);
     const struct cw_address *to = &reach->infos[first].address;
     char ip[CW_IP_TEXT_BYTES];
     cw_ip_write(&to->ip, ip);
@@ -133,6 +144,33 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
                          "%u s; %s",
                          job->hosts[job->info.rank], job->info.rank, line, ip, to->udp_port,
                          (unsigned)(BOUND_NS / 1000000000), reason);
+}
+
+/* Hosts to which no frame can be written, since nobody says who takes it. CW_OK: there are none. */
+static int hopless_tell(const struct reach *reach, const struct cw_job *job, const struct cw_path_card *cards,
+                        uint32_t order, char *error, size_t error_bytes)
+{
+    char line[LINE_BYTES], interface[CW_JOB_INTERFACE_BYTES];
+    for (uint32_t i = 0; i < reach->count; i++) {
+        reach->is_missing[i] = job_hop_missing(job, &cards[reach->ranks[i]]) != NULL;
+    }
+    uint32_t first = missing_name(reach, job, line);
+    if (first == UINT32_MAX) {
+        return CW_OK;
+    }
+    (void)nanosleep(&(struct timespec){.tv_sec = order / 10, .tv_nsec = (long)(order % 10 * STAGGER_NS)}, NULL);
+    const struct cw_hop *hop = job_hop_missing(job, &cards[reach->ranks[first]]);
+    const struct cw_ip to = cw_ip_v4(hop->ipv4), next = cw_ip_v4(hop->next);
+    char own_text[CW_IP_TEXT_BYTES], to_text[CW_IP_TEXT_BYTES], next_text[CW_IP_TEXT_BYTES];
+    cw_ip_write(&job->wire.address.ip, own_text);
+    cw_ip_write(&to, to_text);
+    cw_ip_write(&next, next_text);
+    cw_net_interface(&job->wire.address.ip, interface, sizeof(interface));
+    return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                         "host %s (rank %" PRIu32
+                         ") does not reach %s: %s, by %s on %s from %s, next hop %s: %s",
+                         job->hosts[job->info.rank], job->info.rank, line, to_text, cw_way_name(job->way_kind),
+                         interface, own_text, next_text, hop->reason);
 }
 
 /* Paths that pass no packets as large as the ports take. */
@@ -151,6 +189,14 @@ static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t 
     }
 }
 
+static void reach_free(const struct reach *reach)
+{
+    free(reach->ranks);
+    free(reach->peers);
+    free(reach->infos);
+    free(reach->is_missing);
+}
+
 int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
 {
     struct reach reach = {0};
@@ -160,14 +206,14 @@ int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bou
     reach.ranks = calloc(job->info.size, sizeof(*reach.ranks));
     reach.peers = calloc(job->info.size, sizeof(*reach.peers));
     reach.infos = calloc(job->info.size, sizeof(*reach.infos));
-    if (reach.ranks == NULL || reach.peers == NULL || reach.infos == NULL) {
-        free(reach.ranks);
-        free(reach.peers);
-        free(reach.infos);
+    reach.is_missing = calloc(job->info.size, sizeof(*reach.is_missing));
+    if (reach.ranks == NULL || reach.peers == NULL || reach.infos == NULL || reach.is_missing == NULL) {
+        reach_free(&reach);
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
     }
     uint32_t order = choose(&reach, job, cards);
-    int status = cw_loop_call(job->wire.loop, ask, &reach);
+    int status = hopless_tell(&reach, job, cards, order < STAGGERED ? order : STAGGERED, error, error_bytes);
+    status = status == CW_OK ? cw_loop_call(job->wire.loop, ask, &reach) : status;
     uint64_t begin_ns = cw_clock_ns();
     uint64_t most_ns =
         (bound_ns < BOUND_NS ? bound_ns : BOUND_NS) + (order < STAGGERED ? order : STAGGERED) * STAGGER_NS;
@@ -186,8 +232,6 @@ int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bou
     } else if (status == CW_OK) {
         narrow_note(&reach, job, job->wire.port->info.mtu_bytes);
     }
-    free(reach.ranks);
-    free(reach.peers);
-    free(reach.infos);
+    reach_free(&reach);
     return status;
 }

@@ -76,6 +76,8 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
     }
     config.waiting = cw_loop_waiting(&loop, &wire->port->info);
     config.address = wire->address;
+    /* a socket's port tells its groups itself, and shows their packets as those to its own number */
+    config.group_port = request->own != NULL && request->way != CW_WAY_UDP ? CW_UDP_PORT : 0;
     config.stream_count = streams_wanted(request->own == NULL);
     uint64_t peers = (uint64_t)request->size * config.stream_count; /* only those in use take memory */
     config.peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
@@ -95,8 +97,10 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
         wire->endpoint = NULL;
         return status;
     }
-    status = wire_multicast_open(config.job_key, request->rank + 1 == request->size, request->own == NULL, wire, error,
-                                 error_bytes);
+    if (!request->no_groups) {
+        status = wire_multicast_open(config.job_key, request->rank + 1 == request->size, request->own == NULL, wire,
+                                     error, error_bytes);
+    }
     if (status != CW_OK) {
         return status;
     }
@@ -121,7 +125,9 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     if (status == CW_OK && request->own == NULL) {
         status = wire_port_open(request->rank, &emulation, wire, error, error_bytes);
     } else if (status == CW_OK) {
-        status = wire_socket_open(request->own, request->rank, streams_wanted(false), wire, error, error_bytes);
+        status = request->way == CW_WAY_UDP
+                     ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
+                     : wire_device_open(request, streams_wanted(false), wire, error, error_bytes);
     }
     if (status == CW_OK) {
         status = endpoint_open(request, wire, error, error_bytes);
@@ -132,8 +138,9 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     return status;
 }
 
-void cw_wire_close(struct cw_wire *wire)
+void cw_wire_quiet(struct cw_wire *wire)
 {
+    struct cw_reservation reservation = wire->reservation;
     if (wire->loop != NULL) {
         cw_loop_destroy(wire->loop);
     }
@@ -142,5 +149,11 @@ void cw_wire_close(struct cw_wire *wire)
     if (wire->port != NULL) {
         cw_port_close(wire->port);
     }
-    *wire = (struct cw_wire){0};
+    *wire = (struct cw_wire){.reservation = reservation};
+}
+
+void cw_wire_close(struct cw_wire *wire)
+{
+    cw_wire_quiet(wire);
+    cw_reservation_close(&wire->reservation);
 }

@@ -1,7 +1,7 @@
 /* wire: this process's way to other hosts: a port, an endpoint on it and its loop.
  *
- * Between hosts it is a socket of the kernel at the address that all have agreed on (control/net/net.h), and at a UDP
- * port that is free, or one of CAUSEWAY_PORTS.
+ * Between hosts it is a socket of the kernel, or the kernel's interface by af_packet or af_xdp (control/net/way.h), at the
+ * address that all have agreed on (control/net/net.h), and at a UDP port that is free, or one of CAUSEWAY_PORTS.
  *
  * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
  * emulated hosts, in equal blocks, and how they reach each other:
@@ -20,10 +20,13 @@
  * Thread: open and close one at a time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "control/net/net.h"
+#include "control/net/reservation.h"
+#include "control/net/way.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/loop.h"
 #include "mcast/mcast.h"
@@ -47,8 +50,9 @@ struct cw_wire {
     uint32_t message_bytes_max;
     uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;
-    struct cw_mcast *mcast;  /* NULL: CAUSEWAY_MULTICAST is "off" */
-    uint32_t multicast_base; /* the first multicast address of the job (groups/groups.h) */
+    struct cw_reservation reservation; /* of its UDP ports, where no socket has them */
+    struct cw_mcast *mcast;            /* NULL: CAUSEWAY_MULTICAST is "off" */
+    uint32_t multicast_base;           /* the first multicast address of the job (groups/groups.h) */
     uint32_t filter_budget;
     uint64_t seed; /* random */
 };
@@ -63,9 +67,16 @@ struct cw_wire_request {
     uint64_t bound_ns;                /* how long a silent peer is waited for; 0: for ever */
     const uint8_t *key;               /* of the job; NULL: there is none */
     const struct cw_net_address *own; /* that others use; NULL: hosts are emulated */
+    enum cw_way way;                  /* with `own`: not NONE */
+    const char *interface;            /* that has the address */
+    bool has_devices;                 /* some rank of the job goes by another way than sockets */
+    bool no_groups;                   /* multicast would not reach all ranks of this host */
 };
 
 /* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
-/* A zeroed one is allowed. */
+/* Says goodbye to all, and closes it but for the reservation of its UDP ports: what others still send to them comes to
+ * nobody. A zeroed one is allowed. */
+void cw_wire_quiet(struct cw_wire *wire);
+/* Closes all of it. A zeroed one, and one that is quiet, is allowed. */
 void cw_wire_close(struct cw_wire *wire);

@@ -27,7 +27,7 @@ static int link_await(struct cw_wire *wire, const char *what, char *error, size_
     return CW_OK;
 }
 
-static int port_open(const struct cw_port_ethdev_config *config, struct cw_wire *wire, const char *what, char *error,
+int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_wire *wire, const char *what, char *error,
                      size_t error_bytes)
 {
     int status = cw_port_ethdev_open(config, &wire->port, error, error_bytes);
@@ -57,7 +57,7 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
     config.doorbell_peer = 0;
     wire->address =
         (struct cw_address){.ip = cw_ip_v4(0x0a000001u + rank), .udp_port = CW_UDP_PORT}; /* the port's own MAC */
-    return port_open(&config, wire, emulation->socket, error, error_bytes);
+    return wire_ethdev_open(&config, wire, emulation->socket, error, error_bytes);
 }
 
 /* ---- veth ---- */
@@ -104,7 +104,7 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
     config.device = device;
     config.device_arguments = arguments;
     config.mtu_bytes = emulation->mtu_bytes;
-    return port_open(&config, wire, interface, error, error_bytes);
+    return wire_ethdev_open(&config, wire, interface, error, error_bytes);
 }
 
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,

@@ -1,6 +1,6 @@
 /* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port
- * between emulated hosts, wire_socket.c between others, wire_multicast.c its
- * groups. */
+ * between emulated hosts, wire_socket.c and wire_device.c between others,
+ * wire_multicast.c its groups. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +20,22 @@ struct wire_emulation {
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes);
 
-/* The same with sockets, at so many ports. */
-int wire_socket_open(const struct cw_net_address *own, uint32_t rank, uint32_t streams, struct cw_wire *wire,
-                     char *error, size_t error_bytes);
+/* Opens a device of DPDK and waits for its link, which `what` names in errors. */
+struct cw_port_ethdev_config;
+int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_wire *wire, const char *what, char *error,
+                     size_t error_bytes);
+
+/* The same with sockets, and with an interface of the kernel, at so many ports. */
+int wire_socket_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
+                     size_t error_bytes);
+int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
+                     size_t error_bytes);
+
+/* Calls `take` for UDP ports of CAUSEWAY_PORTS, or of those that are nobody's, until some `streams` side by side are not
+ * CW_ERROR_BUSY; 0: for any one. Its result. */
+typedef int wire_ports_take(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes);
+int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void *context, char *error,
+                    size_t error_bytes);
 
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
 int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, bool asks_itself, struct cw_wire *wire,

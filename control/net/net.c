@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/net/way.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
@@ -24,15 +25,18 @@ enum { LIST_BYTES = 500, TEXT_BYTES = 64, NONE = -1 };
 
 struct wish {
     const char *text; /* NULL: none */
-    struct cw_ip ip;  /* a subnet or an address */
-    uint32_t bits;    /* of it, as cw_ip_shares counts them; UINT32_MAX: it is an interface */
+    enum cw_way way;
+    struct cw_ip ip; /* a subnet or an address */
+    uint32_t bits;   /* of it, as cw_ip_shares counts them; UINT32_MAX: it is an interface */
 };
 
 static int wish_read(struct wish *wish, char *error, size_t error_bytes)
 {
     char base[TEXT_BYTES];
     const char *text = getenv("CAUSEWAY_NET");
-    *wish = (struct wish){.text = text == NULL || text[0] == 0 ? NULL : text, .bits = UINT32_MAX};
+    *wish = (struct wish){.bits = UINT32_MAX};
+    wish->way = text == NULL ? CW_WAY_NONE : cw_way_read(text, &text);
+    wish->text = text == NULL || text[0] == 0 ? NULL : text;
     if (wish->text == NULL) {
         return CW_OK;
     }
@@ -51,7 +55,7 @@ static int wish_read(struct wish *wish, char *error, size_t error_bytes)
     } else if (slash != NULL || strlen(text) >= IF_NAMESIZE) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "CAUSEWAY_NET is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
-                             "(10.1.0.0/16) is wanted",
+                             "(10.1.0.0/16) is wanted, or a way: " CW_WAY_WORDS,
                              text);
     }
     return CW_OK;
@@ -180,6 +184,7 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
     if (status != CW_OK) {
         return status;
     }
+    offer->way = (uint8_t)wish.way;
     if (network_identify(offer->network) != CW_OK || getifaddrs(&all) != 0) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the interfaces of this host are not known%s",
                              " (mount /proc)");
@@ -211,8 +216,9 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
     freeifaddrs(all);
     if (offer->count == 0 && wish.text != NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "CAUSEWAY_NET is '%.60s', and this host has nothing like that; it has %s", wish.text,
-                             used > 0 ? list : "no address at all");
+                             "CAUSEWAY_NET is '%.60s', and this host has nothing like that; it has %s%s", wish.text,
+                             used > 0 ? list : "no address at all",
+                             wish.way == CW_WAY_NONE ? "; ways are " CW_WAY_WORDS : "");
     }
     return CW_OK;
 }

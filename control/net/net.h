@@ -8,7 +8,7 @@
  *   3. None: each host's address on its default route, else its first one, of IPv4 if each host has one that leads
  *      somewhere; routers are between.
  * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16", "fd77::/64") to choose
- * from; each rank may have another.
+ * from, and may name the way (way.h) in front of it; each rank may have another.
  *
  * Thread: any. */
 #pragma once
@@ -32,6 +32,8 @@ struct cw_net_address {
 /* What a rank tells all others, as it is: ends as they are. */
 struct cw_net_offer {
     uint8_t network[8]; /* the same for processes that share their interfaces */
+    uint8_t way;        /* that CAUSEWAY_NET names (way.h) */
+    uint8_t reserved[3];
     uint32_t count;
     struct cw_net_address addresses[CW_NET_ADDRESSES];
 };

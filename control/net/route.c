@@ -100,6 +100,7 @@ int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route)
             break;
         }
     }
+    route->is_local = message->rtm_type == RTN_LOCAL;
     return message->rtm_type == RTN_UNREACHABLE || message->rtm_type == RTN_BLACKHOLE ? CW_ERROR_NOT_FOUND : CW_OK;
 }
 
@@ -117,18 +118,27 @@ static uint32_t interface_mtu(const char *name)
 
 int cw_route_ask(const struct cw_ip *ip, struct cw_route *route)
 {
+    return cw_route_ask_by(ip, 0, route);
+}
+
+int cw_route_ask_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route)
+{
     uint8_t bytes = cw_ip_is_v4(ip) ? 4 : sizeof(ip->bytes);
     struct {
         struct nlmsghdr header;
         struct rtmsg message;
         struct rtattr attribute;
+        uint32_t interface;
+        struct rtattr to;
         uint8_t ip[sizeof(ip->bytes)];
     } request = {
-        .header = {.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(struct rtmsg)) + RTA_LENGTH(bytes)),
+        .header = {.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(struct rtmsg)) + RTA_LENGTH(4) + RTA_LENGTH(bytes)),
                    .nlmsg_type = RTM_GETROUTE,
                    .nlmsg_flags = NLM_F_REQUEST},
         .message = {.rtm_family = bytes == 4 ? AF_INET : AF_INET6, .rtm_dst_len = (uint8_t)(8 * bytes)},
-        .attribute = {.rta_len = (uint16_t)RTA_LENGTH(bytes), .rta_type = RTA_DST},
+        .attribute = {.rta_len = RTA_LENGTH(4), .rta_type = RTA_OIF},
+        .interface = interface,
+        .to = {.rta_len = (uint16_t)RTA_LENGTH(bytes), .rta_type = RTA_DST},
     };
     memcpy(request.ip, ip->bytes + sizeof(ip->bytes) - bytes, bytes);
     _Alignas(struct nlmsghdr) uint8_t answer[ANSWER_BYTES];

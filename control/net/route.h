@@ -2,6 +2,7 @@
  * packets go where the kernel sends them, asked or not. Thread: any. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +13,13 @@ struct cw_route {
     struct cw_ip source;  /* that the kernel would take; none: not told */
     struct cw_ip gateway; /* next hop; none: the address itself */
     uint32_t mtu_bytes;   /* of the interface, or less where the kernel knows of a narrower path; 0: not known */
+    bool is_local;        /* the address is this host's own */
 };
 
 /* CW_OK; CW_ERROR_NOT_FOUND: there is none; CW_ERROR_SYSTEM: the kernel does not answer (netlink). */
 int cw_route_ask(const struct cw_ip *ip, struct cw_route *route);
+/* The same by the interface with that index, whichever the kernel would take by itself; 0: that one. */
+int cw_route_ask_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route);
 
 /* The answer of the kernel to RTM_GETROUTE, as far as it is one. CW_OK, CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. */
 int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route);

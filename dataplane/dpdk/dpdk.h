@@ -38,7 +38,7 @@ struct cw_dpdk {
 
 #define CW_DPDK_LIBRARY "libcauseway_dpdk.so"
 #define CW_DPDK_TABLE   "cw_dpdk_table"
-#define CW_DPDK_BUILD   "causeway " CW_VERSION " dpdk 1" /* another number for another table */
+#define CW_DPDK_BUILD   "causeway " CW_VERSION " dpdk 2" /* another number for another table */
 
 /* The library's table, loaded if it is not yet; NULL, with one line in `error`: it cannot be. Any thread. */
 const struct cw_dpdk *cw_dpdk_load(char *error, size_t error_bytes);

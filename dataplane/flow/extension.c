@@ -147,8 +147,9 @@ static struct cw_ip group_of(const struct cw_endpoint *endpoint, uint32_t ipv4)
 
 void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_receiver *receiver)
 {
-    uint16_t port = endpoint->config.address.udp_port;
-    *receiver = (struct cw_wire_receiver){.ip = group_of(endpoint, ipv4), .port = port, .own_port = port};
+    uint16_t own_port = endpoint->config.address.udp_port, group_port = endpoint->config.group_port;
+    *receiver = (struct cw_wire_receiver){
+        .ip = group_of(endpoint, ipv4), .port = group_port != 0 ? group_port : own_port, .own_port = own_port};
     cw_wire_group_mac(&receiver->ip, receiver->mac);
 }
 
@@ -166,6 +167,11 @@ int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
     uint8_t mac[6];
     cw_wire_group_mac(&group, mac);
     return cw_port_leave(endpoint->port, mac);
+}
+
+bool cw_extension_reports(const struct cw_endpoint *endpoint)
+{
+    return endpoint->port->info.reports;
 }
 
 void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key)

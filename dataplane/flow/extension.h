@@ -83,6 +83,8 @@ void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struc
 /* Lets the packets of such a group in, or no longer; as cw_port_join. */
 int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4);
 int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4);
+/* Whether joining has switches told, too: then the extension need not. */
+bool cw_extension_reports(const struct cw_endpoint *endpoint);
 
 /* The key of what `author` writes to the holders of `id`. */
 void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key);

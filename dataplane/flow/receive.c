@@ -154,7 +154,7 @@ static inline void look(struct cw_endpoint *endpoint, const struct cw_received *
     incoming->seal = NULL;
     incoming->verdict =
         cw_wire_parse(packet->data, packet->length, &endpoint->config.address.ip, endpoint->config.address.udp_port,
-                      endpoint->config.stream_count, &incoming->header);
+                      endpoint->config.stream_count, endpoint->config.group_port, &incoming->header);
     incoming->relayed = incoming->verdict == CW_WIRE_FOREIGN && endpoint->relay != NULL &&
                         cw_relay_take(endpoint, packet->data, packet->length);
 }

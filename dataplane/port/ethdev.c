@@ -28,9 +28,11 @@ static void device_close_quietly(struct ethdev_port *port)
 static void ethdev_free(struct ethdev_port *port)
 {
     ethdev_stash_free(port);
+    ethdev_filter_close(port);
     ethdev_wait_close(port);
     ethdev_gate_hold(port);
     device_close_quietly(port);
+    ethdev_xdp_close(port);
     ethdev_gate_remove(port);
     ethdev_gate_let_go(port);
     /* After the device: it no longer holds pieces then. */
@@ -137,7 +139,8 @@ static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_con
     if (status == CW_OK && port->driver.gated) {
         status = ethdev_gate_add(port, error, error_bytes);
     }
-    return status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+    status = status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+    return status == CW_OK ? ethdev_selection_apply(port, error, error_bytes) : status;
 }
 
 /* Opens the device once. *refused: it is a client that its server does not take, which another attempt may change. */
@@ -155,6 +158,9 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .wake.descriptor = -1,
                                     .epoll_descriptor = -1,
                                     .packet_descriptor = -1,
+                                    .selection = config->selection,
+                                    .program_descriptor = -1,
+                                    .link_descriptor = -1,
                                     .driver = *driver};
     strcpy(created->device, config->device);
     ethdev_gate_init(created);

@@ -36,6 +36,16 @@ enum cw_port_gather {
     CW_PORT_GATHER_ON = 2, /* open fails if the driver cannot */
 };
 
+/* What a port on an interface of the kernel takes, beside which the host goes on as before: packets to one address at
+ * some UDP ports, and to multicast groups at one port. af_packet gets copies of these and no others; af_xdp takes them,
+ * and leaves the kernel all others. Memberships in groups are the kernel's (membership.h). */
+struct cw_port_selection {
+    uint32_t ipv4; /* own address, host byte order; 0: no selection */
+    uint16_t udp_port;
+    uint16_t udp_port_count;
+    uint16_t group_port;
+};
+
 struct cw_port_ethdev_config {
     /* A virtual device named after its driver ("net_memif0"), a PCI address, or a device that the EAL arguments have
      * created. */
@@ -46,9 +56,10 @@ struct cw_port_ethdev_config {
     uint32_t descriptor_count;    /* of each of the two rings; 0: the driver's default */
     uint32_t pool_packets;        /* buffers; 0: what the rings, the caches and the bursts need */
     enum cw_port_gather gather;
-    const char *doorbell_path; /* NULL: none; see doorbell.h */
-    uint32_t doorbell_own;     /* the word this port sleeps on */
-    uint32_t doorbell_peer;    /* the word that is rung after each transmit */
+    const char *doorbell_path;          /* NULL: none; see doorbell.h */
+    uint32_t doorbell_own;              /* the word this port sleeps on */
+    uint32_t doorbell_peer;             /* the word that is rung after each transmit */
+    struct cw_port_selection selection; /* af_packet and af_xdp; with others CW_ERROR_ARGUMENT */
     struct cw_eal_config eal;
 };
 

@@ -297,7 +297,10 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port %s: its arguments are longer than %d bytes",
                              port->device, CW_PORT_ETHDEV_ARGUMENTS_BYTES);
     }
-    int status = device_find(&opening);
+    int status = port->selection.ipv4 != 0 && port->driver.xdp
+                     ? ethdev_xdp_program(port, opening.arguments, sizeof(opening.arguments), error, error_bytes)
+                     : CW_OK;
+    status = status == CW_OK ? device_find(&opening) : status;
     if (status == CW_OK) {
         descriptors_choose(&opening);
         status = gather_choose(&opening);

@@ -53,6 +53,7 @@ static const struct ethdev_driver drivers[] = {
     },
     {
         .name = "net_af_xdp",
+        .xdp = true,
         .kernel_interface = true,
         .prints = true,
         /* In front of each received frame the kernel keeps XDP_PACKET_HEADROOM bytes. */
@@ -62,8 +63,9 @@ static const struct ethdev_driver drivers[] = {
         .pool_extra = 4096,
         .probe_remedy = "af_xdp takes iface=NAME, start_queue=N, and needs a kernel with AF_XDP",
         .start_remedy =
-            "af_xdp needs root (or CAP_NET_ADMIN and CAP_BPF), enough locked memory (ulimit -l), a queue that no "
-            "other AF_XDP socket uses, and an MTU of some 3,400 at most on both ends of a veth",
+            "af_xdp needs root (or CAP_NET_ADMIN and CAP_BPF), enough locked memory (ulimit -l), an interface without "
+            "an XDP program (ip link) and a queue that no other AF_XDP socket uses, and an MTU of some 3,400 at most "
+            "on both ends of a veth",
     },
     {.name = "net_tap", .probe_remedy = "tap takes iface=NAME and needs CAP_NET_ADMIN and /dev/net/tun"},
     {.name = "net_pcap", .probe_remedy = "pcap takes iface=NAME, or rx_pcap=FILE and tx_pcap=FILE"},
@@ -228,7 +230,9 @@ static bool af_packet_complete(const struct cw_port_ethdev_config *config, char 
     uint32_t count = config->descriptor_count != 0 ? config->descriptor_count : ETHDEV_DESCRIPTORS_DEFAULT;
     return argument_add(arguments, arguments_bytes, "blocksz", RTE_MAX(slot_bytes, page)) &&
            argument_add(arguments, arguments_bytes, "framesz", slot_bytes) &&
-           argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u));
+           argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u)) &&
+           /* what goes past the queueing discipline is not seen by other ports of this host on the same interface */
+           (config->selection.ipv4 == 0 || argument_add(arguments, arguments_bytes, "qdisc_bypass", 0));
 }
 
 int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)

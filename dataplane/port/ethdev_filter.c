@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "dataplane/port/membership.h"
 
 static int filter_by_address(struct ethdev_port *port)
 {
@@ -18,6 +21,9 @@ static int filter_by_address(struct ethdev_port *port)
 static int filter_apply(struct ethdev_port *port)
 {
     bool any = port->group_count > 0;
+    if (port->multicast == ETHDEV_MULTICAST_BY_KERNEL) {
+        return 0;
+    }
     if (port->multicast <= ETHDEV_MULTICAST_BY_ADDRESS) {
         int result = filter_by_address(port);
         if (result != -ENOTSUP || port->multicast == ETHDEV_MULTICAST_BY_ADDRESS) {
@@ -55,6 +61,7 @@ static int filter_status(int result)
     case -ENOBUFS:
         return CW_ERROR_LIMIT;
     case -ENOTSUP:
+    case -ENODEV:
         return CW_ERROR_UNSUPPORTED;
     default:
         return CW_ERROR_SYSTEM;
@@ -85,9 +92,14 @@ int ethdev_join(struct cw_port *base, const uint8_t mac[6])
     if (port->group_count == CW_PORT_ETHDEV_GROUPS_MAX) {
         return CW_ERROR_LIMIT;
     }
+    int membership = port->multicast == ETHDEV_MULTICAST_BY_KERNEL ? cw_membership_open(mac, port->selection.ipv4) : 0;
+    if (membership < 0) {
+        return filter_status(membership);
+    }
     group = &port->groups[port->group_count++];
     memcpy(group->address.addr_bytes, mac, RTE_ETHER_ADDR_LEN);
     group->members = 1;
+    group->membership = membership;
     int status = filter_status(filter_apply(port));
     if (status != CW_OK) {
         port->group_count--;
@@ -105,8 +117,18 @@ int ethdev_leave(struct cw_port *base, const uint8_t mac[6])
     if (--group->members > 0) {
         return CW_OK;
     }
+    if (port->multicast == ETHDEV_MULTICAST_BY_KERNEL) {
+        close(group->membership);
+    }
     *group = port->groups[--port->group_count];
     return filter_status(filter_apply(port));
+}
+
+void ethdev_filter_close(struct ethdev_port *port)
+{
+    for (uint32_t i = 0; i < port->group_count && port->multicast == ETHDEV_MULTICAST_BY_KERNEL; i++) {
+        close(port->groups[i].membership);
+    }
 }
 
 const char *cw_port_ethdev_multicast(const struct cw_port *base)
@@ -116,6 +138,8 @@ const char *cw_port_ethdev_multicast(const struct cw_port *base)
         return "nothing joined yet";
     case ETHDEV_MULTICAST_BY_ADDRESS:
         return "filtered by address";
+    case ETHDEV_MULTICAST_BY_KERNEL:
+        return "by address, as the kernel is member of the groups";
     case ETHDEV_MULTICAST_ALL:
         return "all multicast, as the driver cannot filter by address";
     case ETHDEV_MULTICAST_PROMISCUOUS:

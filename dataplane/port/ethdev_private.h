@@ -7,6 +7,8 @@
  *    ethdev_burst.c   the hot path
  *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
  *    ethdev_filter.c  multicast
+ *    ethdev_selection.c  what is taken of all that an interface of the kernel gets
+ *    ethdev_xdp.c     ... by af_xdp
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart */
 #pragma once
@@ -38,6 +40,7 @@ enum {
 enum ethdev_multicast {
     ETHDEV_MULTICAST_UNDECIDED = 0, /* nothing joined yet */
     ETHDEV_MULTICAST_BY_ADDRESS,
+    ETHDEV_MULTICAST_BY_KERNEL, /* it is member itself: membership.h */
     ETHDEV_MULTICAST_ALL,
     ETHDEV_MULTICAST_PROMISCUOUS,
     ETHDEV_MULTICAST_UNFILTERED, /* the driver has no filter: everything is delivered anyway */
@@ -46,6 +49,7 @@ enum ethdev_multicast {
 struct ethdev_group {
     struct rte_ether_addr address;
     uint32_t members; /* joins minus leaves */
+    int membership;   /* the kernel's, for BY_KERNEL */
 };
 
 /* What a driver needs and does not say itself. */
@@ -56,6 +60,7 @@ struct ethdev_driver {
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
     uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
     bool room_is_tight;        /* a buffer must fit a page: no rounding up as NICs like it */
+    bool xdp;                  /* an XDP program selects what it takes */
     bool packet_socket;        /* no interrupts, but an AF_PACKET socket that can be waited on */
     bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
@@ -93,6 +98,9 @@ struct ethdev_port {
     struct cw_port_memory *memories;
     struct cw_mappings mappings; /* of the device, if needs_dma */
 
+    struct cw_port_selection selection; /* ipv4 0: none */
+    int program_descriptor;             /* file of its XDP program; -1: none */
+    int link_descriptor;                /* by which that is attached; -1: none, or as the driver has done it */
     enum ethdev_multicast multicast;
     uint32_t group_count;
     struct ethdev_group groups[CW_PORT_ETHDEV_GROUPS_MAX];
@@ -169,7 +177,18 @@ int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, st
 int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
 void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
 
+/* ethdev_selection.c: has the kernel give the port what it is to take, and no more; after ethdev_wait_open. */
+int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes);
+
+/* ethdev_xdp.c: makes the program for the port's selection, and adds it to the driver's arguments; attaches it by a link
+ * when the device has been started; detaches it after that has been closed. */
+int ethdev_xdp_program(struct ethdev_port *port, char *arguments, size_t arguments_bytes, char *error,
+                       size_t error_bytes);
+void ethdev_xdp_link(struct ethdev_port *port);
+void ethdev_xdp_close(struct ethdev_port *port);
+
 /* ethdev_filter.c */
+void ethdev_filter_close(struct ethdev_port *port);
 int ethdev_join(struct cw_port *port, const uint8_t mac[6]);
 int ethdev_leave(struct cw_port *port, const uint8_t mac[6]);
 

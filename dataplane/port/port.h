@@ -45,7 +45,8 @@ struct cw_port_info {
     enum cw_port_wait wait;
     bool writes_checksums; /* of UDP, itself */
     bool alarms;           /* its sleep ends by an alarm, too */
-    char driver[32];       /* the driver's own name, for people */
+    bool reports;    /* joining has switches and routers told (IGMP, MLD): the kernel does it, and answers queries */
+    char driver[32]; /* the driver's own name, for people */
 };
 
 /* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "dataplane/port/error_text.h"
+#include "dataplane/port/membership.h"
 #include "dataplane/status.h"
 
 enum { FRAME_ALIGNMENT = 64, HOPS = 64, FRAMES_SPARE = 4 * CW_PORT_BURST_MAX /* that callers hold */ };
@@ -90,7 +91,7 @@ static struct cw_ip group_address(const struct udp_port *port, const uint8_t mac
 {
     struct cw_ip group = {{0xff, 0x15}};
     memcpy(group.bytes + 12, mac + 2, 4);
-    return is_v6(port) ? group : cw_ip_v4(239u << 24 | (mac[3] & 0x7fu) << 16 | (uint32_t)mac[4] << 8 | mac[5]);
+    return is_v6(port) ? group : cw_ip_v4(cw_membership_ipv4(mac));
 }
 
 static struct udp_group *group_find(const struct udp_port *port, const struct cw_ip *ip)
@@ -359,7 +360,7 @@ static int socket_open(struct udp_port *port, uint32_t stream)
     if (stream == 0) {
         int none = 0;
         socklen_t bytes = port->name_bytes;
-        port->cuts = setsockopt(made, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) == 0;
+        port->cuts = port->cuts && setsockopt(made, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) == 0;
         (void)getsockname(made, &port->own.any, &bytes);
     }
     return 0;
@@ -423,11 +424,13 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
                  .wait = CW_PORT_WAIT_DESCRIPTOR,
                  .writes_checksums = true,
                  .alarms = true,
+                 .reports = true,
                  .driver = "udp"},
     };
     own_set(made, config);
     made->stream_count = config->stream_count;
     made->group_port = htons(config->group_port);
+    made->cuts = !config->never_segments;
     made->buffer_bytes = config->buffer_bytes != 0 ? config->buffer_bytes : CW_PORT_UDP_BUFFER_BYTES;
     made->used_count = UDP_MESSAGES;
     made->set = made->wake.descriptor = -1;

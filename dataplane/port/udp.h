@@ -31,7 +31,10 @@ struct cw_port_udp_config {
     uint32_t stream_count; /* sockets, at so many ports from that one on; at least 1 */
     uint32_t mtu_bytes;    /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
     uint32_t buffer_bytes; /* 0: CW_PORT_UDP_BUFFER_BYTES */
-    uint16_t group_port;   /* of packets to multicast groups; 0: there are none, and joining is CW_ERROR_UNSUPPORTED */
+    /* Never UDP_SEGMENT: between namespaces of a machine what it makes arrives uncut, which a peer that is no socket
+     * cannot take apart. */
+    bool never_segments;
+    uint16_t group_port; /* of packets to multicast groups; 0: there are none, and joining is CW_ERROR_UNSUPPORTED */
 };
 
 /* Opens the sockets. CW_OK, or with one line in `error`: CW_ERROR_ARGUMENT; CW_ERROR_NOT_FOUND (the host has no such

@@ -51,13 +51,22 @@ struct datagram {
     bool is_to_group;
 };
 
-static inline bool is_ours(const uint8_t *udp, uint16_t own_port, uint32_t ports)
+/* Whose packets are looked for. */
+struct addressee {
+    const struct cw_ip *ip;
+    uint16_t port;
+    uint16_t group_port; /* 0: groups have the own ones */
+    uint32_t ports;
+};
+
+static inline bool is_ours(const struct datagram *found, const struct addressee *own)
 {
-    return read_be16(udp + 2) - (uint32_t)own_port < ports;
+    uint32_t port = read_be16(found->udp + 2);
+    return found->is_to_group && own->group_port != 0 ? port == own->group_port : port - own->port < own->ports;
 }
 
-static inline enum cw_wire_verdict find_v4(const uint8_t *frame, uint32_t length, const struct cw_ip *own,
-                                           uint16_t own_port, uint32_t ports, struct datagram *found)
+static inline enum cw_wire_verdict find_v4(const uint8_t *frame, uint32_t length, const struct addressee *own,
+                                           struct datagram *found)
 {
     if (length < CW_WIRE_NETWORK_BYTES) {
         return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != TYPE_IPV4 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
@@ -67,8 +76,8 @@ static inline enum cw_wire_verdict find_v4(const uint8_t *frame, uint32_t length
     found->is_to_group = network->destination_ipv4[0] >> 4 == CLASS_D;
     if (read_be16(network->ether_type) != TYPE_IPV4 || network->version_length != 0x45 ||
         network->protocol != PROTOCOL_UDP ||
-        (memcmp(network->destination_ipv4, own->bytes + 12, 4) != 0 && !found->is_to_group) ||
-        !is_ours(found->udp, own_port, ports) || (read_be16(network->fragment) & 0x3fff) != 0) {
+        (memcmp(network->destination_ipv4, own->ip->bytes + 12, 4) != 0 && !found->is_to_group) ||
+        !is_ours(found, own) || (read_be16(network->fragment) & 0x3fff) != 0) {
         return CW_WIRE_FOREIGN;
     }
     uint32_t total = read_be16(network->total_length);
@@ -80,8 +89,8 @@ static inline enum cw_wire_verdict find_v4(const uint8_t *frame, uint32_t length
 }
 
 /* Extension headers are for others: nobody sends us any. */
-static enum cw_wire_verdict find_v6(const uint8_t *frame, uint32_t length, const struct cw_ip *own, uint16_t own_port,
-                                    uint32_t ports, struct datagram *found)
+static enum cw_wire_verdict find_v6(const uint8_t *frame, uint32_t length, const struct addressee *own,
+                                    struct datagram *found)
 {
     if (length < CW_WIRE_NETWORK_V6_BYTES) {
         return length >= ETHER_HEADER_BYTES && read_be16(frame + 12) != TYPE_IPV6 ? CW_WIRE_FOREIGN : CW_WIRE_SHORT;
@@ -92,8 +101,7 @@ static enum cw_wire_verdict find_v6(const uint8_t *frame, uint32_t length, const
     found->is_to_group = network->destination[0] == IPV6_GROUP;
     if (read_be16(network->ether_type) != TYPE_IPV6 || network->version_class_label[0] >> 4 != 6 ||
         network->next_header != PROTOCOL_UDP ||
-        (memcmp(network->destination, own->bytes, 16) != 0 && !found->is_to_group) ||
-        !is_ours(found->udp, own_port, ports)) {
+        (memcmp(network->destination, own->ip->bytes, 16) != 0 && !found->is_to_group) || !is_ours(found, own)) {
         return CW_WIRE_FOREIGN;
     }
     return found->bytes < UDP_HEADER_BYTES + CW_WIRE_HEADER_BYTES ||
@@ -103,11 +111,12 @@ static enum cw_wire_verdict find_v6(const uint8_t *frame, uint32_t length, const
 }
 
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const struct cw_ip *own, uint16_t own_port,
-                                   uint32_t ports, const struct cw_wire_header **header)
+                                   uint32_t ports, uint16_t group_port, const struct cw_wire_header **header)
 {
+    const struct addressee addressee = {.ip = own, .port = own_port, .group_port = group_port, .ports = ports};
     struct datagram datagram;
-    enum cw_wire_verdict verdict = cw_ip_is_v4(own) ? find_v4(frame, length, own, own_port, ports, &datagram)
-                                                    : find_v6(frame, length, own, own_port, ports, &datagram);
+    enum cw_wire_verdict verdict =
+        cw_ip_is_v4(own) ? find_v4(frame, length, &addressee, &datagram) : find_v6(frame, length, &addressee, &datagram);
     if (verdict != CW_WIRE_GOOD) {
         return verdict;
     }

@@ -235,12 +235,12 @@ enum cw_wire_verdict {
 };
 
 /* Finds our header in a received Ethernet frame of `length` bytes. `own` and the `ports` from `own_port` on say what is
- * addressed to us; an extension's packet may also be addressed to any multicast group there; anything else is
- * CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the frame. Of a packet with
- * the flag CW_WIRE_ENCRYPTED only version, type, flags and flow may be read before it has been opened (wire/sealed.h);
- * it is as long as its headers and its MAC at least. */
+ * addressed to us; an extension's packet may also be addressed to any multicast group, at `group_port` (0: at those
+ * ports); anything else is CW_WIRE_FOREIGN. *header points into the frame, its payload follows it and lies within the
+ * frame. Of a packet with the flag CW_WIRE_ENCRYPTED only version, type, flags and flow may be read before it has been
+ * opened (wire/sealed.h); it is as long as its headers and its MAC at least. */
 enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const struct cw_ip *own, uint16_t own_port,
-                                   uint32_t ports, const struct cw_wire_header **header);
+                                   uint32_t ports, uint16_t group_port, const struct cw_wire_header **header);
 
 /* Bytes of the UDP datagram whose payload begins with a header that cw_wire_parse has found good, its own header
  * included. */

@@ -119,6 +119,103 @@ static void case_af_packet(int descriptor, const void *argument)
     cw_port_close(ports[1]);
 }
 
+enum { PORT_FIRST = 4000, PORTS = 3, PORT_GROUP = 29300, OTHERS_BYTES = 200 };
+
+/* A frame of an IPv4 packet, from somebody else. */
+static void datagram_write(uint8_t frame[OTHERS_BYTES], uint32_t to, uint8_t protocol, uint16_t to_port)
+{
+    static const uint8_t from[6] = {2, 0, 0, 0, 0, 9};
+    memset(frame, 0, OTHERS_BYTES);
+    memset(frame, 0xff, 6);
+    memcpy(frame + 6, from, 6);
+    frame[12] = 0x08;
+    frame[14] = 0x45;
+    frame[23] = protocol;
+    to = htonl(to);
+    to_port = htons(to_port);
+    memcpy(frame + 30, &to, 4);
+    memcpy(frame + 36, &to_port, 2);
+}
+
+/* Of the frames that somebody sends at `by`, which may be the port's own interface, those that are let in; each once. */
+static void selection_watch(struct cw_port *port, int by, uint32_t own)
+{
+    static const struct {
+        uint32_t to; /* 0: the own address */
+        uint8_t protocol;
+        uint16_t port;
+        bool comes;
+    } rows[] = {
+        {0, 17, PORT_FIRST, true},           {0, 17, PORT_FIRST + PORTS - 1, true},
+        {0, 17, PORT_FIRST - 1, false},      {0, 17, PORT_FIRST + PORTS, false},
+        {0, 17, PORT_GROUP, false},          {0, 6, PORT_FIRST, false}, /* TCP */
+        {0x0a010209, 17, PORT_FIRST, false}, {0xef010203, 17, PORT_GROUP, true},
+        {0xef010203, 17, PORT_FIRST, false}, {0, 17, PORT_FIRST + 1, true}, /* the last */
+    };
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        uint8_t frame[OTHERS_BYTES];
+        datagram_write(frame, rows[i].to != 0 ? rows[i].to : own, rows[i].protocol, rows[i].port);
+        CHECK(send(by, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame));
+    }
+    while (at < ROWS) {
+        struct cw_received packet;
+        if (cw_port_receive(port, &packet, 1) == 0) {
+            cw_port_sleep(port, NS_PER_HOUR);
+            continue;
+        }
+        while (!rows[at].comes) {
+            at++;
+        }
+        uint16_t to_port;
+        memcpy(&to_port, packet.data + 36, 2);
+        CHECK(packet.length == OTHERS_BYTES && packet.data[23] == 17 && ntohs(to_port) == rows[at].port);
+        at++;
+        cw_port_release(port, &packet, 1);
+    }
+}
+
+static int raw_open(const char *interface)
+{
+    const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(interface)};
+    int file = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    CHECK(file >= 0 && bind(file, (const struct sockaddr *)&address, sizeof(address)) == 0);
+    return file;
+}
+
+/* A port that shares its interface with the host gets what is its own, from the wire and from others at the same
+ * interface; and the kernel is member of its groups. */
+static void case_selection(int descriptor, const void *argument)
+{
+    (void)descriptor, (void)argument;
+    veth_make(1500);
+    command_run("ip addr add 10.1.2.3/24 dev cwa");
+    const uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
+    struct cw_port_ethdev_config config = config_of("net_af_packet0", "iface=cwa", 1500);
+    config.selection = (struct cw_port_selection){
+        .ipv4 = 0x0a010203, .udp_port = PORT_FIRST, .udp_port_count = PORTS, .group_port = PORT_GROUP};
+    struct cw_port *port = port_open(&config);
+    CHECK(port->info.reports && port->info.wait == CW_PORT_WAIT_DESCRIPTOR);
+    CHECK(cw_port_join(port, group) == CW_OK && cw_port_join(port, group) == CW_OK);
+    command_run("ip maddr show dev cwa | grep -q 239.1.2.3");
+    CHECK(cw_port_leave(port, group) == CW_OK);
+    command_run("ip maddr show dev cwa | grep -q 239.1.2.3");
+    int there = raw_open("cwb"), here = raw_open("cwa");
+    selection_watch(port, there, 0x0a010203);
+    struct cw_transmit own; /* what it has sent itself does not come back */
+    CHECK(cw_port_reserve(port, &own, 1) == 1);
+    datagram_write(own.data, 0xef010203, 17, PORT_GROUP);
+    own.length = OTHERS_BYTES;
+    CHECK(cw_port_transmit(port, &own, 1) == 1);
+    selection_watch(port, here, 0x0a010203);
+    CHECK(cw_port_leave(port, group) == CW_OK && cw_port_leave(port, group) == CW_ERROR_NOT_FOUND);
+    command_run("! ip maddr show dev cwa | grep -q 239.1.2.3");
+    cw_port_close(port);
+    close(there);
+    close(here);
+}
+
 /* A device whose name does not tell its driver, as with a NIC's address: the driver is found by what it says itself. */
 static void case_named_otherwise(int descriptor, const void *argument)
 {
@@ -302,6 +399,7 @@ static void test_af_packet(void **state)
     case_run(case_af_packet, &mtus[1]);
 }
 
+CASE_TEST(selection)
 CASE_TEST(named_otherwise)
 CASE_TEST(af_xdp)
 CASE_TEST(tap)
@@ -312,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fanout_groups_are_told_apart),
         cmocka_unit_test(test_af_packet),
+        cmocka_unit_test(test_selection),
         cmocka_unit_test(test_named_otherwise),
         cmocka_unit_test(test_af_xdp),
         cmocka_unit_test(test_tap),

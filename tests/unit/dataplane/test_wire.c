@@ -149,9 +149,9 @@ static void test_good_packet_is_found(void **state)
     uint8_t frame[FRAME_BYTES];
     uint32_t length = write_packet(frame);
     const struct cw_wire_header *header = NULL;
-    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, &header), CW_WIRE_GOOD);
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &header), CW_WIRE_GOOD);
     assert_ptr_equal(header, frame + CW_WIRE_NETWORK_BYTES);
-    assert_int_equal(cw_wire_parse(frame, length + 30, &own, OWN_PORT, 1, &header),
+    assert_int_equal(cw_wire_parse(frame, length + 30, &own, OWN_PORT, 1, 0, &header),
                      CW_WIRE_GOOD); /* Ethernet padding */
     uint32_t sum = 0;               /* the IPv4 header sums up to all ones (RFC 791) */
     for (uint32_t i = 14; i < 34; i += 2) {
@@ -167,7 +167,7 @@ static void test_every_shorter_length_is_refused(void **state)
     uint32_t length = write_packet(frame);
     for (uint32_t cut = 0; cut < length; cut++) {
         const struct cw_wire_header *header = NULL;
-        assert_int_equal(cw_wire_parse(frame, cut, &own, OWN_PORT, 1, &header), CW_WIRE_SHORT);
+        assert_int_equal(cw_wire_parse(frame, cut, &own, OWN_PORT, 1, 0, &header), CW_WIRE_SHORT);
         assert_null(header);
     }
 }
@@ -201,7 +201,7 @@ static void test_altered_packets_are_told_apart(void **state)
         uint32_t length = write_packet(frame);
         frame[rows[i].at] = rows[i].value;
         const struct cw_wire_header *header = NULL;
-        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, &own, OWN_PORT, 1, &header);
+        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &header);
         if (verdict != rows[i].verdict) {
             fail_msg("byte %u = %u: verdict %d, expected %d", rows[i].at, rows[i].value, (int)verdict,
                      (int)rows[i].verdict);
@@ -258,19 +258,19 @@ static void test_packets_over_ipv6(void **state)
     const struct cw_wire_header *header = NULL;
     uint32_t length = write_packet_v6(frame);
     for (uint32_t cut = 0; cut < length; cut++) {
-        assert_int_equal(cw_wire_parse(frame, cut, &own_v6, OWN_PORT, 1, &header), CW_WIRE_SHORT);
+        assert_int_equal(cw_wire_parse(frame, cut, &own_v6, OWN_PORT, 1, 0, &header), CW_WIRE_SHORT);
         assert_null(header);
     }
-    assert_int_equal(cw_wire_parse(frame, length + 30, &own_v6, OWN_PORT, 1, &header), CW_WIRE_GOOD);
+    assert_int_equal(cw_wire_parse(frame, length + 30, &own_v6, OWN_PORT, 1, 0, &header), CW_WIRE_GOOD);
     assert_ptr_equal(header, frame + CW_WIRE_NETWORK_V6_BYTES);
     assert_int_equal(cw_wire_datagram_bytes(header), 8 + CW_WIRE_HEADER_BYTES + PAYLOAD_BYTES);
-    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, &header), CW_WIRE_FOREIGN);
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &header), CW_WIRE_FOREIGN);
     (void)write_packet(frame);
-    assert_int_equal(cw_wire_parse(frame, length, &own_v6, OWN_PORT, 1, &header), CW_WIRE_FOREIGN);
+    assert_int_equal(cw_wire_parse(frame, length, &own_v6, OWN_PORT, 1, 0, &header), CW_WIRE_FOREIGN);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         length = write_packet_v6(frame);
         frame[rows[i].at] = rows[i].value;
-        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, &own_v6, OWN_PORT, 1, &header);
+        enum cw_wire_verdict verdict = cw_wire_parse(frame, length, &own_v6, OWN_PORT, 1, 0, &header);
         if (verdict != rows[i].verdict) {
             fail_msg("byte %u = %u: verdict %d, expected %d", rows[i].at, rows[i].value, (int)verdict,
                      (int)rows[i].verdict);
@@ -309,6 +309,36 @@ static void test_checksums_of_pieces(void **state)
     }
 }
 
+static void test_groups_have_a_port_of_their_own(void **state)
+{
+    static const struct {
+        uint32_t to;
+        uint16_t port, group_port;
+        uint8_t type;
+        enum cw_wire_verdict verdict;
+    } rows[] = {
+        {0xef000001, OWN_PORT, 0, CW_WIRE_EXTENSION_FIRST, CW_WIRE_GOOD},
+        {0xef000001, OWN_PORT + 1, 0, CW_WIRE_EXTENSION_FIRST, CW_WIRE_FOREIGN},
+        {0xef000001, OWN_PORT, 0, CW_WIRE_DATA, CW_WIRE_FOREIGN},
+        {0xef000001, 700, 700, CW_WIRE_EXTENSION_FIRST, CW_WIRE_GOOD},
+        {0xef000001, 700, 700, CW_WIRE_DATA, CW_WIRE_FOREIGN},
+        {0xef000001, OWN_PORT, 700, CW_WIRE_EXTENSION_FIRST, CW_WIRE_FOREIGN},
+        {OWN_IPV4, 700, 700, CW_WIRE_EXTENSION_FIRST, CW_WIRE_FOREIGN}, /* it is of groups only */
+        {OWN_IPV4, OWN_PORT, 700, CW_WIRE_DATA, CW_WIRE_GOOD},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+        const struct cw_wire_header *found;
+        uint8_t frame[FRAME_BYTES];
+        uint32_t length = write_packet(frame);
+        cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, 0x0a000001, rows[i].to, OWN_PORT, rows[i].port);
+        cw_wire_network_finish((struct cw_wire_network *)frame, PAYLOAD_BYTES);
+        ((struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES))->type = rows[i].type;
+        assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, rows[i].group_port, &found),
+                         rows[i].verdict);
+    }
+}
+
 static void test_sealed_packets_have_room_for_their_mac(void **state)
 {
     uint8_t frame[FRAME_BYTES];
@@ -318,16 +348,16 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
     const struct cw_wire_header *found;
     header->flags = CW_WIRE_ENCRYPTED;
     header->payload_bytes = 0xffff; /* is not looked at */
-    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, &found), CW_WIRE_GOOD);
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &found), CW_WIRE_GOOD);
     assert_int_equal(cw_wire_sealed_bytes(found), CW_WIRE_FIELDS_BYTES + PAYLOAD_BYTES - CW_WIRE_MAC_BYTES);
     header->type = CW_WIRE_EXTENSION_FIRST; /* which nobody seals */
-    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, &found), CW_WIRE_MALFORMED);
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &found), CW_WIRE_MALFORMED);
     header->type = CW_WIRE_DATA;
     for (uint32_t payload = 0; payload <= PAYLOAD_BYTES; payload++) {
         static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
         cw_wire_network_init(network, mac, mac, 0x0a000001, OWN_IPV4, OWN_PORT, OWN_PORT);
         cw_wire_network_finish(network, payload);
-        assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, &found),
+        assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &found),
                          payload < CW_WIRE_MAC_BYTES ? CW_WIRE_MALFORMED : CW_WIRE_GOOD);
     }
 }
@@ -429,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_altered_packets_are_told_apart),
         cmocka_unit_test(test_packets_over_ipv6),
         cmocka_unit_test(test_checksums_of_pieces),
+        cmocka_unit_test(test_groups_have_a_port_of_their_own),
         cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
         cmocka_unit_test(test_sealed_form_and_back),
         cmocka_unit_test(test_set_up_tag_covers_all_of_it),

@@ -1,0 +1,53 @@
+/* The port between hosts by an interface of the kernel that others use, too: frames are written and taken past its
+ * sockets, with the host's own addresses. The UDP ports are reserved (control/net/reservation.h). */
+#include <stdio.h>
+
+#include "control/job/wire_private.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/port/ethdev.h"
+
+static int reserve(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes)
+{
+    struct cw_wire *wire = context;
+    return cw_reservation_open(cw_ip_to_v4(&wire->address.ip), udp_port, streams, &wire->reservation, error, error_bytes);
+}
+
+#if defined(CW_HAVE_DPDK)
+
+enum { RING_PACKETS = 2048 /* as much as arrives while a core is somebody else's for some milliseconds */ };
+
+int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
+                     size_t error_bytes)
+{
+    struct cw_port_ethdev_config config;
+    char device[32], arguments[64];
+    wire->address.ip = request->own->ip; /* its MAC address is the interface's */
+    int status = wire_ports_find(request->rank, streams, reserve, wire, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    wire->address.udp_port = wire->reservation.udp_port;
+    cw_port_ethdev_config_init(&config);
+    snprintf(device, sizeof(device), "net_%s0", cw_way_name(request->way));
+    snprintf(arguments, sizeof(arguments), "iface=%s", request->interface);
+    config.device = device;
+    config.device_arguments = arguments;
+    config.mtu_bytes = request->own->mtu_bytes;
+    config.descriptor_count = request->way == CW_WAY_AF_PACKET ? RING_PACKETS : 0;
+    config.selection = (struct cw_port_selection){.ipv4 = cw_ip_to_v4(&wire->address.ip),
+                                                  .udp_port = wire->address.udp_port,
+                                                  .udp_port_count = (uint16_t)streams,
+                                                  .group_port = CW_UDP_PORT};
+    return wire_ethdev_open(&config, wire, request->interface, error, error_bytes);
+}
+
+#else
+
+int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
+                     size_t error_bytes)
+{
+    (void)streams, (void)wire, (void)reserve; /* cw_way_check has said so, too */
+    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED, "%s: built without DPDK", cw_way_name(request->way));
+}
+
+#endif

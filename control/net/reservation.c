@@ -1,0 +1,79 @@
+#include "control/net/reservation.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+enum { BUFFER_BYTES = 1 /* the kernel makes the least of it that it allows */ };
+
+/* A socket that drops all, and has the port. The filter first: what comes in between would stay in the queue. */
+static int socket_open(struct sockaddr_in *address)
+{
+    struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    const struct sock_fprog program = {.len = 1, .filter = nothing};
+    socklen_t bytes = sizeof(*address);
+    int least = BUFFER_BYTES;
+    int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (made >= 0 && setsockopt(made, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0 &&
+        bind(made, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
+        getsockname(made, (struct sockaddr *)address, &bytes) == 0) {
+        (void)setsockopt(made, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+        (void)setsockopt(made, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+        return made;
+    }
+    int failed = -errno;
+    if (made >= 0) {
+        close(made);
+    }
+    return failed;
+}
+
+int cw_reservation_open(uint32_t ipv4, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
+                        char *error, size_t error_bytes)
+{
+    assert(count <= CW_RESERVATION_MAX && (udp_port != 0 || count == 1));
+    struct cw_reservation made = {.udp_port = udp_port};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(ipv4)};
+    int got = 0;
+    while (made.count < count && got >= 0) {
+        address.sin_port = htons((uint16_t)(udp_port + made.count));
+        got = socket_open(&address);
+        if (got >= 0) {
+            made.sockets[made.count++] = got;
+        }
+    }
+    if (got >= 0) {
+        made.udp_port = (uint16_t)(ntohs(address.sin_port) - (count - 1));
+        *reservation = made;
+        return CW_OK;
+    }
+    char name[INET_ADDRSTRLEN];
+    uint32_t number = udp_port + made.count;
+    inet_ntop(AF_INET, &address.sin_addr, name, sizeof(name));
+    cw_reservation_close(&made);
+    switch (-got) {
+    case EADDRNOTAVAIL:
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address %s: ip address", name);
+    case EADDRINUSE:
+        return cw_error_text(error, error_bytes, CW_ERROR_BUSY, "UDP port %u of %s is taken: ss -ulpn", number, name);
+    default:
+        return cw_error_text(error, error_bytes, cw_status_of_errno(-got), "UDP socket at %s:%u: %s%s", name, number,
+                             strerror(-got), cw_errno_remedy(-got));
+    }
+}
+
+void cw_reservation_close(struct cw_reservation *reservation)
+{
+    for (uint32_t i = 0; i < reservation->count; i++) {
+        close(reservation->sockets[i]);
+    }
+    *reservation = (struct cw_reservation){.count = 0};
+}

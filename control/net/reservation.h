@@ -1,0 +1,24 @@
+/* Reservation: UDP ports of this host for somebody who takes the packets himself, from the interface. The kernel gets
+ * copies of them: sockets have the ports, so that nobody else gets them and the kernel does not answer that nobody has
+ * them, and a filter drops all that comes (a read is not worth its time).
+ *
+ * Thread: one at a time. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CW_RESERVATION_MAX = 64 /* CW_STREAMS_MAX */ };
+
+struct cw_reservation {
+    uint16_t udp_port; /* the first */
+    uint32_t count;    /* 0: none */
+    int sockets[CW_RESERVATION_MAX];
+};
+
+/* `count` ports of the own address `ipv4` (host byte order), from `udp_port` on; 0: any, for one. CW_OK, or with a line
+ * in `error`: CW_ERROR_BUSY (somebody has one), CW_ERROR_NOT_FOUND (no such address), ... */
+int cw_reservation_open(uint32_t ipv4, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
+                        char *error, size_t error_bytes);
+/* A zeroed one is allowed. */
+void cw_reservation_close(struct cw_reservation *reservation);

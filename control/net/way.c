@@ -1,0 +1,170 @@
+#include "control/net/way.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control/net/net.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+
+static const char *const names[] = {
+    [CW_WAY_NONE] = "none",
+    [CW_WAY_UDP] = "udp",
+    [CW_WAY_AF_PACKET] = "af_packet",
+    [CW_WAY_AF_XDP] = "af_xdp",
+};
+
+const char *cw_way_name(enum cw_way way)
+{
+    return names[way];
+}
+
+enum cw_way cw_way_read(const char *text, const char **what)
+{
+    for (enum cw_way way = CW_WAY_UDP; way <= CW_WAY_AF_XDP; way++) {
+        size_t length = strlen(names[way]);
+        if (strncmp(text, names[way], length) == 0 && (text[length] == 0 || text[length] == ':')) {
+            *what = text + length + (text[length] == ':');
+            return way;
+        }
+    }
+    *what = text;
+    return CW_WAY_NONE;
+}
+
+/* ---- the rule ---- */
+
+static bool is_same_network(const struct cw_net_offer *one, const struct cw_net_offer *other)
+{
+    return memcmp(one->network, other->network, sizeof(one->network)) == 0;
+}
+
+int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, enum cw_way *way, char *error,
+                  size_t error_bytes)
+{
+    enum cw_way named = CW_WAY_NONE;
+    uint32_t first = 0, sharing = 0;
+    for (uint32_t rank = 0; rank < count; rank++) {
+        enum cw_way its = offers[rank].way <= CW_WAY_AF_XDP ? (enum cw_way)offers[rank].way : CW_WAY_NONE;
+        if (!is_same_network(&offers[rank], &offers[own])) {
+            continue;
+        }
+        sharing++;
+        if (its != CW_WAY_NONE && named != CW_WAY_NONE && its != named) {
+            return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                                 "rank %" PRIu32 " is to go by %s and rank %" PRIu32
+                                 " by %s, and they share their interfaces: CAUSEWAY_NET has to name the same way for "
+                                 "all ranks of a host",
+                                 first, names[named], rank, names[its]);
+        }
+        first = named == CW_WAY_NONE ? rank : first;
+        named = its != CW_WAY_NONE ? its : named;
+    }
+    if (named == CW_WAY_AF_XDP && sharing > 1) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "%" PRIu32
+                             " ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
+                             "with one queue: start one a host, or use --net af_packet or --net udp",
+                             sharing);
+    }
+    *way = named != CW_WAY_NONE ? named : CW_WAY_UDP;
+    return CW_OK;
+}
+
+bool cw_way_all_sockets(const struct cw_net_offer *offers, uint32_t count)
+{
+    for (uint32_t rank = 0; rank < count; rank++) {
+        if (offers[rank].way > CW_WAY_UDP) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- what it takes ---- */
+
+static int privilege_check(enum cw_way way, char *error, size_t error_bytes)
+{
+    bool xdp = way == CW_WAY_AF_XDP;
+    int probe = socket(xdp ? AF_XDP : AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    int failed = probe < 0 ? errno : 0;
+    if (probe >= 0) {
+        close(probe);
+    }
+    if (failed == EPERM || failed == EACCES) {
+        return cw_error_text(error, error_bytes, CW_ERROR_PERMISSION,
+                             "--net %s needs root%s: --net udp, which is the default, needs no privilege", names[way],
+                             xdp ? " (or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF)" : " (or CAP_NET_RAW)");
+    }
+    if (failed == EAFNOSUPPORT) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--net %s: this kernel has no such sockets (%s): use --net udp", names[way],
+                             xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");
+    }
+    return failed == 0 ? CW_OK
+                       : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--net %s: socket: %s%s",
+                                       names[way], strerror(failed), cw_errno_remedy(failed));
+}
+
+/* Asks the kernel of an interface (netdevice(7)). False: it does not say. */
+static bool interface_ask(const char *interface, unsigned long what, struct ifreq *request)
+{
+    int query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(request->ifr_name, sizeof(request->ifr_name), "%s", interface);
+    bool says = query >= 0 && ioctl(query, what, request) == 0;
+    if (query >= 0) {
+        close(query);
+    }
+    return says;
+}
+
+/* Packets come by whichever queue the interface likes, and an AF_XDP socket has one. */
+static int xdp_check(const char *interface, char *error, size_t error_bytes)
+{
+    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq queues = {.ifr_data = (char *)&channels}, size = {.ifr_mtu = 0};
+    bool has_many = interface_ask(interface, SIOCETHTOOL, &queues) && channels.rx_count + channels.combined_count > 1;
+    int mtu = interface_ask(interface, SIOCGIFMTU, &size) ? size.ifr_mtu : 0;
+    if (has_many) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--net af_xdp: %s has %" PRIu32 " receive queues, and a rank listens to one: "
+                             "ethtool -L %s combined 1, or use --net af_packet:%s",
+                             interface, channels.rx_count + channels.combined_count, interface, interface);
+    }
+    if (mtu > CW_WAY_XDP_MTU_MAX) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--net af_xdp: %s has an MTU of %d, and af_xdp takes %d at most: ip link set %s mtu %d, "
+                             "or use --net af_packet:%s",
+                             interface, mtu, CW_WAY_XDP_MTU_MAX, interface, CW_WAY_XDP_MTU_MAX, interface);
+    }
+    return CW_OK;
+}
+
+int cw_way_check(enum cw_way way, const char *interface, bool is_v4, char *error, size_t error_bytes)
+{
+    if (way > CW_WAY_UDP && !is_v4) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--net %s goes over IPv4, and the hosts share IPv6 only: use --net udp", names[way]);
+    }
+#if !defined(CW_HAVE_DPDK)
+    if (way > CW_WAY_UDP) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--net %s: this Causeway was built without DPDK, which it needs: use --net udp",
+                             names[way]);
+    }
+#endif
+    int status = way <= CW_WAY_UDP ? CW_OK : privilege_check(way, error, error_bytes);
+    return status == CW_OK && way == CW_WAY_AF_XDP ? xdp_check(interface, error, error_bytes) : status;
+}

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""ways_usage.py BUILD PART PROGRAM... : MPI programs across hosts of a laboratory (hosts.py) by ways that need root.
+PART: af_packet, vlan, macvlan, af_xdp. PROGRAM: programs of the conformance suite, and the kernel is."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from expectation import exit_code, expect
+from hosts import Lab
+
+
+def skip(reason):
+    print(f"SKIPPED: machine: {reason}")
+    sys.exit(77)
+
+
+if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    skip("hosts of a laboratory are namespaces, which need root")
+
+build = os.path.abspath(sys.argv[1])
+CAUSEWAY = "/tmp/build/causeway"
+KEEP = [f"{build}:build"]
+LEFT_S = 8
+SOON_S = 10
+MULTICAST = {"CAUSEWAY_ALGORITHM": "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast"}
+UDP, DEVICE = "UDP sockets at 10", "{} on eth0 at 10"
+
+programs = {os.path.basename(each): [f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}"] for each in sys.argv[3:]}
+programs["is"].append("S")  # its problem class
+
+
+def inside(lab, name):
+    return ["nsenter", f"--net=/proc/{lab.net if name == 'net' else lab.pid(name)}/ns/net"]
+
+
+def root(lab, name, *command):
+    subprocess.run([*inside(lab, name), *command], check=True)
+
+
+def unreachables(lab):
+    """How often each host's kernel has told somebody that nobody has a port, or the like."""
+    found = {}
+    for name in lab.names:
+        text = subprocess.run([*inside(lab, name), "cat", "/proc/self/net/snmp"], check=True, capture_output=True, text=True).stdout
+        names, values = [line.split() for line in text.splitlines() if line.startswith("Icmp:")]
+        found[name] = int(values[names.index("OutDestUnreachs")])
+    return found
+
+
+def start(lab, options, command, environment=None):
+    words = [CAUSEWAY, "run", "--timeout", "60", *options.split(), *command]
+    return lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                     text=True, environment=environment or {})
+
+
+def nothing_left(lab, what):
+    """But the processes of a Session."""
+    end = time.monotonic() + LEFT_S
+    while (left := {name: each for name in lab.names for each in lab.processes(name).values() if "/usr/bin/python3 -c" not in each}):
+        if time.monotonic() > end:
+            break
+    expect(not left, f"{what}: nothing is left: {left}")
+
+
+def well(lab, options, command, environment=None, said=""):
+    process = start(lab, options, command, environment)
+    out, err = process.communicate()
+    what = f"{options} {' '.join(command)}"
+    expect(process.returncode == 0, f"{what}: ends well, not {process.returncode}: {out[-1500:]}{err[-1500:]}")
+    expect(re.search(said, err), f"{what}: says {said}: {err[-3000:]}")
+    nothing_left(lab, what)
+
+
+def fails(lab, options, line, command=None, environment=None):
+    process = start(lab, options, command or programs["is"], environment)
+    err = process.communicate()[1]
+    lines = [each for each in err.splitlines() if re.search(line, each)]
+    expect(process.returncode != 0 and lines, f"{options}: a line says {line}: exit code {process.returncode}: {err[-2000:]}")
+    nothing_left(lab, options)
+    return lines
+
+
+def by_rank(way_of_rank, command):
+    """The command under a CAUSEWAY_NET of each rank's own."""
+    cases = " ".join(f"{rank}) export CAUSEWAY_NET={way};;" for rank, way in enumerate(way_of_rank))
+    return ["sh", "-c", f'case $PMI_RANK in {cases} esac; exec "$@"', "sh", *command]
+
+
+# ---- af_packet ----
+
+
+def suite(lab, net, layouts):
+    for number, (name, command) in enumerate((name, each) for name, each in programs.items() if name != "mpi_busy"):
+        groups = MULTICAST if name in ("mpi_collective_random", "mpi_scatter_groups") else None
+        well(lab, f"--net {net} --hosts {layouts[number % len(layouts)]}", command, groups)
+
+
+def quiet(lab, what, function, *arguments):
+    """Nobody is told that a port is nobody's."""
+    before = unreachables(lab)
+    function(*arguments)
+    expect(unreachables(lab) == before, f"{what}: ICMP unreachable: {before}, {unreachables(lab)}")
+
+
+def mixed(lab, way):
+    """Sockets on one side, frames on the other, in both roles; groups, too."""
+    for first, second in ((way, "udp"), ("udp", way)):
+        said = UDP if first == "udp" else DEVICE.format(first)
+        for name in ("is", "mpi_point_blocking", "mpi_collective_random"):
+            well(lab, "--explain --hosts h0,h1,h2", by_rank([first, second, "udp"], programs[name]),
+                 MULTICAST if name == "mpi_collective_random" else None, said)
+        well(lab, "--explain --hosts h0,h1,h2", by_rank([first, second, "udp"], programs["is"]), None,
+             "group of MPI_COMM_WORLD: multicast")
+
+
+def two_jobs(lab, net):
+    jobs = [start(lab, f"--net {net} --hosts {hosts}", programs["mpi_collective_move"]) for hosts in ("h0:2,h1:2", "h1:2,h0:2")]
+    for job in jobs:
+        out, err = job.communicate()
+        expect(job.returncode == 0, f"two jobs: {job.returncode}: {out[-1500:]}{err[-1500:]}")
+
+
+def snooping(lab):
+    """Switches that bring multicast only to who has asked for it: the kernel has, and answers their queries."""
+    for name, value in (("mcast_snooping", 1), ("mcast_querier", 1), ("mcast_query_interval", 100),
+                        ("mcast_query_response_interval", 50), ("mcast_startup_query_interval", 50),
+                        ("mcast_membership_interval", 300)):
+        root(lab, "net", "ip", "link", "set", "br0", "type", "bridge", name, str(value))
+    for hosts in ("h0,h1,h2", "h0:2,h1:2"):
+        well(lab, f"--explain --net af_packet --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
+             r"group of MPI_COMM_WORLD: multicast\n")
+    root(lab, "net", "ip", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0", "mcast_querier", "0")
+
+
+def stacked(lab, kind, name, *arguments):
+    """An interface on top of another one."""
+    for index, host in enumerate(lab.names):
+        root(lab, host, "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1")  # else eth0 answers for it, too
+        root(lab, host, "ip", "link", "add", "link", "eth0", "name", name, "type", kind, *arguments)
+        root(lab, host, "ip", "addr", "add", f"10.88.0.{index + 1}/24", "dev", name)
+        root(lab, host, "ip", "link", "set", name, "up")
+    for hosts in ("h0,h1,h2", "h0:2,h1:2"):
+        well(lab, f"--explain --net af_packet:{name} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
+             rf"af_packet on {name} at 10\.88\.0\.1, UDP port \d+, since CAUSEWAY_NET says so")
+    well(lab, f"--net af_packet:{name} --hosts h0:2,h1:2", programs["mpi_point_blocking"])
+    for host in lab.names:
+        root(lab, host, "ip", "link", "del", name)
+
+
+def hopless(lab):
+    """A subnet that is not one; a router that is none; no route."""
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "add", "lone", "type", "veth", "peer", "name", "end")
+        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "lone")
+        root(lab, name, "ip", "link", "set", "lone", "up")
+        root(lab, name, "ip", "link", "set", "end", "up")
+    lines = fails(lab, "--net af_packet:lone --hosts h0:2,h1,h2", r"host h0 \(rank 0\) does not reach h1, h2: 10\.99\.0\.2, by af_packet "
+                  r"on lone from 10\.99\.0\.1, next hop 10\.99\.0\.2: nobody answers for that address \(ARP\)")
+    expect(len(lines) == 1, f"one line says so: {lines}")
+    for name in lab.names:
+        root(lab, name, "ip", "link", "del", "lone")
+
+
+def errors(lab):
+    fails(lab, "--net af_pakcet --hosts h0,h1", r"CAUSEWAY_NET is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
+          "ways are udp, af_packet and af_xdp, alone or as in af_packet:eth0")
+    fails(lab, "--net af_packet:nosuch0 --hosts h0,h1", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has ")
+    fails(lab, "--net udp:10.0.0.0/99 --hosts h0,h1", "a subnet has 0 to 32 bits")
+    fails(lab, "--hosts h0:2,h1", r"rank 0 is to go by af_packet and rank 1 by udp, and they share their interfaces",
+          by_rank(["af_packet", "udp", "udp"], programs["is"]))
+    fails(lab, "--net af_packet --ports 40000-40000 --hosts h0:2,h1", "UDP ports 40000 to 40000 are taken.*: give CAUSEWAY_PORTS more")
+
+
+def part_af_packet():
+    with Lab(3, keep=KEEP) as lab:
+        quiet(lab, "af_packet", suite, lab, "af_packet", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
+        well(lab, "--explain --net af_packet:eth0 --ports 40000-40003 --hosts h0:2,h1:2", programs["is"], None,
+             r"to other hosts by af_packet on eth0 at 10\.77\.0\.1, UDP port 4000[0-3], since CAUSEWAY_NET says so; sockets")
+        well(lab, "--explain --hosts h0,h1", programs["is"], None, UDP)  # the default
+        mixed(lab, "af_packet")
+        quiet(lab, "two jobs", two_jobs, lab, "af_packet")
+        snooping(lab)
+        hopless(lab)
+        errors(lab)
+    with Lab(3, subnets=2, keep=KEEP) as lab:
+        for hosts in ("h0:2,h1:2", "h0,h1,h2"):
+            well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since CAUSEWAY_NET says so; sockets")
+        well(lab, "--hosts h0,h1,h2", by_rank(["af_packet", "udp", "af_packet"], programs["mpi_point_blocking"]))
+        root(lab, "h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
+        fails(lab, "--net af_packet --hosts h0,h1", r"does not reach h1: 10\.77\.1\.1, by af_packet on eth0 from 10\.77\.0\.1, next hop "
+              r"10\.77\.0\.200: nobody answers for that address \(ARP\)")
+    with Lab(2, user="nobody", keep=KEEP) as lab:
+        fails(lab, "--net af_packet --hosts h0,h1", r"rank \d on h\d: --net af_packet needs root \(or CAP_NET_RAW\): --net udp, which is the "
+              "default, needs no privilege")
+
+
+def part_stacked(kind, name, *arguments):
+    with Lab(3, keep=KEEP) as lab:
+        probe = ["ip", "link", "add", "link", "eth0", "name", "probe", "type", kind, *arguments]
+        if subprocess.run([*inside(lab, "h0"), *probe], capture_output=True, check=False).returncode != 0:
+            skip(f"this kernel has no interfaces of the kind {kind}")
+        root(lab, "h0", "ip", "link", "del", "probe")
+        stacked(lab, kind, name, *arguments)
+
+
+# ---- af_xdp ----
+
+
+class Session:
+    """A conversation by TCP between two hosts, as an ssh session is: lines there and back, and now and then a lot."""
+    SERVER = "import socket; s=socket.create_server(('', 4022)); print('ready', flush=True); c,_=s.accept()\nwhile (d:=c.recv(65536)): c.sendall(d)"
+    CLIENT = ("import socket,sys,time; c=socket.create_connection((sys.argv[1], 4022), 5); c.settimeout(5); n=0\n"
+              "while sys.stdin.readline():\n"
+              " for size in (10, 100, 200000):\n"
+              "  d=b'x'*size; c.sendall(d); got=0\n"
+              "  while got<size: got+=len(c.recv(65536))\n"
+              " n+=1; print(n, flush=True)")
+
+    def __init__(self, lab, server, client):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.lab = lab
+        self.server = lab.start(server, ["/usr/bin/python3", "-c", self.SERVER], **pipes)
+        self.server.stdout.readline()
+        self.client = lab.start(client, ["/usr/bin/python3", "-c", self.CLIENT, lab.address(lab.names.index(server))], **pipes)
+        self.count = 0
+
+    def goes_on(self, what):
+        self.count += 1
+        self.client.stdin.write("\n")
+        self.client.stdin.flush()
+        said = self.client.stdout.readline()
+        expect(said == f"{self.count}\n", f"{what}: the session goes on: {said!r}")
+
+    def close(self):
+        for process in (self.client, self.server):
+            self.lab.kill(process)
+            process.communicate()
+
+
+def has_program(lab, name):
+    text = subprocess.run([*inside(lab, name), "ip", "link", "show", "dev", "eth0"], check=True, capture_output=True, text=True).stdout
+    return "xdp" in text
+
+
+def gone(lab, what):
+    """No program stays with an interface. That ends a moment after the process."""
+    expect(any(not [name for name in lab.names if has_program(lab, name)] for _ in range(200)), f"{what}: no XDP program stays")
+
+
+def session(lab):
+    """What else the hosts say to each other goes on, while a job runs and after it was killed."""
+    talk = Session(lab, "h1", "h0")
+    talk.goes_on("before")
+    for ends in (False, True):
+        job = start(lab, "--net af_xdp --hosts h0,h1,h2", programs["mpi_busy"])
+        while not (has_program(lab, "h0") and has_program(lab, "h1")) and job.poll() is None:
+            pass
+        expect(job.poll() is None, "the job runs")
+        for _ in range(20):
+            talk.goes_on("during a job")
+        for name in ("h0", "h1") if ends else ():
+            for number, words in lab.processes(name).items():
+                if words.startswith(programs["mpi_busy"][0]):
+                    os.kill(number, signal.SIGKILL)
+        if not ends:
+            job.send_signal(signal.SIGTERM)
+        out, err = job.communicate()
+        expect(job.returncode != 0, f"it was ended: {out}{err}")
+        nothing_left(lab, "a job that was ended")
+        gone(lab, "after kill -9" if ends else "after SIGTERM")
+        talk.goes_on("afterwards")
+    well(lab, "--net af_xdp --hosts h0,h1,h2", programs["is"])
+    talk.goes_on("after the next job")
+    talk.close()
+
+
+def errors_xdp(lab):
+    fails(lab, "--net af_xdp --hosts h0:2,h1", r"rank \d on h0: 2 ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
+          "with one queue: start one a host, or use --net af_packet or --net udp")
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "set", "eth0", "mtu", "9000")
+        root(lab, "net", "ip", "link", "set", f"p{index}", "mtu", "9000")
+    fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an MTU of 9000, and af_xdp takes 3434 at most: ip link set eth0 mtu 3434, "
+          "or use --net af_packet:eth0")
+    well(lab, "--net af_packet --hosts h0:2,h1:2", programs["mpi_point_blocking"])
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "set", "eth0", "mtu", "3434")
+        root(lab, "net", "ip", "link", "set", f"p{index}", "mtu", "3434")
+    well(lab, "--net af_xdp --hosts h0,h1", programs["mpi_point_blocking"])
+    for index, name in enumerate(lab.names):
+        root(lab, name, "ip", "link", "add", "wide", "numtxqueues", "3", "numrxqueues", "3", "type", "veth", "peer", "name", "end",
+             "numtxqueues", "3", "numrxqueues", "3")
+        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "wide")
+        root(lab, name, "ip", "link", "set", "wide", "up")
+        root(lab, name, "ip", "link", "set", "end", "up")
+    fails(lab, "--net af_xdp:wide --hosts h0,h1", r"--net af_xdp: wide has 3 receive queues, and a rank listens to one: ethtool -L wide combined 1")
+
+
+def part_af_xdp():
+    with Lab(3, keep=KEEP) as lab:
+        well(lab, "--explain --net af_xdp --hosts h0,h1", programs["is"], None,
+             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since CAUSEWAY_NET says so; sockets")
+        quiet(lab, "af_xdp", suite, lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
+        well(lab, "--explain --net af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
+        gone(lab, "after jobs")
+        mixed(lab, "af_xdp")
+        for ways in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
+            well(lab, "--hosts h0,h1,h2", by_rank(ways, programs["mpi_collective_random"]), MULTICAST)
+        session(lab)
+        errors_xdp(lab)
+    with Lab(3, subnets=2, keep=KEEP) as lab:
+        for hosts in ("h0,h1", "h0,h1,h2"):
+            well(lab, f"--net af_xdp --hosts {hosts}", programs["is"])
+    with Lab(2, user="nobody", keep=KEEP) as lab:
+        fails(lab, "--net af_xdp --hosts h0,h1", r"rank \d on h\d: --net af_xdp needs root \(or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\): "
+              "--net udp, which is the default, needs no privilege")
+
+
+PARTS = {
+    "af_packet": part_af_packet,
+    "af_xdp": part_af_xdp,
+    "vlan": lambda: part_stacked("vlan", "eth0.5", "id", "5"),
+    "macvlan": lambda: part_stacked("macvlan", "above", "mode", "bridge"),
+}
+
+if __name__ == "__main__":
+    PARTS[sys.argv[2]]()
+    sys.exit(exit_code())
