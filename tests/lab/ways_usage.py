@@ -250,6 +250,18 @@ def gone(lab, what):
     expect(any(not [name for name in lab.names if has_program(lab, name)] for _ in range(200)), f"{what}: no XDP program stays")
 
 
+def kill_ranks(lab, name):
+    """By descriptors: numbers of processes come again."""
+    for number in lab.processes(name):
+        try:
+            process = os.pidfd_open(number)
+        except ProcessLookupError:
+            continue
+        if lab.processes(name).get(number, "").startswith(programs["mpi_busy"][0]):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        os.close(process)
+
+
 def session(lab):
     """What else the hosts say to each other goes on, while a job runs and after it was killed."""
     talk = Session(lab, "h1", "h0")
@@ -262,9 +274,7 @@ def session(lab):
         for _ in range(20):
             talk.goes_on("during a job")
         for name in ("h0", "h1") if ends else ():
-            for number, words in lab.processes(name).items():
-                if words.startswith(programs["mpi_busy"][0]):
-                    os.kill(number, signal.SIGKILL)
+            kill_ranks(lab, name)
         if not ends:
             job.send_signal(signal.SIGTERM)
         out, err = job.communicate()
