@@ -74,12 +74,13 @@ def well(lab, options, command, environment=None, said=""):
     nothing_left(lab, what)
 
 
-def fails(lab, options, line, command=None, environment=None):
+def fails(lab, options, line, command=None, environment=None, alone=True):
     process = start(lab, options, command or programs["is"], environment)
     err = process.communicate()[1]
     lines = [each for each in err.splitlines() if re.search(line, each)]
     expect(process.returncode != 0 and lines, f"{options}: a line says {line}: exit code {process.returncode}: {err[-2000:]}")
-    nothing_left(lab, options)
+    if alone:
+        nothing_left(lab, options)
     return lines
 
 
@@ -273,6 +274,10 @@ def session(lab):
         expect(job.poll() is None, "the job runs")
         for _ in range(20):
             talk.goes_on("during a job")
+        if not ends:
+            fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an XDP program, of another job or of somebody else, .* or use "
+                  "--net af_packet:eth0", alone=False)
+            expect(job.poll() is None, "the job that has the interface runs on")
         for name in ("h0", "h1") if ends else ():
             kill_ranks(lab, name)
         if not ends:
