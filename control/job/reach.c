@@ -167,8 +167,7 @@ static int hopless_tell(const struct reach *reach, const struct cw_job *job, con
     cw_ip_write(&next, next_text);
     cw_net_interface(&job->wire.address.ip, interface, sizeof(interface));
     return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                         "host %s (rank %" PRIu32
-                         ") does not reach %s: %s, by %s on %s from %s, next hop %s: %s",
+                         "host %s (rank %" PRIu32 ") does not reach %s: %s, by %s on %s from %s, next hop %s: %s",
                          job->hosts[job->info.rank], job->info.rank, line, to_text, cw_way_name(job->way_kind),
                          interface, own_text, next_text, hop->reason);
 }

@@ -49,7 +49,8 @@ int job_way_choose(struct cw_job *job, const struct cw_net_offer *offers, struct
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
     int status = cw_way_choose(offers, size, rank, &job->way_kind, wrong, sizeof(wrong));
-    status = status == CW_OK ? cw_way_check(job->way_kind, interface, cw_ip_is_v4(&own->ip), wrong, sizeof(wrong)) : status;
+    status =
+        status == CW_OK ? cw_way_check(job->way_kind, interface, cw_ip_is_v4(&own->ip), wrong, sizeof(wrong)) : status;
     if (status != CW_OK) {
         return cw_error_text(error, error_bytes, status, "rank %" PRIu32 " on %s: %s", rank, job->hosts[rank], wrong);
     }

@@ -9,7 +9,8 @@
 static int reserve(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes)
 {
     struct cw_wire *wire = context;
-    return cw_reservation_open(cw_ip_to_v4(&wire->address.ip), udp_port, streams, &wire->reservation, error, error_bytes);
+    return cw_reservation_open(cw_ip_to_v4(&wire->address.ip), udp_port, streams, &wire->reservation, error,
+                               error_bytes);
 }
 
 #if defined(CW_HAVE_DPDK)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/ethtool.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -18,6 +20,8 @@
 #ifndef AF_XDP
 #define AF_XDP 44
 #endif
+
+enum { LINK_BYTES = 16384 /* of what the kernel says of an interface */ };
 
 static const char *const names[] = {
     [CW_WAY_NONE] = "none",
@@ -130,6 +134,62 @@ static bool interface_ask(const char *interface, unsigned long what, struct ifre
     return says;
 }
 
+/* The content of the first attribute of a type; NULL: there is none. */
+static const uint8_t *attribute_find(const uint8_t *at, size_t left, uint32_t type, size_t *bytes)
+{
+    struct rtattr attribute;
+    while (left >= sizeof(attribute)) {
+        memcpy(&attribute, at, sizeof(attribute));
+        size_t length = RTA_ALIGN((size_t)attribute.rta_len);
+        if (attribute.rta_len < sizeof(attribute) || attribute.rta_len > left) {
+            return NULL;
+        }
+        if ((attribute.rta_type & NLA_TYPE_MASK) == type) {
+            *bytes = attribute.rta_len - sizeof(attribute);
+            return at + sizeof(attribute);
+        }
+        at += length < left ? length : left;
+        left -= length < left ? length : left;
+    }
+    return NULL;
+}
+
+/* Whether the attributes of a link say that an XDP program is attached (rtnetlink(7)). */
+static bool has_program(const uint8_t *attributes, size_t bytes)
+{
+    size_t inside = 0, length = 0;
+    const uint8_t *xdp = attribute_find(attributes, bytes, IFLA_XDP, &inside);
+    const uint8_t *attached = xdp == NULL ? NULL : attribute_find(xdp, inside, IFLA_XDP_ATTACHED, &length);
+    return attached != NULL && length > 0 && attached[0] != XDP_ATTACHED_NONE;
+}
+
+/* Whether somebody's XDP program is on an interface, which takes one at a time. */
+static bool is_occupied(const char *interface)
+{
+    const struct {
+        struct nlmsghdr header;
+        struct ifinfomsg message;
+    } request = {
+        .header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+        .message = {.ifi_family = AF_UNSPEC, .ifi_index = (int)if_nametoindex(interface)},
+    };
+    const size_t head = NLMSG_LENGTH(sizeof(struct ifinfomsg));
+    struct nlmsghdr header = {.nlmsg_len = 0};
+    _Alignas(struct nlmsghdr) uint8_t answer[LINK_BYTES];
+    int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    ssize_t got = file >= 0 && send(file, &request, sizeof(request), 0) == (ssize_t)sizeof(request)
+                      ? recv(file, answer, sizeof(answer), 0)
+                      : -1;
+    if (file >= 0) {
+        close(file);
+    }
+    if (got >= (ssize_t)head) {
+        memcpy(&header, answer, sizeof(header));
+    }
+    return header.nlmsg_type == RTM_NEWLINK && header.nlmsg_len >= head && header.nlmsg_len <= (size_t)got &&
+           has_program(answer + head, header.nlmsg_len - head);
+}
+
 /* Packets come by whichever queue the interface likes, and an AF_XDP socket has one. */
 static int xdp_check(const char *interface, char *error, size_t error_bytes)
 {
@@ -142,6 +202,13 @@ static int xdp_check(const char *interface, char *error, size_t error_bytes)
                              "--net af_xdp: %s has %" PRIu32 " receive queues, and a rank listens to one: "
                              "ethtool -L %s combined 1, or use --net af_packet:%s",
                              interface, channels.rx_count + channels.combined_count, interface, interface);
+    }
+    if (is_occupied(interface)) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_BUSY,
+            "--net af_xdp: %s has an XDP program, of another job or of somebody else, and takes one at "
+            "a time (ip link): wait for its end, or use --net af_packet:%s",
+            interface, interface);
     }
     if (mtu > CW_WAY_XDP_MTU_MAX) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,

@@ -115,8 +115,8 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const 
 {
     const struct addressee addressee = {.ip = own, .port = own_port, .group_port = group_port, .ports = ports};
     struct datagram datagram;
-    enum cw_wire_verdict verdict =
-        cw_ip_is_v4(own) ? find_v4(frame, length, &addressee, &datagram) : find_v6(frame, length, &addressee, &datagram);
+    enum cw_wire_verdict verdict = cw_ip_is_v4(own) ? find_v4(frame, length, &addressee, &datagram)
+                                                    : find_v6(frame, length, &addressee, &datagram);
     if (verdict != CW_WIRE_GOOD) {
         return verdict;
     }

@@ -74,12 +74,13 @@ def well(lab, options, command, environment=None, said=""):
     nothing_left(lab, what)
 
 
-def fails(lab, options, line, command=None, environment=None):
+def fails(lab, options, line, command=None, environment=None, alone=True):
     process = start(lab, options, command or programs["is"], environment)
     err = process.communicate()[1]
     lines = [each for each in err.splitlines() if re.search(line, each)]
     expect(process.returncode != 0 and lines, f"{options}: a line says {line}: exit code {process.returncode}: {err[-2000:]}")
-    nothing_left(lab, options)
+    if alone:
+        nothing_left(lab, options)
     return lines
 
 
@@ -250,6 +251,18 @@ def gone(lab, what):
     expect(any(not [name for name in lab.names if has_program(lab, name)] for _ in range(200)), f"{what}: no XDP program stays")
 
 
+def kill_ranks(lab, name):
+    """By descriptors: numbers of processes come again."""
+    for number in lab.processes(name):
+        try:
+            process = os.pidfd_open(number)
+        except ProcessLookupError:
+            continue
+        if lab.processes(name).get(number, "").startswith(programs["mpi_busy"][0]):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        os.close(process)
+
+
 def session(lab):
     """What else the hosts say to each other goes on, while a job runs and after it was killed."""
     talk = Session(lab, "h1", "h0")
@@ -261,10 +274,12 @@ def session(lab):
         expect(job.poll() is None, "the job runs")
         for _ in range(20):
             talk.goes_on("during a job")
+        if not ends:
+            fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an XDP program, of another job or of somebody else, .* or use "
+                  "--net af_packet:eth0", alone=False)
+            expect(job.poll() is None, "the job that has the interface runs on")
         for name in ("h0", "h1") if ends else ():
-            for number, words in lab.processes(name).items():
-                if words.startswith(programs["mpi_busy"][0]):
-                    os.kill(number, signal.SIGKILL)
+            kill_ranks(lab, name)
         if not ends:
             job.send_signal(signal.SIGTERM)
         out, err = job.communicate()

@@ -334,8 +334,7 @@ static void test_groups_have_a_port_of_their_own(void **state)
         cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, 0x0a000001, rows[i].to, OWN_PORT, rows[i].port);
         cw_wire_network_finish((struct cw_wire_network *)frame, PAYLOAD_BYTES);
         ((struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES))->type = rows[i].type;
-        assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, rows[i].group_port, &found),
-                         rows[i].verdict);
+        assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, rows[i].group_port, &found), rows[i].verdict);
     }
 }
 
