@@ -80,34 +80,52 @@ static char *output_read(int from, size_t *length)
     return text;
 }
 
-char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code)
+/* `with_errors`: of standard error, too. */
+static char *launcher_run(char *const *arguments, const char *plogp, bool with_errors, size_t *length, int *status)
 {
     int ends[2];
-    int status = 0;
     int parent = getpid();
     if (pipe2(ends, O_CLOEXEC) != 0) {
         app_error("cannot make a pipe", strerror(errno), NULL);
-        *code = APP_EXIT_MACHINE;
+        *status = -1;
         return NULL;
     }
     pid_t child = fork();
     if (child == 0) {
+        if (with_errors) {
+            (void)dup2(ends[1], STDERR_FILENO);
+        }
         launcher_exec(arguments, plogp, parent, ends[1]);
     }
     close(ends[1]);
     char *text = child < 0 ? NULL : output_read(ends[0], length);
     close(ends[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (text == NULL || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        free(text);
-        if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == APP_EXIT_USAGE) {
-            *code = APP_EXIT_USAGE; /* it has said all there is to say */
-            return NULL;
-        }
-        app_error("the measuring job failed", what, "its own words are above; does `causeway run -n 2 true` work?");
-        *code = APP_EXIT_FAILURE;
-        return NULL;
+    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR) {
     }
     return text;
+}
+
+char *app_job_output(char *const *arguments, size_t *length, int *code)
+{
+    int status = -1;
+    char *text = launcher_run(arguments, NULL, true, length, &status);
+    *code = text == NULL ? APP_EXIT_MACHINE : WIFEXITED(status) ? WEXITSTATUS(status) : APP_EXIT_INTERNAL;
+    return text;
+}
+
+char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code)
+{
+    int status = -1;
+    char *text = launcher_run(arguments, plogp, false, length, &status);
+    if (text != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        return text;
+    }
+    free(text);
+    if (text != NULL && WIFEXITED(status) && WEXITSTATUS(status) == APP_EXIT_USAGE) {
+        *code = APP_EXIT_USAGE; /* it has said all there is to say */
+        return NULL;
+    }
+    app_error("the measuring job failed", what, "its own words are above; does `causeway run -n 2 true` work?");
+    *code = APP_EXIT_FAILURE;
+    return NULL;
 }

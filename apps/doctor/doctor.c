@@ -82,23 +82,39 @@ void doctor_settings(struct doctor *doctor)
     doctor_choices(doctor);
 }
 
+enum { HOSTS_MAX = 64 };
+
 int doctor_main(int argc, char **argv)
 {
     struct doctor doctor = {0};
     bool no_settings = false;
-    bool mpi = false;
+    bool mpi = false, net = false, rank = false;
     const struct app_option options[] = {
         OPTION_JSON(" a finding", &doctor.json),
         OPTION_FLAG("no-settings", "without the table of settings", &no_settings),
         OPTION_FLAG("mpi", "only the MPI functions that are not implemented yet", &mpi),
+        OPTION_FLAG("net", "only how these hosts are reached: each way is tried, by a job with a rank on each", &net),
+        OPTION_FLAG("rank", "be a rank of that job", &rank),
         {0},
     };
     int code;
-    if (app_options_parse(
-            "doctor [OPTION...]\n\nLists what this machine can do, what Causeway would choose and why; an "
-            "obstacle is marked ! and followed by its remedy.",
-            options, 0, argc, argv, &code) < 0) {
+    int first = app_options_parse("doctor [OPTION...]\n       causeway doctor --net HOST...\n\nLists what this machine "
+                                  "can do, what Causeway would choose and why; an "
+                                  "obstacle is marked ! and followed by its remedy.",
+                                  options, HOSTS_MAX, argc, argv, &code);
+    if (first < 0) {
         return code;
+    }
+    if (rank) {
+        return doctor_rank();
+    }
+    if (net == (first == argc)) {
+        app_error(net ? "no host is named" : "unexpected argument", net ? "--net" : argv[first],
+                  "causeway doctor --net HOST... says how these are reached");
+        return APP_EXIT_USAGE;
+    }
+    if (net) {
+        return doctor_hosts(&doctor, argv + first, argc - first);
     }
     if (mpi) {
         doctor_mpi(&doctor);

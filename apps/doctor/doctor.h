@@ -32,5 +32,10 @@ void doctor_choice(struct doctor *doctor);   /* what Causeway would take for wha
 void doctor_settings(struct doctor *doctor); /* every setting with value and origin */
 void doctor_choices(struct doctor *doctor);  /* ... of them what MPI chooses algorithms by */
 
+/* Tries each way to these hosts, by a job with a rank on each. An exit code. */
+int doctor_hosts(struct doctor *doctor, char *const *hosts, int count);
+/* A rank of such a job. An exit code. */
+int doctor_rank(void);
+
 /* The MPI functions that raise MPI_ERR_UNSUPPORTED_OPERATION. */
 void doctor_mpi(struct doctor *doctor);

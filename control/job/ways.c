@@ -59,7 +59,11 @@ int job_way_choose(struct cw_job *job, const struct cw_net_offer *offers, struct
     request->interface = interface;
     request->has_devices = job->has_devices;
     request->no_groups = job->way_kind != CW_WAY_UDP && is_divided(job, offers, &own->ip);
-    snprintf(job->way, sizeof(job->way), "%s", getenv("CAUSEWAY_NET") != NULL ? "CAUSEWAY_NET says so" : why);
+    const char *what = getenv("CAUSEWAY_NET");
+    if (what != NULL) {
+        (void)cw_way_read(what, &what);
+    }
+    snprintf(job->way, sizeof(job->way), "%s", what != NULL && what[0] != 0 ? "CAUSEWAY_NET says so" : why);
     return CW_OK;
 }
 

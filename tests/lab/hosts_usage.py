@@ -69,6 +69,17 @@ def ways_run(lab):
         expect(code != 0 and re.search(words, said), f"{options}: {code}: {said}")
 
 
+def doctor_run(lab):
+    """What `causeway doctor --net` finds out of each way, as an ordinary user."""
+    process = lab.start("h0", [CAUSEWAY, "doctor", "--net", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, text=True, environment={})
+    out = process.communicate()[0]
+    for words in (r"^  way +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
+                  r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; taken unless",
+                  r"^  way +af_packet .*needs root", r"^  way +AF_XDP .*needs root"):
+        expect(re.search(words, out, re.M), f"doctor --net says {words}: {out}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as shared:
         os.chmod(shared, 0o777)
@@ -78,6 +89,7 @@ def main():
             if os.environ.get("CW_TEST_LAB") == "all":
                 suite_run(lab, LAYOUTS[:1], "--net fd77::/16")
             ways_run(lab)
+            doctor_run(lab)
         with Lab(3, subnets=2, user="nobody", keep=keep) as lab:
             well(lab, "--explain --hosts h0:2,h1:2", kernel, err=r"the hosts share no subnet: the address of the default route")
             well(lab, "--explain --hosts h0:2,h1:2 --net fd77::/16", kernel, err=r"at fd77::1 \(eth0\)(.|\n)*fd77:0:0:1::1, UDP port")

@@ -1,0 +1,119 @@
+/* How other hosts are reached: each way is tried, by a job with a rank on each host. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/cli/cli.h"
+#include "apps/cli/job.h"
+#include "apps/doctor/doctor.h"
+#include "control/net/way.h"
+
+enum { LINE_BYTES = 512, PATH_BYTES = 512 };
+
+static const struct way {
+    const char *name;
+    const char *what;
+    bool is_default;
+} ways[] = {
+    {"udp", "UDP sockets", true},
+    {"af_packet", "af_packet", false},
+    {"af_xdp", "AF_XDP", false},
+};
+
+/* "localhost,a,b": a rank here and one on each. NULL: no memory. */
+static char *list_make(char *const *hosts, int count)
+{
+    size_t bytes = sizeof("localhost");
+    for (int i = 0; i < count; i++) {
+        bytes += strlen(hosts[i]) + 1;
+    }
+    char *list = malloc(bytes);
+    if (list != NULL) {
+        (void)stpcpy(list, "localhost");
+        for (int i = 0; i < count; i++) {
+            strcat(strcat(list, ","), hosts[i]);
+        }
+    }
+    return list;
+}
+
+/* What a host answered, or that it is none: findings of one line of the job's output. */
+static void line_tell(struct doctor *doctor, const struct way *way, const char *line)
+{
+    char host[128], ip[64], value[LINE_BYTES];
+    double trip_ns;
+    unsigned mtu;
+    if (sscanf(line, "host %127s %63s %lf %u", host, ip, &trip_ns, &mtu) == 4) {
+        snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes%s", way->what, ip,
+                 trip_ns / 1000, mtu, way->is_default ? "; taken unless --net says otherwise" : "");
+        doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
+    } else if (sscanf(line, "here %127s", host) == 1) {
+        doctor_tell(doctor, "host", host, DOCTOR_NOTE, "this machine: shared memory, no network", NULL);
+    } else if (strncmp(line, "way ", 4) == 0) {
+        doctor_tell(doctor, "way", way->what, DOCTOR_GOOD, line + 4, NULL);
+    }
+}
+
+/* What the job that failed has said first, which is the reason. False: another way would fail for it, too. */
+static bool failure_tell(struct doctor *doctor, const struct way *way, char *text)
+{
+    static const char *const prefixes[] = {"causeway run: ", "causeway: "};
+    char *line = text + strspn(text, "\n");
+    line[strcspn(line, "\n")] = '\0';
+    bool is_of_the_way = strncmp(line, "causeway run: ", strlen("causeway run: ")) != 0;
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        size_t length = strlen(prefixes[i]);
+        line += strncmp(line, prefixes[i], length) == 0 ? length : 0;
+    }
+    doctor_tell(doctor, "way", way->what, way->is_default ? DOCTOR_MISSING : DOCTOR_NOTE,
+                line[0] != '\0' ? line : "the job ended without a word",
+                way->is_default ? "docs/cluster.md, \"What to do if\", has the remedies" : NULL);
+    return is_of_the_way;
+}
+
+/* Of what CAUSEWAY_NET says, the way is this one now. */
+static bool way_try(struct doctor *doctor, const struct way *way, char *list, char *self, int *exit_code)
+{
+    char net[LINE_BYTES];
+    const char *what = getenv("CAUSEWAY_NET");
+    if (what != NULL) {
+        (void)cw_way_read(what, &what);
+    }
+    bool has_what = what != NULL && what[0] != '\0';
+    snprintf(net, sizeof(net), "%s%s%s", way->name, has_what ? ":" : "", has_what ? what : "");
+    char *const arguments[] = {"causeway", "run",     "--hosts", list, "--net",  net,      "--timeout",
+                               "60",       "--stdin", "none",    self, "doctor", "--rank", NULL};
+    size_t length;
+    int code;
+    bool goes_on = true;
+    char *text = app_job_output(arguments, &length, &code);
+    if (text == NULL) {
+        *exit_code = code;
+        return false;
+    }
+    if (code != 0) {
+        goes_on = failure_tell(doctor, way, text);
+    }
+    for (char *line = strtok(text, "\n"); line != NULL && code == 0; line = strtok(NULL, "\n")) {
+        line_tell(doctor, way, line);
+    }
+    free(text);
+    return goes_on;
+}
+
+int doctor_hosts(struct doctor *doctor, char *const *hosts, int count)
+{
+    char self[PATH_BYTES];
+    char *list = list_make(hosts, count);
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    int code = list == NULL || length < 0 ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS;
+    self[length < 0 ? 0 : length] = '\0';
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && code == APP_EXIT_SUCCESS; i++) {
+        if (!way_try(doctor, &ways[i], list, self, &code)) {
+            break;
+        }
+    }
+    free(list);
+    return code;
+}
