@@ -43,10 +43,10 @@ static bool is_same_host(const struct cw_path_card *one, const struct cw_path_ca
     return memcmp(one->host, other->host, sizeof(one->host)) == 0;
 }
 
-static bool is_first(const struct cw_path_card *cards, uint32_t rank)
+static bool is_first(const struct job_card *cards, uint32_t rank)
 {
     for (uint32_t other = 0; other < rank; other++) {
-        if (is_same_host(&cards[other], &cards[rank])) {
+        if (is_same_host(&cards[other].path, &cards[rank].path)) {
             return false;
         }
     }
@@ -81,7 +81,7 @@ static int ask(struct cw_endpoint *endpoint, void *context)
 }
 
 /* Those that this rank asks. Returns the place of its host among all. */
-static uint32_t choose(struct reach *reach, const struct cw_job *job, const struct cw_path_card *cards)
+static uint32_t choose(struct reach *reach, const struct cw_job *job, const struct job_card *cards)
 {
     uint32_t place = 0, order = 0;
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
@@ -149,7 +149,7 @@ static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t 
     }
 }
 
-int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
+int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
 {
     struct reach reach = {0};
     if (!is_first(cards, job->info.rank) || bound_ns == 0) {

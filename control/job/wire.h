@@ -20,6 +20,7 @@
  * Thread: open and close one at a time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,9 +64,12 @@ struct cw_wire_request {
     uint64_t bound_ns;                /* how long a silent peer is waited for; 0: for ever */
     const uint8_t *key;               /* of the job; NULL: there is none */
     const struct cw_net_address *own; /* that others use; NULL: hosts are emulated */
+    bool may_seal; /* sessions may come to be sealed; to be able to costs some 40 ms of a core and 15 MiB (EAL) */
 };
 
 /* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
+/* Whether this process's environment can have its sessions sealed: CAUSEWAY_ENCRYPT, or clusters. */
+bool cw_wire_may_seal(void);
 /* A zeroed one is allowed. */
 void cw_wire_close(struct cw_wire *wire);
