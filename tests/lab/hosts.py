@@ -69,6 +69,7 @@ class Lab:
 
     def __init__(self, count, subnets=1, user=None, keep=(), directory="/tmp"):
         self.user, self.subnets, self.count, self.directory = user, subnets, count, directory
+        self.has_sessions = True  # of their own, as sshd gives them
         self.keep = []  # (folder, where it is inside, below /tmp)
         for each in keep:
             folder, _, name = each.partition(":")
@@ -226,7 +227,8 @@ class Lab:
         if self.user is not None:
             environment |= {"HOME": "/tmp", "PATH": f"{self.folder}/bin:{USERS_PATH}"}
         environment.update(files.pop("environment", {}))
-        process = subprocess.Popen([*self.enter(name), *command], env=environment, start_new_session=True, **files)
+        process = subprocess.Popen([*self.enter(name), *command], env=environment, start_new_session=self.has_sessions,
+                                   process_group=None if self.has_sessions else 0, **files)
         with self.lock:
             self.started.add(process)
         return process
