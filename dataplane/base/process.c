@@ -43,7 +43,7 @@ bool cw_process_is_stopped(int process)
     return cw_process_state(process) == 'T';
 }
 
-/* As sched_setattr(2) wants it; linux/sched/types.h has it, and another sched_param than sched.h. */
+/* As sched_setattr(2) wants it. The kernel's header has it, beside a sched_param that is not the C library's. */
 struct attributes {
     uint32_t size;
     uint32_t policy;
