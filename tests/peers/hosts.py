@@ -15,6 +15,8 @@ import argparse
 import os
 import sys
 import tempfile
+import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lab")]
@@ -30,15 +32,32 @@ OPENMPI = ["--mca", "btl", "tcp,self,vader", "--mca", "pml", "ob1", "--mca", "bt
            "--mca", "oob_tcp_if_include", "10.77.0.0/24", "--mca", "orte_keep_fqdn_hostnames", "1"]
 
 
+def sessions_raise(lab, nice, after_s=(0.1, 0.3, 0.6)):
+    """Launchers make sessions of their own, and the kernel weighs these (autogroup(7)): all of a run are raised alike, soon."""
+    def run():
+        for pause in after_s:
+            time.sleep(pause)
+            for host in lab.names:
+                for pid in lab.processes(host):
+                    try:
+                        with open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
+                            file.write(str(nice))
+                    except OSError:
+                        pass  # it has ended
+    threading.Thread(target=run, daemon=True).start()
+
+
 class Done:
     """As subprocess.run returns it, of a command on the first host."""
 
-    def __init__(self, lab, command, env=None, timeout=None, text=True, **files):
+    def __init__(self, lab, nice, command, env=None, timeout=None, text=True, **files):
+        if nice != 0:
+            sessions_raise(lab, nice)
         environment = {name: value for name, value in env.items() if os.environ.get(name) != value}
         self.returncode, self.stdout, self.stderr = lab.run("h0", command, timeout=timeout, text=text, environment=environment, **files)
 
 
-def contenders(lab, folder, names, ranks_each, program):
+def contenders(lab, nice, folder, names, ranks_each, program):
     """All that are there, with this many ranks on each host."""
     hosts, count = lab.names, len(lab.names) * ranks_each
     root = ["--allow-run-as-root"] if lab.user is None else []
@@ -53,7 +72,7 @@ def contenders(lab, folder, names, ranks_each, program):
                                       "--host", ",".join(f"{host}:{ranks_each}" for host in hosts), "-n", str(count)], {}),
     }
     return [Contender(known[name][0], [*known[name][1], f"{folder}/{name}", *program], known[name][2],
-                      run=lambda command, **options: Done(lab, command, **options)) for name in names]
+                      run=lambda command, **options: Done(lab, nice, command, **options)) for name in names]
 
 
 def contest(options, what, hosts, ranks_each, source, program, keys):
@@ -64,7 +83,7 @@ def contest(options, what, hosts, ranks_each, source, program, keys):
         with Lab(hosts, user=options.user or None, keep=[f"{options.build}:build", folder]) as lab:
             # the kernel weighs sessions first, and who yields makes room within its own only (autogroup(7)): these hosts share cores, and one session
             lab.has_sessions = False
-            made = contenders(lab, folder, names, ranks_each, program)
+            made = contenders(lab, options.nice, folder, names, ranks_each, program)
             rounds_run(made, options.rounds, options.wait)
     for value_of, how in ((Contender.median, "medians"), (Contender.best, "the best of the rounds, which others on the machine disturb least")):
         table(made, keys, f"{what}: {how}", value_of)
