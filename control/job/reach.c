@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "control/net/route.h"
 #include "dataplane/base/clock.h"
@@ -26,7 +25,8 @@ enum {
 #define BOUND_NS   7000000000ull /* and the diagnosis on top of it: all within 10 s */
 #define STAGGER_NS 100000000ull  /* the first of the hosts that see the same is to be the one that tells */
 #define MTU_NS     500000000ull  /* for the path MTU, whose search goes on by itself */
-#define NAP_NS     20000
+#define NAP_MIN_NS 50000ull      /* asleep on the port, twice as long each time: many hosts may share a core */
+#define NAP_MAX_NS 2000000ull
 
 /* What this rank has to find out. */
 struct reach {
@@ -133,12 +133,13 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
                          to->ipv4 >> 8 & 255, to->ipv4 & 255, to->udp_port, (unsigned)(BOUND_NS / 1000000000), reason);
 }
 
-/* Paths that pass no packets as large as the ports take. */
+/* Paths that pass no packets as large as the ports take. What has not been found yet, on hosts with much to do, is not
+ * narrow for that. */
 static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t mtu_bytes)
 {
     for (uint32_t i = 0; i < reach->count; i++) {
         const struct cw_peer_info *info = &reach->infos[i];
-        if (info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
+        if (info->path_mtu_found && info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
             snprintf(
                 job->narrow, sizeof(job->narrow),
                 "packets to %.64s arrive up to %" PRIu32 " bytes, and not up to %" PRIu32
@@ -170,14 +171,13 @@ int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_n
     uint64_t most_ns =
         (bound_ns < BOUND_NS ? bound_ns : BOUND_NS) + (order < STAGGERED ? order : STAGGERED) * STAGGER_NS;
     uint64_t up_ns = 0; /* since all have answered */
+    uint64_t nap_ns = NAP_MIN_NS;
     while (status == CW_OK && reach.found < reach.count && cw_clock_ns() - begin_ns < most_ns &&
            (up_ns == 0 || cw_clock_ns() - up_ns < MTU_NS)) {
-        (void)cw_loop_poll(job->wire.loop, NULL, 0);
+        (void)cw_loop_wait(job->wire.loop, NULL, 0, nap_ns);
+        nap_ns = nap_ns < NAP_MAX_NS ? 2 * nap_ns : nap_ns;
         (void)cw_loop_call(job->wire.loop, look, &reach);
         up_ns = reach.up < reach.count ? 0 : up_ns != 0 ? up_ns : cw_clock_ns();
-        if (reach.found < reach.count) {
-            (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        }
     }
     if (status == CW_OK && reach.up < reach.count) {
         status = unreached_tell(&reach, job, error, error_bytes);
