@@ -29,25 +29,23 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 from hosts import SYSTEM_PYTHON, Lab  # noqa: E402
 
 
-def relay(count_file, host, command):
-    """An ssh that counts what goes by its standard input and output."""
+def relay(folder, host, command):
+    """An ssh that counts what goes by its standard input and output, as long as it is left alive: a file of bytes."""
     process = subprocess.Popen(["ssh", host, command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    counts = [0, 0]
+    file = os.open(f"{folder}/{os.uname().nodename}-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
 
-    def pass_on(source, target, index):
+    def pass_on(source, target, place):
+        count = 0
         while data := os.read(source, 1 << 16):
-            counts[index] += len(data)
+            count += len(data)
+            os.pwrite(file, b"%-19d\n" % count, place)
             while data:
                 data = data[os.write(target, data):]
         os.close(target)
 
-    down = threading.Thread(target=pass_on, args=(0, process.stdin.fileno(), 0), daemon=True)
-    down.start()
-    pass_on(process.stdout.fileno(), 1, 1)
-    code = process.wait()
-    with open(count_file, "a", encoding="ascii") as file:
-        file.write(f"{counts[0]} {counts[1]}\n")
-    return code
+    threading.Thread(target=pass_on, args=(0, process.stdin.fileno(), 0), daemon=True).start()
+    pass_on(process.stdout.fileno(), 1, 20)
+    return process.wait()
 
 
 def job_run(lab, hosts, ranks, program, options=()):
@@ -74,14 +72,16 @@ def job_run(lab, hosts, ranks, program, options=()):
 
 def link_bytes(lab, hosts, ranks, program, shared):
     """Between the launcher and all agents, KiB."""
-    counts = f"{shared}/counts"
-    with open(counts, "w", encoding="ascii"):
-        os.chmod(counts, 0o666)
-    launcher = f"{SYSTEM_PYTHON} {lab.folder}/bin/startup.py --relay /tmp/shared/counts"
+    counts = tempfile.mkdtemp(dir=shared)
+    os.chmod(counts, 0o777)
+    launcher = f"{SYSTEM_PYTHON} {lab.folder}/bin/startup.py --relay /tmp/shared/{os.path.basename(counts)}"
     if job_run(lab, hosts, ranks, program, ["--launcher", launcher]) is None:
         return None
-    with open(counts, encoding="ascii") as file:
-        return sum(int(word) for line in file for word in line.split()) / 1024
+    total = 0
+    for name in os.listdir(counts):
+        with open(f"{counts}/{name}", encoding="ascii") as file:
+            total += sum(int(word) for word in file.read().replace("\0", " ").split())
+    return total / 1024
 
 
 def main():
