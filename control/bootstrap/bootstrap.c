@@ -90,6 +90,11 @@ struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap)
     return bootstrap->info;
 }
 
+struct cw_bootstrap_traffic cw_bootstrap_traffic(const struct cw_bootstrap *bootstrap)
+{
+    return bootstrap->traffic;
+}
+
 uint32_t cw_bootstrap_size_advertised(void)
 {
     if (!is_set("PMI_FD") && !is_set("PMI_PORT")) {
@@ -113,6 +118,7 @@ int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char
                              "a value of %zu characters: the launcher's table takes %u at most", strlen(value),
                              bootstrap->info.value_max);
     }
+    bootstrap->traffic.requests++;
     return bootstrap->client->put(bootstrap, key, value);
 }
 
@@ -122,11 +128,29 @@ int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *valu
         return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_NOT_FOUND,
                              "no key of the launcher's table looks like that");
     }
+    bootstrap->traffic.requests++;
     return bootstrap->client->get(bootstrap, key, value, value_bytes);
+}
+
+int cw_bootstrap_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader)
+{
+    char key[CW_BOOTSTRAP_KEY_MAX + 1], value[CW_BOOTSTRAP_VALUE_MAX + 1];
+    int status = CW_OK;
+    if (bootstrap->client->get_each != NULL) {
+        bootstrap->traffic.requests += count;
+        return bootstrap->client->get_each(bootstrap, count, reader);
+    }
+    for (uint32_t i = 0; i < count && status == CW_OK; i++) {
+        reader->key(reader->context, i, key);
+        status = cw_bootstrap_get(bootstrap, key, value, sizeof(value));
+        status = status == CW_OK ? reader->take(reader->context, i, value) : status;
+    }
+    return status;
 }
 
 int cw_bootstrap_fence(struct cw_bootstrap *bootstrap)
 {
+    bootstrap->traffic.requests++;
     return bootstrap->client->fence(bootstrap);
 }
 

@@ -14,8 +14,8 @@
  *     CW_BOOTSTRAP_VALUE_MAX characters.
  *   - No call hangs when the launcher dies: it answers CW_ERROR_CLOSED.
  *
- * Order of calls: cw_bootstrap_open { cw_bootstrap_put | cw_bootstrap_fence | cw_bootstrap_get }*
- * { cw_bootstrap_close | cw_bootstrap_drop | cw_bootstrap_abort }. Thread: one at a time. */
+ * Order of calls: cw_bootstrap_open { cw_bootstrap_put | cw_bootstrap_fence | cw_bootstrap_get |
+ * cw_bootstrap_get_each }* { cw_bootstrap_close | cw_bootstrap_drop | cw_bootstrap_abort }. Thread: one at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,11 +41,18 @@ struct cw_bootstrap_info {
     const char *launcher;               /* "PMI-1", "PMI-2", "PMIx", "none" */
 };
 
+/* What the exchange has cost so far: each line or message of a launcher that has a descriptor, both ways. */
+struct cw_bootstrap_traffic {
+    uint64_t requests; /* puts, gets, fences */
+    uint64_t bytes;
+};
+
 /* CW_OK; CW_ERROR_SYSTEM, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED, ... with a line in `error`: a launcher is there and
  * cannot be understood, its library (libpmix) is not there, or it has set OMPI_COMM_WORLD_SIZE, SLURM_STEP_NUM_TASKS, ...
  * for several processes and none of the above. */
 int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes);
 struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
+struct cw_bootstrap_traffic cw_bootstrap_traffic(const struct cw_bootstrap *bootstrap);
 
 /* Processes of the job as the environment tells before cw_bootstrap_open and after it; 0: only the launcher knows. */
 uint32_t cw_bootstrap_size_advertised(void);
@@ -54,6 +61,15 @@ uint32_t cw_bootstrap_size_advertised(void);
 int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value);
 /* CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED; CW_ERROR_SYSTEM; CW_ERROR_LIMIT: the value does not fit. */
 int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
+/* Many values, which each `key` names and each `take` gets, in their order. A launcher of ours is asked for several at a
+ * time, since a switch to its process and back costs more than a value. `take` makes no call of this bootstrap; what it
+ * returns but CW_OK ends the values, and is returned. CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
+struct cw_bootstrap_reader {
+    void *context;
+    void (*key)(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1]);
+    int (*take)(void *context, uint32_t index, const char *value);
+};
+int cw_bootstrap_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader);
 /* Waits for all ranks. CW_OK; CW_ERROR_CLOSED. */
 int cw_bootstrap_fence(struct cw_bootstrap *bootstrap);
 /* Whether the launcher has gone, both its processes: without it nobody would end this one. Any thread. */

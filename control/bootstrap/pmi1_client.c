@@ -20,6 +20,7 @@ enum {
 struct pmi1 {
     int descriptor;
     long key_max; /* characters */
+    long batch;   /* requests that the launcher takes before it has been asked for the answers; 1: PMI-1 as it is */
     char kvsname[KVSNAME_BYTES];
     struct cw_pmi1_writer request;
     struct cw_pmi1_line answer; /* points into `text` */
@@ -218,6 +219,8 @@ static int limits_learn(struct cw_bootstrap *bootstrap)
         !cw_pmi1_number(&pmi->answer, "vallen_max", 2, 1 << 24, &value_max)) {
         return FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell how long keys and values may be");
     }
+    pmi->batch = 1;
+    (void)cw_pmi1_number(&pmi->answer, CW_PMI1_BATCH, 1, CW_PMI1_BATCH_MAX, &pmi->batch);
     pmi->key_max--;
     value_max--;
     bootstrap->info.value_max = value_max < CW_BOOTSTRAP_VALUE_MAX ? (uint32_t)value_max : CW_BOOTSTRAP_VALUE_MAX;
@@ -272,26 +275,100 @@ static int pmi1_put(struct cw_bootstrap *bootstrap, const char *key, const char 
     return status;
 }
 
-static int pmi1_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes)
+static void get_begin(struct pmi1 *pmi, const char *key)
 {
-    struct pmi1 *pmi = bootstrap->state;
     cw_pmi1_begin(&pmi->request, "get");
     cw_pmi1_add(&pmi->request, "kvsname", pmi->kvsname);
     cw_pmi1_add(&pmi->request, "key", key);
-    int status = ask(bootstrap, "get_result");
+}
+
+/* The answer to a get, of which there may be several on their way. */
+static int get_end(struct cw_bootstrap *bootstrap, const char *key, const char **value)
+{
+    struct pmi1 *pmi = bootstrap->state;
+    int status = answer_take(bootstrap, "get_result");
     if (status != CW_OK) {
         return status;
     }
-    const char *found = cw_pmi1_value(&pmi->answer, "value");
-    if (!answer_is_good(pmi) || found == NULL) {
+    *value = cw_pmi1_value(&pmi->answer, "value");
+    if (!answer_is_good(pmi) || *value == NULL) {
         return FAIL(bootstrap, CW_ERROR_NOT_FOUND, "%s: the launcher has no such key: %.100s", key,
                     answer_message(pmi));
     }
-    if (strlen(found) >= value_bytes) {
+    return CW_OK;
+}
+
+static int pmi1_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes)
+{
+    struct pmi1 *pmi = bootstrap->state;
+    const char *found = NULL;
+    get_begin(pmi, key);
+    int status = request_send(bootstrap);
+    status = status == CW_OK ? get_end(bootstrap, key, &found) : status;
+    if (status == CW_OK && strlen(found) >= value_bytes) {
         return FAIL(bootstrap, CW_ERROR_LIMIT, "%s: its %zu characters do not fit", key, strlen(found));
     }
-    memcpy(value, found, strlen(found) + 1);
-    return CW_OK;
+    if (status == CW_OK) {
+        memcpy(value, found, strlen(found) + 1);
+    }
+    return status;
+}
+
+/* Asks for several values in one piece. */
+static int batch_send(struct cw_bootstrap *bootstrap, uint32_t first, uint32_t count,
+                      const struct cw_bootstrap_reader *reader)
+{
+    struct pmi1 *pmi = bootstrap->state;
+    char key[CW_BOOTSTRAP_KEY_MAX + 1], text[CW_PMI1_BATCH_BYTES];
+    size_t used = 0;
+    int status = CW_OK;
+    for (uint32_t i = 0; i < count && status == CW_OK; i++) {
+        reader->key(reader->context, first + i, key);
+        get_begin(pmi, key);
+        if (cw_pmi1_end(&pmi->request) != CW_OK) {
+            return FAIL(bootstrap, CW_ERROR_SYSTEM, "a request to the launcher is too long");
+        }
+        if (used + pmi->request.length > sizeof(text)) {
+            status = bootstrap_pmi_write(bootstrap, pmi->descriptor, text, used);
+            used = 0;
+        }
+        memcpy(text + used, pmi->request.text, pmi->request.length);
+        used += pmi->request.length;
+    }
+    return status == CW_OK ? bootstrap_pmi_write(bootstrap, pmi->descriptor, text, used) : status;
+}
+
+/* Takes all answers of a batch also after one that is not good: the next request's comes behind them. */
+static int batch_take(struct cw_bootstrap *bootstrap, uint32_t first, uint32_t count,
+                      const struct cw_bootstrap_reader *reader)
+{
+    char key[CW_BOOTSTRAP_KEY_MAX + 1];
+    int first_status = CW_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *value = NULL;
+        reader->key(reader->context, first + i, key);
+        int status = get_end(bootstrap, key, &value);
+        if (status != CW_OK && status != CW_ERROR_NOT_FOUND) {
+            return status;
+        }
+        if (status == CW_OK && first_status == CW_OK) {
+            status = reader->take(reader->context, first + i, value);
+        }
+        first_status = first_status == CW_OK ? status : first_status;
+    }
+    return first_status;
+}
+
+static int pmi1_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader)
+{
+    const struct pmi1 *pmi = bootstrap->state;
+    int status = CW_OK;
+    for (uint32_t first = 0; first < count && status == CW_OK; first += (uint32_t)pmi->batch) {
+        uint32_t part = count - first < (uint32_t)pmi->batch ? count - first : (uint32_t)pmi->batch;
+        status = batch_send(bootstrap, first, part, reader);
+        status = status == CW_OK ? batch_take(bootstrap, first, part, reader) : status;
+    }
+    return status;
 }
 
 static int pmi1_fence(struct cw_bootstrap *bootstrap)
@@ -337,6 +414,7 @@ int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap)
     static const struct bootstrap_client client = {
         .put = pmi1_put,
         .get = pmi1_get,
+        .get_each = pmi1_get_each,
         .fence = pmi1_fence,
         .abort = pmi1_abort,
         .is_cut = pmi1_is_cut,

@@ -20,7 +20,13 @@ enum {
      * words around them. */
     CW_PMI1_LINE_MAX = 2047,
     CW_PMI1_WORDS_MAX = 16,
+    CW_PMI1_BATCH_MAX = 64,     /* requests */
+    CW_PMI1_BATCH_BYTES = 4096, /* in one piece */
 };
+
+/* A word of ours in the answer to get_maxes, which other clients pass over: so many requests may come before their
+ * answers are read. The protocol as others speak it has one at a time. */
+#define CW_PMI1_BATCH "causeway_batch"
 
 /* Points into the text that was taken apart. */
 struct cw_pmi1_line {

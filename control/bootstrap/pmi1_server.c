@@ -231,6 +231,7 @@ static int take_get_maxes(struct cw_pmi1_server *server, uint32_t client, const 
     cw_pmi1_add_number(&server->answer, "kvsname_max", CW_PMI1_SERVER_JOB_BYTES);
     cw_pmi1_add_number(&server->answer, "keylen_max", CW_PMI1_SERVER_KEY_BYTES);
     cw_pmi1_add_number(&server->answer, "vallen_max", CW_PMI1_SERVER_VALUE_BYTES);
+    cw_pmi1_add_number(&server->answer, CW_PMI1_BATCH, CW_PMI1_BATCH_MAX);
     return answer_send(server, client);
 }
 

@@ -35,6 +35,7 @@ int bootstrap_pmi_write(struct cw_bootstrap *bootstrap, int descriptor, const ch
         }
         done += sent > 0 ? (size_t)sent : 0;
     }
+    bootstrap->traffic.bytes += length;
     return CW_OK;
 }
 
@@ -45,6 +46,7 @@ int bootstrap_pmi_read(struct cw_bootstrap *bootstrap, int descriptor, char *tex
         return io_fail(bootstrap, descriptor, length == 0 ? EPIPE : errno);
     }
     *got = length > 0 ? (size_t)length : 0;
+    bootstrap->traffic.bytes += *got;
     return CW_OK;
 }
 

@@ -16,6 +16,8 @@ enum {
 struct bootstrap_client {
     int (*put)(struct cw_bootstrap *bootstrap, const char *key, const char *value);
     int (*get)(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
+    /* NULL: one after the other */
+    int (*get_each)(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader);
     int (*fence)(struct cw_bootstrap *bootstrap);
     void (*abort)(struct cw_bootstrap *bootstrap, int code); /* returns once the launcher has been told, or cannot be */
     bool (*is_cut)(const struct cw_bootstrap *bootstrap);    /* NULL: there is no launcher */
@@ -27,6 +29,7 @@ struct cw_bootstrap {
     const struct bootstrap_client *client;
     void *state; /* of the client */
     struct cw_bootstrap_info info;
+    struct cw_bootstrap_traffic traffic;
     char failure[BOOTSTRAP_FAILURE_BYTES];
 };
 

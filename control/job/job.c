@@ -14,34 +14,11 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
-#include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
-
-enum {
-    KEY_HASH_BYTES = 16,
-    CARD_VERSION = 8,
-    CARD_NOTE = 1, /* behind the version */
-    CARD_HOST = CARD_NOTE + CW_JOB_NOTE_BYTES,
-    CARD_MACHINE = CARD_HOST + CW_JOB_HOST_BYTES,
-    CARD_KEY = CARD_MACHINE + sizeof(uint64_t),
-    CARD_NET = CARD_KEY + KEY_HASH_BYTES,
-    CARD_PATH = CARD_NET + sizeof(struct cw_net_offer),
-    CARD_BYTES = CARD_PATH + sizeof(struct cw_path_card),
-    CARD_TEXT_BYTES = 2 * CARD_BYTES + 1,
-    KEY_BYTES = 48,
-};
-
-/* Where errors go. */
-struct report {
-    char *text;
-    size_t bytes;
-};
-
-#define FAIL(report, status, ...) cw_error_text((report)->text, (report)->bytes, (status), __VA_ARGS__)
 
 /* ---- who shares memory with us ---- */
 
-static int boot_read(char *boot, size_t bytes, const struct report *report)
+static int boot_read(char *boot, size_t bytes, const struct job_report *report)
 {
     static const char path[] = "/proc/sys/kernel/random/boot_id";
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -58,7 +35,7 @@ static int boot_read(char *boot, size_t bytes, const struct report *report)
 /* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through
  * /proc. CAUSEWAY_HOST tells apart further. */
 static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
-                         const struct report *report)
+                         const struct job_report *report)
 {
     struct {
         char boot[64];
@@ -97,106 +74,6 @@ static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16],
         return FAIL(report, CW_ERROR_SYSTEM, "libsodium cannot hash the host's identity");
     }
     return CW_OK;
-}
-
-/* ---- cards ---- */
-
-/* "card-3", or "card-3.1" for its second piece. */
-static void key_write(char key[KEY_BYTES], uint32_t rank, size_t piece)
-{
-    if (piece == 0) {
-        snprintf(key, KEY_BYTES, "card-%" PRIu32, rank);
-    } else {
-        snprintf(key, KEY_BYTES, "card-%" PRIu32 ".%zu", rank, piece);
-    }
-}
-
-/* By which ranks see whether they have the same key, and nobody learns it: it has 128 random bits. Zeros: none yet. */
-static void key_hash(const struct cw_job *job, uint8_t hash[KEY_HASH_BYTES])
-{
-    memset(hash, 0, KEY_HASH_BYTES);
-    if (job->has_key) {
-        (void)crypto_generichash(hash, KEY_HASH_BYTES, (const uint8_t *)"causeway card", 13, job->key,
-                                 sizeof(job->key));
-    }
-}
-
-/* In as many pieces as the launcher's values need; all cards are of one length, by which the reader knows the last
- * piece. */
-static int card_put(struct cw_job *job, const struct cw_net_offer *offer, const struct report *report)
-{
-    struct cw_path_card card;
-    uint8_t bytes[CARD_BYTES] = {CARD_VERSION};
-    char text[CARD_TEXT_BYTES];
-    char key[KEY_BYTES];
-    char value[CW_BOOTSTRAP_VALUE_MAX + 1];
-    memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
-    cw_paths_card(job->paths, &card);
-    memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
-    (void)gethostname((char *)bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1); /* the rest is 0 */
-    memcpy(bytes + CARD_MACHINE, &job->machines[job->info.rank], sizeof(*job->machines));
-    key_hash(job, bytes + CARD_KEY);
-    memcpy(bytes + CARD_NET, offer, sizeof(*offer));
-    memcpy(bytes + CARD_PATH, &card, sizeof(card));
-    sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
-    for (size_t at = 0, piece = 0; text[at] != 0; piece++) {
-        size_t length = strnlen(text + at, job->info.value_max);
-        memcpy(value, text + at, length);
-        value[length] = 0;
-        key_write(key, job->info.rank, piece);
-        int status = cw_bootstrap_put(job->bootstrap, key, value);
-        if (status != CW_OK) {
-            return FAIL(report, status, "cannot tell the other ranks where this one is: %s",
-                        cw_bootstrap_failure(job->bootstrap));
-        }
-        at += length;
-    }
-    return CW_OK;
-}
-
-static int card_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, struct cw_net_offer *offer,
-                    const struct report *report)
-{
-    uint8_t bytes[CARD_BYTES];
-    char text[CARD_TEXT_BYTES];
-    char key[KEY_BYTES];
-    size_t length = 0;
-    size_t count = 0;
-    for (size_t piece = 0; length < CARD_TEXT_BYTES - 1; piece++) {
-        key_write(key, rank, piece);
-        int status = cw_bootstrap_get(job->bootstrap, key, text + length, sizeof(text) - length);
-        if (status != CW_OK && status != CW_ERROR_LIMIT) {
-            return FAIL(report, status, "cannot learn where rank %" PRIu32 " is: %s", rank,
-                        cw_bootstrap_failure(job->bootstrap));
-        }
-        if (status != CW_OK || text[length] == 0) {
-            break;
-        }
-        length += strlen(text + length);
-    }
-    if (length != CARD_TEXT_BYTES - 1 || sodium_hex2bin(bytes, sizeof(bytes), text, length, NULL, &count, NULL) != 0 ||
-        count != sizeof(bytes) || bytes[0] != CARD_VERSION) {
-        return FAIL(report, CW_ERROR_UNSUPPORTED,
-                    "rank %" PRIu32 " runs another version of Causeway: build all programs of a job with the same one",
-                    rank);
-    }
-    uint8_t hash[KEY_HASH_BYTES];
-    key_hash(job, hash);
-    if (!sodium_is_zero(hash, sizeof(hash)) && !sodium_is_zero(bytes + CARD_KEY, sizeof(hash)) &&
-        memcmp(hash, bytes + CARD_KEY, sizeof(hash)) != 0) {
-        return FAIL(report, CW_ERROR_ARGUMENT,
-                    "rank %" PRIu32 " has another key of the job than rank %" PRIu32
-                    ": is CAUSEWAY_JOB_KEY set, and not the same everywhere? Unset it: launchers hand over a key",
-                    rank, job->info.rank);
-    }
-    job->notes_differ = job->notes_differ || memcmp(bytes + CARD_NOTE, job->note, sizeof(job->note)) != 0;
-    memcpy(job->hosts[rank], bytes + CARD_HOST, CW_JOB_HOST_BYTES - 1);
-    memcpy(&job->machines[rank], bytes + CARD_MACHINE, sizeof(*job->machines));
-    memcpy(offer, bytes + CARD_NET, sizeof(*offer));
-    memcpy(card, bytes + CARD_PATH, sizeof(*card));
-    return offer->count <= CW_NET_ADDRESSES
-               ? CW_OK
-               : FAIL(report, CW_ERROR_ARGUMENT, "rank %" PRIu32 ": its card makes no sense", rank);
 }
 
 /* ---- what comes ---- */
@@ -286,7 +163,7 @@ static void multicast_complete(void *context, uint64_t put_context, int status)
     job->handler.multicast_complete(job->handler.path.context, put_context, status);
 }
 
-static int groups_open(struct cw_job *job, const struct report *report)
+static int groups_open(struct cw_job *job, const struct job_report *report)
 {
     if (job->wire.mcast == NULL || !cw_paths_all_multicast(job->paths)) {
         return CW_OK;
@@ -321,7 +198,7 @@ uint64_t cw_job_failure_timeout(const struct cw_job *job)
 
 /* The endpoint of the wire, for the paths. */
 static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct cw_paths_config *config,
-                     const struct report *report)
+                     const struct job_report *report)
 {
     request->rank = job->info.rank;
     request->size = job->info.size;
@@ -337,7 +214,7 @@ static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct
     return status;
 }
 
-static int config_make(struct cw_job *job, struct cw_paths_config *config, const struct report *report)
+static int config_make(struct cw_job *job, struct cw_paths_config *config, const struct job_report *report)
 {
     const char *copy = getenv("CAUSEWAY_COPY"), *origin;
     *config = (struct cw_paths_config){
@@ -366,7 +243,7 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
 
 /* *offer: the addresses of this host; none if hosts are emulated, whose way is open when this returns. */
 static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct cw_net_offer *offer,
-                      const struct report *report)
+                      const struct job_report *report)
 {
     int emulated = -1, has_key = 0;
     int status = config_make(job, config, report);
@@ -379,7 +256,7 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
         job->has_key = has_key != 0;
     }
     if (status == CW_OK && emulated >= 0) {
-        struct cw_wire_request request = {.own = NULL};
+        struct cw_wire_request request = {.own = NULL, .may_seal = true};
         status = wire_open(job, &request, config, report);
     } else if (status == CW_OK && job->info.size > 1) {
         status = cw_net_offer_make(offer, report->text, report->bytes);
@@ -390,7 +267,7 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
 /* ---- where ranks of other hosts are ---- */
 
 /* A job that no launcher of ours has started has no key yet: rank 0 makes one, and the launcher's table brings it. */
-static int key_put(struct cw_job *job, const struct report *report)
+static int key_put(struct cw_job *job, const struct job_report *report)
 {
     char text[2 * CW_JOB_KEY_BYTES + 1];
     if (job->has_key || job->info.rank != 0 || job->info.size == 1) {
@@ -409,7 +286,7 @@ static int key_put(struct cw_job *job, const struct report *report)
                : FAIL(report, status, "cannot hand over the key of the job: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
-static int key_get(struct cw_job *job, const struct report *report)
+static int key_get(struct cw_job *job, const struct job_report *report)
 {
     char text[CW_BOOTSTRAP_VALUE_MAX + 1] = "";
     size_t count = 0;
@@ -426,50 +303,7 @@ static int key_get(struct cw_job *job, const struct report *report)
                                "rank 0 has a key of the job and this rank has none: CAUSEWAY_JOB_KEY is for all ranks");
 }
 
-/* What a rank tells of its endpoint. */
-struct place {
-    struct cw_address address;
-    uint8_t multicasts;
-    uint8_t reserved[3];
-};
-
-static int place_put(struct cw_job *job, const struct cw_paths_config *config, const struct report *report)
-{
-    struct place place;
-    char key[KEY_BYTES], text[2 * sizeof(place) + 1];
-    memset(&place, 0, sizeof(place));
-    place.address = config->address;
-    place.multicasts = config->multicasts;
-    sodium_bin2hex(text, sizeof(text), (const uint8_t *)&place, sizeof(place));
-    snprintf(key, sizeof(key), "place-%" PRIu32, job->info.rank);
-    int status = cw_bootstrap_put(job->bootstrap, key, text);
-    return status == CW_OK ? CW_OK
-                           : FAIL(report, status, "cannot tell the other ranks where this one is: %s",
-                                  cw_bootstrap_failure(job->bootstrap));
-}
-
-static int place_get(struct cw_job *job, uint32_t rank, struct cw_path_card *card, const struct report *report)
-{
-    struct place place;
-    char key[KEY_BYTES], text[CW_BOOTSTRAP_VALUE_MAX + 1];
-    size_t count = 0;
-    snprintf(key, sizeof(key), "place-%" PRIu32, rank);
-    int status = cw_bootstrap_get(job->bootstrap, key, text, sizeof(text));
-    if (status == CW_OK &&
-        (sodium_hex2bin((uint8_t *)&place, sizeof(place), text, strlen(text), NULL, &count, NULL) != 0 ||
-         count != sizeof(place))) {
-        status = CW_ERROR_ARGUMENT;
-    }
-    if (status != CW_OK) {
-        return FAIL(report, status, "cannot learn where rank %" PRIu32 " is: %s", rank,
-                    cw_bootstrap_failure(job->bootstrap));
-    }
-    card->address = place.address;
-    card->multicasts = place.multicasts;
-    return CW_OK;
-}
-
-static int fence(struct cw_job *job, const struct report *report)
+static int fence(struct cw_job *job, const struct job_report *report)
 {
     int status = cw_bootstrap_fence(job->bootstrap);
     return status == CW_OK
@@ -478,56 +312,55 @@ static int fence(struct cw_job *job, const struct report *report)
 }
 
 /* The ranks are on several hosts: a port to the others, and where theirs are. */
-static int wire_join(struct cw_job *job, const struct cw_net_offer *offers, struct cw_paths_config *config,
-                     struct cw_path_card *cards, const struct report *report)
+static int wire_join(struct cw_job *job, struct cw_paths_config *config, struct job_card *cards,
+                     const struct job_report *report)
 {
     struct cw_net_address own = {0};
     struct cw_wire_request request = {.own = &own};
     char interface[CW_JOB_INTERFACE_BYTES];
     int status = key_get(job, report);
+    for (uint32_t rank = 0; rank < job->info.size; rank++) {
+        request.may_seal = request.may_seal || cards[rank].may_seal;
+    }
     status =
-        status == CW_OK ? job_way_choose(job, offers, &own, interface, &request, report->text, report->bytes) : status;
+        status == CW_OK ? job_way_choose(job, cards, &own, interface, &request, report->text, report->bytes) : status;
     status = status == CW_OK ? wire_open(job, &request, config, report) : status;
     if (status == CW_OK) {
         job_way_tell(job, &request);
     }
     status = status == CW_OK ? cw_paths_connect(job->paths, config, report->text, report->bytes) : status;
-    status = status == CW_OK ? place_put(job, config, report) : status;
+    status = status == CW_OK ? job_place_put(job, config, report) : status;
     status = status == CW_OK ? fence(job, report) : status;
-    for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
-        status = place_get(job, rank, &cards[rank], report);
-    }
+    status = status == CW_OK ? job_places_get(job, cards, report) : status;
     return status == CW_OK ? job_hops_find(job, &request, cards, report->text, report->bytes) : status;
 }
 
-static int paths_add(struct cw_job *job, struct cw_paths_config *config, const struct report *report)
+static int paths_add(struct cw_job *job, struct cw_paths_config *config, const struct job_report *report)
 {
-    struct cw_path_card *cards = calloc(job->info.size, sizeof(*cards));
-    struct cw_net_offer *offers = calloc(job->info.size, sizeof(*offers));
-    int status = cards == NULL || offers == NULL ? FAIL(report, CW_ERROR_MEMORY, "no memory for the job") : CW_OK;
+    struct job_card *cards = calloc(job->info.size, sizeof(*cards));
+    int status =
+        cards == NULL ? FAIL(report, CW_ERROR_MEMORY, "no memory for the job") : job_cards_get(job, cards, report);
     bool is_spread = false;
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
-        status = card_get(job, rank, &cards[rank], &offers[rank], report);
-        is_spread = is_spread || memcmp(cards[rank].host, cards[0].host, sizeof(cards[0].host)) != 0;
+        is_spread = is_spread || memcmp(cards[rank].path.host, cards[0].path.host, sizeof(cards[0].path.host)) != 0;
     }
     if (status == CW_OK && is_spread && job->wire.loop == NULL) {
-        status = wire_join(job, offers, config, cards, report);
+        status = wire_join(job, config, cards, report);
     }
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
-        status = cw_paths_add(job->paths, rank, &cards[rank], report->text, report->bytes);
+        status = cw_paths_add(job->paths, rank, &cards[rank].path, report->text, report->bytes);
     }
     if (status == CW_OK && job->way[0] != '\0') {
         status = job_reach(job, cards, config->stopped_timeout_ns, report->text, report->bytes);
     }
     free(cards);
-    free(offers);
     return status;
 }
 
 int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
                 char *error, size_t error_bytes)
 {
-    const struct report report = {.text = error, .bytes = error_bytes};
+    const struct job_report report = {.text = error, .bytes = error_bytes};
     struct cw_paths_config config;
     struct cw_net_offer offer;
     struct cw_job *made = calloc(1, sizeof(*made));
@@ -548,7 +381,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
         status = key_put(made, &report);
     }
     if (status == CW_OK) {
-        status = card_put(made, &offer, &report);
+        status = job_card_put(made, &offer, &report);
     }
     if (status == CW_OK) {
         status = fence(made, &report);
@@ -636,6 +469,11 @@ const char *cw_job_narrow(const struct cw_job *job)
 bool cw_job_notes_agree(const struct cw_job *job)
 {
     return !job->notes_differ;
+}
+
+struct cw_bootstrap_traffic cw_job_exchanged(const struct cw_job *job)
+{
+    return cw_bootstrap_traffic(job->bootstrap);
 }
 
 uint64_t cw_job_moved(const struct cw_job *job)

@@ -5,8 +5,17 @@
 #include "control/job/key.h"
 #include "control/job/wire.h"
 #include "control/net/neighbour.h"
+#include "dataplane/port/error_text.h"
 
 enum { CW_JOB_INTERFACE_BYTES = 32 };
+
+/* Where an error goes. */
+struct job_report {
+    char *text;
+    size_t bytes;
+};
+
+#define FAIL(report, status, ...) cw_error_text((report)->text, (report)->bytes, (status), __VA_ARGS__)
 
 struct cw_job {
     struct cw_bootstrap *bootstrap;
@@ -31,22 +40,44 @@ struct cw_job {
     char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
 
+/* ---- card.c ---- */
+
+/* What a rank has told. */
+struct job_card {
+    struct cw_path_card path;
+    struct cw_net_offer offer;
+    bool may_seal;
+};
+
+/* Tells the others of this rank; behind a fence all cards are there. CW_OK, or what cw_bootstrap_put says. */
+int job_card_put(struct cw_job *job, const struct cw_net_offer *offer, const struct job_report *report);
+/* Of all ranks, into cards, job->hosts and job->machines. CW_OK; CW_ERROR_UNSUPPORTED: one has another version;
+ * CW_ERROR_ARGUMENT: another key, or no sense; CW_ERROR_MEMORY; what cw_bootstrap_get_each says. */
+int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_report *report);
+/* The same of where endpoints are; into the paths' cards. */
+int job_place_put(struct cw_job *job, const struct cw_paths_config *config, const struct job_report *report);
+int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_report *report);
+
+/* ---- ways.c ---- */
+
 /* Chooses the address and the way by which this rank goes to other hosts, by the rule that all have in common, and
  * completes the request of the wire. `interface` is kept until the wire is open. CW_OK, or errors of cw_way_choose and
- * cw_way_check, CW_ERROR_NOT_FOUND, with a line in `error`. */
-int job_way_choose(struct cw_job *job, const struct cw_net_offer *offers, struct cw_net_address *own,
+ * cw_way_check, CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, with a line in `error`. */
+int job_way_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
                    char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
                    size_t error_bytes);
 /* Sets job->way, once the wire is open. */
 void job_way_tell(struct cw_job *job, const struct cw_wire_request *request);
 /* With another way than sockets: finds the next hop to each rank, and writes its MAC address into the cards. Those that
  * are not found are job_reach's to tell. CW_OK, or errors of cw_hops_find with a line in `error`. */
-int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct cw_path_card *cards, char *error,
+int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct job_card *cards, char *error,
                   size_t error_bytes);
 /* The hop to a rank that has none; NULL: it has one. */
 const struct cw_hop *job_hop_missing(const struct cw_job *job, const struct cw_path_card *card);
 
+/* ---- reach.c ---- */
+
 /* Finds out whether the hosts reach each other, within `bound_ns` or some seconds; 0: does not. All ranks have opened
  * their ports, and job->paths has all cards. CW_OK; CW_ERROR_TIMEOUT, with a line in `error` that names who is not
  * reached and why; CW_ERROR_MEMORY. */
-int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bound_ns, char *error, size_t error_bytes);
+int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_ns, char *error, size_t error_bytes);

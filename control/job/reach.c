@@ -25,8 +25,9 @@ enum {
 
 #define BOUND_NS   7000000000ull /* and the diagnosis on top of it: all within 10 s */
 #define STAGGER_NS 100000000ull  /* the first of the hosts that see the same is to be the one that tells */
-#define MTU_NS     500000000ull  /* for the path MTU, whose search goes on by itself */
-#define NAP_NS     20000
+#define MTU_NS     2500000000ull /* for the path MTU: as long as the search takes where large packets get lost */
+#define NAP_MIN_NS 50000ull      /* asleep on the port, twice as long each time: many hosts may share a core */
+#define NAP_MAX_NS 2000000ull
 
 /* What this rank has to find out. */
 struct reach {
@@ -44,10 +45,10 @@ static bool is_same_host(const struct cw_path_card *one, const struct cw_path_ca
     return memcmp(one->host, other->host, sizeof(one->host)) == 0;
 }
 
-static bool is_first(const struct cw_path_card *cards, uint32_t rank)
+static bool is_first(const struct job_card *cards, uint32_t rank)
 {
     for (uint32_t other = 0; other < rank; other++) {
-        if (is_same_host(&cards[other], &cards[rank])) {
+        if (is_same_host(&cards[other].path, &cards[rank].path)) {
             return false;
         }
     }
@@ -82,7 +83,7 @@ static int ask(struct cw_endpoint *endpoint, void *context)
 }
 
 /* Those that this rank asks. Returns the place of its host among all. */
-static uint32_t choose(struct reach *reach, const struct cw_job *job, const struct cw_path_card *cards)
+static uint32_t choose(struct reach *reach, const struct cw_job *job, const struct job_card *cards)
 {
     uint32_t place = 0, order = 0;
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
@@ -147,19 +148,19 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
 }
 
 /* Hosts to which no frame can be written, since nobody says who takes it. CW_OK: there are none. */
-static int hopless_tell(const struct reach *reach, const struct cw_job *job, const struct cw_path_card *cards,
+static int hopless_tell(const struct reach *reach, const struct cw_job *job, const struct job_card *cards,
                         uint32_t order, char *error, size_t error_bytes)
 {
     char line[LINE_BYTES], interface[CW_JOB_INTERFACE_BYTES];
     for (uint32_t i = 0; i < reach->count; i++) {
-        reach->is_missing[i] = job_hop_missing(job, &cards[reach->ranks[i]]) != NULL;
+        reach->is_missing[i] = job_hop_missing(job, &cards[reach->ranks[i]].path) != NULL;
     }
     uint32_t first = missing_name(reach, job, line);
     if (first == UINT32_MAX) {
         return CW_OK;
     }
     (void)nanosleep(&(struct timespec){.tv_sec = order / 10, .tv_nsec = (long)(order % 10 * STAGGER_NS)}, NULL);
-    const struct cw_hop *hop = job_hop_missing(job, &cards[reach->ranks[first]]);
+    const struct cw_hop *hop = job_hop_missing(job, &cards[reach->ranks[first]].path);
     const struct cw_ip to = cw_ip_v4(hop->ipv4), next = cw_ip_v4(hop->next);
     char own_text[CW_IP_TEXT_BYTES], to_text[CW_IP_TEXT_BYTES], next_text[CW_IP_TEXT_BYTES];
     cw_ip_write(&job->wire.address.ip, own_text);
@@ -172,12 +173,14 @@ static int hopless_tell(const struct reach *reach, const struct cw_job *job, con
                          interface, own_text, next_text, hop->reason);
 }
 
-/* Paths that pass no packets as large as the ports take. */
+/* Paths that pass no packets as large as the ports take. Where no probe has been answered yet, by hosts with much to do,
+ * the path is not narrow for that. */
 static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t mtu_bytes)
 {
     for (uint32_t i = 0; i < reach->count; i++) {
         const struct cw_peer_info *info = &reach->infos[i];
-        if (info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
+        bool is_known = info->path_mtu_found || info->path_mtu_bytes > CW_PATH_MTU_BASE;
+        if (is_known && info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
             snprintf(
                 job->narrow, sizeof(job->narrow),
                 "packets to %.64s arrive up to %" PRIu32 " bytes, and not up to %" PRIu32
@@ -196,7 +199,7 @@ static void reach_free(const struct reach *reach)
     free(reach->is_missing);
 }
 
-int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
+int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
 {
     struct reach reach = {0};
     if (!is_first(cards, job->info.rank) || bound_ns == 0) {
@@ -217,14 +220,13 @@ int job_reach(struct cw_job *job, const struct cw_path_card *cards, uint64_t bou
     uint64_t most_ns =
         (bound_ns < BOUND_NS ? bound_ns : BOUND_NS) + (order < STAGGERED ? order : STAGGERED) * STAGGER_NS;
     uint64_t up_ns = 0; /* since all have answered */
+    uint64_t nap_ns = NAP_MIN_NS;
     while (status == CW_OK && reach.found < reach.count && cw_clock_ns() - begin_ns < most_ns &&
            (up_ns == 0 || cw_clock_ns() - up_ns < MTU_NS)) {
-        (void)cw_loop_poll(job->wire.loop, NULL, 0);
+        (void)cw_loop_wait(job->wire.loop, NULL, 0, nap_ns);
+        nap_ns = nap_ns < NAP_MAX_NS ? 2 * nap_ns : nap_ns;
         (void)cw_loop_call(job->wire.loop, look, &reach);
         up_ns = reach.up < reach.count ? 0 : up_ns != 0 ? up_ns : cw_clock_ns();
-        if (reach.found < reach.count) {
-            (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        }
     }
     if (status == CW_OK && reach.up < reach.count) {
         status = unreached_tell(&reach, job, error, error_bytes);

@@ -16,55 +16,99 @@ static bool is_same_network(const struct cw_net_offer *one, const struct cw_net_
     return memcmp(one->network, other->network, sizeof(one->network)) == 0;
 }
 
+/* What ranks offer: of each, and without those that are like another's: ranks of a host mostly offer the same, and the
+ * choice compares all with all. */
+struct offers {
+    struct cw_net_offer *all, *distinct;
+    uint32_t count; /* distinct ones */
+    uint32_t mine;  /* ... of this rank */
+};
+
+static bool offers_gather(const struct cw_job *job, const struct job_card *cards, struct offers *offers)
+{
+    *offers = (struct offers){.all = calloc(job->info.size, sizeof(*offers->all)),
+                              .distinct = calloc(job->info.size, sizeof(*offers->distinct))};
+    for (uint32_t rank = 0; offers->all != NULL && offers->distinct != NULL && rank < job->info.size; rank++) {
+        uint32_t at = 0;
+        offers->all[rank] = cards[rank].offer;
+        while (at < offers->count &&
+               memcmp(&offers->distinct[at], &cards[rank].offer, sizeof(cards[rank].offer)) != 0) {
+            at++;
+        }
+        if (at == offers->count) {
+            offers->distinct[offers->count++] = cards[rank].offer;
+        }
+        offers->mine = rank == job->info.rank ? at : offers->mine;
+    }
+    return offers->count > 0;
+}
+
+static void offers_dispose(struct offers *offers)
+{
+    free(offers->all);
+    free(offers->distinct);
+}
+
 /* Whether a rank that shares the interfaces goes by another one of their addresses: past sockets, what one of the two
  * sends to a group does not come to the other. */
-static bool is_divided(const struct cw_job *job, const struct cw_net_offer *offers, const struct cw_ip *own)
+static bool is_divided(const struct offers *offers, const struct cw_ip *own)
 {
     struct cw_net_address other;
     char why[CW_NET_TEXT_BYTES];
-    for (uint32_t rank = 0; rank < job->info.size; rank++) {
-        const struct cw_net_offer *its = &offers[rank], *mine = &offers[job->info.rank];
-        bool is_alike = memcmp(its, mine, sizeof(*its)) == 0; /* then the choice is, too */
-        if (is_same_network(its, mine) && !is_alike &&
-            (!cw_net_choose(offers, job->info.size, rank, &other, why) || !cw_ip_is_equal(&other.ip, own))) {
+    for (uint32_t i = 0; i < offers->count; i++) { /* the same offer, the same choice */
+        if (i != offers->mine && is_same_network(&offers->distinct[i], &offers->distinct[offers->mine]) &&
+            (!cw_net_choose(offers->distinct, offers->count, i, &other, why) || !cw_ip_is_equal(&other.ip, own))) {
             return true;
         }
     }
     return false;
 }
 
-int job_way_choose(struct cw_job *job, const struct cw_net_offer *offers, struct cw_net_address *own,
-                   char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
-                   size_t error_bytes)
+static int way_choose(struct cw_job *job, const struct offers *offers, struct cw_net_address *own,
+                      char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
+                      size_t error_bytes)
 {
     char why[CW_NET_TEXT_BYTES], wrong[CW_NET_TEXT_BYTES * 2];
     const uint32_t size = job->info.size, rank = job->info.rank;
-    if (!cw_net_choose(offers, size, rank, own, why)) {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_NOT_FOUND,
-            "rank %" PRIu32 " on %s: %s to reach ranks of other hosts by (`ip address` lists them; CAUSEWAY_NET "
-            "names one)",
-            rank, job->hosts[rank],
-            offers[rank].count == 0 ? "this host has no address" : "all addresses are those of other hosts, too: none");
+    if (!cw_net_choose(offers->distinct, offers->count, offers->mine, own, why)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "rank %" PRIu32
+                             " on %s: %s to reach ranks of other hosts by (`ip address` lists them; CAUSEWAY_NET "
+                             "names one)",
+                             rank, job->hosts[rank],
+                             offers->all[rank].count == 0 ? "this host has no address"
+                                                          : "all addresses are those of other hosts, too: none");
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
-    int status = cw_way_choose(offers, size, rank, &job->way_kind, wrong, sizeof(wrong));
+    int status = cw_way_choose(offers->all, size, rank, &job->way_kind, wrong, sizeof(wrong));
     status =
         status == CW_OK ? cw_way_check(job->way_kind, interface, cw_ip_is_v4(&own->ip), wrong, sizeof(wrong)) : status;
     if (status != CW_OK) {
         return cw_error_text(error, error_bytes, status, "rank %" PRIu32 " on %s: %s", rank, job->hosts[rank], wrong);
     }
-    job->has_devices = !cw_way_all_sockets(offers, size);
+    job->has_devices = !cw_way_all_sockets(offers->all, size);
     request->way = job->way_kind;
     request->interface = interface;
     request->has_devices = job->has_devices;
-    request->no_groups = job->way_kind != CW_WAY_UDP && is_divided(job, offers, &own->ip);
+    request->no_groups = job->way_kind != CW_WAY_UDP && is_divided(offers, &own->ip);
     const char *what = getenv("CAUSEWAY_NET");
     if (what != NULL) {
         (void)cw_way_read(what, &what);
     }
     snprintf(job->way, sizeof(job->way), "%s", what != NULL && what[0] != 0 ? "CAUSEWAY_NET says so" : why);
     return CW_OK;
+}
+
+int job_way_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
+                   char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
+                   size_t error_bytes)
+{
+    struct offers offers;
+    int status = offers_gather(job, cards, &offers)
+                     ? way_choose(job, &offers, own, interface, request, error, error_bytes)
+                     : cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
+    offers_dispose(&offers);
+    return status;
 }
 
 void job_way_tell(struct cw_job *job, const struct cw_wire_request *request)
@@ -93,7 +137,7 @@ static struct cw_hop *hop_of(const struct cw_job *job, uint32_t ipv4)
     return NULL;
 }
 
-int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct cw_path_card *cards, char *error,
+int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct job_card *cards, char *error,
                   size_t error_bytes)
 {
     if (request->way == CW_WAY_UDP) {
@@ -104,7 +148,7 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
     }
     for (uint32_t rank = 0; rank < job->info.size; rank++) { /* ranks of a host have one in common */
-        uint32_t ipv4 = cw_ip_to_v4(&cards[rank].address.ip);
+        uint32_t ipv4 = cw_ip_to_v4(&cards[rank].path.address.ip);
         if (ipv4 != 0 && hop_of(job, ipv4) == NULL) {
             job->hops[job->hop_count++].ipv4 = ipv4;
         }
@@ -112,9 +156,9 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
     int status = cw_hops_find(request->interface, cw_ip_to_v4(&request->own->ip), job->wire.port->info.mac, job->hops,
                               job->hop_count, error, error_bytes);
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
-        const struct cw_hop *hop = hop_of(job, cw_ip_to_v4(&cards[rank].address.ip));
+        const struct cw_hop *hop = hop_of(job, cw_ip_to_v4(&cards[rank].path.address.ip));
         if (hop != NULL) {
-            memcpy(cards[rank].address.mac, hop->mac, sizeof(hop->mac));
+            memcpy(cards[rank].path.address.mac, hop->mac, sizeof(hop->mac));
         }
     }
     return status;

@@ -62,6 +62,13 @@ static uint32_t streams_wanted(bool is_emulated)
     return is_emulated || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
 }
 
+bool cw_wire_may_seal(void)
+{
+    const char *encrypt = getenv("CAUSEWAY_ENCRYPT"), *topology = getenv("CAUSEWAY_TOPOLOGY");
+    bool is_off = encrypt != NULL && strcmp(encrypt, "off") == 0, is_asked = encrypt != NULL && encrypt[0] != 0;
+    return !is_off && (is_asked || (topology != NULL && topology[0] != 0));
+}
+
 static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
@@ -86,8 +93,8 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
     config.pool_slot_bytes = SLOT_BYTES;
     wire->message_bytes_max = SLOT_BYTES;
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
-    config.encryption =
-        CW_ENCRYPTION_ASKED; /* from the start: who is told to seal must not be refused by who has yet to be told */
+    /* from the start: who is told to seal must not be refused by who has yet to be told */
+    config.encryption = request->may_seal ? CW_ENCRYPTION_ASKED : CW_ENCRYPTION_OFF;
     int status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED) {
         config.encryption = CW_ENCRYPTION_OFF; /* nothing here seals: an error if it is wanted */

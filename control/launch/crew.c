@@ -12,12 +12,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "control/bootstrap/pmi1_line.h"
 #include "control/launch/binding.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
 #include "dataplane/status.h"
 
-enum { PMI_READ_BYTES = 4096, TEXT_BYTES = 512, STOPPED_DEPTH_MAX = 8 /* of wrappers around a program */ };
+enum {
+    PMI_READ_BYTES = CW_PMI1_BATCH_BYTES,
+    TEXT_BYTES = 512,
+    STOPPED_DEPTH_MAX = 8 /* of wrappers around a program */
+};
 /* Looks for answers; control threads look twice a second, and those who sleep wake up ten times. */
 #define LOOK_NS UINT64_C(20000000)
 /* How long the ranks have to say what they wait for. */

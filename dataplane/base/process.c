@@ -1,9 +1,11 @@
 #include "dataplane/base/process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { STAT_BYTES = 512 /* the letter stands behind the name, which has 64 at most */ };
@@ -39,4 +41,38 @@ char cw_process_state(int process)
 bool cw_process_is_stopped(int process)
 {
     return cw_process_state(process) == 'T';
+}
+
+/* As sched_setattr(2) wants it. The kernel's header has it, beside a sched_param that is not the C library's. */
+struct attributes {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns; /* of SCHED_OTHER: the slice */
+    uint64_t deadline_ns;
+    uint64_t period_ns;
+};
+
+/* Of the calling thread. */
+static bool attributes_get(struct attributes *attributes)
+{
+    *attributes = (struct attributes){.size = sizeof(*attributes)};
+    return syscall(SYS_sched_getattr, 0, attributes, sizeof(*attributes), 0) == 0;
+}
+
+void cw_process_slice_shorten(void)
+{
+    struct attributes attributes;
+    if (attributes_get(&attributes) && attributes.policy == SCHED_OTHER) {
+        attributes.runtime_ns = CW_PROCESS_SLICE_NS;
+        (void)syscall(SYS_sched_setattr, 0, &attributes, 0); /* older kernels take it, and do nothing */
+    }
+}
+
+uint64_t cw_process_slice_ns(void)
+{
+    struct attributes attributes;
+    return attributes_get(&attributes) ? attributes.runtime_ns : 0;
 }

@@ -1,4 +1,4 @@
-/* process: what the kernel says of another process of this machine.
+/* process: what the kernel says of another process of this machine, and is told of this one.
  *
  * Thread: any. */
 #pragma once
@@ -17,3 +17,14 @@ char cw_process_state(int process);
 /* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
  * debugger holds has not. */
 bool cw_process_is_stopped(int process);
+
+enum { CW_PROCESS_SLICE_NS = 100000 /* the least that the kernel gives */ };
+
+/* Asks for short turns on the core for the calling thread, and those that it starts from now on. The share of the core
+ * stays the same; but who is woken runs before those with longer turns, instead of when their 3 ms are over, and who
+ * yields gives up 0.1 ms and not 3. Ranks that wait for each other on cores that they share, with each other or with
+ * somebody who computes, so get on 3 to 10 times as fast. Linux 6.12; on others, and under another policy than
+ * SCHED_OTHER, nothing changes. */
+void cw_process_slice_shorten(void);
+/* The calling thread's; 0: not known. */
+uint64_t cw_process_slice_ns(void);

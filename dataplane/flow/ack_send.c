@@ -1,6 +1,7 @@
 /* Acknowledgements that go out: when, and what they describe. */
 #include "dataplane/flow/ack_send.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "dataplane/flow/shaper.h"
@@ -24,13 +25,28 @@ bool cw_ack_congested(const struct cw_endpoint *endpoint)
     return events >= limit || reassemblies < reassemblies_low;
 }
 
+/* Who is woken for packets, by calls of the kernel, pays for an acknowledgement as much as for a message, or for 32 full
+ * packets: of messages, whose sender goes on, and in streams, whose sender asks when it pauses, one stands for more.
+ * Senders are told that this endpoint sleeps, and ask later. */
+static bool is_costly(const struct cw_endpoint *endpoint)
+{
+    static_assert(CW_ACK_MESSAGE_NS <= CW_PROBE_SLEEP_NS / 2, "no sender asks before");
+    return endpoint->config.waiting == CW_WAITING_SLEEP;
+}
+
 /* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere,
  * every packet had one, a twelfth of the line the other way. */
-static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, bool streams)
+static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
-    if (!streams || rate_bps == 0) {
+    if (haste == CW_ACK_MESSAGE && is_costly(endpoint)) {
+        return CW_ACK_MESSAGE_NS;
+    }
+    if (haste != CW_ACK_STREAM || (rate_bps == 0 && !is_costly(endpoint))) {
         return CW_ACK_DELAY_NS;
+    }
+    if (rate_bps == 0) {
+        return CW_ACK_STREAM_NS;
     }
     uint64_t frame_bytes = endpoint->overhead_bytes + flow->session.payload_bytes_agreed;
     uint64_t frames_ns = CW_ACK_STREAM_FRAMES * 8 * frame_bytes * 1000000000 / rate_bps;
@@ -38,10 +54,11 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
 
-void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams)
+void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste)
 {
     struct cw_receiver *receiver = &flow->receiver;
-    receiver->report_now = receiver->report_now || now || receiver->unreported >= CW_ACK_EVERY;
+    uint32_t most = is_costly(endpoint) ? CW_ACK_EVERY_ASLEEP : CW_ACK_EVERY;
+    receiver->report_now = receiver->report_now || haste == CW_ACK_NOW || receiver->unreported >= most;
     if (receiver->report_now) {
         if (!receiver->in_report_list) {
             receiver->in_report_list = true;
@@ -50,7 +67,7 @@ void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, b
         }
         return;
     }
-    uint64_t report_ns = endpoint->now_ns + delay_ns(endpoint, flow, streams);
+    uint64_t report_ns = endpoint->now_ns + delay_ns(endpoint, flow, haste);
     if (report_ns < flow->timers.report_ns) {
         flow->timers.report_ns = report_ns;
         cw_flow_wake_at(endpoint, flow, report_ns);

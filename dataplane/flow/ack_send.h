@@ -3,9 +3,15 @@
 
 #include "dataplane/state/endpoint.h"
 
-/* The flow owes an acknowledgement: now, or when its delay is over. `streams`: for a full packet, after which others
- * follow. */
-void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, bool now, bool streams);
+enum cw_ack_haste {
+    CW_ACK_NOW,
+    CW_ACK_SOON,    /* a put's sender waits for it */
+    CW_ACK_STREAM,  /* for a full packet, after which others follow */
+    CW_ACK_MESSAGE, /* of messages, whose sender goes on at once */
+};
+
+/* The flow owes an acknowledgement: now, or when its delay is over. */
+void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste);
 
 /* Any packet to the flow carries the cumulative acknowledgement: what need not be said again is crossed out. */
 void cw_ack_carried(struct cw_flow *flow);

@@ -70,7 +70,8 @@ static enum cw_verdict validate_target(struct cw_endpoint *endpoint, struct cw_f
         return CW_REFUSE;
     }
     frame->target = put->bytes == 0 ? NULL : region->base + put->offset + position;
-    frame->plain = put->reply == 0 && region != endpoint->messages.region;
+    frame->is_message = region == endpoint->messages.region;
+    frame->plain = put->reply == 0 && !frame->is_message;
     return CW_VALID;
 }
 
@@ -107,6 +108,7 @@ static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *fl
     const struct cw_window *puts = &flow->receiver.puts;
     uint64_t number = cw_wire_number_expand(puts->base, frame->wire->put_number);
     frame->put = (struct cw_reassembly_frame){.number = number, .predecessor = number};
+    frame->is_message = false;
     frame->old = cw_window_seen(puts, number) || cw_reassembly_finished(endpoint, flow, number);
     if (frame->old) {
         return CW_VALID_OLD;
@@ -240,6 +242,7 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
     uint32_t left = header->payload_bytes;
     enum cw_verdict worst = CW_VALID;
     frames->count = 0;
+    frames->only_messages = true;
     while (left > 0) {
         struct cw_frame *frame = &frames->list[frames->count];
         uint32_t bytes = frames->count == CW_OPERATIONS_A_PACKET ? 0 : parse_frame(at, left, frame);
@@ -257,6 +260,7 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
         if (frames->count > 0 && frame->put.number <= frame[-1].put.number) {
             return CW_MALFORMED; /* every sender has the numbers rise */
         }
+        frames->only_messages = frames->only_messages && frame->is_message;
         worst = verdict == CW_LATER ? CW_LATER : worst;
         count_needs(frame, &needs);
         frames->count++;

@@ -21,6 +21,7 @@ struct cw_frame {
     const uint8_t *data;
     uint8_t *target; /* where the data goes, once validated */
     bool old;        /* validated CW_VALID_OLD */
+    bool is_message; /* of a put: it is one */
     bool plain;      /* nothing that another frame of the same packet does changes what was validated */
     struct cw_reassembly_frame put;
 };
@@ -28,6 +29,7 @@ struct cw_frame {
 /* The frames of a packet, validated. */
 struct cw_frames {
     uint32_t count;
+    bool only_messages; /* none is waited for by who has sent it */
     struct cw_frame list[CW_OPERATIONS_A_PACKET];
 };
 

@@ -28,7 +28,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     if (number < packets->base || cw_window_seen(packets, number)) {
         receiver->duplicates++;
         cw_count(endpoint, CW_COUNTER_DROP_DUPLICATE, 1);
-        cw_ack_want(endpoint, flow, ask_now, false);
+        cw_ack_want(endpoint, flow, ask_now ? CW_ACK_NOW : CW_ACK_SOON);
         return;
     }
     if (number - packets->base >= cw_window_span()) {
@@ -47,7 +47,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         }
         if (verdict == CW_LATER) {
             cw_frames_place_credit(endpoint, flow, header);
-            cw_ack_want(endpoint, flow, ask_now, false);
+            cw_ack_want(endpoint, flow, ask_now ? CW_ACK_NOW : CW_ACK_SOON);
         }
         return;
     }
@@ -62,7 +62,11 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     bool new_hole = number > end_before;
     bool is_full =
         header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max; /* parts end at multiples of 8 */
-    cw_ack_want(endpoint, flow, ask_now || new_hole, is_full);
+    enum cw_ack_haste haste = ask_now || new_hole    ? CW_ACK_NOW
+                              : frames.only_messages ? CW_ACK_MESSAGE
+                              : is_full              ? CW_ACK_STREAM
+                                                     : CW_ACK_SOON;
+    cw_ack_want(endpoint, flow, haste);
 }
 
 /* Everything that is not a data packet. */
@@ -89,7 +93,7 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
                 flow->session.mtu.in = word & CW_WIRE_PROBE_WORD;
             }
             receiver->report_from_base = true;
-            cw_ack_want(endpoint, flow, true, false);
+            cw_ack_want(endpoint, flow, CW_ACK_NOW);
         }
         break;
     case CW_WIRE_REJECT:

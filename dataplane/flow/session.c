@@ -297,7 +297,7 @@ static void acknowledge(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
         flow->receiver.echo_arrival_ns = endpoint->now_ns;
     }
     flow->receiver.report_from_base = true;
-    cw_ack_want(endpoint, flow, true, false);
+    cw_ack_want(endpoint, flow, CW_ACK_NOW);
 }
 
 /* True if the peer means another session than we have for the same nonce of ours: with another nonce, or sealed. */

@@ -128,6 +128,11 @@ int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
 void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams);
 bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank);
 
+/* Until cw_paths_release, messages to ranks of other hosts may wait for each other: those to one rank share packets, and
+ * all leave at once. For somebody who sends several and does not wait meanwhile. */
+void cw_paths_hold(struct cw_paths *paths);
+void cw_paths_release(struct cw_paths *paths);
+
 /* The longest message to `rank`. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
 

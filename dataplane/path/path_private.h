@@ -97,6 +97,8 @@ struct cw_paths {
     uint32_t down_count;             /* peers found dead and not yet reported */
     struct cw_paths_counters counters;
     uint64_t refusals_seen; /* when it slept the last time */
+    bool holds;             /* between cw_paths_hold and cw_paths_release */
+    bool has_held;          /* something since cw_paths_hold */
     char failure[CW_PORT_TEXT_BYTES];
 };
 

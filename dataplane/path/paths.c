@@ -369,6 +369,20 @@ uint32_t cw_paths_poll(struct cw_paths *paths)
     return count;
 }
 
+void cw_paths_hold(struct cw_paths *paths)
+{
+    paths->holds = true;
+}
+
+void cw_paths_release(struct cw_paths *paths)
+{
+    paths->holds = false;
+    if (paths->has_held) {
+        paths->has_held = false;
+        (void)cw_loop_poll(paths->config.loop, NULL, 0); /* a turn */
+    }
+}
+
 /* Nobody rings when there is room in a ring again: whoever was refused looks for itself. */
 #define WAIT_REFUSED_NS 100000ull
 

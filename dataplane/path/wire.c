@@ -201,8 +201,9 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
         .lane_tag = lane_tag,
         .source = {.kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = all, .bytes = head_bytes + bytes}},
         .context = (uint64_t)(uintptr_t)kept,
-        .flags = is_inline ? 0 : CW_SIGNAL,
+        .flags = (is_inline ? 0u : CW_SIGNAL) | (paths->holds ? CW_MORE : 0u),
     };
+    paths->has_held = paths->has_held || paths->holds;
     int status = cw_loop_message_send(paths->config.loop, &message);
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;

@@ -432,7 +432,7 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
     made->group_port = htons(config->group_port);
     made->cuts = !config->never_segments;
     made->buffer_bytes = config->buffer_bytes != 0 ? config->buffer_bytes : CW_PORT_UDP_BUFFER_BYTES;
-    made->used_count = UDP_MESSAGES;
+    made->used_count = made->asked = UDP_MESSAGES;
     made->set = made->wake.descriptor = -1;
     interface_find(made);
     int status = memory_open(made);

@@ -68,6 +68,7 @@ struct udp_port {
 
     uint32_t frame_count;   /* frames that a message of the largest size takes */
     uint32_t used_count;    /* messages, the first ones, that have to be prepared before they receive again */
+    uint32_t asked;         /* messages that the next call may bring */
     uint32_t message_count; /* that have come with the last call */
     uint32_t message_at;    /* of them, the next to be given out */
     uint32_t segment_at;    /* bytes of it that have been */

@@ -63,7 +63,10 @@ static bool messages_fetch(struct udp_port *port)
         port->used_count = 0;
         ready = UDP_MESSAGES;
     }
+    ready = ready < port->asked ? ready : port->asked;
     int count = ready == 0 ? 0 : recvmmsg(source_socket(port), port->arrived, ready, MSG_DONTWAIT, NULL);
+    /* behind a single message the kernel looks for another one, in vain, for as long as for the first */
+    port->asked = count > 1 || count == (int)ready ? UDP_MESSAGES : 1;
     port->message_count = count > 0 ? (uint32_t)count : 0;
     port->used_count = port->message_count > port->used_count ? port->message_count : port->used_count;
     port->message_at = port->segment_at = 0;

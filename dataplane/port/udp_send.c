@@ -155,7 +155,9 @@ static uint32_t burst_make(const struct udp_port *port, struct burst *burst, con
 /* Sends a burst; returns how many of its packets are gone, on their way or lost. 0: the kernel has no room now. */
 static uint32_t burst_send(struct udp_port *port, struct burst *burst)
 {
-    int sent = sendmmsg(port->sockets[burst->stream], burst->headers, burst->count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int socket = port->sockets[burst->stream], flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    int sent = burst->count > 1 ? sendmmsg(socket, burst->headers, burst->count, flags)
+                                : (sendmsg(socket, &burst->headers[0].msg_hdr, flags) >= 0 ? 1 : -1);
     uint32_t gone = 0;
     for (int i = 0; i < sent; i++) {
         gone += burst->messages[i].count;

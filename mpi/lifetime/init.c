@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "control/settings/settings.h"
+#include "dataplane/base/process.h"
 #include "mpi/collective/calls/collective.h"
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
@@ -158,6 +159,7 @@ static int job_start(void)
     struct cw_job_handler handler;
     parts_join(&handler);
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
+    cw_process_slice_shorten(); /* before there are other threads of ours */
     mpi_host_introduce();
     mpi_hierarchy_introduce();
     if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK ||

@@ -99,6 +99,9 @@ void mpi_explain_paths(void)
             " times no room, %" PRIu64 " sleeps\n",
             mpi_process.rank, counters.messages_sent, counters.messages_received, counters.copies_single,
             counters.copies_streamed, counters.puts_wire, counters.gets_wire, counters.refusals, counters.sleeps);
+    struct cw_bootstrap_traffic exchanged = cw_job_exchanged(mpi_process.job);
+    fprintf(stderr, "causeway: rank %u: %" PRIu64 " requests to the launcher, %" PRIu64 " bytes both ways\n",
+            mpi_process.rank, exchanged.requests, exchanged.bytes);
 }
 
 void mpi_explain_print(void)

@@ -30,7 +30,7 @@ NOT_RUN = [
     (r"build/causeway bench (?!\w+ --help)", ELSEWHERE + "tests/bare/bare.sh has those of docs/, minutes others"),
     (r"^for net in udp", ELSEWHERE + "ways_usage, hosts_usage; it needs root"),
     (r"--hosts a:|doctor --net", ELSEWHERE + "hosts_usage, on hosts of its own"),
-    (r"^tests/(peers|ecosystem)/|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
+    (r"^tests/(peers|ecosystem)/|^tests/lab/startup|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
     (r"^build/causeway plogp|plogp --verify", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),
     (r"--seeds 10000|CW_TEST_|CW_CALLS", ELSEWHERE + "fewer of the same; minutes"),
     (r"mpi_hang|mpi_severed", ELSEWHERE + "hang_usage, severed_usage; it ends with an error, or after a minute"),

@@ -24,6 +24,7 @@ import threading
 import time
 
 STANDARD_FILES = 3
+NEIGHBOURS_MAX = 900  # that the kernel's table, one for all namespaces, takes by itself (gc_thresh3: 1,024)
 SYSTEM_PYTHON = "/usr/bin/python3"  # which any user may start
 USERS_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
@@ -68,6 +69,7 @@ class Lab:
 
     def __init__(self, count, subnets=1, user=None, keep=(), directory="/tmp"):
         self.user, self.subnets, self.count, self.directory = user, subnets, count, directory
+        self.has_sessions = True  # of their own, as sshd gives them
         self.keep = []  # (folder, where it is inside, below /tmp)
         for each in keep:
             folder, _, name = each.partition(":")
@@ -83,6 +85,8 @@ class Lab:
             self._network_make()
             for index in range(count):
                 self._host_make(index)
+            if count * count > NEIGHBOURS_MAX:
+                self._neighbours_tell()
             self._door_open()
         except BaseException:
             self.close()
@@ -98,6 +102,10 @@ class Lab:
         """The address of a host; index 253: of the router in the first subnet, and so on."""
         subnet, number = index % self.subnets, index // self.subnets + 1
         return f"10.77.{subnet}.{number}" if family == 4 else f"fd77:0:0:{subnet}::{number:x}"
+
+    @staticmethod
+    def mac(index):
+        return f"02:77:00:00:{index >> 8:02x}:{index & 255:02x}"
 
     def pid(self, name):
         """Of the first process of a host, as this machine numbers it."""
@@ -148,7 +156,7 @@ class Lab:
         number = self._init_start(name, ["unshare", *flags, "sh", "-c", "\n".join(script), "sh"])
         self.inits[name] = type("Init", (), {"pid": number})
         end = f"p{index}"
-        ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", str(number), inside=self.net)
+        ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "address", self.mac(index), "netns", str(number), inside=self.net)
         ip("link", "set", end, "master", f"br{subnet}", "up", inside=self.net)
         ip("link", "set", "lo", "up", inside=number)
         ip("addr", "add", f"{self.address(index)}/24", "dev", "eth0", inside=number)
@@ -156,6 +164,13 @@ class Lab:
         ip("link", "set", "eth0", "up", inside=number)
         ip("route", "add", "default", "via", f"10.77.{subnet}.254", inside=number)
         ip("-6", "route", "add", "default", "via", f"fd77:0:0:{subnet}::fe", inside=number)
+
+    def _neighbours_tell(self):
+        """Entries that are made by hand do not count for the table's limit."""
+        for one in range(self.count):
+            lines = [f"neigh add {self.address(other, family)} lladdr {self.mac(other)} dev eth0 nud permanent\n"
+                     for other in range(self.count) if other != one and other % self.subnets == one % self.subnets for family in (4, 6)]
+            subprocess.run(["nsenter", f"--net=/proc/{self.pid(self.names[one])}/ns/net", "ip", "-batch", "-"], input="".join(lines), text=True, check=True)
 
     def _door_open(self):
         self.door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -212,7 +227,8 @@ class Lab:
         if self.user is not None:
             environment |= {"HOME": "/tmp", "PATH": f"{self.folder}/bin:{USERS_PATH}"}
         environment.update(files.pop("environment", {}))
-        process = subprocess.Popen([*self.enter(name), *command], env=environment, start_new_session=True, **files)
+        process = subprocess.Popen([*self.enter(name), *command], env=environment, start_new_session=self.has_sessions,
+                                   process_group=None if self.has_sessions else 0, **files)
         with self.lock:
             self.started.add(process)
         return process

@@ -1,8 +1,8 @@
 /* One benchmark for any MPI library: prints "name bytes value" lines, times in microseconds, rates in units of a
  * million per second.
  *
- * usage: bench [NAME...]: latency, rate, bandwidth, overlap, progress, or a collective; default: all that fit the
- * number of ranks. */
+ * usage: bench [NAME...]: latency, rate, bandwidth, overlap, progress, or a collective, of two sizes or as NAME:BYTES;
+ * default: all that fit the number of ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +175,22 @@ static void collective(const char *name, collective_call *call, int bytes)
     tell(name, bytes, took * 1e6);
 }
 
+static void collectives_measure(const char *name, collective_call *call, int has_sizes)
+{
+    if (is_wanted(name)) {
+        collective(name, call, 8);
+        if (has_sizes) {
+            collective(name, call, 65536);
+        }
+    }
+    size_t length = strlen(name);
+    for (int i = 0; i < wanted_count; i++) {
+        if (strncmp(wanted[i], name, length) == 0 && wanted[i][length] == ':') {
+            collective(name, call, atoi(wanted[i] + length + 1));
+        }
+    }
+}
+
 /* ---- progress and overlap ---- */
 
 static double work_until(double end)
@@ -258,12 +274,7 @@ int main(int argc, char **argv)
         pairs();
     }
     for (size_t i = 0; i < sizeof(collectives) / sizeof(collectives[0]); i++) {
-        if (is_wanted(collectives[i].name)) {
-            collective(collectives[i].name, collectives[i].call, 8);
-            if (i > 0) {
-                collective(collectives[i].name, collectives[i].call, 65536);
-            }
-        }
+        collectives_measure(collectives[i].name, collectives[i].call, i > 0);
     }
     if (ranks >= 2 && is_wanted("progress")) {
         progress();

@@ -11,13 +11,11 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 
-HIGHER_IS_BETTER = ("rate", "bandwidth", "overlap_ialltoall", "overlap_iallreduce")
-HERE = os.path.dirname(os.path.abspath(__file__))
+from contest import HERE, Contender, ratio, rounds_run
 
 
 def libraries(build, against, ranks, emulate):
@@ -39,35 +37,12 @@ def libraries(build, against, ranks, emulate):
     return {name: (compiler, run) for name, (compiler, run) in found.items() if shutil.which(compiler)}
 
 
-def run(command, program, only, timeout):
-    """(name, bytes) -> value; empty if it failed."""
-    try:
-        done = subprocess.run([*command, program, *only], capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
-        print(f"{command[0]}: not done after {timeout} s", file=sys.stderr)
-        return {}
-    if done.returncode != 0:
-        print(f"{command[0]}: exit code {done.returncode}: {done.stderr[-300:]}", file=sys.stderr)
-        return {}
-    lines = [line.split() for line in done.stdout.splitlines()]
-    return {(line[0], int(line[1])): float(line[2]) for line in lines if len(line) == 3}
-
-
-def rows(values):
+def rows(made):
     """One row per measurement: medians by library, and ours against the best of the others."""
-    keys = [key for one in values["causeway"] for key in one]
-    for key in dict.fromkeys(keys):
-        medians = {
-            name: statistics.median(one[key] for one in rounds if key in one)
-            for name, rounds in values.items()
-            if any(key in one for one in rounds)
-        }
-        others = [value for name, value in medians.items() if name != "causeway"]
-        ratio = None
-        if others and medians["causeway"] > 0 and min(others) > 0:
-            upwards = key[0] in HIGHER_IS_BETTER
-            ratio = max(others) / medians["causeway"] if upwards else medians["causeway"] / min(others)
-        yield {"name": key[0], "bytes": key[1], "medians": medians, "ratio": ratio}
+    keys = dict.fromkeys(key for one in made for key in one.results)
+    for key in (key for key in keys if key in made[0].results):
+        medians = {one.name: one.median(key) for one in made if key in one.results}
+        yield {"name": key[0], "bytes": key[1], "medians": medians, "ratio": ratio(made[0], made[1:], key)}
 
 
 def main():
@@ -90,11 +65,9 @@ def main():
         for name, (compiler, _) in known.items():
             programs[name] = os.path.join(folder, name)
             subprocess.run([compiler, "-O2", "-o", programs[name], os.path.join(HERE, "bench.c")], check=True)
-        values = {name: [] for name in known}
-        for _ in range(options.rounds):
-            for name, (_, command) in known.items():
-                values[name].append(run(command, programs[name], only, options.timeout))
-    table = list(rows(values))
+        made = [Contender(name, [*command, programs[name], *only]) for name, (_, command) in known.items()]
+        rounds_run(made, options.rounds, timeout_s=options.timeout)
+    table = list(rows(made))
     print(f"{options.ranks} ranks, medians of {options.rounds} rounds; us, M/s, MB/s, ms, share; ratio below 1: Causeway is ahead")
     print(f"{'':20}{'bytes':>9}" + "".join(f"{name:>12}" for name in known) + f"{'ratio':>8}")
     for row in table:

@@ -11,16 +11,13 @@ import argparse
 import fcntl
 import json
 import os
-import shutil
 import socket
-import statistics
 import struct
-import subprocess
 import sys
 import tempfile
-import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from contest import HERE, Contender, compile_all, ratio, rounds_run, table
+
 XDP_MTU_MAX = 3434
 SIOCETHTOOL, ETHTOOL_STSO, ETHTOOL_SGSO = 0x8946, 0x1F, 0x24
 
@@ -33,59 +30,6 @@ def offload_off():
         for command in (ETHTOOL_STSO, ETHTOOL_SGSO):
             value = ctypes.create_string_buffer(struct.pack("II", command, 0))
             fcntl.ioctl(query, SIOCETHTOOL, struct.pack("16sQ16x", name.encode(), ctypes.addressof(value)))
-
-
-def numbers(text):
-    """{("latency", 8): 3.1, ...} of what veth_pingpong prints."""
-    found = {}
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) == 3 and words[0] in ("latency", "stream"):
-            found[words[0], int(words[1])] = float(words[2])
-    return found
-
-
-def wait_until_quiet(seconds):
-    """Until others leave the cores alone for half a second, or so long at most."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        before = cpu_times()
-        time.sleep(0.5)
-        busy, idle = (after - then for after, then in zip(cpu_times(), before))
-        if busy < 0.1 * (busy + idle):
-            return
-
-
-def cpu_times():
-    with open("/proc/stat") as file:
-        ticks = [int(word) for word in file.readline().split()[1:9]]
-    return sum(ticks) - ticks[3], ticks[3]
-
-
-class Contender:
-    def __init__(self, name, command, environment=None, parse=numbers):
-        self.name, self.command, self.parse = name, command, parse
-        self.environment = dict(os.environ, **(environment or {}))
-        self.results = {}
-        self.failures = 0
-
-    def run(self):
-        try:
-            done = subprocess.run(self.command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
-            found = self.parse(done.stdout) if done.returncode == 0 else {}
-        except subprocess.TimeoutExpired:
-            done, found = None, {}
-        if not found:
-            self.failures += 1
-            print(f"{self.name} failed: {done.stderr.strip()[-300:] if done else 'no end'}", file=sys.stderr)
-        for key, value in found.items():
-            self.results.setdefault(key, []).append(value)
-
-    def median(self, key):
-        return statistics.median(self.results[key]) if key in self.results else None
-
-    def best(self, key):
-        return (min if key[0] == "latency" else max)(self.results[key]) if key in self.results else None
 
 
 def raw_parse(text):
@@ -113,40 +57,22 @@ def contenders(options, folder, mtu):
     return made
 
 
-def compile_all(options, folder):
-    for name, compiler in (("causeway", os.path.join(options.build, "mpi", "mpicc")), ("mpich", "mpicc.mpich"), ("openmpi", "mpicc.openmpi")):
-        if shutil.which(compiler) is None:
-            print(f"without {name}: there is no {compiler}", file=sys.stderr)
-            continue
-        subprocess.run([compiler, "-O2", "-w", os.path.join(HERE, "veth_pingpong.c"), "-o", os.path.join(folder, name)], check=True)
-
-
 def key_of(one, key):
     """The raw rate is one for all sizes."""
     return ("stream", 0) if key[0] == "stream" and ("stream", 0) in one.results else key
 
 
-def table(made, keys, what, value_of):
-    print(f"\n{what}")
-    print(f"{'':34}" + "".join(f"{key[0] + ' ' + str(key[1]):>16}" for key in keys) + f"{'rounds':>8}")
-    for one in made:
-        values = [value_of(one, key_of(one, key)) for key in keys]
-        count = max((len(values) for values in one.results.values()), default=0)
-        print(f"{one.name:34}" + "".join(f"{value:16.2f}" if value is not None else f"{'-':>16}" for value in values) + f"{count:8}")
-
-
 def report(made, mtu, sizes):
     keys = [("latency", 8)] + [("stream", size) for size in sizes]
-    table(made, keys, f"MTU {mtu}: latency in us, bandwidth in MiB/s, medians", Contender.median)
-    table(made, keys, f"MTU {mtu}: the best of the rounds, which others on the machine disturb least", Contender.best)
+    for value_of, what in ((Contender.median, "latency in us, bandwidth in MiB/s, medians"), (Contender.best, "the best of the rounds, which others on the machine disturb least")):
+        table(made, keys, f"MTU {mtu}: {what}", lambda one, key, value_of=value_of: value_of(one, key_of(one, key)))
     peers = [one for one in made if "TCP" in one.name and one.results]
     for what, value_of in (("medians", Contender.median), ("best", Contender.best)):
         for one, raw in zip(made[0:4:2], made[1:4:2]):
             if not one.results:
                 continue
             if peers:
-                ratio = value_of(one, ("latency", 8)) / min(value_of(peer, ("latency", 8)) for peer in peers)
-                print(f"{what}: {one.name}: latency {ratio:.2f} x the best of the others")
+                print(f"{what}: {one.name}: latency {ratio(one, peers, ('latency', 8), value_of):.2f} x the best of the others")
             for size in sizes if value_of(raw, ("stream", 0)) else []:
                 share = 100 * value_of(one, ("stream", size)) / value_of(raw, ("stream", 0))
                 print(f"{what}: {one.name}: {size} bytes at {share:.0f} % of the raw rate")
@@ -171,14 +97,10 @@ def main():
         return
     options.build = os.path.abspath(options.build)
     with tempfile.TemporaryDirectory() as folder:
-        compile_all(options, folder)
+        compile_all(options.build, folder, "veth_pingpong.c")
         for mtu in map(int, options.mtu.split(",")):
             made = contenders(options, folder, mtu)
-            for number in range(options.rounds):
-                for one in made:
-                    if options.only in one.name:
-                        wait_until_quiet(options.wait)
-                        one.run()
+            rounds_run([one for one in made if options.only in one.name], options.rounds, options.wait)
             report(made, mtu, [int(size) for size in options.sizes.split(",")])
 
 

@@ -117,9 +117,52 @@ static void loss_within_a_burst_is_found_without_a_probe(void **state)
     }
 }
 
+/* Packets that an acknowledgement stands for, of puts of 1 MiB one way, to a process that waits like this. */
+static double packets_each(enum cw_waiting waiting, uint64_t seed)
+{
+    enum { PUTS = 50, BYTES = 1 << 20 };
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.seed = seed;
+    config.endpoint.waiting = waiting;
+    config.memory_bytes = BYTES;
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    struct sim_host *from = &hosts.list[0], *to = &hosts.list[1];
+    from->port->info.rate_bps = to->port->info.rate_bps = 0; /* as a socket, which does not know */
+    for (uint32_t i = 0; i < PUTS; i++) {
+        uint64_t before = to->arrived_puts;
+        struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
+                             .region = to->token,
+                             .source = {.region = from->token, .contiguous = {.data = from->memory, .bytes = BYTES}}};
+        cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
+        assert_int_equal(cw_put(from->endpoint, &put), CW_OK);
+        sim_host_wake(from);
+        while (to->arrived_puts == before && cw_simulator_step(hosts.simulator)) {
+        }
+    }
+    assert_int_equal(cw_endpoint_counter(from->endpoint, CW_COUNTER_RETRANSMITTED), 0);
+    double each = (double)cw_endpoint_counter(from->endpoint, CW_COUNTER_DATA_OUT) /
+                  (double)cw_endpoint_counter(to->endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+    sim_hosts_destroy(&hosts);
+    return each;
+}
+
+/* One costs a process that is woken for it, by calls of the kernel, as much as a message. */
+static void acknowledgements_are_few_where_they_wake_somebody(void **state)
+{
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        double spins = packets_each(CW_WAITING_SPIN, seed), sleeps = packets_each(CW_WAITING_SLEEP, seed);
+        printf("seed %d: %.1f packets to an acknowledgement of a process that spins, %.1f of one that sleeps\n",
+               (int)seed, spins, sleeps);
+        assert_true(sleeps >= 1.5 * spins);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(acknowledgements_are_few_where_they_wake_somebody),
         cmocka_unit_test(loss_costs_what_is_lost),
         cmocka_unit_test(loss_within_a_burst_is_found_without_a_probe),
     };

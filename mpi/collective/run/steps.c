@@ -19,6 +19,7 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
+#include "mpi/state/process.h"
 
 /* ---- by a plan ---- */
 
@@ -132,7 +133,9 @@ static void mismatch_note(struct mpi_collective *collective)
 int mpi_step_poll(struct mpi_collective *collective)
 {
     struct mpi_run *run = collective->run;
+    cw_paths_hold(mpi_process.paths); /* what a step sends to one rank shares packets */
     int status = cw_execution_poll(run->execution);
+    cw_paths_release(mpi_process.paths);
     if (status == CW_ERROR_AGAIN) {
         return MPI_ERR_PENDING;
     }

@@ -181,6 +181,62 @@ static void test_pmi1(void **state)
     cw_bootstrap_close(bootstrap);
 }
 
+/* What get_each has got: each value in its place. */
+struct got {
+    char values[8][8];
+    uint32_t refused; /* this one is not taken */
+};
+
+static void each_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1])
+{
+    (void)context;
+    snprintf(key, CW_BOOTSTRAP_KEY_MAX + 1, "k%u", index);
+}
+
+static int each_take(void *context, uint32_t index, const char *value)
+{
+    struct got *got = context;
+    snprintf(got->values[index], sizeof(got->values[index]), "%s", value);
+    return index == got->refused ? CW_ERROR_LIMIT : CW_OK;
+}
+
+/* Several requests at a time only where the launcher says so; whatever one of them meets, the answers of the next calls
+ * are their own. */
+static void test_pmi1_get_each(void **state)
+{
+    static const char batched[] = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+                                  "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=100 causeway_batch=2\n"
+                                  "cmd=my_kvsname kvsname=kvs_1\ncmd=appnum appnum=2\ncmd=universe_size size=16\n";
+    static const char answers[] = "cmd=get_result rc=0 value=a\ncmd=get_result rc=0 value=b\n"
+                                  "cmd=get_result rc=0 value=c\n"
+                                  "cmd=get_result rc=0 value=d\ncmd=get_result rc=0 value=e\n"
+                                  "cmd=get_result rc=0 value=f\n";
+    static const char request[] = "cmd=get kvsname=kvs_1 key=k0\n";
+    for (int batch = 1; batch <= 2; batch++) {
+        struct cw_bootstrap *bootstrap = NULL;
+        struct got got = {.refused = UINT32_MAX};
+        const struct cw_bootstrap_reader reader = {.context = &got, .key = each_key, .take = each_take};
+        char error[256] = "", text[1024], value[8];
+        snprintf(text, sizeof(text), "%s%s", batch == 1 ? GREETING : batched, answers);
+        launcher_start(text);
+        assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
+        ssize_t greeted = recv(launcher, text, sizeof(text), MSG_DONTWAIT);
+        assert_true(greeted > 0);
+        assert_int_equal(cw_bootstrap_get_each(bootstrap, 3, &reader), CW_OK);
+        assert_string_equal(got.values[0], "a");
+        assert_string_equal(got.values[2], "c");
+        assert_int_equal(recv(launcher, text, sizeof(text), MSG_DONTWAIT), 3 * strlen(request));
+        got.refused = 0;
+        assert_int_equal(cw_bootstrap_get_each(bootstrap, 2, &reader), CW_ERROR_LIMIT);
+        assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+        assert_string_equal(value, batch == 1 ? "e" : "f"); /* who waits for each has not asked for the second */
+        struct cw_bootstrap_traffic traffic = cw_bootstrap_traffic(bootstrap);
+        assert_int_equal(traffic.requests, 6);
+        assert_true(traffic.bytes > sizeof(answers));
+        cw_bootstrap_close(bootstrap);
+    }
+}
+
 /* Messages as Slurm writes them, in front of each its length. */
 static void messages_write(char *text, size_t bytes, const char *greeting, const char *const *messages, size_t count)
 {
@@ -430,6 +486,7 @@ int main(void)
         cmocka_unit_test_setup(test_alone, set_up),
         cmocka_unit_test_setup(unknown_launchers_are_refused, set_up),
         cmocka_unit_test_setup(test_pmi1, set_up),
+        cmocka_unit_test_setup(test_pmi1_get_each, set_up),
         cmocka_unit_test_setup(test_bad_launchers, set_up),
         cmocka_unit_test_setup(test_pmi2, set_up),
         cmocka_unit_test_setup(test_pmi2_declined, set_up),

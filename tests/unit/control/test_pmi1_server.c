@@ -49,7 +49,7 @@ static void test_questions(void **state)
         const char *question;
         const char *answer;
     } rows[] = {
-        {"cmd=get_maxes\n", "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n"},
+        {"cmd=get_maxes\n", "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024 causeway_batch=64\n"},
         {"cmd=get_appnum\n", "cmd=appnum appnum=1\n"},
         {"cmd=get_my_kvsname\n", "cmd=my_kvsname kvsname=job\n"},
         {"cmd=get_universe_size\n", "cmd=universe_size size=9\n"},
