@@ -10,6 +10,7 @@
 
 #include "control/net/route.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/limits.h"
 #include "dataplane/loop/loop.h"
 #include "dataplane/path/path.h"
 #include "dataplane/port/error_text.h"
@@ -133,13 +134,14 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
                          to->ipv4 >> 8 & 255, to->ipv4 & 255, to->udp_port, (unsigned)(BOUND_NS / 1000000000), reason);
 }
 
-/* Paths that pass no packets as large as the ports take. What has not been found yet, on hosts with much to do, is not
- * narrow for that. */
+/* Paths that pass no packets as large as the ports take. Where no larger one has been answered yet, by hosts with much to
+ * do, nothing is known. */
 static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t mtu_bytes)
 {
     for (uint32_t i = 0; i < reach->count; i++) {
         const struct cw_peer_info *info = &reach->infos[i];
-        if (info->path_mtu_found && info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
+        bool is_known = info->path_mtu_found || info->path_mtu_bytes > CW_PATH_MTU_BASE;
+        if (is_known && info->path_mtu_bytes < mtu_bytes && job->narrow[0] == '\0') {
             snprintf(
                 job->narrow, sizeof(job->narrow),
                 "packets to %.64s arrive up to %" PRIu32 " bytes, and not up to %" PRIu32
