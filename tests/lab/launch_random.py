@@ -115,7 +115,8 @@ def round_run(lab, seed):
         time.sleep(chance.random() * 0.3)
     kind, stopped = hit(lab, chance, used)
     begin = time.monotonic()
-    if kind[0] in ("nobody", "child of a rank") or kind == ("agent front", "stopped") or (kind == ("rank", "stopped") and not program):
+    # the laboratory's ssh has handed its files over once the job runs: nobody misses it then
+    if kind[0] in ("nobody", "child of a rank") or kind in (("agent front", "stopped"), ("ssh", "stopped")) or (kind == ("rank", "stopped") and not program):
         for process in parts_of(lab).get("launcher front", []):
             tell(process, signal.SIGTERM)
     if stopped is not None:
