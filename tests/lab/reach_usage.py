@@ -112,6 +112,18 @@ def keys(lab):
     expect(took_s < SOON_S, f"another key: {took_s:.1f} s")
 
 
+def full(lab):
+    """Hosts whose disks and shared memory have no room: a job needs none of it."""
+    fill = "mount -t tmpfs -o size=16k,mode=1777 tmpfs {0} && ! cat /dev/zero >{0}/x 2>/dev/null"
+    for name in lab.names:
+        mount = ["nsenter", "-t", str(lab.pid(name)), "--mount", "--pid", "sh", "-c"]
+        subprocess.run([*mount, f"mkdir -p /tmp/full && {fill.format('/tmp/full')} && {fill.format('/dev/shm')}"], check=True)
+    code, said, _ = run(lab, "-x TMPDIR -x CAUSEWAY_ENCRYPT=all", environment={"TMPDIR": "/tmp/full"})
+    expect(code == 0, f"full disks there: exit code {code}: {said[-1500:]}")
+    code, said, _ = run(lab, "--wdir /tmp/full", ["sh", "-c", "echo here > out || exit 4"])
+    expect(code == 4 and "on h" in said, f"a program that finds no room there: exit code {code}: {said[-1500:]}")
+
+
 def main():
     keep = [f"{build}:build"]
     with Lab(3, user="nobody", keep=keep) as lab:
@@ -120,6 +132,7 @@ def main():
         subnets(lab)
         narrow(lab)
         keys(lab)
+        full(lab)
     with Lab(2, subnets=2, user="nobody", keep=keep) as lab:
         firewall(lab, "h1", "input", "meta l4proto udp drop")
         fails(lab, "a firewall behind a router", r"does not reach h1: .*sent by eth0 from 10\.77\.0\.1 through 10\.77\.0\.254")
