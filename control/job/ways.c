@@ -77,7 +77,8 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
                              "names one)",
                              rank, job->hosts[rank],
                              offers->all[rank].count == 0 ? "this host has no address"
-                                                          : "all addresses are those of other hosts, too: none");
+                                                          : "no address of this host leads anywhere, since other hosts "
+                                                            "have the same, or only the other kind of IP,");
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
     int status = cw_way_choose(offers->all, size, rank, &job->way_kind, wrong, sizeof(wrong));

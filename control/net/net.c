@@ -340,11 +340,11 @@ static int address_routed(const struct cw_net_offer *offers, uint32_t count, uin
     return index;
 }
 
-/* Whether all hosts have an IPv4 address that leads somewhere; else it is IPv6. */
-static bool is_v4_everywhere(const struct cw_net_offer *offers, uint32_t count)
+/* Whether all hosts have an address of that kind that leads somewhere. */
+static bool are_routed(const struct cw_net_offer *offers, uint32_t count, bool is_v4)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (address_routed(offers, count, i, true) == NONE) {
+        if (address_routed(offers, count, i, is_v4) == NONE) {
             return false;
         }
     }
@@ -372,7 +372,8 @@ bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t o
         return true;
     }
     snprintf(why, CW_NET_TEXT_BYTES, "the hosts share no subnet: the address of the default route");
-    index = address_routed(offers, count, own, is_v4_everywhere(offers, count));
+    bool is_v4 = are_routed(offers, count, true) || !are_routed(offers, count, false);
+    index = address_routed(offers, count, own, is_v4);
     if (index != NONE) {
         *chosen = offers[own].addresses[index];
     }
