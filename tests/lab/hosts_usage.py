@@ -25,9 +25,9 @@ LEFT_S = 8  # until nobody is left
 LAYOUTS = ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"]
 
 
-# kernels of apps/kernels want their problem class
-programs = [[f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}", *(["S"] if "kernels" in each else [])]
-            for each in sys.argv[2:]]
+# most kernels of apps/kernels want their problem class
+programs = [[f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}",
+             *(["S"] if "kernels" in each and os.path.basename(each) != "dsm" else [])] for each in sys.argv[2:]]
 kernel = next(each for each in programs if os.path.basename(each[0]) == "is")
 
 
