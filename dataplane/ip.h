@@ -50,7 +50,7 @@ static inline bool cw_ip_is_equal(const struct cw_ip *one, const struct cw_ip *o
 /* None, or 0.0.0.0. */
 static inline bool cw_ip_is_none(const struct cw_ip *ip)
 {
-    static const struct cw_ip none;
+    static const struct cw_ip none = {{0}};
     return cw_ip_is_equal(ip, &none) || (cw_ip_is_v4(ip) && cw_ip_to_v4(ip) == 0);
 }
 

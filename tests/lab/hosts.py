@@ -137,7 +137,7 @@ class Lab:
 
     def _init_start(self, name, enter):
         """The number of the process inside."""
-        process = subprocess.Popen([*enter, sys.executable, os.path.abspath(__file__), "--init"], text=True,
+        process = subprocess.Popen([*enter, sys.executable, f"{self.folder}/bin/hosts.py", "--init"], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.started.add(process)
         if process.stdout.readline() != "ready\n":
