@@ -44,7 +44,7 @@ int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t ow
 /* Whether all ranks go by sockets. */
 bool cw_way_all_sockets(const struct cw_net_offer *offers, uint32_t count);
 
-/* Whether this process can go that way by that interface: privileges, queues, MTU, another program, the kind of IP.
+/* Whether this process can go that way by that interface: privileges, queues, MTU, another program.
  * CW_OK; CW_ERROR_PERMISSION, CW_ERROR_BUSY, CW_ERROR_UNSUPPORTED, CW_ERROR_SYSTEM with a line in `error` that says what
  * to do. */
-int cw_way_check(enum cw_way way, const char *interface, bool is_v4, char *error, size_t error_bytes);
+int cw_way_check(enum cw_way way, const char *interface, char *error, size_t error_bytes);
