@@ -5,8 +5,8 @@
  *    af_xdp     frames before the kernel takes them (XDP); one rank an interface, which has one queue, and an MTU of
  *               CW_WAY_XDP_MTU_MAX at most; root
  *
- * CAUSEWAY_NET names one, with or without what the addresses are chosen from: "af_packet", "af_packet:eth0",
- * "udp:10.1.0.0/16"; "eth0" names none. The rule, the same at all ranks, on what all have offered:
+ * Each goes over IPv4 and IPv6. CAUSEWAY_NET names one, with or without what the addresses are chosen from: "af_packet", "af_packet:eth0",
+ * "udp:10.1.0.0/16", "af_xdp:fd77::/16"; "eth0" names none. The rule, the same at all ranks, on what all have offered:
  *   1. Ranks that share their interfaces go one way, since they do not see what the others' send to the own host: the
  *      one that is named. Two that are named are an error.
  *   2. None is named: sockets, which stream fastest and need no privilege (ARCHITECTURE.md, "Jobs across hosts").
