@@ -120,11 +120,14 @@ def mixed(lab, way):
 
 
 def over_ipv6(lab, way, hosts):
-    """The same packets, but for the IP header; and beside sockets."""
+    """The same packets, but for the IP header."""
     well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["is"], None,
          rf"to other hosts by {way} on eth0 at fd77::1, UDP port \d+, since CAUSEWAY_NET says so; sockets")
     well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
          r"group of MPI_COMM_WORLD: multicast\n")
+
+
+def mixed_over_ipv6(lab, way):
     for first, second in ((way, "udp"), ("udp", way)):
         ways = [f"{each}:fd77::/16" for each in (first, second, "udp")]
         for name in ("is", "mpi_collective_random"):
@@ -213,13 +216,14 @@ def part_af_packet():
         well(lab, "--explain --hosts h0,h1", programs["is"], None, UDP)  # the default
         mixed(lab, "af_packet")
         quiet(lab, "over IPv6", over_ipv6, lab, "af_packet", "h0:2,h1:2")
+        mixed_over_ipv6(lab, "af_packet")
         quiet(lab, "two jobs", two_jobs, lab, "af_packet")
         snooping(lab)
         hopless(lab)
         errors(lab)
     with Lab(3, subnets=2, keep=KEEP) as lab:
         for hosts in ("h0:2,h1:2", "h0,h1,h2"):
-            well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since CAUSEWAY_NET says so; sockets")
+            well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since the hosts share no subnet: the address of the default route; sockets")
         well(lab, "--hosts h0,h1,h2", by_rank(["af_packet", "udp", "af_packet"], programs["mpi_point_blocking"]))
         routed_over_ipv6(lab)
         root(lab, "h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
@@ -349,12 +353,13 @@ def errors_xdp(lab):
 def part_af_xdp():
     with Lab(3, keep=KEEP) as lab:
         well(lab, "--explain --net af_xdp --hosts h0,h1", programs["is"], None,
-             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since CAUSEWAY_NET says so; sockets")
+             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since all hosts are in 10\.77\.0\.0/24; sockets")
         quiet(lab, "af_xdp", suite, lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
         well(lab, "--explain --net af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
         gone(lab, "after jobs")
         mixed(lab, "af_xdp")
         quiet(lab, "over IPv6", over_ipv6, lab, "af_xdp", "h0,h1,h2")
+        mixed_over_ipv6(lab, "af_xdp")
         for ways in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
             well(lab, "--hosts h0,h1,h2", by_rank(ways, programs["mpi_collective_random"]), MULTICAST)
         session(lab)
