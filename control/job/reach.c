@@ -161,11 +161,10 @@ static int hopless_tell(const struct reach *reach, const struct cw_job *job, con
     }
     (void)nanosleep(&(struct timespec){.tv_sec = order / 10, .tv_nsec = (long)(order % 10 * STAGGER_NS)}, NULL);
     const struct cw_hop *hop = job_hop_missing(job, &cards[reach->ranks[first]].path);
-    const struct cw_ip to = cw_ip_v4(hop->ipv4), next = cw_ip_v4(hop->next);
     char own_text[CW_IP_TEXT_BYTES], to_text[CW_IP_TEXT_BYTES], next_text[CW_IP_TEXT_BYTES];
     cw_ip_write(&job->wire.address.ip, own_text);
-    cw_ip_write(&to, to_text);
-    cw_ip_write(&next, next_text);
+    cw_ip_write(&hop->ip, to_text);
+    cw_ip_write(&hop->next, next_text);
     cw_net_interface(&job->wire.address.ip, interface, sizeof(interface));
     return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
                          "host %s (rank %" PRIu32 ") does not reach %s: %s, by %s on %s from %s, next hop %s: %s",

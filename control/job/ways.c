@@ -82,8 +82,7 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
     int status = cw_way_choose(offers->all, size, rank, &job->way_kind, wrong, sizeof(wrong));
-    status =
-        status == CW_OK ? cw_way_check(job->way_kind, interface, cw_ip_is_v4(&own->ip), wrong, sizeof(wrong)) : status;
+    status = status == CW_OK ? cw_way_check(job->way_kind, interface, wrong, sizeof(wrong)) : status;
     if (status != CW_OK) {
         return cw_error_text(error, error_bytes, status, "rank %" PRIu32 " on %s: %s", rank, job->hosts[rank], wrong);
     }
@@ -128,10 +127,10 @@ void job_way_tell(struct cw_job *job, const struct cw_wire_request *request)
     }
 }
 
-static struct cw_hop *hop_of(const struct cw_job *job, uint32_t ipv4)
+static struct cw_hop *hop_of(const struct cw_job *job, const struct cw_ip *ip)
 {
     for (uint32_t i = 0; i < job->hop_count; i++) {
-        if (job->hops[i].ipv4 == ipv4) {
+        if (cw_ip_is_equal(&job->hops[i].ip, ip)) {
             return &job->hops[i];
         }
     }
@@ -149,15 +148,15 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
     }
     for (uint32_t rank = 0; rank < job->info.size; rank++) { /* ranks of a host have one in common */
-        uint32_t ipv4 = cw_ip_to_v4(&cards[rank].path.address.ip);
-        if (ipv4 != 0 && hop_of(job, ipv4) == NULL) {
-            job->hops[job->hop_count++].ipv4 = ipv4;
+        const struct cw_ip *ip = &cards[rank].path.address.ip;
+        if (!cw_ip_is_none(ip) && hop_of(job, ip) == NULL) {
+            job->hops[job->hop_count++].ip = *ip;
         }
     }
-    int status = cw_hops_find(request->interface, cw_ip_to_v4(&request->own->ip), job->wire.port->info.mac, job->hops,
+    int status = cw_hops_find(request->interface, &request->own->ip, job->wire.port->info.mac, job->hops,
                               job->hop_count, error, error_bytes);
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
-        const struct cw_hop *hop = hop_of(job, cw_ip_to_v4(&cards[rank].path.address.ip));
+        const struct cw_hop *hop = hop_of(job, &cards[rank].path.address.ip);
         if (hop != NULL) {
             memcpy(cards[rank].path.address.mac, hop->mac, sizeof(hop->mac));
         }
@@ -167,6 +166,6 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
 
 const struct cw_hop *job_hop_missing(const struct cw_job *job, const struct cw_path_card *card)
 {
-    const struct cw_hop *hop = hop_of(job, cw_ip_to_v4(&card->address.ip));
+    const struct cw_hop *hop = hop_of(job, &card->address.ip);
     return hop != NULL && !hop->is_known ? hop : NULL;
 }

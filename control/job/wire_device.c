@@ -9,8 +9,7 @@
 static int reserve(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes)
 {
     struct cw_wire *wire = context;
-    return cw_reservation_open(cw_ip_to_v4(&wire->address.ip), udp_port, streams, &wire->reservation, error,
-                               error_bytes);
+    return cw_reservation_open(&wire->address.ip, udp_port, streams, &wire->reservation, error, error_bytes);
 }
 
 #if defined(CW_HAVE_DPDK)
@@ -35,7 +34,7 @@ int wire_device_open(const struct cw_wire_request *request, uint32_t streams, st
     config.device_arguments = arguments;
     config.mtu_bytes = request->own->mtu_bytes;
     config.descriptor_count = request->way == CW_WAY_AF_PACKET ? RING_PACKETS : 0;
-    config.selection = (struct cw_port_selection){.ipv4 = cw_ip_to_v4(&wire->address.ip),
+    config.selection = (struct cw_port_selection){.ip = wire->address.ip,
                                                   .udp_port = wire->address.udp_port,
                                                   .udp_port_count = (uint16_t)streams,
                                                   .group_port = CW_UDP_PORT};

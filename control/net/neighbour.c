@@ -1,22 +1,18 @@
 #include "control/net/neighbour.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "control/net/route.h"
+#include "control/net/solicit.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
@@ -26,9 +22,6 @@ enum {
     NEIGHBOURS_MAX = 4096,
     ROUNDS = 4,
     ROUND_MS = 250,
-    ETHER_BYTES = 14,
-    ARP_REQUEST = 1,
-    ARP_REPLY = 2,
 };
 
 /* ---- the kernel's table (rtnetlink(7)) ---- */
@@ -54,9 +47,9 @@ static bool neighbour_take(const struct nlmsghdr *header, uint32_t interface, st
             break;
         }
         size_t bytes = attribute.rta_len - RTA_LENGTH(0);
-        if (attribute.rta_type == NDA_DST && bytes == sizeof(found.ipv4)) {
-            memcpy(&found.ipv4, data, sizeof(found.ipv4));
-            found.ipv4 = ntohl(found.ipv4);
+        if (attribute.rta_type == NDA_DST && bytes == (message.ndm_family == AF_INET ? 4 : sizeof(found.ip.bytes))) {
+            found.ip = cw_ip_v4(0);
+            memcpy(found.ip.bytes + sizeof(found.ip.bytes) - bytes, data, bytes);
         } else if (attribute.rta_type == NDA_LLADDR && bytes == sizeof(found.mac)) {
             memcpy(found.mac, data, sizeof(found.mac));
             has_mac = true;
@@ -64,7 +57,8 @@ static bool neighbour_take(const struct nlmsghdr *header, uint32_t interface, st
         at += RTA_ALIGN(attribute.rta_len);
     }
     found.is_sure = (message.ndm_state & sure) != 0;
-    if (message.ndm_family != AF_INET || (uint32_t)message.ndm_ifindex != interface || !has_mac || found.ipv4 == 0 ||
+    if ((message.ndm_family != AF_INET && message.ndm_family != AF_INET6) ||
+        (uint32_t)message.ndm_ifindex != interface || !has_mac || cw_ip_is_none(&found.ip) ||
         (message.ndm_state & (sure | once)) == 0) {
         return true;
     }
@@ -101,15 +95,15 @@ int cw_neighbours_parse(const void *answer, size_t bytes, uint32_t interface, st
     return left == 0 ? CW_OK : CW_ERROR_SYSTEM;
 }
 
-/* Those of an interface; returns how many. What cannot be read is asked for by ARP. */
-static uint32_t neighbours_read(uint32_t interface, struct cw_neighbour *neighbours)
+/* Those of an interface; returns how many. What cannot be read is asked for. */
+static uint32_t neighbours_read(uint32_t interface, bool is_v6, struct cw_neighbour *neighbours)
 {
     struct {
         struct nlmsghdr header;
         struct ndmsg message;
     } request = {
         .header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETNEIGH, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .message = {.ndm_family = AF_INET},
+        .message = {.ndm_family = is_v6 ? AF_INET6 : AF_INET},
     };
     uint8_t *answer = malloc(ANSWER_BYTES);
     int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -127,54 +121,7 @@ static uint32_t neighbours_read(uint32_t interface, struct cw_neighbour *neighbo
     return count;
 }
 
-/* ---- ARP ---- */
-
-static const uint8_t arp_head[6] = {0, 1 /* Ethernet */, 0x08, 0x00 /* IPv4 */, 6, 4};
-
-void cw_arp_write(uint8_t frame[CW_ARP_BYTES], uint32_t own_ipv4, const uint8_t own_mac[6], uint32_t ipv4)
-{
-    uint32_t own = htonl(own_ipv4), asked = htonl(ipv4);
-    memset(frame, 0, CW_ARP_BYTES);
-    memset(frame, 0xff, 6);
-    memcpy(frame + 6, own_mac, 6);
-    frame[12] = 0x08;
-    frame[13] = 0x06;
-    memcpy(frame + 14, arp_head, sizeof(arp_head));
-    frame[21] = ARP_REQUEST;
-    memcpy(frame + 22, own_mac, 6);
-    memcpy(frame + 28, &own, 4);
-    memcpy(frame + 38, &asked, 4);
-}
-
-bool cw_arp_parse(const uint8_t *frame, size_t bytes, uint32_t *ipv4, uint8_t mac[6])
-{
-    uint32_t says;
-    if (bytes < CW_ARP_BYTES || frame[12] != 0x08 || frame[13] != 0x06 ||
-        memcmp(frame + 14, arp_head, sizeof(arp_head)) != 0 || frame[20] != 0 || frame[21] != ARP_REPLY ||
-        (frame[22] & 1) != 0 /* nobody is a group */) {
-        return false;
-    }
-    memcpy(&says, frame + 28, 4);
-    memcpy(mac, frame + 22, 6);
-    *ipv4 = ntohl(says);
-    return *ipv4 != 0;
-}
-
-/* A raw socket for ARP on that interface, or -errno. */
-static int arp_open(uint32_t interface)
-{
-    const struct sockaddr_ll address = {
-        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ARP), .sll_ifindex = (int)interface};
-    int file = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (file < 0 || bind(file, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-        int failed = -errno;
-        if (file >= 0) {
-            close(file);
-        }
-        return failed;
-    }
-    return file;
-}
+/* ---- who is asked ---- */
 
 /* What the table says, and what is to be asked. */
 struct search {
@@ -184,13 +131,13 @@ struct search {
     bool *asks;     /* [count] */
 };
 
-static void asked_send(const struct search *search, int file, uint32_t own_ipv4, const uint8_t own_mac[6])
+static void asked_send(const struct search *search, int file, const struct cw_ip *own, const uint8_t own_mac[6])
 {
-    uint8_t frame[CW_ARP_BYTES];
+    uint8_t frame[CW_SOLICIT_BYTES_MAX];
     for (uint32_t i = 0; i < search->count; i++) {
         if (search->asks[i]) {
-            cw_arp_write(frame, own_ipv4, own_mac, search->hops[i].next);
-            (void)send(file, frame, sizeof(frame), 0); /* it is sent again */
+            size_t bytes = cw_solicit_write(frame, own, own_mac, &search->hops[i].next);
+            (void)send(file, frame, bytes, 0); /* it is sent again */
         }
     }
 }
@@ -198,13 +145,13 @@ static void asked_send(const struct search *search, int file, uint32_t own_ipv4,
 static void answers_take(struct search *search, int file)
 {
     uint8_t frame[256], mac[6];
-    uint32_t ipv4;
+    struct cw_ip ip;
     for (ssize_t got; (got = recv(file, frame, sizeof(frame), 0)) > 0;) {
-        if (!cw_arp_parse(frame, (size_t)got, &ipv4, mac)) {
+        if (!cw_solicit_parse(frame, (size_t)got, &ip, mac)) {
             continue;
         }
         for (uint32_t i = 0; i < search->count; i++) {
-            if (search->asks[i] && search->hops[i].next == ipv4) {
+            if (search->asks[i] && cw_ip_is_equal(&search->hops[i].next, &ip)) {
                 memcpy(search->hops[i].mac, mac, sizeof(mac));
                 search->hops[i].is_known = true;
                 search->asks[i] = false;
@@ -214,15 +161,15 @@ static void answers_take(struct search *search, int file)
     }
 }
 
-static int ask_all(struct search *search, uint32_t interface, uint32_t own_ipv4, const uint8_t own_mac[6])
+static int ask_all(struct search *search, uint32_t interface, const struct cw_ip *own, const uint8_t own_mac[6])
 {
-    int file = search->asked == 0 ? -1 : arp_open(interface);
+    int file = search->asked == 0 ? -1 : cw_solicit_open(interface, !cw_ip_is_v4(own));
     if (search->asked > 0 && file < 0) {
         return file;
     }
     for (uint32_t round = 0; round < ROUNDS && search->asked > 0; round++) {
         uint64_t until_ns = cw_clock_ns() + ROUND_MS * 1000000ull, now_ns;
-        asked_send(search, file, own_ipv4, own_mac);
+        asked_send(search, file, own, own_mac);
         while (search->asked > 0 && (now_ns = cw_clock_ns()) < until_ns) {
             struct pollfd waits = {.fd = file, .events = POLLIN};
             (void)poll(&waits, 1, (int)((until_ns - now_ns) / 1000000) + 1);
@@ -238,17 +185,16 @@ static int ask_all(struct search *search, uint32_t interface, uint32_t own_ipv4,
 /* ---- all of it ---- */
 
 /* Who is next on the way to a host; false: nobody, and its reason says why. */
-static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, uint32_t own_ipv4)
+static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, const struct cw_ip *own)
 {
     struct cw_route route;
-    struct cw_ip ip = cw_ip_v4(hop->ipv4);
     hop->is_known = false;
     hop->reason[0] = 0;
-    hop->next = hop->ipv4;
-    if (hop->ipv4 == own_ipv4) {
+    hop->next = hop->ip;
+    if (cw_ip_is_equal(&hop->ip, own)) {
         return true;
     }
-    int status = cw_route_ask_by(&ip, interface, &route);
+    int status = cw_route_ask_by(&hop->ip, interface, &route);
     if (status != CW_OK) {
         snprintf(hop->reason, sizeof(hop->reason), "this host has no route there by %s (ip route)", name);
         return false;
@@ -257,7 +203,7 @@ static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, 
         snprintf(hop->reason, sizeof(hop->reason), "it is another address of this host: --net names one for all");
         return false;
     }
-    hop->next = cw_ip_is_none(&route.gateway) ? hop->ipv4 : cw_ip_to_v4(&route.gateway);
+    hop->next = cw_ip_is_none(&route.gateway) ? hop->ip : route.gateway;
     return true;
 }
 
@@ -266,7 +212,7 @@ static void table_look(struct search *search, uint32_t index, const struct cw_ne
     struct cw_hop *hop = &search->hops[index];
     bool is_sure = false;
     for (uint32_t i = 0; i < count && !is_sure; i++) {
-        if (neighbours[i].ipv4 == hop->next) {
+        if (cw_ip_is_equal(&neighbours[i].ip, &hop->next)) {
             memcpy(hop->mac, neighbours[i].mac, sizeof(hop->mac));
             hop->is_known = true; /* for want of a better one, if he does not answer */
             is_sure = neighbours[i].is_sure;
@@ -276,9 +222,10 @@ static void table_look(struct search *search, uint32_t index, const struct cw_ne
     search->asked += !is_sure;
 }
 
-int cw_hops_find(const char *interface, uint32_t own_ipv4, const uint8_t own_mac[6], struct cw_hop *hops,
+int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t own_mac[6], struct cw_hop *hops,
                  uint32_t count, char *error, size_t error_bytes)
 {
+    const char *asks_by = cw_ip_is_v4(own) ? "ARP" : "neighbour discovery";
     uint32_t index = if_nametoindex(interface);
     struct search search = {.hops = hops, .count = count};
     struct cw_neighbour *neighbours = malloc(NEIGHBOURS_MAX * sizeof(*neighbours));
@@ -288,27 +235,27 @@ int cw_hops_find(const char *interface, uint32_t own_ipv4, const uint8_t own_mac
         free(search.asks);
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for neighbours");
     }
-    uint32_t known = neighbours_read(index, neighbours);
+    uint32_t known = neighbours_read(index, !cw_ip_is_v4(own), neighbours);
     for (uint32_t i = 0; i < count; i++) {
-        if (!next_find(&hops[i], index, interface, own_ipv4)) {
+        if (!next_find(&hops[i], index, interface, own)) {
             continue;
         }
-        if (hops[i].next == own_ipv4) {
+        if (cw_ip_is_equal(&hops[i].next, own)) {
             memcpy(hops[i].mac, own_mac, sizeof(hops[i].mac));
             hops[i].is_known = true;
         } else {
             table_look(&search, i, neighbours, known);
         }
     }
-    int failed = ask_all(&search, index, own_ipv4, own_mac);
+    int failed = ask_all(&search, index, own, own_mac);
     for (uint32_t i = 0; i < count; i++) {
         if (!hops[i].is_known && hops[i].reason[0] == 0) {
-            snprintf(hops[i].reason, sizeof(hops[i].reason), "nobody answers for that address (ARP)");
+            snprintf(hops[i].reason, sizeof(hops[i].reason), "nobody answers for that address (%s)", asks_by);
         }
     }
     free(neighbours);
     free(search.asks);
     return failed == 0 ? CW_OK
-                       : cw_error_text(error, error_bytes, cw_status_of_errno(-failed), "%s: a socket for ARP: %s%s",
-                                       interface, strerror(-failed), cw_errno_remedy(-failed));
+                       : cw_error_text(error, error_bytes, cw_status_of_errno(-failed), "%s: a socket for %s: %s%s",
+                                       interface, asks_by, strerror(-failed), cw_errno_remedy(-failed));
 }

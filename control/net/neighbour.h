@@ -1,7 +1,7 @@
 /* neighbour: who on the links of this host is the next hop to others, and has which MAC address: for ports that write
  * Ethernet headers themselves. The kernel's routes say who (route.h), its neighbour table knows most of their MAC
- * addresses (RTM_GETNEIGH, once); who is missing there, or has not been heard of for a while, is asked by ARP requests
- * of our own (RFC 826), all at a time, a few times within a second.
+ * addresses (RTM_GETNEIGH, once); who is missing there, or has not been heard of for a while, is asked by frames of
+ * our own (solicit.h), all at a time, a few times within a second.
  *
  * Needs CAP_NET_RAW where somebody has to be asked. Thread: any. */
 #pragma once
@@ -10,21 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/ip.h"
+
 enum { CW_HOP_TEXT_BYTES = 64 };
 
 /* A host, and the way to it. */
 struct cw_hop {
-    uint32_t ipv4; /* of the host, host byte order: the caller's */
-    uint32_t next; /* that the frames go to: a router, or the host itself */
+    struct cw_ip ip;   /* of the host: the caller's */
+    struct cw_ip next; /* that the frames go to: a router, or the host itself */
     uint8_t mac[6];
     bool is_known;                  /* mac is its */
     char reason[CW_HOP_TEXT_BYTES]; /* if not: why */
 };
 
-/* Finds the next hops by the interface that has the address `own_ipv4`, whose MAC address is `own_mac`. Hosts with the
+/* Finds the next hops by the interface that has the address `own`, of the kind of theirs, whose MAC address is `own_mac`. Hosts with the
  * own address have that one. CW_OK, with is_known set in those that were found; CW_ERROR_SYSTEM, CW_ERROR_PERMISSION,
  * ...: it cannot be found out at all, with a line in `error`. */
-int cw_hops_find(const char *interface, uint32_t own_ipv4, const uint8_t own_mac[6], struct cw_hop *hops,
+int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t own_mac[6], struct cw_hop *hops,
                  uint32_t count, char *error, size_t error_bytes);
 
 /* ---- what comes from outside, for tests ---- */
@@ -33,15 +35,9 @@ int cw_hops_find(const char *interface, uint32_t own_ipv4, const uint8_t own_mac
  * has been heard of (`sure`), or was once. CW_OK: more follows; CW_ERROR_NOT_FOUND: that was all; CW_ERROR_SYSTEM: it
  * is none. */
 struct cw_neighbour {
-    uint32_t ipv4; /* host byte order */
+    struct cw_ip ip;
     uint8_t mac[6];
     bool is_sure;
 };
 int cw_neighbours_parse(const void *answer, size_t bytes, uint32_t interface, struct cw_neighbour *neighbours,
                         uint32_t count_max, uint32_t *count);
-
-/* An ARP reply: who says it, and that he has which MAC address. False: it is none. */
-bool cw_arp_parse(const uint8_t *frame, size_t bytes, uint32_t *ipv4, uint8_t mac[6]);
-/* The request for it, from the Ethernet header on. */
-enum { CW_ARP_BYTES = 42 };
-void cw_arp_write(uint8_t frame[CW_ARP_BYTES], uint32_t own_ipv4, const uint8_t own_mac[6], uint32_t ipv4);

@@ -14,17 +14,36 @@
 
 enum { BUFFER_BYTES = 1 /* the kernel makes the least of it that it allows */ };
 
+union name {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* Its length. */
+static socklen_t name_write(union name *name, const struct cw_ip *ip, uint16_t udp_port)
+{
+    *name = (union name){.v6 = {.sin6_family = AF_INET6, .sin6_port = htons(udp_port)}};
+    memcpy(&name->v6.sin6_addr, ip->bytes, sizeof(ip->bytes));
+    if (cw_ip_is_v4(ip)) {
+        name->v4 = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(udp_port), .sin_addr.s_addr = htonl(cw_ip_to_v4(ip))};
+    }
+    return cw_ip_is_v4(ip) ? sizeof(name->v4) : sizeof(name->v6);
+}
+
 /* A socket that drops all, and has the port. The filter first: what comes in between would stay in the queue. */
-static int socket_open(struct sockaddr_in *address)
+static int socket_open(const struct cw_ip *ip, uint16_t *udp_port)
 {
     struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     const struct sock_fprog program = {.len = 1, .filter = nothing};
-    socklen_t bytes = sizeof(*address);
+    union name name;
     int least = BUFFER_BYTES;
-    int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t bytes = name_write(&name, ip, *udp_port);
+    int made = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (made >= 0 && setsockopt(made, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0 &&
-        bind(made, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
-        getsockname(made, (struct sockaddr *)address, &bytes) == 0) {
+        bind(made, &name.any, bytes) == 0 && getsockname(made, &name.any, &bytes) == 0) {
+        *udp_port = ntohs(name.v4.sin_port); /* IPv6 has it at the same place */
         (void)setsockopt(made, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
         (void)setsockopt(made, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
         return made;
@@ -36,28 +55,28 @@ static int socket_open(struct sockaddr_in *address)
     return failed;
 }
 
-int cw_reservation_open(uint32_t ipv4, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
+int cw_reservation_open(const struct cw_ip *ip, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
                         char *error, size_t error_bytes)
 {
     assert(count <= CW_RESERVATION_MAX && (udp_port != 0 || count == 1));
     struct cw_reservation made = {.udp_port = udp_port};
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(ipv4)};
+    uint16_t its = udp_port;
     int got = 0;
     while (made.count < count && got >= 0) {
-        address.sin_port = htons((uint16_t)(udp_port + made.count));
-        got = socket_open(&address);
+        its = (uint16_t)(udp_port + made.count);
+        got = socket_open(ip, &its);
         if (got >= 0) {
             made.sockets[made.count++] = got;
         }
     }
     if (got >= 0) {
-        made.udp_port = (uint16_t)(ntohs(address.sin_port) - (count - 1));
+        made.udp_port = (uint16_t)(its - (count - 1));
         *reservation = made;
         return CW_OK;
     }
-    char name[INET_ADDRSTRLEN];
+    char name[CW_IP_TEXT_BYTES];
     uint32_t number = udp_port + made.count;
-    inet_ntop(AF_INET, &address.sin_addr, name, sizeof(name));
+    cw_ip_write(ip, name);
     cw_reservation_close(&made);
     switch (-got) {
     case EADDRNOTAVAIL:

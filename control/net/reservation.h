@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/ip.h"
+
 enum { CW_RESERVATION_MAX = 64 /* CW_STREAMS_MAX */ };
 
 struct cw_reservation {
@@ -16,9 +18,9 @@ struct cw_reservation {
     int sockets[CW_RESERVATION_MAX];
 };
 
-/* `count` ports of the own address `ipv4` (host byte order), from `udp_port` on; 0: any, for one. CW_OK, or with a line
+/* `count` ports of the own address `ip`, from `udp_port` on; 0: any, for one. CW_OK, or with a line
  * in `error`: CW_ERROR_BUSY (somebody has one), CW_ERROR_NOT_FOUND (no such address), ... */
-int cw_reservation_open(uint32_t ipv4, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
+int cw_reservation_open(const struct cw_ip *ip, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
                         char *error, size_t error_bytes);
 /* A zeroed one is allowed. */
 void cw_reservation_close(struct cw_reservation *reservation);

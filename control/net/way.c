@@ -219,12 +219,8 @@ static int xdp_check(const char *interface, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-int cw_way_check(enum cw_way way, const char *interface, bool is_v4, char *error, size_t error_bytes)
+int cw_way_check(enum cw_way way, const char *interface, char *error, size_t error_bytes)
 {
-    if (way > CW_WAY_UDP && !is_v4) {
-        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net %s goes over IPv4, and the hosts share IPv6 only: use --net udp", names[way]);
-    }
 #if !defined(CW_HAVE_DPDK)
     if (way > CW_WAY_UDP) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,

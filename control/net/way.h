@@ -5,8 +5,9 @@
  *    af_xdp     frames before the kernel takes them (XDP); one rank an interface, which has one queue, and an MTU of
  *               CW_WAY_XDP_MTU_MAX at most; root
  *
- * CAUSEWAY_NET names one, with or without what the addresses are chosen from: "af_packet", "af_packet:eth0",
- * "udp:10.1.0.0/16"; "eth0" names none. The rule, the same at all ranks, on what all have offered:
+ * Each goes over IPv4 and IPv6. CAUSEWAY_NET names one, with or without what the addresses are chosen from:
+ * "af_packet", "af_packet:eth0", "udp:10.1.0.0/16", "af_xdp:fd77::/16"; "eth0" names none. The rule, the same at all
+ * ranks, on what all have offered:
  *   1. Ranks that share their interfaces go one way, since they do not see what the others' send to the own host: the
  *      one that is named. Two that are named are an error.
  *   2. None is named: sockets, which stream fastest and need no privilege (ARCHITECTURE.md, "Jobs across hosts").
@@ -44,7 +45,7 @@ int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t ow
 /* Whether all ranks go by sockets. */
 bool cw_way_all_sockets(const struct cw_net_offer *offers, uint32_t count);
 
-/* Whether this process can go that way by that interface: privileges, queues, MTU, another program, the kind of IP.
- * CW_OK; CW_ERROR_PERMISSION, CW_ERROR_BUSY, CW_ERROR_UNSUPPORTED, CW_ERROR_SYSTEM with a line in `error` that says what
- * to do. */
-int cw_way_check(enum cw_way way, const char *interface, bool is_v4, char *error, size_t error_bytes);
+/* Whether this process can go that way by that interface: privileges, queues, MTU, another program. CW_OK;
+ * CW_ERROR_PERMISSION, CW_ERROR_BUSY, CW_ERROR_UNSUPPORTED, CW_ERROR_SYSTEM with a line in `error` that says what to
+ * do. */
+int cw_way_check(enum cw_way way, const char *interface, char *error, size_t error_bytes);

@@ -22,6 +22,7 @@
  * 1 + I and rings word 0. */
 #pragma once
 
+#include "dataplane/ip.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/port/port.h"
 
@@ -37,10 +38,11 @@ enum cw_port_gather {
 };
 
 /* What a port on an interface of the kernel takes, beside which the host goes on as before: packets to one address at
- * some UDP ports, and to multicast groups at one port. af_packet gets copies of these and no others; af_xdp takes them,
+ * some UDP ports, and to multicast groups at one port, all of the kind of that address: IPv4 without options, or IPv6
+ * without extension headers. af_packet gets copies of these and no others; af_xdp takes them,
  * and leaves the kernel all others. Memberships in groups are the kernel's (membership.h). */
 struct cw_port_selection {
-    uint32_t ipv4; /* own address, host byte order; 0: no selection */
+    struct cw_ip ip; /* own address; none: no selection */
     uint16_t udp_port;
     uint16_t udp_port_count;
     uint16_t group_port;

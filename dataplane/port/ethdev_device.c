@@ -297,7 +297,7 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port %s: its arguments are longer than %d bytes",
                              port->device, CW_PORT_ETHDEV_ARGUMENTS_BYTES);
     }
-    int status = port->selection.ipv4 != 0 && port->driver.xdp
+    int status = !cw_ip_is_none(&port->selection.ip) && port->driver.xdp
                      ? ethdev_xdp_program(port, opening.arguments, sizeof(opening.arguments), error, error_bytes)
                      : CW_OK;
     status = status == CW_OK ? device_find(&opening) : status;

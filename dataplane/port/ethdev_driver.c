@@ -232,7 +232,7 @@ static bool af_packet_complete(const struct cw_port_ethdev_config *config, char 
            argument_add(arguments, arguments_bytes, "framesz", slot_bytes) &&
            argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u)) &&
            /* what goes past the queueing discipline is not seen by other ports of this host on the same interface */
-           (config->selection.ipv4 == 0 || argument_add(arguments, arguments_bytes, "qdisc_bypass", 0));
+           (cw_ip_is_none(&config->selection.ip) || argument_add(arguments, arguments_bytes, "qdisc_bypass", 0));
 }
 
 int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes)

@@ -78,6 +78,14 @@ static struct ethdev_group *group_find(struct ethdev_port *port, const uint8_t m
     return NULL;
 }
 
+/* The kernel's, by the interface that the driver works on. */
+static int membership_open(const struct ethdev_port *port, const uint8_t mac[6])
+{
+    struct rte_eth_dev_info info;
+    int failed = rte_eth_dev_info_get(port->id, &info);
+    return failed != 0 ? failed : cw_membership_open(mac, info.if_index, !cw_ip_is_v4(&port->selection.ip));
+}
+
 int ethdev_join(struct cw_port *base, const uint8_t mac[6])
 {
     struct ethdev_port *port = ethdev_of(base);
@@ -92,7 +100,7 @@ int ethdev_join(struct cw_port *base, const uint8_t mac[6])
     if (port->group_count == CW_PORT_ETHDEV_GROUPS_MAX) {
         return CW_ERROR_LIMIT;
     }
-    int membership = port->multicast == ETHDEV_MULTICAST_BY_KERNEL ? cw_membership_open(mac, port->selection.ipv4) : 0;
+    int membership = port->multicast == ETHDEV_MULTICAST_BY_KERNEL ? membership_open(port, mac) : 0;
     if (membership < 0) {
         return filter_status(membership);
     }

@@ -98,7 +98,7 @@ struct ethdev_port {
     struct cw_port_memory *memories;
     struct cw_mappings mappings; /* of the device, if needs_dma */
 
-    struct cw_port_selection selection; /* ipv4 0: none */
+    struct cw_port_selection selection; /* ip none: none */
     int program_descriptor;             /* file of its XDP program; -1: none */
     int link_descriptor;                /* by which that is attached; -1: none, or as the driver has done it */
     enum ethdev_multicast multicast;
@@ -176,6 +176,13 @@ void ethdev_memory_init(struct ethdev_port *port); /* nothing is registered */
 int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory);
 int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
 void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
+
+/* Bytes 4 * index to 4 * index + 3 of an address as a number, as programs of the kernel compare it. */
+static inline uint32_t ethdev_ip_word(const struct cw_ip *ip, uint32_t index)
+{
+    const uint8_t *at = ip->bytes + 4 * index;
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
 
 /* ethdev_selection.c: has the kernel give the port what it is to take, and no more; after ethdev_wait_open. */
 int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes);

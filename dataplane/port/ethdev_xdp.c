@@ -30,10 +30,12 @@ int ethdev_xdp_program(struct ethdev_port *port, char *arguments, size_t argumen
 {
     const struct cw_port_selection *only = &port->selection;
     const struct cw_xdp_words words = {.magic = CW_XDP_MAGIC,
-                                       .ipv4 = only->ipv4,
+                                       .ip = {ethdev_ip_word(&only->ip, 0), ethdev_ip_word(&only->ip, 1),
+                                              ethdev_ip_word(&only->ip, 2), ethdev_ip_word(&only->ip, 3)},
                                        .udp_port = only->udp_port,
                                        .udp_port_count = only->udp_port_count,
-                                       .group_port = only->group_port};
+                                       .group_port = only->group_port,
+                                       .is_v6 = !cw_ip_is_v4(&only->ip)};
 #if !defined(CW_HAVE_XDP)
     return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                          "port %s: built without a compiler for XDP programs (gcc-bpf): use af_packet or udp",

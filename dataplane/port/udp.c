@@ -86,14 +86,6 @@ static int set_open(struct udp_port *port)
 
 /* ---- groups ---- */
 
-/* The group of a MAC address, which keeps 23 bits of it, with IPv6 32 (RFC 1112, 6.4; RFC 2464, 7). */
-static struct cw_ip group_address(const struct udp_port *port, const uint8_t mac[6])
-{
-    struct cw_ip group = {{0xff, 0x15}};
-    memcpy(group.bytes + 12, mac + 2, 4);
-    return is_v6(port) ? group : cw_ip_v4(cw_membership_ipv4(mac));
-}
-
 static struct udp_group *group_find(const struct udp_port *port, const struct cw_ip *ip)
 {
     for (uint32_t i = 0; i < port->group_count; i++) {
@@ -163,7 +155,7 @@ static int group_open(struct udp_port *port, struct udp_group *group)
 static int udp_join(struct cw_port *base, const uint8_t mac[6])
 {
     struct udp_port *port = udp_of(base);
-    struct cw_ip ip = group_address(port, mac);
+    struct cw_ip ip = cw_membership_group(mac, is_v6(port));
     struct udp_group *group = group_find(port, &ip);
     if (port->group_port == 0) {
         return CW_ERROR_UNSUPPORTED;
@@ -193,7 +185,7 @@ static int udp_join(struct cw_port *base, const uint8_t mac[6])
 static int udp_leave(struct cw_port *base, const uint8_t mac[6])
 {
     struct udp_port *port = udp_of(base);
-    struct cw_ip ip = group_address(port, mac);
+    struct cw_ip ip = cw_membership_group(mac, is_v6(port));
     struct udp_group *group = group_find(port, &ip);
     if (group == NULL) {
         return CW_ERROR_NOT_FOUND;

@@ -8,9 +8,9 @@
 
 struct cw_xdp_words { /* host byte order; as struct cw_port_selection */
     uint64_t magic;
-    uint32_t ipv4;
+    uint32_t ip[4]; /* of an IPv4 address, the last is it */
     uint16_t udp_port;
     uint16_t udp_port_count;
     uint16_t group_port;
-    uint16_t reserved[3];
+    uint16_t is_v6;
 };

@@ -46,7 +46,9 @@ def unreachables(lab):
     for name in lab.names:
         text = subprocess.run([*inside(lab, name), "cat", "/proc/self/net/snmp"], check=True, capture_output=True, text=True).stdout
         names, values = [line.split() for line in text.splitlines() if line.startswith("Icmp:")]
-        found[name] = int(values[names.index("OutDestUnreachs")])
+        text = subprocess.run([*inside(lab, name), "cat", "/proc/self/net/snmp6"], check=True, capture_output=True, text=True).stdout
+        v6 = dict(line.split() for line in text.splitlines())["Icmp6OutDestUnreachs"]
+        found[name] = (int(values[names.index("OutDestUnreachs")]), int(v6))
     return found
 
 
@@ -117,6 +119,35 @@ def mixed(lab, way):
              "group of MPI_COMM_WORLD: multicast")
 
 
+def over_ipv6(lab, way, hosts):
+    """The same packets, but for the IP header."""
+    well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["is"], None,
+         rf"to other hosts by {way} on eth0 at fd77::1, UDP port \d+, since CAUSEWAY_NET says so; sockets")
+    well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
+         r"group of MPI_COMM_WORLD: multicast\n")
+
+
+def mixed_over_ipv6(lab, way):
+    for first, second in ((way, "udp"), ("udp", way)):
+        ways = [f"{each}:fd77::/16" for each in (first, second, "udp")]
+        for name in ("is", "mpi_collective_random"):
+            well(lab, "--explain --hosts h0,h1,h2", by_rank(ways, programs[name]), MULTICAST if name != "is" else None,
+                 "UDP sockets at fd77::1" if first == "udp" else f"{way} on eth0 at fd77::1")
+
+
+def routed_over_ipv6(lab):
+    """By a router with an address of the subnet, with one of the link; by one that is none."""
+    for router in ("fd77::fe", "fe80::fe"):
+        if router.startswith("fe80"):
+            root(lab, "net", "ip", "addr", "add", f"{router}/64", "dev", "br0", "nodad")
+        root(lab, "h0", "ip", "-6", "route", "replace", "default", "via", router, "dev", "eth0")
+        well(lab, "--explain --net af_packet:fd77::/16 --hosts h0,h1,h2", programs["is"], None, "af_packet on eth0 at fd77::1,")
+    well(lab, "--hosts h0,h1,h2", by_rank([f"{way}:fd77::/16" for way in ("af_packet", "udp", "af_packet")], programs["mpi_point_blocking"]))
+    root(lab, "h0", "ip", "-6", "route", "replace", "default", "via", "fe80::dead:beef", "dev", "eth0")
+    fails(lab, "--net af_packet:fd77::/16 --hosts h0,h1", r"does not reach h1: fd77:0:0:1::1, by af_packet on eth0 from fd77::1, next hop "
+          r"fe80::dead:beef: nobody answers for that address \(neighbour discovery\)")
+
+
 def two_jobs(lab, net):
     jobs = [start(lab, f"--net {net} --hosts {hosts}", programs["mpi_collective_move"]) for hosts in ("h0:2,h1:2", "h1:2,h0:2")]
     for job in jobs:
@@ -133,6 +164,8 @@ def snooping(lab):
     for hosts in ("h0,h1,h2", "h0:2,h1:2"):
         well(lab, f"--explain --net af_packet --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
              r"group of MPI_COMM_WORLD: multicast\n")
+    well(lab, "--explain --net af_packet:fd77::/16 --hosts h0,h1,h2", programs["mpi_collective_random"], MULTICAST,
+         r"group of MPI_COMM_WORLD: multicast\n")
     root(lab, "net", "ip", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0", "mcast_querier", "0")
 
 
@@ -182,14 +215,17 @@ def part_af_packet():
              r"to other hosts by af_packet on eth0 at 10\.77\.0\.1, UDP port 4000[0-3], since .*; sockets")
         well(lab, "--explain --hosts h0,h1", programs["is"], None, UDP)  # the default
         mixed(lab, "af_packet")
+        quiet(lab, "over IPv6", over_ipv6, lab, "af_packet", "h0:2,h1:2")
+        mixed_over_ipv6(lab, "af_packet")
         quiet(lab, "two jobs", two_jobs, lab, "af_packet")
         snooping(lab)
         hopless(lab)
         errors(lab)
     with Lab(3, subnets=2, keep=KEEP) as lab:
         for hosts in ("h0:2,h1:2", "h0,h1,h2"):
-            well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since .*; sockets")
+            well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since the hosts share no subnet: the address of the default route; sockets")
         well(lab, "--hosts h0,h1,h2", by_rank(["af_packet", "udp", "af_packet"], programs["mpi_point_blocking"]))
+        routed_over_ipv6(lab)
         root(lab, "h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
         fails(lab, "--net af_packet --hosts h0,h1", r"does not reach h1: 10\.77\.1\.1, by af_packet on eth0 from 10\.77\.0\.1, next hop "
               r"10\.77\.0\.200: nobody answers for that address \(ARP\)")
@@ -317,11 +353,13 @@ def errors_xdp(lab):
 def part_af_xdp():
     with Lab(3, keep=KEEP) as lab:
         well(lab, "--explain --net af_xdp --hosts h0,h1", programs["is"], None,
-             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since .*; sockets")
+             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since all hosts are in 10\.77\.0\.0/24; sockets")
         quiet(lab, "af_xdp", suite, lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
         well(lab, "--explain --net af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
         gone(lab, "after jobs")
         mixed(lab, "af_xdp")
+        quiet(lab, "over IPv6", over_ipv6, lab, "af_xdp", "h0,h1,h2")
+        mixed_over_ipv6(lab, "af_xdp")
         for ways in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
             well(lab, "--hosts h0,h1,h2", by_rank(ways, programs["mpi_collective_random"]), MULTICAST)
         session(lab)
@@ -329,6 +367,7 @@ def part_af_xdp():
     with Lab(3, subnets=2, keep=KEEP) as lab:
         for hosts in ("h0,h1", "h0,h1,h2"):
             well(lab, f"--net af_xdp --hosts {hosts}", programs["is"])
+        well(lab, "--net af_xdp:fd77::/16 --hosts h0,h1,h2", programs["is"])
     with Lab(2, user="nobody", keep=KEEP) as lab:
         fails(lab, "--net af_xdp --hosts h0,h1", r"rank \d on h\d: --net af_xdp needs root \(or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\): "
               "--net udp, which is the default, needs no privilege")

@@ -121,45 +121,73 @@ static void case_af_packet(int descriptor, const void *argument)
 
 enum { PORT_FIRST = 4000, PORTS = 3, PORT_GROUP = 29300, OTHERS_BYTES = 200 };
 
-/* A frame of an IPv4 packet, from somebody else. */
-static void datagram_write(uint8_t frame[OTHERS_BYTES], uint32_t to, uint8_t protocol, uint16_t to_port)
+/* A frame of an IP packet, from somebody else. */
+static void datagram_write(uint8_t frame[OTHERS_BYTES], const char *to, uint8_t protocol, uint16_t to_port)
 {
     static const uint8_t from[6] = {2, 0, 0, 0, 0, 9};
+    struct cw_ip ip;
+    CHECK(cw_ip_read(to, &ip));
+    bool is_v4 = cw_ip_is_v4(&ip);
     memset(frame, 0, OTHERS_BYTES);
     memset(frame, 0xff, 6);
     memcpy(frame + 6, from, 6);
-    frame[12] = 0x08;
-    frame[14] = 0x45;
-    frame[23] = protocol;
-    to = htonl(to);
+    frame[12] = is_v4 ? 0x08 : 0x86;
+    frame[13] = is_v4 ? 0x00 : 0xdd;
+    frame[14] = is_v4 ? 0x45 : 0x65; /* of IPv6 the class is anything */
+    frame[is_v4 ? 23 : 20] = protocol;
     to_port = htons(to_port);
-    memcpy(frame + 30, &to, 4);
-    memcpy(frame + 36, &to_port, 2);
+    memcpy(frame + (is_v4 ? 30 : 38), ip.bytes + (is_v4 ? 12 : 0), is_v4 ? 4 : 16);
+    memcpy(frame + (is_v4 ? 36 : 56), &to_port, 2);
 }
 
+struct selection_row {
+    const char *to;
+    uint8_t protocol;
+    uint16_t port;
+    bool comes;
+};
+
+#define OWN_V4     "10.1.2.3"
+#define OWN_V6     "fd77::1:2:3"
+#define ROWS(rows) ((uint32_t)(sizeof(rows) / sizeof((rows)[0])))
+
+static const struct selection_row rows_v4[] = {
+    {OWN_V4, 17, PORT_FIRST, true},      {OWN_V4, 17, PORT_FIRST + PORTS - 1, true},
+    {OWN_V4, 17, PORT_FIRST - 1, false}, {OWN_V4, 17, PORT_FIRST + PORTS, false},
+    {OWN_V4, 17, PORT_GROUP, false},     {OWN_V4, 6, PORT_FIRST, false}, /* TCP */
+    {"10.1.2.9", 17, PORT_FIRST, false}, {"239.1.2.3", 17, PORT_GROUP, true},
+    {OWN_V6, 17, PORT_FIRST, false},     {"239.1.2.3", 17, PORT_FIRST, false},
+    {OWN_V4, 17, PORT_FIRST + 1, true}, /* the last */
+};
+
+static const struct selection_row rows_v6[] = {
+    {OWN_V6, 17, PORT_FIRST, true},
+    {OWN_V6, 17, PORT_FIRST + PORTS - 1, true},
+    {OWN_V6, 17, PORT_FIRST - 1, false},
+    {OWN_V6, 17, PORT_FIRST + PORTS, false},
+    {OWN_V6, 17, PORT_GROUP, false},
+    {OWN_V6, 6, PORT_FIRST, false},
+    {OWN_V6, 44, PORT_FIRST, false}, /* a fragment */
+    {"fd77::1:2:4", 17, PORT_FIRST, false},
+    {"fd77::1:0:2:3", 17, PORT_FIRST, false},
+    {"fd77:0:1::1:2:3", 17, PORT_FIRST, false},
+    {"fd78::1:2:3", 17, PORT_FIRST, false},
+    {"ff15::ef01:203", 17, PORT_GROUP, true},
+    {"ff15::ef01:203", 17, PORT_FIRST, false},
+    {"ff02::ef01:203", 17, PORT_GROUP, false},
+    {"239.1.2.3", 17, PORT_GROUP, false},
+    {OWN_V6, 17, PORT_FIRST + 1, true}, /* the last */
+};
+
 /* Of the frames that somebody sends at `by`, which may be the port's own interface, those that are let in; each once. */
-static void selection_watch(struct cw_port *port, int by, uint32_t own)
+static void selection_watch(struct cw_port *port, int by, const struct selection_row *rows, uint32_t count)
 {
-    static const struct {
-        uint32_t to; /* 0: the own address */
-        uint8_t protocol;
-        uint16_t port;
-        bool comes;
-    } rows[] = {
-        {0, 17, PORT_FIRST, true},           {0, 17, PORT_FIRST + PORTS - 1, true},
-        {0, 17, PORT_FIRST - 1, false},      {0, 17, PORT_FIRST + PORTS, false},
-        {0, 17, PORT_GROUP, false},          {0, 6, PORT_FIRST, false}, /* TCP */
-        {0x0a010209, 17, PORT_FIRST, false}, {0xef010203, 17, PORT_GROUP, true},
-        {0xef010203, 17, PORT_FIRST, false}, {0, 17, PORT_FIRST + 1, true}, /* the last */
-    };
-    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < ROWS; i++) {
-        uint8_t frame[OTHERS_BYTES];
-        datagram_write(frame, rows[i].to != 0 ? rows[i].to : own, rows[i].protocol, rows[i].port);
+    uint8_t frame[OTHERS_BYTES];
+    for (uint32_t i = 0; i < count; i++) {
+        datagram_write(frame, rows[i].to, rows[i].protocol, rows[i].port);
         CHECK(send(by, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame));
     }
-    while (at < ROWS) {
+    for (uint32_t at = 0; at < count;) {
         struct cw_received packet;
         if (cw_port_receive(port, &packet, 1) == 0) {
             cw_port_sleep(port, NS_PER_HOUR);
@@ -168,9 +196,8 @@ static void selection_watch(struct cw_port *port, int by, uint32_t own)
         while (!rows[at].comes) {
             at++;
         }
-        uint16_t to_port;
-        memcpy(&to_port, packet.data + 36, 2);
-        CHECK(packet.length == OTHERS_BYTES && packet.data[23] == 17 && ntohs(to_port) == rows[at].port);
+        datagram_write(frame, rows[at].to, rows[at].protocol, rows[at].port);
+        CHECK(packet.length == OTHERS_BYTES && memcmp(packet.data, frame, OTHERS_BYTES) == 0);
         at++;
         cw_port_release(port, &packet, 1);
     }
@@ -190,11 +217,11 @@ static void case_selection(int descriptor, const void *argument)
 {
     (void)descriptor, (void)argument;
     veth_make(1500);
-    command_run("ip addr add 10.1.2.3/24 dev cwa");
+    command_run("ip addr add " OWN_V4 "/24 dev cwa");
     const uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
     struct cw_port_ethdev_config config = config_of("net_af_packet0", "iface=cwa", 1500);
     config.selection = (struct cw_port_selection){
-        .ipv4 = 0x0a010203, .udp_port = PORT_FIRST, .udp_port_count = PORTS, .group_port = PORT_GROUP};
+        .ip = cw_ip_v4(0x0a010203), .udp_port = PORT_FIRST, .udp_port_count = PORTS, .group_port = PORT_GROUP};
     struct cw_port *port = port_open(&config);
     CHECK(port->info.reports && port->info.wait == CW_PORT_WAIT_DESCRIPTOR);
     CHECK(cw_port_join(port, group) == CW_OK && cw_port_join(port, group) == CW_OK);
@@ -202,15 +229,40 @@ static void case_selection(int descriptor, const void *argument)
     CHECK(cw_port_leave(port, group) == CW_OK);
     command_run("ip maddr show dev cwa | grep -q 239.1.2.3");
     int there = raw_open("cwb"), here = raw_open("cwa");
-    selection_watch(port, there, 0x0a010203);
+    selection_watch(port, there, rows_v4, ROWS(rows_v4));
     struct cw_transmit own; /* what it has sent itself does not come back */
     CHECK(cw_port_reserve(port, &own, 1) == 1);
-    datagram_write(own.data, 0xef010203, 17, PORT_GROUP);
+    datagram_write(own.data, "239.1.2.3", 17, PORT_GROUP);
     own.length = OTHERS_BYTES;
     CHECK(cw_port_transmit(port, &own, 1) == 1);
-    selection_watch(port, here, 0x0a010203);
+    selection_watch(port, here, rows_v4, ROWS(rows_v4));
     CHECK(cw_port_leave(port, group) == CW_OK && cw_port_leave(port, group) == CW_ERROR_NOT_FOUND);
     command_run("! ip maddr show dev cwa | grep -q 239.1.2.3");
+    cw_port_close(port);
+    close(there);
+    close(here);
+}
+
+static void case_selection_v6(int descriptor, const void *argument)
+{
+    (void)descriptor, (void)argument;
+    veth_make(1500);
+    if (system("ip addr add " OWN_V6 "/64 dev cwa nodad 2>/dev/null") != 0) {
+        case_skip("the kernel has no IPv6");
+    }
+    const uint8_t group[6] = {0x33, 0x33, 0xef, 1, 2, 3};
+    struct cw_port_ethdev_config config = config_of("net_af_packet0", "iface=cwa", 1500);
+    config.selection =
+        (struct cw_port_selection){.udp_port = PORT_FIRST, .udp_port_count = PORTS, .group_port = PORT_GROUP};
+    CHECK(cw_ip_read(OWN_V6, &config.selection.ip));
+    struct cw_port *port = port_open(&config);
+    CHECK(cw_port_join(port, group) == CW_OK);
+    command_run("ip maddr show dev cwa | grep -q ff15::ef01:203");
+    int there = raw_open("cwb"), here = raw_open("cwa");
+    selection_watch(port, there, rows_v6, ROWS(rows_v6));
+    selection_watch(port, here, rows_v6, ROWS(rows_v6));
+    CHECK(cw_port_leave(port, group) == CW_OK);
+    command_run("! ip maddr show dev cwa | grep -q ff15::ef01:203");
     cw_port_close(port);
     close(there);
     close(here);
@@ -400,6 +452,7 @@ static void test_af_packet(void **state)
 }
 
 CASE_TEST(selection)
+CASE_TEST(selection_v6)
 CASE_TEST(named_otherwise)
 CASE_TEST(af_xdp)
 CASE_TEST(tap)
@@ -411,6 +464,7 @@ int main(void)
         cmocka_unit_test(fanout_groups_are_told_apart),
         cmocka_unit_test(test_af_packet),
         cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_selection_v6),
         cmocka_unit_test(test_named_otherwise),
         cmocka_unit_test(test_af_xdp),
         cmocka_unit_test(test_tap),
