@@ -38,6 +38,7 @@ struct reach {
     uint32_t count;
     uint32_t up;    /* have a session */
     uint32_t found; /* ... and their path MTU */
+    bool seals;     /* sessions may have to be sealed later, which those that are there then cannot be */
 };
 
 static bool is_same_host(const struct cw_path_card *one, const struct cw_path_card *other)
@@ -77,6 +78,10 @@ static int ask(struct cw_endpoint *endpoint, void *context)
     const struct reach *reach = context;
     int status = CW_OK;
     for (uint32_t i = 0; i < reach->count && status == CW_OK; i++) {
+        if (reach->seals) {
+            (void)cw_peer_encrypt(endpoint, reach->peers[i],
+                                  true); /* what cannot be sealed is told when it has to be */
+        }
         status = cw_peer_connect(endpoint, reach->peers[i]);
     }
     return status;
@@ -213,6 +218,9 @@ int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_n
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
     }
     uint32_t order = choose(&reach, job, cards);
+    for (uint32_t rank = 0; rank < job->info.size; rank++) {
+        reach.seals = reach.seals || cards[rank].may_seal;
+    }
     int status = hopless_tell(&reach, job, cards, order < STAGGERED ? order : STAGGERED, error, error_bytes);
     status = status == CW_OK ? cw_loop_call(job->wire.loop, ask, &reach) : status;
     uint64_t begin_ns = cw_clock_ns();

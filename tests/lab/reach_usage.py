@@ -121,7 +121,7 @@ def full(lab):
     code, said, _ = run(lab, "-x TMPDIR -x CAUSEWAY_ENCRYPT=all", environment={"TMPDIR": "/tmp/full"})
     expect(code == 0, f"full disks there: exit code {code}: {said[-1500:]}")
     code, said, _ = run(lab, "--wdir /tmp/full", ["sh", "-c", "echo here > out || exit 4"])
-    expect(code == 4 and "on h" in said, f"a program that finds no room there: exit code {code}: {said[-1500:]}")
+    expect(code == 4 and "I/O error" in said, f"a program that finds no room there: exit code {code}: {said[-1500:]}")
 
 
 def main():
