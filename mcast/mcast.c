@@ -380,6 +380,11 @@ static int config_check(const struct cw_mcast_config *config, char *error, size_
     return CW_OK;
 }
 
+void cw_mcast_mtu(struct cw_mcast *mcast, uint32_t mtu_bytes)
+{
+    mcast->payload_max = cw_extension_payload_at(mcast->endpoint, mtu_bytes) - (uint32_t)sizeof(struct cw_mcast_data);
+}
+
 int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,
                     char *error, size_t error_bytes)
 {
@@ -396,7 +401,7 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
         (struct cw_extension){.receive = extension_receive, .turn = extension_turn, .deadline = extension_deadline};
     made->endpoint = endpoint;
     made->now_ns = cw_extension_now(endpoint);
-    made->payload_max = cw_extension_payload_max(endpoint) - (uint32_t)sizeof(struct cw_mcast_data);
+    cw_mcast_mtu(made, UINT16_MAX);
     cw_wheel_init(&made->wheel, made->now_ns);
     status = cw_endpoint_invite(endpoint, &made->extension);
     if (status == CW_OK && (status = mcast_flood_begin(made)) != CW_OK) {

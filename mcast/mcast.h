@@ -54,6 +54,9 @@ void cw_mcast_config_init(struct cw_mcast_config *config);
  * CW_ERROR_BUSY (it has one), CW_ERROR_MEMORY. */
 int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,
                     char *error, size_t error_bytes);
+/* Packets of groups are IP packets of this size at most, from the next one on, if the port's are not smaller: a path to
+ * some member may be narrower, and what is sent to all at once has to pass all of them. */
+void cw_mcast_mtu(struct cw_mcast *mcast, uint32_t mtu_bytes);
 /* Shuts all groups. NULL is allowed. */
 void cw_mcast_destroy(struct cw_mcast *mcast);
 

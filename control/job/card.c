@@ -253,3 +253,62 @@ int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_
                                   status == CW_ERROR_ARGUMENT ? "what one says makes no sense"
                                                               : cw_bootstrap_failure(job->bootstrap));
 }
+
+/* ---- path MTUs ---- */
+
+int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct job_report *report)
+{
+    char key[KEY_BYTES], text[16];
+    if (!job_is_first(cards, job->info.rank)) {
+        return CW_OK;
+    }
+    snprintf(key, sizeof(key), "mtu-%" PRIu32, job->info.rank);
+    snprintf(text, sizeof(text), "%" PRIu32, job->path_mtu_bytes);
+    int status = cw_bootstrap_put(job->bootstrap, key, text);
+    return status == CW_OK ? CW_OK
+                           : FAIL(report, status, "cannot tell the other ranks how large packets may be: %s",
+                                  cw_bootstrap_failure(job->bootstrap));
+}
+
+/* What the first ranks of all hosts have told. */
+struct mtu_reader {
+    uint32_t *ranks;
+    uint32_t least; /* 0: nobody knows any */
+};
+
+static void mtu_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1])
+{
+    const struct mtu_reader *reader = context;
+    snprintf(key, KEY_BYTES, "mtu-%" PRIu32, reader->ranks[index]);
+}
+
+static int mtu_take(void *context, uint32_t index, const char *value)
+{
+    struct mtu_reader *reader = context;
+    uint32_t mtu_bytes = (uint32_t)strtoul(value, NULL, 10);
+    (void)index;
+    reader->least = mtu_bytes != 0 && (reader->least == 0 || mtu_bytes < reader->least) ? mtu_bytes : reader->least;
+    return CW_OK;
+}
+
+int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct job_report *report)
+{
+    struct mtu_reader reader = {.ranks = calloc(job->info.size, sizeof(*reader.ranks))};
+    const struct cw_bootstrap_reader each = {.context = &reader, .key = mtu_key, .take = mtu_take};
+    uint32_t count = 0;
+    for (uint32_t rank = 0; reader.ranks != NULL && rank < job->info.size; rank++) {
+        if (job_is_first(cards, rank)) {
+            reader.ranks[count++] = rank;
+        }
+    }
+    int status = reader.ranks == NULL ? CW_ERROR_MEMORY : cw_bootstrap_get_each(job->bootstrap, count, &each);
+    free(reader.ranks);
+    if (status != CW_OK) {
+        return FAIL(report, status, "cannot learn how large packets may be: %s",
+                    status == CW_ERROR_MEMORY ? "no memory" : cw_bootstrap_failure(job->bootstrap));
+    }
+    if (job->wire.mcast != NULL && reader.least != 0) {
+        cw_mcast_mtu(job->wire.mcast, reader.least);
+    }
+    return CW_OK;
+}

@@ -352,6 +352,12 @@ static int paths_add(struct cw_job *job, struct cw_paths_config *config, const s
     }
     if (status == CW_OK && job->way[0] != '\0') {
         status = job_reach(job, cards, config->stopped_timeout_ns, report->text, report->bytes);
+        status = status == CW_OK ? job_mtu_put(job, cards, report) : status;
+        if (status == CW_OK && job_fence_early(job) != CW_OK) { /* others still ask this rank whether it is there */
+            status =
+                FAIL(report, CW_ERROR_CLOSED, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
+        }
+        status = status == CW_OK ? job_mtu_agree(job, cards, report) : status;
     }
     free(cards);
     return status;

@@ -48,6 +48,15 @@ int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t err
                          strerror(reason), cw_errno_remedy(reason));
 }
 
+void cw_job_key_forget(void)
+{
+    const char *text = getenv(DESCRIPTOR);
+    if (text != NULL) {
+        close(atoi(text));
+        unsetenv(DESCRIPTOR);
+    }
+}
+
 /* Also from where /proc/PID/environ reads. */
 static void variable_remove(const char *name)
 {

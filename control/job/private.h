@@ -37,6 +37,7 @@ struct cw_job {
     uint32_t hop_count;                 /* with another way than sockets: */
     struct cw_hop *hops;                /* to each address of another rank */
     char way[2 * CW_NET_TEXT_BYTES];    /* to other hosts, for people; "": none, or between emulated ones */
+    uint32_t path_mtu_bytes;            /* the least to the hosts that this rank has asked; 0: it has asked none */
     char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
 
@@ -58,6 +59,16 @@ int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_r
 int job_place_put(struct cw_job *job, const struct cw_paths_config *config, const struct job_report *report);
 int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_report *report);
 
+/* Tells the others of the least path MTU, if this rank is the first of its host and knows one; the least that any has
+ * told behind a fence is that of packets to all (cw_mcast_mtu). CW_OK, or as the ones above. */
+int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct job_report *report);
+int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct job_report *report);
+
+/* ---- table.c ---- */
+
+/* As cw_job_fence, before anybody takes what comes: other ranks may be further, and what they send has to wait. */
+int job_fence_early(struct cw_job *job);
+
 /* ---- ways.c ---- */
 
 /* Chooses the address and the way by which this rank goes to other hosts, by the rule that all have in common, and
@@ -76,6 +87,9 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
 const struct cw_hop *job_hop_missing(const struct cw_job *job, const struct cw_path_card *card);
 
 /* ---- reach.c ---- */
+
+/* Whether no rank before shares its host. */
+bool job_is_first(const struct job_card *cards, uint32_t rank);
 
 /* Finds out whether the hosts reach each other, within `bound_ns` or some seconds; 0: does not. All ranks have opened
  * their ports, and job->paths has all cards. CW_OK; CW_ERROR_TIMEOUT, with a line in `error` that names who is not

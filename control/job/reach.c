@@ -46,7 +46,7 @@ static bool is_same_host(const struct cw_path_card *one, const struct cw_path_ca
     return memcmp(one->host, other->host, sizeof(one->host)) == 0;
 }
 
-static bool is_first(const struct job_card *cards, uint32_t rank)
+bool job_is_first(const struct job_card *cards, uint32_t rank)
 {
     for (uint32_t other = 0; other < rank; other++) {
         if (is_same_host(&cards[other].path, &cards[rank].path)) {
@@ -92,7 +92,7 @@ static uint32_t choose(struct reach *reach, const struct cw_job *job, const stru
 {
     uint32_t place = 0, order = 0;
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
-        if (!is_first(cards, rank)) {
+        if (!job_is_first(cards, rank)) {
             continue;
         }
         if (rank <= job->info.rank) {
@@ -195,6 +195,16 @@ static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t 
     }
 }
 
+/* That all paths of this rank are known to pass, or are taken to. */
+static uint32_t least_mtu(const struct reach *reach, uint32_t mtu_bytes)
+{
+    for (uint32_t i = 0; i < reach->count; i++) {
+        const struct cw_peer_info *info = &reach->infos[i];
+        mtu_bytes = info->path_mtu_bytes < mtu_bytes ? info->path_mtu_bytes : mtu_bytes;
+    }
+    return mtu_bytes;
+}
+
 static void reach_free(const struct reach *reach)
 {
     free(reach->ranks);
@@ -206,7 +216,7 @@ static void reach_free(const struct reach *reach)
 int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_ns, char *error, size_t error_bytes)
 {
     struct reach reach = {0};
-    if (!is_first(cards, job->info.rank) || bound_ns == 0) {
+    if (!job_is_first(cards, job->info.rank) || bound_ns == 0) {
         return CW_OK;
     }
     reach.ranks = calloc(job->info.size, sizeof(*reach.ranks));
@@ -239,6 +249,7 @@ int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_n
         status = unreached_tell(&reach, job, error, error_bytes);
     } else if (status == CW_OK) {
         narrow_note(&reach, job, job->wire.port->info.mtu_bytes);
+        job->path_mtu_bytes = least_mtu(&reach, job->wire.port->info.mtu_bytes);
     }
     reach_free(&reach);
     return status;

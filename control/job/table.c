@@ -11,9 +11,10 @@
 #include <sodium.h>
 
 #include "control/job/private.h"
+#include "dataplane/loop/loop.h"
 #include "dataplane/status.h"
 
-enum { WAIT_NS = 100000000 };
+enum { WAIT_NS = 100000000, QUIET_NS = 1000000 };
 
 static void piece_name(char name[CW_BOOTSTRAP_KEY_MAX + 1], const char *key, size_t piece)
 {
@@ -84,7 +85,8 @@ static bool waiter_is_over(void *argument)
     return atomic_load_explicit(&waiter->is_over, memory_order_acquire);
 }
 
-int cw_job_fence(struct cw_job *job)
+/* `takes`: what comes meanwhile; else it stays with the endpoint, which answers its peers all the same. */
+static int fence_wait(struct cw_job *job, bool takes)
 {
     struct waiter waiter = {.job = job};
     pthread_t thread;
@@ -97,10 +99,22 @@ int cw_job_fence(struct cw_job *job)
         return CW_ERROR_SYSTEM;
     }
     while (!waiter_is_over(&waiter)) {
-        if (cw_job_poll(job) == 0) {
+        if (!takes) {
+            (void)cw_loop_wait(job->wire.loop, NULL, 0, QUIET_NS);
+        } else if (cw_job_poll(job) == 0) {
             cw_paths_wait(job->paths, WAIT_NS, waiter_is_over, &waiter);
         }
     }
     pthread_join(thread, NULL);
     return atomic_load_explicit(&waiter.status, memory_order_relaxed);
+}
+
+int cw_job_fence(struct cw_job *job)
+{
+    return fence_wait(job, true);
+}
+
+int job_fence_early(struct cw_job *job)
+{
+    return fence_wait(job, false);
 }

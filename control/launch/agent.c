@@ -160,6 +160,10 @@ static void start(struct agent *agent, const struct launch_frame *frame)
         fail(agent, CW_LAUNCH_EXIT_MACHINE, "out of memory or descriptors");
         return;
     }
+    if (agent->work.directory != NULL) {
+        (void)!chdir(
+            agent->work.directory); /* what is relative begins there, as for the launcher; ranks tell if it fails */
+    }
     (void)cw_settings_failure_timeout(&agent->bound_ns, &origin);
     const struct launch_tree_config config = {
         .work = &agent->work,
@@ -183,6 +187,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
     if (launch_tree_open(&agent->tree, &config, &all) != CW_OK) {
         fail(agent, CW_LAUNCH_EXIT_MACHINE, "out of memory or descriptors before the first rank was started");
     }
+    agent->heard_ns = cw_clock_ns(); /* nobody has listened meanwhile */
 }
 
 /* ---- down ---- */

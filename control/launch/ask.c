@@ -40,6 +40,9 @@ void launch_ask_take(struct launch_job *job, const struct launch_frame *frame)
     answer->has_come = true;
     answer->is_silence = frame->value == 0;
     memcpy(answer->is_silence ? (void *)&answer->silence : (void *)&answer->said, frame->bytes, wanted);
+    if (!answer->is_silence) {
+        cw_watch_clean(&answer->said, job->rank_count);
+    }
 }
 
 /* Whether all have answered the last question, or have had their time. */

@@ -155,7 +155,7 @@ static void here_take(struct launch_job *job, const struct launch_frame *frame)
 static void text_take(struct launch_job *job, const struct launch_frame *frame, bool is_end)
 {
     const char *host = job->work.host_names[frame->rank];
-    bool names_it = !launch_work_is_spread(&job->work) || strncmp(frame->bytes, "host ", 5) == 0;
+    bool names_it = !launch_work_is_spread(&job->work) || (frame->count >= 5 && memcmp(frame->bytes, "host ", 5) == 0);
     char text[LAUNCH_TEXT_BYTES];
     snprintf(text, sizeof(text), "%s%.200s%s%.*s", names_it ? "" : "host ", names_it ? "" : host, names_it ? "" : ": ",
              (int)(frame->count < LAUNCH_TEXT_BYTES ? frame->count : LAUNCH_TEXT_BYTES - 1), frame->bytes);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "control/job/key.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
@@ -119,11 +120,23 @@ static char *remote_command(const struct launch_work *work)
     return made;
 }
 
-/* What to run here, for a `host` there. */
-static void words_choose(const struct launch_work *work, const char *host, const char *remote, char *shell,
-                         size_t shell_bytes, const char *words[WORDS_MAX])
+/* What to run here, for a `host` there. *shell: to be freed behind it. False: no memory. */
+static bool words_choose(const struct launch_work *work, const char *host, const char *remote, char **shell,
+                         const char *words[WORDS_MAX])
 {
-    static const char *const ssh[] = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8"};
+    /* a connection of its own, or one that is there: what else the user's configuration wants of it is not for us, and
+     * dies with this one */
+    static const char *const ssh[] = {"ssh",
+                                      "-T",
+                                      "-x",
+                                      "-o",
+                                      "BatchMode=yes",
+                                      "-o",
+                                      "ConnectTimeout=8",
+                                      "-o",
+                                      "ControlMaster=no",
+                                      "-o",
+                                      "ClearAllForwardings=yes"};
     static const char *const srun[] = {"srun",       "--nodes=1", "--ntasks=1",   "--overlap",
                                        "--mpi=none", "--quiet",   "--unbuffered", "--nodelist"};
     size_t count = 0;
@@ -140,14 +153,18 @@ static void words_choose(const struct launch_work *work, const char *host, const
         words[count++] = "sh";
         words[count++] = "-c";
     } else {
-        snprintf(shell, shell_bytes, "exec %s \"$0\" \"$1\"", work->launcher);
+        if (asprintf(shell, "exec %s \"$0\" \"$1\"", work->launcher) < 0) {
+            *shell = NULL;
+            return false;
+        }
         words[count++] = "sh";
         words[count++] = "-c";
-        words[count++] = shell;
+        words[count++] = *shell;
         words[count++] = host;
     }
     words[count++] = remote;
     words[count] = NULL;
+    return true;
 }
 
 /* In the child: of its own group, so that the terminal's signals are not for it, and dies with us. */
@@ -162,6 +179,7 @@ static void command_run(const char *const *words, const int files[3], pid_t pare
     for (int i = 0; i < 3; i++) {
         dup2(files[i], i);
     }
+    cw_job_key_forget(); /* it goes by the frames */
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvp(words[0], (char *const *)(uintptr_t)words);
@@ -333,8 +351,11 @@ static void frames_take(struct launch_link *link)
     size_t used;
     int status = 0;
     while (link->state == LAUNCH_LINK_OPEN && (status = launch_frame_read(&link->received, &frame, &used)) == 1) {
-        if (frame.type == LAUNCH_DONE) {
+        if (frame.type == LAUNCH_DONE && link->is_over) {
             link->state = LAUNCH_LINK_DONE;
+        } else if (frame.type == LAUNCH_DONE) {
+            status = CW_ERROR_ARGUMENT; /* nobody has said that the job is over */
+            break;
         } else {
             link->config.up.take(link->config.up.context, &frame);
         }
@@ -478,7 +499,7 @@ static bool start_send(struct launch_link *link)
 void launch_link_open(struct launch_link *link, const struct launch_link_config *config)
 {
     const char *origin, *words[WORDS_MAX];
-    char shell[TEXT_BYTES];
+    char *shell = NULL;
     *link = (struct launch_link){.config = *config, .handle = -1, .in = -1, .out = -1, .errors = -1};
     (void)cw_settings_failure_timeout(&link->bound_ns, &origin); /* the ranks say if it makes no sense */
     link->opened_ns = link->heard_ns = link->sent_ns = cw_clock_ns();
@@ -497,8 +518,9 @@ void launch_link_open(struct launch_link *link, const struct launch_link_config 
     }
     memcpy(link->hosts, config->hosts, config->host_count * sizeof(*link->hosts));
     link->config.hosts = link->hosts;
-    words_choose(config->work, host_name(link), remote, shell, sizeof(shell), words);
-    if (!command_start(link, words)) {
+    if (!words_choose(config->work, host_name(link), remote, &shell, words)) {
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: out of memory", host_name(link));
+    } else if (!command_start(link, words)) {
         fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: `%s` cannot be started: %s", host_name(link),
              config->work->launcher, strerror(errno));
     } else {
@@ -516,6 +538,12 @@ void launch_link_open(struct launch_link *link, const struct launch_link_config 
         }
     }
     free(remote);
+    free(shell);
+}
+
+void launch_link_listen(struct launch_link *link)
+{
+    link->opened_ns = link->heard_ns = cw_clock_ns();
 }
 
 void launch_link_close(struct launch_link *link)

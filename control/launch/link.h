@@ -9,7 +9,8 @@
  *     says which host and what was tried; afterwards it takes and reports nothing.
  *   - What the command writes to stderr is reported by lines (LAUNCH_SAY), once the agent is there.
  *
- * Order of calls: launch_link_open; { launch_link_send | launch_link_event | launch_link_turn }*; launch_link_close.
+ * Order of calls: launch_link_open; { launch_link_send | launch_link_event | launch_link_listen | launch_link_turn }*;
+ *   launch_link_close.
  * Thread: one at a time. */
 #pragma once
 
@@ -56,6 +57,8 @@ struct launch_link {
 void launch_link_open(struct launch_link *link, const struct launch_link_config *config);
 void launch_link_send(struct launch_link *link, const struct launch_frame *order);
 void launch_link_event(struct launch_link *link, enum launch_source source);
+/* Silence counts from now on: nobody has read meanwhile. */
+void launch_link_listen(struct launch_link *link);
 /* What the time brings; when it is due again, at the latest. */
 uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns);
 /* Lets go of the command, which the caller sweeps. */

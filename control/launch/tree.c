@@ -159,6 +159,9 @@ int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *
     if (status == CW_OK && tree->has_crew) {
         *all = launch_crew_start(&tree->crew);
     }
+    for (uint32_t i = 0; i < tree->link_count; i++) {
+        launch_link_listen(&tree->links[i]);
+    }
     return status;
 }
 

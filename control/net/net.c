@@ -66,7 +66,9 @@ static bool wish_allows(const struct wish *wish, const char *interface, const st
     if (wish->text == NULL) {
         return true;
     }
-    return wish->bits == UINT32_MAX ? strcmp(wish->text, interface) == 0 : cw_ip_shares(&wish->ip, ip, wish->bits);
+    return wish->bits == UINT32_MAX
+               ? strcmp(wish->text, interface) == 0
+               : cw_ip_is_v4(&wish->ip) == cw_ip_is_v4(ip) && cw_ip_shares(&wish->ip, ip, wish->bits);
 }
 
 /* ---- interfaces ---- */
@@ -376,6 +378,11 @@ bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t o
     index = address_routed(offers, count, own, is_v4);
     if (index != NONE) {
         *chosen = offers[own].addresses[index];
+        for (uint32_t i = 0; i < count; i++) {
+            int other = address_routed(offers, count, i, is_v4);
+            uint16_t mtu_bytes = other != NONE ? offers[i].addresses[other].mtu_bytes : UINT16_MAX;
+            chosen->mtu_bytes = mtu_bytes < chosen->mtu_bytes ? mtu_bytes : chosen->mtu_bytes;
+        }
     }
     return index != NONE;
 }

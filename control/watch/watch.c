@@ -109,19 +109,26 @@ static void text_clean(char *text, size_t bytes)
     }
 }
 
-void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_answer *answer)
+void cw_watch_clean(struct cw_watch_answer *answer, uint32_t rank_count)
 {
-    memcpy(answer, &watch->shared->slots[rank].answer, sizeof(*answer));
+    const uint8_t *moved = (const uint8_t *)&answer->has_moved; /* may be no bool yet */
+    answer->has_moved = *moved != 0;
     text_clean(answer->where, sizeof(answer->where));
     text_clean(answer->brief, sizeof(answer->brief));
     text_clean(answer->text, sizeof(answer->text));
     uint32_t count = 0;
     for (uint32_t i = 0; i < CW_WATCH_AWAITED_MAX && i < answer->awaited_count; i++) {
-        if (answer->awaited[i] < watch->shared->rank_count) {
+        if (answer->awaited[i] < rank_count) {
             answer->awaited[count++] = answer->awaited[i];
         }
     }
     answer->awaited_count = count;
+}
+
+void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_answer *answer)
+{
+    memcpy(answer, &watch->shared->slots[rank].answer, sizeof(*answer));
+    cw_watch_clean(answer, watch->shared->rank_count);
 }
 
 /* ---- a rank ---- */

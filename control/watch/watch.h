@@ -56,6 +56,9 @@ bool cw_watch_has_answered(const struct cw_watch *watch, uint32_t rank);
 /* A copy, with texts that end and that hold printable characters only. */
 void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_answer *answer);
 
+/* Makes such a copy of what somebody else has read, and may have altered. */
+void cw_watch_clean(struct cw_watch_answer *answer, uint32_t rank_count);
+
 /* In a rank. NULL: the launcher has none for us. The descriptor is closed. */
 struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count);
 /* The number of the last question; 0: none yet. */

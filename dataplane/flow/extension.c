@@ -106,6 +106,12 @@ uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint)
     return endpoint->payload_bytes_max;
 }
 
+uint32_t cw_extension_payload_at(const struct cw_endpoint *endpoint, uint32_t mtu_bytes)
+{
+    uint32_t bytes = mtu_bytes + 14 - endpoint->overhead_bytes;
+    return bytes < endpoint->payload_bytes_max ? bytes : endpoint->payload_bytes_max;
+}
+
 uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns)
 {
     return cw_congestion_target(endpoint, min_ns, endpoint->overhead_bytes + endpoint->payload_bytes_max,

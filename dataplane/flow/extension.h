@@ -66,6 +66,8 @@ void cw_extension_flush(struct cw_endpoint *endpoint);
 bool cw_extension_event(struct cw_endpoint *endpoint, const struct cw_event *event, uint32_t waiting_max);
 
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint);
+/* The same of IP packets of this size, if the port's are not smaller. */
+uint32_t cw_extension_payload_at(const struct cw_endpoint *endpoint, uint32_t mtu_bytes);
 /* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same
  * links leaves them nothing (cw_congestion_target). */
 uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns);

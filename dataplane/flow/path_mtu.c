@@ -166,7 +166,10 @@ void cw_path_mtu_turn(struct cw_endpoint *endpoint, struct cw_flow *flow)
     for (uint32_t i = 0; i < count && sent; i++) {
         sent = probe(endpoint, flow, sizes[i]);
     }
-    if (!sent || !probe(endpoint, flow, mtu->tried)) {
+    /* the largest is told of by its multiple of UNIT, and stands for all that both sides take */
+    uint32_t agreed = flow->session.payload_bytes_agreed;
+    bool is_largest = mtu->tried == agreed / UNIT * UNIT;
+    if (!sent || !probe(endpoint, flow, is_largest ? agreed : mtu->tried)) {
         mtu->due_ns = endpoint->now_ns + PATIENCE_NS; /* a little later */
         return;
     }

@@ -282,6 +282,7 @@ static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup
 {
     const struct cw_wire_hello *hello = &setup->hello;
     return hello->session != 0 && cw_ip_is_equal(&hello->receiver_ip, &endpoint->config.address.ip) &&
+           cw_ip_is_v4(&hello->sender_ip) == cw_ip_is_v4(&hello->receiver_ip) &&
            cw_setup_stream(endpoint, hello) < endpoint->config.stream_count && hello->packet_window >= CW_SENT_CHUNK &&
            hello->put_window > CW_PUT_WINDOW_RESERVED &&
            (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));

@@ -292,7 +292,7 @@ static int memory_open(struct udp_port *port)
     uint32_t count = UDP_MESSAGES * port->frame_count + FRAMES_SPARE;
     port->frames = aligned_alloc(FRAME_ALIGNMENT, (size_t)count * port->frame_bytes);
     port->free = malloc(count * sizeof(*port->free));
-    port->scratch = malloc(UDP_DATAGRAM_MAX);
+    port->scratch = malloc((size_t)port->frame_count * port->datagram_bytes); /* as much as a message takes */
     port->sockets = malloc(port->stream_count * sizeof(*port->sockets));
     port->drops_seen = calloc(port->stream_count, sizeof(*port->drops_seen));
     if (port->frames == NULL || port->free == NULL || port->scratch == NULL || port->sockets == NULL ||

@@ -30,7 +30,8 @@ def fail(what):
 def row(lab, command, code=0, out=None, err=None, stdin=None, within_s=30, environment=None):
     """One command on the first host; `out`: lines in any order, or text; `err`: expressions that match in it."""
     before = time.monotonic()
-    process = lab.start("h0", ["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    # the folder in which nsenter begins is the machine's, not the host's
+    process = lab.start("h0", ["sh", "-c", f"cd /tmp; {command}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, text=True, environment=environment or {})
     try:
         got, said = process.communicate(stdin or "", timeout=within_s)
@@ -71,6 +72,10 @@ def placed(lab):
     row(lab, f"printf 'h3\\nh1\\nh3\\n' > f; PBS_NODEFILE=f {CAUSEWAY} run -l hostname", out=ranks_of("h3 h3 h1".split()))
     row(lab, f"{CAUSEWAY} run --launcher ssh -l -n 2 --hosts h2,h1 hostname : -n 1 echo other",
         out=ranks_of("h2 h1 other".split()))
+    # an agent that begins in another folder; a launcher's command of any length
+    row(lab, f"printf '#!/bin/sh\ncd / && exec {CAUSEWAY} agent' > away; chmod +x away; mkdir -p sub; "
+             f"{CAUSEWAY} run --launcher ./away --hosts a:2 --wdir sub pwd", out="/tmp/sub\n" * 2)
+    row(lab, f"{CAUSEWAY} run --launcher 'ssh {'-o Some=thing ' * 60}' --hosts h2,h1 -l hostname", out=ranks_of("h2 h1".split()))
     row(lab, f"{CAUSEWAY} run --launcher 'ssh -o Some=thing' --hosts h2,h1 -l hostname", out=ranks_of("h2 h1".split()))
     row(lab, f"{CAUSEWAY} run --hosts h1,h2 -l --bind-to core sh -c 'grep -c . /proc/self/status >/dev/null; echo $PMI_SIZE'",
         out=ranks_of("2 2".split()))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""reach_usage.py BUILD PROGRAM : what a user is told, and how soon, when hosts of a laboratory (hosts.py) do not reach
-each other as they should: firewalls, wrong subnets, narrow paths, other keys. PROGRAM: an MPI program that ends well."""
+"""reach_usage.py BUILD PROGRAM BROADCASTS : what a user is told, and how soon, when hosts of a laboratory (hosts.py) do not reach
+each other as they should: firewalls, wrong subnets, narrow paths, other keys. PROGRAM: an MPI program that ends well;
+BROADCASTS: one that broadcasts."""
 import os
 import re
 import subprocess
@@ -16,7 +17,8 @@ if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subp
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
-PROGRAM = f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
+PROGRAMS = [f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}" for each in sys.argv[2:]]
+PROGRAM = PROGRAMS[0]
 SOON_S = 10
 LEFT_S = 8
 FILTER = "add table inet t; add chain inet t c {{ type filter hook {hook} priority 0; }}; add rule inet t c {rule}"
@@ -99,8 +101,10 @@ def narrow(lab):
     """A link between that takes smaller packets than the hosts' interfaces, and says nothing."""
     narrowed = ["nsenter", f"--net=/proc/{lab.net}/ns/net", "ip", "link", "set", "p1", "mtu"]
     subprocess.run([*narrowed, "1400"], check=True)
-    works(lab, "a path that is narrower",
-          r"causeway: rank 0: packets to h1 arrive up to 1396 bytes, and not up to 1500 as the interfaces take them")
+    said = r"causeway: rank 0: packets to h1 arrive up to 1396 bytes, and not up to 1500 as the interfaces take them"
+    works(lab, "a path that is narrower", said)
+    code, err, _ = run(lab, "-x CAUSEWAY_ALGORITHM=bcast=multicast", [PROGRAMS[1]])  # as large as all paths take them
+    expect(code == 0, f"multicast over a path that is narrower: exit code {code}: {err[-1500:]}")
     subprocess.run([*narrowed, "1500"], check=True)
 
 

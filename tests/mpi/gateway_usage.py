@@ -160,7 +160,7 @@ def refusals(folder):
     good = {"--inner": f"memif:{folder}/none:1", "--outer": f"memif:{folder}/none:0", "--address": "10.0.0.1", "--peer": "10.0.0.2", "--key": key, "--rate": "1Gbps"}
     for option, value, code, words in [
             ("--inner", None, 2, ["--inner"]), ("--inner", "memif:/tmp/x", 2, ["memif:/tmp/x"]), ("--inner", "memif:/tmp/x:99", 2, ["number"]),
-            ("--outer", "af_packet:", 2, ["interface"]), ("--address", "10.0.0", 2, ["IPv4"]), ("--address", None, 2, ["--address"]),
+            ("--outer", "af_packet:", 2, ["interface"]), ("--address", "10.0.0", 2, ["an IP address is wanted"]), ("--address", None, 2, ["--address"]),
             ("--peer", "10.0.0.1", 2, ["own"]), ("--peer", "10.0.0.2,ff:ff:ff:ff:ff:ff", 2, ["MAC"]), ("--key", None, 2, ["--make-key"]),
             ("--key", loose, 2, ["chmod 600"]), ("--key", short, 2, ["32 hexadecimal"]), ("--key", folder, 2, ["no file"]), ("--key", "/no/where", 2, ["/no/where"]),
             ("--rate", None, 2, ["found"]), ("--rate", "fast", 2, ["250Mbps"]), ("--rate", "1bps", 2, ["250Mbps"]), ("--encrypt", "maybe", 2, ["yes or no"]),

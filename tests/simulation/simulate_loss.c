@@ -120,12 +120,12 @@ static void loss_within_a_burst_is_found_without_a_probe(void **state)
 /* Packets that an acknowledgement stands for, of puts of 1 MiB one way, to a process that waits like this. */
 static double packets_each(enum cw_waiting waiting, uint64_t seed)
 {
-    enum { PUTS = 50, BYTES = 1 << 20 };
+    enum { PUTS = 50, BYTES = 1 << 20, PLACES = 4 /* the last ones may not be acknowledged yet */ };
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     config.seed = seed;
     config.endpoint.waiting = waiting;
-    config.memory_bytes = BYTES;
+    config.memory_bytes = PLACES * BYTES;
     struct sim_hosts hosts;
     simulation_hosts(&hosts, &config);
     struct sim_host *from = &hosts.list[0], *to = &hosts.list[1];
@@ -134,6 +134,7 @@ static double packets_each(enum cw_waiting waiting, uint64_t seed)
         uint64_t before = to->arrived_puts;
         struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
                              .region = to->token,
+                             .offset = (uint64_t)(i % PLACES) * BYTES,
                              .source = {.region = from->token, .contiguous = {.data = from->memory, .bytes = BYTES}}};
         cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
         assert_int_equal(cw_put(from->endpoint, &put), CW_OK);

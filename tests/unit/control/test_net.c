@@ -69,6 +69,11 @@ static const struct row rows[] = {
      {"10.5.0.1", "10.1.0.2", "10.2.0.3"},
      "the hosts share no subnet: the address of the default route",
      1500},
+    {"routers between, and smaller packets there",
+     {{"10.0.0.1/24 0 9000 default"}, {"10.1.0.2/24 0 1500 default"}},
+     {"10.0.0.1", "10.1.0.2"},
+     "the hosts share no subnet",
+     1500},
     {"routers between, and IPv4 is not everywhere",
      {{"10.0.0.1/24 0 1500 default", "fd77:1::1/64 0 1500"}, {"fd77:2::2/64 0 1500"}},
      {"fd77:1::1", "fd77:2::2"},
@@ -154,6 +159,7 @@ static void wishes_are_read(void **state)
         {"127.0.0.0/33", CW_ERROR_ARGUMENT, "a subnet has 0 to 32 bits", 0},
         {"fd00::/129", CW_ERROR_ARGUMENT, "a subnet has 0 to 128 bits", 0},
         {"fd00::/x", CW_ERROR_ARGUMENT, "a subnet has", 0},
+        {"::/0", CW_OK, "", 0}, /* and no IPv4 */
         {"eth0/5", CW_ERROR_ARGUMENT, "an interface", 0},
         {"203.0.113.0/24", CW_ERROR_NOT_FOUND, "this host has nothing like that; it has", 0},
     };
@@ -164,6 +170,9 @@ static void wishes_are_read(void **state)
         assert_int_equal(cw_net_offer_make(&offer, error, sizeof(error)), texts[i].status);
         assert_non_null(strstr(error, texts[i].said));
         assert_true(texts[i].status != CW_OK || offer.count >= texts[i].count);
+        for (uint32_t j = 0; strcmp(texts[i].net, "::/0") == 0 && j < offer.count; j++) {
+            assert_false(cw_ip_is_v4(&offer.addresses[j].ip));
+        }
     }
     unsetenv("CAUSEWAY_NET");
 }
