@@ -50,7 +50,10 @@ def main():
                 expect(code == 0, f"{os.path.basename(program)} by {name}: {code}: {out}{err}")
             if client == "PMI-2":
                 continue  # Hydra's own assertions fail when it ends such a job
-            code, _, err = run(lab, [*hosts, exchange, "abort", "5"], environment)
+            for _ in range(4):  # what a rank says last is Hydra's to pass on, whose proxies end at once
+                code, _, err = run(lab, [*hosts, exchange, "abort", "5"], environment)
+                if code != 5 or err:
+                    break
             expect(code == 5 and "rank 1: aborts" in err, f"an abort by {name}: {code}: {err}")
             gone(lab, f"an abort by {name}")
             process = lab.start("h0", [*hosts, exchange, "wait"], environment=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
