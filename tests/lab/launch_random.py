@@ -120,8 +120,11 @@ def round_run(lab, seed):
         for process in parts_of(lab).get("launcher front", []):
             tell(process, signal.SIGTERM)
     if stopped is not None:
-        time.sleep(TIMEOUT_S + 1.5)  # agents end by themselves meanwhile
-        others = {name: found for name in lab.names[1:] if (found := lab.processes(name))}
+        # agents end by themselves meanwhile: one that was told nothing yet goes by the default, not by our TIMEOUT_S
+        end, others = time.monotonic() + UNTOLD_S, True
+        while others and time.monotonic() < end:
+            time.sleep(0.2)
+            others = {name: found for name in lab.names[1:] if (found := lab.processes(name))}
         if others and where.find("h0") < 0:
             return kind, 0, f"agents go on without a launcher that is stopped: {others}"
         tell(stopped, signal.SIGCONT)
