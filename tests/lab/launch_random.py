@@ -122,7 +122,7 @@ def round_run(lab, seed):
             tell(process, signal.SIGTERM)
     if stopped is not None:
         # agents end by themselves meanwhile: one that was told nothing yet goes by the default, not by our TIMEOUT_S
-        end, others = time.monotonic() + UNTOLD_S, True
+        end, others = time.monotonic() + (TIMEOUT_S + 1.5 if "h0" in where else UNTOLD_S), True
         while others and time.monotonic() < end:
             time.sleep(0.2)
             others = {name: found for name in lab.names[1:] if (found := lab.processes(name))}
