@@ -98,6 +98,21 @@ class Lab:
     def __exit__(self, *_):
         self.close()
 
+    def inside(self, name):
+        """What begins a command of root's in a host's network, or in that of the switch ("net")."""
+        return ["nsenter", f"--net=/proc/{self.net if name == 'net' else self.pid(name)}/ns/net"]
+
+    def root(self, name, *command):
+        subprocess.run([*self.inside(name), *command], check=True)
+
+    def lone_add(self):
+        """An interface each, `lone`, that nobody else is behind, and to which the same subnet 10.99.0.0/24 belongs."""
+        for index, name in enumerate(self.names):
+            self.root(name, "ip", "link", "add", "lone", "type", "veth", "peer", "name", "end")
+            self.root(name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "lone")
+            self.root(name, "ip", "link", "set", "lone", "up")
+            self.root(name, "ip", "link", "set", "end", "up")
+
     def address(self, index, family=4):
         """The address of a host; index 253: of the router in the first subnet, and so on."""
         subnet, number = index % self.subnets, index // self.subnets + 1

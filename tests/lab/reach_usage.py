@@ -48,18 +48,14 @@ def works(lab, what, said_line="", options=""):
     expect(code == 0 and re.search(said_line, said), f"{what}: {said_line}: exit code {code}: {said[-1500:]}")
 
 
-def root(lab, name, *command):
-    subprocess.run(["nsenter", f"--net=/proc/{lab.pid(name)}/ns/net", *command], check=True)
-
-
 def firewall(lab, name, hook, rule):
     for each in FILTER.format(hook=hook, rule=rule).split("; add "):
         each = each if each.startswith("add ") else f"add {each}"
-        root(lab, name, "nft", each)
+        lab.root(name, "nft", each)
 
 
 def firewall_off(lab, name):
-    root(lab, name, "nft", "flush ruleset")
+    lab.root(name, "nft", "flush ruleset")
 
 
 def firewalls(lab):
@@ -86,15 +82,11 @@ def firewalls(lab):
 
 def subnets(lab):
     """An interface each that nobody else is behind, and to which the same subnet belongs."""
-    for index, name in enumerate(lab.names):
-        root(lab, name, "ip", "link", "add", "lone", "type", "veth", "peer", "name", "end")
-        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "lone")
-        root(lab, name, "ip", "link", "set", "lone", "up")
-        root(lab, name, "ip", "link", "set", "end", "up")
+    lab.lone_add()
     fails(lab, "a subnet that is not one", r"h1, h2: .*sent by lone from 10\.99\.0\.1.*nobody answers for that address",
           "--net lone")
     for name in lab.names:
-        root(lab, name, "ip", "link", "del", "lone")
+        lab.root(name, "ip", "link", "del", "lone")
 
 
 def narrow(lab):
@@ -141,7 +133,7 @@ def main():
         firewall(lab, "h1", "input", "meta l4proto udp drop")
         fails(lab, "a firewall behind a router", r"does not reach h1: .*sent by eth0 from 10\.77\.0\.1 through 10\.77\.0\.254")
         firewall_off(lab, "h1")
-        root(lab, "h0", "ip", "route", "del", "default")
+        lab.root("h0", "ip", "route", "del", "default")
         fails(lab, "no route", r"does not reach h1: .*this host has no route there")
     return exit_code()
 

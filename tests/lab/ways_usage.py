@@ -32,21 +32,13 @@ programs = {os.path.basename(each): [f"/tmp/build/{os.path.relpath(os.path.abspa
 programs["is"].append("S")  # its problem class
 
 
-def inside(lab, name):
-    return ["nsenter", f"--net=/proc/{lab.net if name == 'net' else lab.pid(name)}/ns/net"]
-
-
-def root(lab, name, *command):
-    subprocess.run([*inside(lab, name), *command], check=True)
-
-
 def unreachables(lab):
     """How often each host's kernel has told somebody that nobody has a port, or the like."""
     found = {}
     for name in lab.names:
-        text = subprocess.run([*inside(lab, name), "cat", "/proc/self/net/snmp"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run([*lab.inside(name), "cat", "/proc/self/net/snmp"], check=True, capture_output=True, text=True).stdout
         names, values = [line.split() for line in text.splitlines() if line.startswith("Icmp:")]
-        text = subprocess.run([*inside(lab, name), "cat", "/proc/self/net/snmp6"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run([*lab.inside(name), "cat", "/proc/self/net/snmp6"], check=True, capture_output=True, text=True).stdout
         v6 = dict(line.split() for line in text.splitlines())["Icmp6OutDestUnreachs"]
         found[name] = (int(values[names.index("OutDestUnreachs")]), int(v6))
     return found
@@ -139,11 +131,11 @@ def routed_over_ipv6(lab):
     """By a router with an address of the subnet, with one of the link; by one that is none."""
     for router in ("fd77::fe", "fe80::fe"):
         if router.startswith("fe80"):
-            root(lab, "net", "ip", "addr", "add", f"{router}/64", "dev", "br0", "nodad")
-        root(lab, "h0", "ip", "-6", "route", "replace", "default", "via", router, "dev", "eth0")
+            lab.root("net", "ip", "addr", "add", f"{router}/64", "dev", "br0", "nodad")
+        lab.root("h0", "ip", "-6", "route", "replace", "default", "via", router, "dev", "eth0")
         well(lab, "--explain --net af_packet:fd77::/16 --hosts h0,h1,h2", programs["is"], None, "af_packet on eth0 at fd77::1,")
     well(lab, "--hosts h0,h1,h2", by_rank([f"{way}:fd77::/16" for way in ("af_packet", "udp", "af_packet")], programs["mpi_point_blocking"]))
-    root(lab, "h0", "ip", "-6", "route", "replace", "default", "via", "fe80::dead:beef", "dev", "eth0")
+    lab.root("h0", "ip", "-6", "route", "replace", "default", "via", "fe80::dead:beef", "dev", "eth0")
     fails(lab, "--net af_packet:fd77::/16 --hosts h0,h1", r"does not reach h1: fd77:0:0:1::1, by af_packet on eth0 from fd77::1, next hop "
           r"fe80::dead:beef: nobody answers for that address \(neighbour discovery\)")
 
@@ -160,42 +152,38 @@ def snooping(lab):
     for name, value in (("mcast_snooping", 1), ("mcast_querier", 1), ("mcast_query_interval", 100),
                         ("mcast_query_response_interval", 50), ("mcast_startup_query_interval", 50),
                         ("mcast_membership_interval", 300)):
-        root(lab, "net", "ip", "link", "set", "br0", "type", "bridge", name, str(value))
+        lab.root("net", "ip", "link", "set", "br0", "type", "bridge", name, str(value))
     for hosts in ("h0,h1,h2", "h0:2,h1:2"):
         well(lab, f"--explain --net af_packet --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
              r"group of MPI_COMM_WORLD: multicast\n")
     well(lab, "--explain --net af_packet:fd77::/16 --hosts h0,h1,h2", programs["mpi_collective_random"], MULTICAST,
          r"group of MPI_COMM_WORLD: multicast\n")
-    root(lab, "net", "ip", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0", "mcast_querier", "0")
+    lab.root("net", "ip", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0", "mcast_querier", "0")
 
 
 def stacked(lab, kind, name, *arguments):
     """An interface on top of another one."""
     for index, host in enumerate(lab.names):
-        root(lab, host, "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1")  # else eth0 answers for it, too
-        root(lab, host, "ip", "link", "add", "link", "eth0", "name", name, "type", kind, *arguments)
-        root(lab, host, "ip", "addr", "add", f"10.88.0.{index + 1}/24", "dev", name)
-        root(lab, host, "ip", "link", "set", name, "up")
+        lab.root(host, "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1")  # else eth0 answers for it, too
+        lab.root(host, "ip", "link", "add", "link", "eth0", "name", name, "type", kind, *arguments)
+        lab.root(host, "ip", "addr", "add", f"10.88.0.{index + 1}/24", "dev", name)
+        lab.root(host, "ip", "link", "set", name, "up")
     for hosts in ("h0,h1,h2", "h0:2,h1:2"):
         well(lab, f"--explain --net af_packet:{name} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
              rf"af_packet on {name} at 10\.88\.0\.1, UDP port \d+, since CAUSEWAY_NET says so")
     well(lab, f"--net af_packet:{name} --hosts h0:2,h1:2", programs["mpi_point_blocking"])
     for host in lab.names:
-        root(lab, host, "ip", "link", "del", name)
+        lab.root(host, "ip", "link", "del", name)
 
 
 def hopless(lab):
     """A subnet that is not one; a router that is none; no route."""
-    for index, name in enumerate(lab.names):
-        root(lab, name, "ip", "link", "add", "lone", "type", "veth", "peer", "name", "end")
-        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "lone")
-        root(lab, name, "ip", "link", "set", "lone", "up")
-        root(lab, name, "ip", "link", "set", "end", "up")
+    lab.lone_add()
     lines = fails(lab, "--net af_packet:lone --hosts h0:2,h1,h2", r"host h0 \(rank 0\) does not reach h1, h2: 10\.99\.0\.2, by af_packet "
                   r"on lone from 10\.99\.0\.1, next hop 10\.99\.0\.2: nobody answers for that address \(ARP\)")
     expect(len(lines) == 1, f"one line says so: {lines}")
     for name in lab.names:
-        root(lab, name, "ip", "link", "del", "lone")
+        lab.root(name, "ip", "link", "del", "lone")
 
 
 def errors(lab):
@@ -226,7 +214,7 @@ def part_af_packet():
             well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since the hosts share no subnet: the address of the default route; sockets")
         well(lab, "--hosts h0,h1,h2", by_rank(["af_packet", "udp", "af_packet"], programs["mpi_point_blocking"]))
         routed_over_ipv6(lab)
-        root(lab, "h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
+        lab.root("h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
         fails(lab, "--net af_packet --hosts h0,h1", r"does not reach h1: 10\.77\.1\.1, by af_packet on eth0 from 10\.77\.0\.1, next hop "
               r"10\.77\.0\.200: nobody answers for that address \(ARP\)")
     with Lab(2, user="nobody", keep=KEEP) as lab:
@@ -237,9 +225,9 @@ def part_af_packet():
 def part_stacked(kind, name, *arguments):
     with Lab(3, keep=KEEP) as lab:
         probe = ["ip", "link", "add", "link", "eth0", "name", "probe", "type", kind, *arguments]
-        if subprocess.run([*inside(lab, "h0"), *probe], capture_output=True, check=False).returncode != 0:
+        if subprocess.run([*lab.inside("h0"), *probe], capture_output=True, check=False).returncode != 0:
             skip(f"this kernel has no interfaces of the kind {kind}")
-        root(lab, "h0", "ip", "link", "del", "probe")
+        lab.root("h0", "ip", "link", "del", "probe")
         stacked(lab, kind, name, *arguments)
 
 
@@ -278,7 +266,7 @@ class Session:
 
 
 def has_program(lab, name):
-    text = subprocess.run([*inside(lab, name), "ip", "link", "show", "dev", "eth0"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([*lab.inside(name), "ip", "link", "show", "dev", "eth0"], check=True, capture_output=True, text=True).stdout
     return "xdp" in text
 
 
@@ -332,21 +320,21 @@ def errors_xdp(lab):
     fails(lab, "--net af_xdp --hosts h0:2,h1", r"rank \d on h0: 2 ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
           "with one queue: start one a host, or use --net af_packet or --net udp")
     for index, name in enumerate(lab.names):
-        root(lab, name, "ip", "link", "set", "eth0", "mtu", "9000")
-        root(lab, "net", "ip", "link", "set", f"p{index}", "mtu", "9000")
+        lab.root(name, "ip", "link", "set", "eth0", "mtu", "9000")
+        lab.root("net", "ip", "link", "set", f"p{index}", "mtu", "9000")
     fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an MTU of 9000, and af_xdp takes 3434 at most: ip link set eth0 mtu 3434, "
           "or use --net af_packet:eth0")
     well(lab, "--net af_packet --hosts h0:2,h1:2", programs["mpi_point_blocking"])
     for index, name in enumerate(lab.names):
-        root(lab, name, "ip", "link", "set", "eth0", "mtu", "3434")
-        root(lab, "net", "ip", "link", "set", f"p{index}", "mtu", "3434")
+        lab.root(name, "ip", "link", "set", "eth0", "mtu", "3434")
+        lab.root("net", "ip", "link", "set", f"p{index}", "mtu", "3434")
     well(lab, "--net af_xdp --hosts h0,h1", programs["mpi_point_blocking"])
     for index, name in enumerate(lab.names):
-        root(lab, name, "ip", "link", "add", "wide", "numtxqueues", "3", "numrxqueues", "3", "type", "veth", "peer", "name", "end",
+        lab.root(name, "ip", "link", "add", "wide", "numtxqueues", "3", "numrxqueues", "3", "type", "veth", "peer", "name", "end",
              "numtxqueues", "3", "numrxqueues", "3")
-        root(lab, name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "wide")
-        root(lab, name, "ip", "link", "set", "wide", "up")
-        root(lab, name, "ip", "link", "set", "end", "up")
+        lab.root(name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "wide")
+        lab.root(name, "ip", "link", "set", "wide", "up")
+        lab.root(name, "ip", "link", "set", "end", "up")
     fails(lab, "--net af_xdp:wide --hosts h0,h1", r"--net af_xdp: wide has 3 receive queues, and a rank listens to one: ethtool -L wide combined 1")
 
 
